@@ -1,0 +1,6 @@
+/// Marks what the SDK's shared library exports. Exception classes and interfaces need it on both
+/// sides of a library boundary, or a catch in one library may miss what another throws.
+#pragma once
+
+// A macro because an attribute cannot be named in any other way.
+#define SEAM_EXPORT __attribute__((visibility("default")))
