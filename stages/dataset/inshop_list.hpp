@@ -1,0 +1,93 @@
+/// Reads the partition list of DeepFashion's In-Shop benchmark, the file that says which image is
+/// of which item and belongs to training, to the queries or to the gallery.
+///
+///     52712                                                      <- number of rows
+///     image_name item_id evaluation_status                       <- column names
+///     img/WOMEN/Dresses/id_00000002/02_1_front.jpg   id_00000002 gallery
+///         '---.-------'             '- colour
+///             '- category WOMEN_Dresses
+///
+/// Source: DeepFashion In-Shop, Eval/list_eval_partition.txt (Liu et al., CVPR 2016). Any data set
+/// written in the same layout can be read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::stages {
+
+enum class Split : std::uint8_t { train, query, gallery };
+
+/// "train", "query" or "gallery".
+[[nodiscard]] std::string_view split_name(Split split);
+/// The reverse; nothing where the word is none of the three.
+[[nodiscard]] std::optional<Split> split_from_name(std::string_view name);
+
+/// One image of the list.
+struct InshopRow {
+  std::string path;           ///< as written, relative to the data set's root: "img/WOMEN/..."
+  std::int64_t item = 0;      ///< the number in the item id: 2 for "id_00000002"
+  std::int32_t category = 0;  ///< index into InshopList::categories
+  std::int32_t colour = 0;    ///< the file name's prefix: 2 for "02_1_front.jpg"; 0 without one
+  Split split = Split::train;
+  std::int64_t line = 0;  ///< line of the list, counted from 1
+};
+
+/// What a reader of results wants to know about a list before trusting a number made with it.
+struct InshopReport {
+  std::array<std::int64_t, 3> images{};  ///< a Split's number is the index
+  std::array<std::int64_t, 3> items{};
+  /// Train items with one image: they have no positive but themselves (12 in the official list).
+  std::vector<std::int64_t> single_image_train_items;
+  /// Legal: 99 items of the official list lie in more than one category folder.
+  std::vector<std::int64_t> items_in_several_categories;
+  /// Query items without a gallery image: no search can find them. None in the official list.
+  std::vector<std::int64_t> query_items_without_gallery;
+  std::int64_t lone_queries = 0;  ///< the images of those items
+
+  /// The report in a few lines of plain text, without a final newline.
+  [[nodiscard]] std::string text() const;
+};
+
+struct InshopList {
+  std::vector<InshopRow> rows;  ///< every data row, in file order
+  /// "MEN_Denim" ... sorted bytewise. One vocabulary over all splits, so that a category has the
+  /// same number whichever split is served (the released code sorts each split on its own).
+  std::vector<std::string> categories;
+  InshopReport report;
+
+  /// The rows of one split, in file order.
+  [[nodiscard]] std::vector<InshopRow> of(Split split) const;
+};
+
+/// How many images each split must have; a split without a number is not checked.
+struct ExpectedCounts {
+  std::optional<std::int64_t> train;
+  std::optional<std::int64_t> query;
+  std::optional<std::int64_t> gallery;
+
+  /// The official partition: 25,882 train, 14,218 query and 12,612 gallery images.
+  [[nodiscard]] static ExpectedCounts official() { return {25'882, 14'218, 12'612}; }
+};
+
+/// Parses a list held in memory. `name` stands for the file in messages. Accepts any run of blanks
+/// between columns, CRLF, a missing last newline and a UTF-8 byte order mark.
+///
+/// Throws seam::Error naming file and line where: line 1 is no count or line 2 no column names; the
+/// count and the rows differ; a row has not three columns; a status is unknown; an item id is not
+/// "id_" and digits; a path is absolute, climbs out with "..", is listed twice, or has no folders
+/// DEPARTMENT/CATEGORY/ITEM before its name; the item folder and the item id differ; an item is
+/// both in train and in query or gallery; or a split has not the expected number of images.
+[[nodiscard]] InshopList parse_inshop_list(std::string_view text, const std::string& name,
+                                           const ExpectedCounts& expected = {});
+
+/// Reads a list file; errors as parse_inshop_list's, and one where the file cannot be read.
+[[nodiscard]] InshopList read_inshop_list(const std::filesystem::path& file,
+                                          const ExpectedCounts& expected = {});
+
+}  // namespace seam::stages
