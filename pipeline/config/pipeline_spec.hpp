@@ -1,0 +1,99 @@
+/// A pipeline file after reading: what the graph and the schedule need, with every place kept.
+///
+///     a.toml (+ extends, --set, ${VAR}) ──► PipelineSpec ──► checked ──► run
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "seam/declaration.hpp"
+
+namespace seam::host {
+
+/// Where a key or value stands, for messages with a caret line.
+struct Place {
+  std::string file;          ///< path as the user gave it, or "--set"
+  std::uint32_t line = 0;    ///< from 1; 0: the file as a whole
+  std::uint32_t column = 0;  ///< from 1, in characters
+  std::uint32_t length = 1;  ///< how many characters the caret line marks
+};
+
+/// What becomes of a packet whose stage fails.
+enum class OnError : std::uint8_t { fail, skip, retry };
+
+struct StageSpec {
+  std::string name;
+  std::string use;
+  Place place;
+  std::map<std::string, Value> values;            ///< parameters the file sets, checked
+  std::map<std::string, std::string> references;  ///< reference parameter -> stage name
+  OnError on_error = OnError::fail;
+  int retries = 0;                 ///< for OnError::retry
+  std::optional<int> concurrency;  ///< upper bound for a parallel stage
+};
+
+/// One use of a stage in a flow; `inputs` are positions in FlowSpec::nodes.
+struct FlowNode {
+  std::string stage;
+  std::vector<std::size_t> inputs;
+  Place place;
+};
+
+/// A flow in topological order. Branches share an input, joins have several.
+struct FlowSpec {
+  std::string name;
+  std::string text;
+  std::vector<FlowNode> nodes;
+  Place place;
+};
+
+/// A flow's turn in an epoch: every `every`-th epoch (epochs `every`-1, 2*`every`-1, ...) and in
+/// the last one.
+struct ScheduledFlow {
+  std::string flow;
+  std::int64_t every = 1;
+};
+
+enum class Goal : std::uint8_t { highest, lowest };
+
+struct StopEarly {
+  std::string metric;  ///< "stage.metric"
+  std::int64_t patience = 1;
+  Goal goal = Goal::highest;
+};
+
+struct ScheduleSpec {
+  std::int64_t epochs = 1;
+  std::vector<std::string> before;  ///< once, before the first epoch
+  std::vector<ScheduledFlow> each_epoch;
+  std::vector<std::string> after;  ///< once, after the last epoch
+  std::optional<StopEarly> stop_early;
+  std::int64_t checkpoint_every = 1;  ///< epochs
+};
+
+/// Bounds on what is under way in a flow.
+struct LimitSpec {
+  std::int64_t packets = 256;
+  std::int64_t bytes = std::int64_t{1} << 30;
+};
+
+struct PipelineSpec {
+  std::string file;
+  std::string name;
+  std::uint64_t seed = 0;
+  std::optional<int> threads;              ///< the budget; none: the machine's cores
+  std::optional<std::int64_t> max_errors;  ///< skipped packets that end the run
+  std::vector<std::string> plugin_paths;   ///< files or folders the file names
+  LimitSpec limits;
+  std::vector<StageSpec> stages;  ///< in the file's order
+  std::vector<FlowSpec> flows;
+  ScheduleSpec schedule;
+  std::string
+      resolved;  ///< the whole description as one TOML text without extends, variables, --set
+};
+
+}  // namespace seam::host

@@ -1,0 +1,31 @@
+# seam_add_plugin(NAME SOURCES ... [LINK ...] [TENSOR] [OPENCV] [OUTPUT_DIRECTORY dir] [NO_INSTALL])
+#
+# A shared library of stages. The flags are those the host's loader relies on: hidden symbols, no
+# undefined ones (the linker says what is missing, not the user's first run), never unloaded.
+# TENSOR and OPENCV link Seam::tensor and Seam::opencv.
+function(seam_add_plugin name)
+  cmake_parse_arguments(arg "TENSOR;OPENCV;NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "seam_add_plugin(${name}): name its SOURCES")
+  endif()
+  if(NOT arg_OUTPUT_DIRECTORY)
+    set(arg_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/seam/plugins")
+  endif()
+  add_library(${name} MODULE ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" OUTPUT_NAME "seam_${name}"
+    LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    DEFINE_SYMBOL ""  # -D${name}_EXPORTS would keep shared precompiled headers from fitting
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../..")
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
+    $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)
+  target_link_options(${name} PRIVATE -Wl,-z,nodelete)
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT SEAM_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,-z,defs)  # sanitizers leave symbols to the program
+  endif()
+  if(NOT arg_NO_INSTALL)
+    install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/seam/plugins")
+  endif()
+endfunction()

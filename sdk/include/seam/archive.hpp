@@ -1,0 +1,49 @@
+/// A stage's saved state: named entries with type and shape, so that a checkpoint of another
+/// architecture can be refused by the entry that differs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/export.hpp"
+
+namespace seam {
+
+class SEAM_EXPORT Archive {
+ public:
+  struct Entry {
+    std::string type;                 ///< "f32", "i64", "text", ...: what the bytes are
+    std::vector<std::int64_t> shape;  ///< empty for a scalar
+    std::vector<std::byte> bytes;     ///< in this machine's byte order
+
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  void put(const std::string& name, Entry entry);
+  void put(const std::string& name, std::int64_t value);
+  void put(const std::string& name, double value);
+  void put(const std::string& name, std::string_view text);
+
+  [[nodiscard]] bool has(const std::string& name) const { return entries_.contains(name); }
+  /// The entry; throws seam::Error naming it, its type and shape and what is there instead.
+  /// An empty `type` accepts any.
+  [[nodiscard]] const Entry& get(const std::string& name, std::string_view type = {}) const;
+  [[nodiscard]] std::int64_t integer(const std::string& name) const;
+  [[nodiscard]] double number(const std::string& name) const;
+  [[nodiscard]] std::string text(const std::string& name) const;
+
+  [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+
+  friend bool operator==(const Archive&, const Archive&) = default;
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace seam

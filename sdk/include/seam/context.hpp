@@ -1,0 +1,107 @@
+/// What a stage may ask of the run it is part of, in the call it is in.
+///
+///     void process(Packet& packet, Context& context) const override {
+///       Random random = context.random(packet);        // the same for any number of threads
+///       if (too_small(packet)) return context.drop("smaller than 32 pixels");
+///       context.metric("brightness", mean);
+///     }
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "seam/export.hpp"
+#include "seam/packet.hpp"
+#include "seam/random.hpp"
+
+namespace seam {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+
+/// What the host does for stages. Implementations must allow calls from many threads.
+class SEAM_EXPORT Services {
+ public:
+  virtual ~Services();
+  virtual void log(LogLevel level, std::string_view stage, std::string_view text) = 0;
+  virtual void metric(std::string_view stage, std::string_view name, double value) = 0;
+  /// A text for people at the end of a flow: a table. Markdown.
+  virtual void report(std::string_view stage, std::string_view title, std::string_view text) = 0;
+  /// Whether someone asked the run to end; long loops in a stage should look now and then.
+  [[nodiscard]] virtual bool stop_requested() const = 0;
+};
+
+/// What all stages of a run share; one object a flow that runs.
+struct RunState {
+  Services* services = nullptr;  // the host's, outlives the run
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+  bool training = false;
+  int compute_threads = 1;
+  int rank = 0;
+  int world = 1;
+  std::string flow;
+  std::filesystem::path run_directory;  ///< empty where the run leaves none
+};
+
+class SEAM_EXPORT Context {
+ public:
+  Context(const RunState& run, std::string_view stage, std::uint64_t stream)
+      : run_(&run), stage_(stage), stream_(stream) {}
+
+  /// From 0.
+  [[nodiscard]] std::int64_t epoch() const { return run_->epoch; }
+  /// Whether the flow reaches an optimizer.
+  [[nodiscard]] bool training() const { return run_->training; }
+  [[nodiscard]] std::uint64_t seed() const { return run_->seed; }
+  /// The stage's name in the pipeline file, and the flow's.
+  [[nodiscard]] std::string_view stage() const { return stage_; }
+  [[nodiscard]] std::string_view flow() const { return run_->flow; }
+  /// Threads that a stage on the compute thread may use for its own loops.
+  [[nodiscard]] int compute_threads() const { return run_->compute_threads; }
+  /// This process among those that share the run.
+  [[nodiscard]] int rank() const { return run_->rank; }
+  [[nodiscard]] int world() const { return run_->world; }
+  /// Where a stage may leave files; empty where the run keeps none.
+  [[nodiscard]] const std::filesystem::path& run_directory() const { return run_->run_directory; }
+  [[nodiscard]] bool stop_requested() const { return run_->services->stop_requested(); }
+
+  /// Random numbers that belong to (run seed, stage, epoch, packet).
+  [[nodiscard]] Random random(const Packet& packet) const { return random(packet.sequence()); }
+  [[nodiscard]] Random random(std::uint64_t sequence) const {
+    return {run_->seed, stream_, static_cast<std::uint64_t>(run_->epoch), sequence};
+  }
+  /// Random numbers that belong to (run seed, stage) alone, such as for initial weights.
+  [[nodiscard]] Random random_of_run() const { return {run_->seed, ~stream_}; }
+
+  /// The packet in hand goes no further, for this reason; counted and listed by the host.
+  void drop(std::string reason) {
+    dropped_ = true;
+    reason_ = std::move(reason);
+  }
+  [[nodiscard]] bool dropped() const { return dropped_; }
+  [[nodiscard]] const std::string& drop_reason() const { return reason_; }
+
+  void metric(std::string_view name, double value) const {
+    run_->services->metric(stage_, name, value);
+  }
+  void report(std::string_view title, std::string_view text) const {
+    run_->services->report(stage_, title, text);
+  }
+  void debug(std::string_view text) const { log(LogLevel::debug, text); }
+  void info(std::string_view text) const { log(LogLevel::info, text); }
+  void warn(std::string_view text) const { log(LogLevel::warning, text); }
+  void log(LogLevel level, std::string_view text) const {
+    run_->services->log(level, stage_, text);
+  }
+
+ private:
+  const RunState* run_;  // the runner's, outlives the call
+  std::string_view stage_;
+  std::uint64_t stream_;
+  bool dropped_ = false;
+  std::string reason_;
+};
+
+}  // namespace seam

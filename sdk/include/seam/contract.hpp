@@ -1,0 +1,49 @@
+/// What a tensor field promises, as text: element type and named or fixed dimensions.
+///
+///     f32[N,3,H,W]      N, H, W: any size     3: exactly three
+///     i64[N]            f32[] a scalar        *[N,...] any type, any further dimensions
+///
+/// The host compares the contracts of providers and users along every path before anything runs;
+/// the tensor wrapper compares real tensors with them while it runs. No LibTorch is needed here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/export.hpp"
+
+namespace seam {
+
+class SEAM_EXPORT TensorContract {
+ public:
+  /// Reads the text form. Throws seam::Error (Fault::internal) that quotes the text and the place.
+  static TensorContract parse(std::string_view text);
+
+  /// "f32", "i64", ..., or "*" for any.
+  [[nodiscard]] const std::string& element() const { return element_; }
+  /// One string a dimension: a number or a name.
+  [[nodiscard]] const std::vector<std::string>& dimensions() const { return dimensions_; }
+  /// Whether the contract ends in "...": more dimensions may follow.
+  [[nodiscard]] bool open_ended() const { return open_ended_; }
+
+  /// The first thing in which a tensor of contract `provided` may break contract `needed`, in
+  /// words ("dimension 1 is 1, not 3"); nothing where every such tensor fits or nothing fixed
+  /// contradicts.
+  static std::optional<std::string> first_difference(const TensorContract& provided,
+                                                     const TensorContract& needed);
+
+  /// The same for a real tensor of element type `element` and sizes `sizes`. A name that occurs
+  /// twice must have one size.
+  [[nodiscard]] std::optional<std::string> first_violation(
+      std::string_view element, const std::vector<std::int64_t>& sizes) const;
+
+ private:
+  std::string element_;
+  std::vector<std::string> dimensions_;
+  bool open_ended_ = false;
+};
+
+}  // namespace seam

@@ -1,0 +1,388 @@
+/// The one place where a stage says everything about itself.
+///
+///     declare(d) ──► Declaration ──► Description   parameters, fields, interfaces, text
+///                          │
+///                          └── setters bound to the stage's members
+///
+/// A parameter is bound to its member; the member's initialiser is its default. The host calls
+/// `declare` on a fresh instance to describe the stage and to fill its members, and a second time
+/// afterwards, so that field contracts may be computed from parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "seam/export.hpp"
+#include "seam/field.hpp"
+#include "seam/reference.hpp"
+
+namespace seam {
+
+/// A parameter's value as a file can write it. Paths and enumerations are texts.
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                           std::vector<double>, std::vector<std::string>>;
+
+enum class ValueKind : std::uint8_t {
+  boolean,
+  integer,
+  number,
+  text,
+  path,
+  enumeration,  ///< one of `choices`
+  integers,
+  numbers,
+  texts,
+  enumerations,  ///< several of `choices`
+  reference,     ///< the name of a stage that offers `interface`
+};
+
+/// "an integer", "a list of numbers", ...: for messages.
+SEAM_EXPORT std::string_view kind_name(ValueKind kind);
+/// As it would stand in a TOML file.
+SEAM_EXPORT std::string to_text(const Value& value);
+
+struct ParameterInfo {
+  std::string name;
+  std::string doc;
+  std::string unit;
+  ValueKind kind = ValueKind::text;
+  std::optional<Value> default_value;  ///< none: required, or optional without a default
+  bool required = false;
+  std::optional<double> least;  ///< inclusive; for lists, of every element
+  std::optional<double> most;
+  std::vector<std::string> choices;
+  std::vector<std::string> renamed_from;  ///< old names, still accepted with a warning
+  std::string interface;                  ///< for references: what the other stage must offer
+
+  /// Sets the member. Only for values that `problem_with` finds nothing against.
+  std::function<void(const Value&)> assign;
+  /// For references: hands over the other stage's interface.
+  std::function<void(void*)> bind;
+};
+
+/// What is wrong with the value for this parameter, in words, or nothing. An integer is a fine
+/// number, a single value is a fine list of one.
+SEAM_EXPORT std::optional<std::string> problem_with(const ParameterInfo& parameter,
+                                                    const Value& value);
+/// "a number from 0 to 4 (px)", "one of replace, accumulate": what a parameter takes.
+SEAM_EXPORT std::string accepted_by(const ParameterInfo& parameter);
+
+struct FieldInfo {
+  std::string name;
+  std::string type;      ///< C++ type, as type_name spells it
+  std::string contract;  ///< tensor contract, or empty
+  std::string doc;
+};
+
+struct OfferedInterface {
+  std::string interface;
+  void* target = nullptr;
+};
+
+struct UpstreamReference {
+  std::string interface;
+  std::string doc;
+  std::function<void(void*)> add;
+  std::function<void()> clear;
+};
+
+/// All that a stage says about itself; feeds check, inspect, --set, the docs and the JSON Schema.
+struct Description {
+  std::string doc;
+  std::vector<ParameterInfo> parameters;
+  std::vector<FieldInfo> needs;
+  std::vector<FieldInfo> accepts;  ///< used where present
+  std::vector<FieldInfo> provides;
+  std::vector<OfferedInterface> offers;
+  std::vector<UpstreamReference> upstream;
+  std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
+  bool keeps_state = false;
+  bool trains = false;  ///< a flow that reaches this stage is a training flow
+};
+
+/// How a C++ type is written in a file.
+template <class T>
+struct ParameterType;
+
+/// The names of an enumeration's values, in the order they are documented.
+template <class E>
+using Choices = std::initializer_list<std::pair<std::string_view, E>>;
+
+/// Refines the parameter just declared.
+class SEAM_EXPORT ParameterBuilder {
+ public:
+  explicit ParameterBuilder(ParameterInfo& parameter) : parameter_(&parameter) {}
+
+  ParameterBuilder& range(double least, double most);
+  ParameterBuilder& at_least(double least);
+  ParameterBuilder& at_most(double most);
+  ParameterBuilder& unit(std::string unit);
+  /// There is no sensible default: the file must say.
+  ParameterBuilder& required();
+  /// For references: the stage can do without.
+  ParameterBuilder& optional();
+  /// Texts: only these are accepted.
+  ParameterBuilder& choices(std::vector<std::string> choices);
+  /// An older name that files may still use.
+  ParameterBuilder& renamed_from(std::string old_name);
+
+ private:
+  ParameterInfo* parameter_;  // in the Declaration, which outlives this builder's full expression
+};
+
+/// Refines the field just declared.
+class SEAM_EXPORT FieldBuilder {
+ public:
+  explicit FieldBuilder(FieldInfo& field) : field_(&field) {}
+  /// Narrows the key's own contract: "f32[N,3,224,224]".
+  FieldBuilder& contract(std::string contract);
+  FieldBuilder& doc(std::string doc);
+
+ private:
+  FieldInfo* field_;  // in the Declaration, as above
+};
+
+class SEAM_EXPORT Declaration {
+ public:
+  /// What the stage does: a first sentence, and more where it helps. Markdown.
+  void doc(std::string text);
+
+  /// Binds a parameter to a member of type bool, an integer, a float, std::string,
+  /// std::filesystem::path, a std::vector of those, or std::optional of one.
+  template <class T>
+  ParameterBuilder parameter(std::string name, T& member, std::string doc) {
+    ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
+    info.kind = ParameterType<T>::kind;
+    info.default_value = ParameterType<T>::to_value(member);
+    ParameterType<T>::limit(info);
+    info.assign = [&member](const Value& value) { member = ParameterType<T>::from_value(value); };
+    return ParameterBuilder(info);
+  }
+
+  /// Binds an enumeration: d.parameter("logits", logits_, "...", {{"replace", Logits::replace}}).
+  template <class E>
+  requires std::is_enum_v<E> ParameterBuilder parameter(std::string name, E& member,
+                                                        std::string doc, Choices<E> choices) {
+    ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
+    info.kind = ValueKind::enumeration;
+    const std::vector<std::pair<std::string, E>> known = keep(info, choices);
+    for (const auto& [text, value] : known) {
+      if (value == member) info.default_value = Value{text};
+    }
+    info.assign = [&member, known](const Value& value) {
+      member = find_choice(known, std::get<std::string>(value));
+    };
+    return ParameterBuilder(info);
+  }
+
+  /// Binds several values of an enumeration: masks = ["none", "predicted"].
+  template <class E>
+  requires std::is_enum_v<E> ParameterBuilder parameter(std::string name, std::vector<E>& member,
+                                                        std::string doc, Choices<E> choices) {
+    ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
+    info.kind = ValueKind::enumerations;
+    const std::vector<std::pair<std::string, E>> known = keep(info, choices);
+    std::vector<std::string> texts;
+    for (const E value : member) {
+      for (const auto& [text, candidate] : known) {
+        if (value == candidate) texts.push_back(text);
+      }
+    }
+    info.default_value = Value{texts};
+    info.assign = [&member, known](const Value& value) {
+      member.clear();
+      for (const std::string& text : std::get<std::vector<std::string>>(value)) {
+        member.push_back(find_choice(known, text));
+      }
+    };
+    return ParameterBuilder(info);
+  }
+
+  /// A parameter that names another stage of the pipeline.
+  template <class Interface>
+  ParameterBuilder reference(std::string name, Ref<Interface>& member, std::string doc) {
+    ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
+    info.kind = ValueKind::reference;
+    info.required = true;
+    info.interface = type_name<Interface>();
+    info.bind = [&member](void* target) { member.bind(static_cast<Interface*>(target)); };
+    return ParameterBuilder(info);
+  }
+
+  /// All stages upstream in the same flow that offer the interface; no line in the file.
+  template <class Interface>
+  void upstream(Refs<Interface>& member, std::string doc) {
+    description_.upstream.push_back(
+        {std::string(type_name<Interface>()), std::move(doc),
+         [&member](void* target) { member.add(static_cast<Interface*>(target)); },
+         [&member] { member.clear(); }});
+  }
+
+  /// Lets other stages refer to this one.
+  template <class Interface>
+  void offers(Interface& self) {
+    description_.offers.push_back({std::string(type_name<Interface>()), &self});
+  }
+
+  template <class T>
+  FieldBuilder needs(const Field<T>& key) {
+    return add_field(description_.needs, key.name, type_name<T>(), key.contract);
+  }
+  /// A field that is used where present.
+  template <class T>
+  FieldBuilder accepts(const Field<T>& key) {
+    return add_field(description_.accepts, key.name, type_name<T>(), key.contract);
+  }
+  template <class T>
+  FieldBuilder provides(const Field<T>& key) {
+    return add_field(description_.provides, key.name, type_name<T>(), key.contract);
+  }
+
+  /// This stage has something to save: save() and load() are called.
+  void keeps_state() { description_.keeps_state = true; }
+  /// A flow with this stage trains: gradients are recorded, context.training() is true.
+  void trains() { description_.trains = true; }
+  /// Evaluation depends on this label field; reports then say that they read labels.
+  void reads_label(std::string_view field);
+
+  [[nodiscard]] const Description& description() const { return description_; }
+  [[nodiscard]] Description& description() { return description_; }
+
+ private:
+  ParameterInfo& add_parameter(std::string name, std::string doc);
+  static FieldBuilder add_field(std::vector<FieldInfo>& fields, std::string_view name,
+                                std::string_view type, std::string_view contract);
+
+  template <class E>
+  static std::vector<std::pair<std::string, E>> keep(ParameterInfo& info, Choices<E> choices) {
+    std::vector<std::pair<std::string, E>> known;
+    for (const auto& [text, value] : choices) {
+      known.emplace_back(std::string(text), value);
+      info.choices.emplace_back(text);
+    }
+    return known;
+  }
+  template <class E>
+  static E find_choice(const std::vector<std::pair<std::string, E>>& known,
+                       const std::string& text) {
+    for (const auto& [name, value] : known) {
+      if (name == text) return value;
+    }
+    return known.front().second;  // not reached: problem_with has refused other texts
+  }
+
+  Description description_;
+};
+
+template <>
+struct ParameterType<bool> {
+  static constexpr ValueKind kind = ValueKind::boolean;
+  static std::optional<Value> to_value(bool member) { return Value{member}; }
+  static bool from_value(const Value& value) { return std::get<bool>(value); }
+  static void limit(ParameterInfo& /*info*/) {}
+};
+
+template <class T>
+requires std::is_integral_v<T>
+struct ParameterType<T> {
+  static constexpr ValueKind kind = ValueKind::integer;
+  static std::optional<Value> to_value(T member) {
+    return Value{static_cast<std::int64_t>(member)};
+  }
+  static T from_value(const Value& value) { return static_cast<T>(std::get<std::int64_t>(value)); }
+  /// What the member can hold; TOML's integers have 64 bits and a sign.
+  static void limit(ParameterInfo& info) {
+    if constexpr (std::is_unsigned_v<T> || sizeof(T) < sizeof(std::int64_t)) {
+      info.least = static_cast<double>(std::numeric_limits<T>::min());
+    }
+    if constexpr (sizeof(T) < sizeof(std::int64_t)) {
+      info.most = static_cast<double>(std::numeric_limits<T>::max());
+    }
+  }
+};
+
+template <class T>
+requires std::is_floating_point_v<T>
+struct ParameterType<T> {
+  static constexpr ValueKind kind = ValueKind::number;
+  static std::optional<Value> to_value(T member) { return Value{static_cast<double>(member)}; }
+  static T from_value(const Value& value) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<T>(*integer);
+    return static_cast<T>(std::get<double>(value));
+  }
+  static void limit(ParameterInfo& /*info*/) {}
+};
+
+template <>
+struct ParameterType<std::string> {
+  static constexpr ValueKind kind = ValueKind::text;
+  static std::optional<Value> to_value(const std::string& member) { return Value{member}; }
+  static std::string from_value(const Value& value) { return std::get<std::string>(value); }
+  static void limit(ParameterInfo& /*info*/) {}
+};
+
+template <>
+struct ParameterType<std::filesystem::path> {
+  static constexpr ValueKind kind = ValueKind::path;
+  static std::optional<Value> to_value(const std::filesystem::path& member) {
+    return Value{member.string()};
+  }
+  static std::filesystem::path from_value(const Value& value) {
+    return std::get<std::string>(value);
+  }
+  static void limit(ParameterInfo& /*info*/) {}
+};
+
+template <class T>
+struct ParameterType<std::vector<T>> {
+  using Stored =
+      std::conditional_t<std::is_integral_v<T>, std::int64_t,
+                         std::conditional_t<std::is_floating_point_v<T>, double, std::string>>;
+  static constexpr ValueKind kind = std::is_integral_v<T>         ? ValueKind::integers
+                                    : std::is_floating_point_v<T> ? ValueKind::numbers
+                                                                  : ValueKind::texts;
+  static std::optional<Value> to_value(const std::vector<T>& member) {
+    return Value{std::vector<Stored>(member.begin(), member.end())};
+  }
+  static std::vector<T> from_value(const Value& value) {
+    std::vector<T> result;
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        for (const std::int64_t element : *integers) result.push_back(static_cast<T>(element));
+      }
+    } else {
+      for (const Stored& element : std::get<std::vector<Stored>>(value)) {
+        result.push_back(static_cast<T>(element));
+      }
+    }
+    return result;
+  }
+  static void limit(ParameterInfo& info) {
+    if constexpr (std::is_integral_v<T>) ParameterType<T>::limit(info);
+  }
+};
+
+template <class T>
+struct ParameterType<std::optional<T>> {
+  static constexpr ValueKind kind = ParameterType<T>::kind;
+  static std::optional<Value> to_value(const std::optional<T>& member) {
+    return member ? ParameterType<T>::to_value(*member) : std::nullopt;
+  }
+  static std::optional<T> from_value(const Value& value) {
+    return ParameterType<T>::from_value(value);
+  }
+  static void limit(ParameterInfo& info) { ParameterType<T>::limit(info); }
+};
+
+}  // namespace seam

@@ -1,0 +1,103 @@
+/// Field keys: named, typed slots of a packet.
+///
+///     inline constexpr seam::Field<std::string> caption{"caption"};      // a key is a constant
+///     declaration.needs(caption);                                         // declares the port
+///     packet[caption]                                                     // reaches the value
+///
+/// A typo in a key does not compile, and the host can check names and types before a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/image.hpp"
+#include "seam/origin.hpp"
+
+namespace seam {
+
+/// The type's name as the compiler spells it: the identity of a field's type across libraries.
+template <class T>
+constexpr std::string_view type_name() {
+  const std::string_view text = __PRETTY_FUNCTION__;
+  const std::size_t from = text.find("T = ") + 4;
+  const std::size_t to = text.find_first_of(";]", from);
+  return text.substr(from, to - from);
+}
+
+/// What the host asks of a field's value without knowing its type. Specialise it for types that
+/// own memory elsewhere, so that the byte budget sees them, or that keep a contract.
+template <class T>
+struct FieldTraits {
+  static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
+  /// Empty where the value keeps the contract, else what is wrong.
+  static std::string violation(const T& /*value*/, std::string_view /*contract*/) { return {}; }
+};
+
+template <>
+struct FieldTraits<Image> {
+  static std::size_t bytes(const Image& value) { return sizeof(Image) + value.bytes(); }
+  static std::string violation(const Image& /*value*/, std::string_view /*contract*/) { return {}; }
+};
+
+template <class T>
+struct FieldTraits<std::vector<T>> {
+  static std::size_t bytes(const std::vector<T>& value) {
+    return sizeof(value) + value.capacity() * sizeof(T);
+  }
+  static std::string violation(const std::vector<T>& /*value*/, std::string_view /*contract*/) {
+    return {};
+  }
+};
+
+/// The type-erased face of FieldTraits; one instance a type and library.
+struct FieldType {
+  std::string_view name;
+  std::size_t (*bytes)(const void* value);
+  std::string (*violation)(const void* value, std::string_view contract);
+};
+
+template <class T>
+inline constexpr FieldType field_type{
+    type_name<T>(),
+    [](const void* value) { return FieldTraits<T>::bytes(*static_cast<const T*>(value)); },
+    [](const void* value, std::string_view contract) {
+      return FieldTraits<T>::violation(*static_cast<const T*>(value), contract);
+    }};
+
+/// A key. `name` is what pipeline messages call the field; `contract` is empty or the text form of
+/// a TensorContract that every value of this field keeps.
+template <class T>
+struct Field {
+  std::string_view name;
+  std::string_view contract = {};
+};
+
+/// What a picture is to its group: a triplet has one of each of the last three.
+enum class Role : std::uint8_t { single, anchor, positive, negative };
+
+/// The keys that stages of different plugins share. Tensor fields are in <seam/tensor.hpp>.
+namespace field {
+
+// One picture, one packet: what datasets, samplers and image stages speak.
+inline constexpr Field<std::filesystem::path> path{"path"};  ///< the file to read
+inline constexpr Field<Image> image{"image"};                ///< its pixels, RGB
+inline constexpr Field<std::string> item{"item"};            ///< the item's id: what is retrieved
+inline constexpr Field<std::int64_t> category{"category"};   ///< index in the category vocabulary
+inline constexpr Field<std::int64_t> index{"index"};         ///< position in its split: the row id
+inline constexpr Field<std::int64_t> group{"group"};         ///< packets of one group stay together
+inline constexpr Field<Role> role{"role"};                   ///< its part in the group
+
+// A batch: what `batch` gathers from the packets above, row by row.
+inline constexpr Field<std::vector<std::string>> items{"items"};
+inline constexpr Field<std::vector<std::int64_t>> categories{"categories"};
+inline constexpr Field<std::vector<std::int64_t>> indices{"indices"};
+inline constexpr Field<std::vector<std::int64_t>> groups{"groups"};
+inline constexpr Field<std::vector<Role>> roles{"roles"};
+inline constexpr Field<std::vector<Origin>> origins{"origins"};
+
+}  // namespace field
+}  // namespace seam

@@ -1,0 +1,115 @@
+/// What travels along an edge: a sequence number, an origin and named, typed fields.
+///
+///     packet 17  from list.txt:19
+///       path  ──► filesystem::path
+///       image ──► seam::Image         copying a packet copies these handles, not the values
+///       item  ──► std::string
+///
+/// Values are copied on write: a packet that shares a value with another gets its own before
+/// `operator[]` hands out a reference to change it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seam/error.hpp"
+#include "seam/field.hpp"
+#include "seam/origin.hpp"
+
+namespace seam {
+
+class SEAM_EXPORT Packet {
+ public:
+  /// One field and its value, for code that must treat all fields alike.
+  struct Slot {
+    std::string_view name;
+    const FieldType* type = nullptr;
+    std::shared_ptr<void> value;
+  };
+
+  Packet() = default;
+  explicit Packet(Origin origin) : origin_(std::move(origin)) {}
+
+  /// Position in its flow: dense from 0 behind each source or collector, the same for any number
+  /// of threads. The host sets it.
+  [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
+  void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
+
+  [[nodiscard]] const Origin& origin() const { return origin_; }
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+
+  [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
+  template <class T>
+  [[nodiscard]] bool has(const Field<T>& key) const {
+    return has(key.name);
+  }
+
+  /// The value to read. Throws seam::Error naming the field and those present.
+  template <class T>
+  [[nodiscard]] const T& get(const Field<T>& key) const {
+    const Slot* slot = find(key.name);
+    if (slot == nullptr || slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
+    return *static_cast<const T*>(slot->value.get());
+  }
+  template <class T>
+  [[nodiscard]] const T& operator[](const Field<T>& key) const {
+    return get(key);
+  }
+
+  /// The value to change; made with T() where the field is not there yet.
+  template <class T>
+  [[nodiscard]] T& operator[](const Field<T>& key) {
+    Slot* slot = find(key.name);
+    if (slot == nullptr) {
+      slots_.push_back({key.name, &field_type<T>, std::make_shared<T>()});
+      return *static_cast<T*>(slots_.back().value.get());
+    }
+    if (slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
+    if (slot->value.use_count() > 1) {
+      slot->value = std::make_shared<T>(*static_cast<const T*>(slot->value.get()));
+    }
+    return *static_cast<T*>(slot->value.get());
+  }
+
+  /// Sets a field without reading what was there.
+  template <class T>
+  void set(const Field<T>& key, T value) {
+    put({key.name, &field_type<T>, std::make_shared<T>(std::move(value))});
+  }
+
+  /// Frees a field early, such as pixels that a batch has copied.
+  template <class T>
+  void erase(const Field<T>& key) {
+    erase(key.name);
+  }
+  void erase(std::string_view name);
+
+  [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
+  /// Adds or replaces a field by its slot; how the host joins branches.
+  void put(Slot slot);
+
+  /// Memory of all values as their FieldTraits tell it.
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  [[nodiscard]] const Slot* find(std::string_view name) const {
+    for (const Slot& slot : slots_) {
+      if (slot.name == name) return &slot;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] Slot* find(std::string_view name) {
+    return const_cast<Slot*>(std::as_const(*this).find(name));  // *this is not const here
+  }
+  [[noreturn]] void refuse(std::string_view name, std::string_view wanted_type) const;
+
+  std::uint64_t sequence_ = 0;
+  Origin origin_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace seam

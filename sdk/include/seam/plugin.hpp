@@ -1,0 +1,130 @@
+/// How stages leave a shared library: one line.
+///
+///     // plugin.cpp
+///     #include <seam/plugin.hpp>
+///     #include "sharpen.hpp"
+///     SEAM_PLUGIN(Sharpen)
+///
+/// It defines the entry point and, in a section of the library, a manifest: SDK number, compiler,
+/// library versions, stage names. The host lists, finds and refuses plugins by the manifest, before
+/// any of their code runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "seam/stage.hpp"
+
+#ifdef SEAM_WITH_OPENCV
+#include <opencv2/core/utility.hpp>
+#include <opencv2/core/version.hpp>
+#endif
+#ifdef SEAM_WITH_TENSOR
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+#endif
+
+namespace seam {
+
+/// Counts up whenever a class or a call in these headers changes so that old plugins cannot work.
+#define SEAM_SDK_NUMBER "1"  // a macro: it is joined into text
+
+struct StageEntry {
+  std::string_view name;
+  std::unique_ptr<Stage> (*create)();
+};
+
+/// What the entry point hands to the host.
+struct PluginDescriptor {
+  std::span<const StageEntry> stages;
+  /// Limits the thread pools of the libraries behind the plugin. Called once, before any stage is
+  /// made.
+  void (*limit_threads)(int threads);
+};
+
+namespace detail {
+
+// The manifest's fixed part, by the preprocessor because it must be constant text.
+#if defined(__clang__)
+#define SEAM_COMPILER "clang " SEAM_TEXT(__clang_major__)
+#else
+#define SEAM_COMPILER "gcc " SEAM_TEXT(__GNUC__)
+#endif
+#define SEAM_TEXT_OF(x) #x
+#define SEAM_TEXT(x) SEAM_TEXT_OF(x)
+#ifdef _GLIBCXX_DEBUG
+#define SEAM_STDLIB "libstdc++ abi" SEAM_TEXT(_GLIBCXX_USE_CXX11_ABI) " debug"
+#else
+#define SEAM_STDLIB "libstdc++ abi" SEAM_TEXT(_GLIBCXX_USE_CXX11_ABI)
+#endif
+#ifndef SEAM_SANITIZER
+#define SEAM_SANITIZER "none"
+#endif
+#ifdef SEAM_WITH_TENSOR
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION
+#else
+#define SEAM_LIBTORCH_VERSION "none"
+#endif
+#ifdef SEAM_WITH_OPENCV
+#define SEAM_OPENCV_VERSION CV_VERSION
+#else
+#define SEAM_OPENCV_VERSION "none"
+#endif
+
+inline constexpr std::string_view manifest_head =
+    "SEAM PLUGIN\nsdk=" SEAM_SDK_NUMBER "\ncompiler=" SEAM_COMPILER "\nstdlib=" SEAM_STDLIB
+    "\nsanitizer=" SEAM_SANITIZER "\nlibtorch=" SEAM_LIBTORCH_VERSION
+    "\nopencv=" SEAM_OPENCV_VERSION "\nstages=";
+
+/// The manifest's text: the head, then the stages' names between blanks.
+template <class... Stages>
+consteval auto manifest() {
+  constexpr std::size_t size = manifest_head.size() + (0 + ... + (Stages::name.size() + 1)) + 1;
+  std::array<char, size> text{};
+  std::size_t at = 0;
+  for (const char c : manifest_head) text[at++] = c;
+  const auto append = [&](std::string_view name) {
+    for (const char c : name) text[at++] = c;
+    text[at++] = ' ';
+  };
+  (append(Stages::name), ...);
+  text[at - (sizeof...(Stages) > 0 ? 1 : 0)] = '\n';
+  return text;
+}
+
+template <class... Stages>
+inline constexpr std::array<StageEntry, sizeof...(Stages)> stage_entries{
+    StageEntry{Stages::name, [] { return std::unique_ptr<Stage>(std::make_unique<Stages>()); }}...};
+
+inline void limit_library_threads([[maybe_unused]] int threads) {
+#ifdef SEAM_WITH_OPENCV
+  cv::setNumThreads(1);  // stages are parallel over packets already
+#endif
+#ifdef SEAM_WITH_TENSOR
+  at::set_num_threads(threads);
+#endif
+}
+
+template <class... Stages>
+const PluginDescriptor& descriptor() {
+  static constexpr PluginDescriptor value{stage_entries<Stages...>, &limit_library_threads};
+  return value;
+}
+
+}  // namespace detail
+}  // namespace seam
+
+/// Exports the named stage classes. Once a library. A macro because it defines a symbol with C
+/// linkage and a variable in a section of its own.
+#define SEAM_PLUGIN(...)                                                                    \
+  extern "C" {                                                                              \
+  SEAM_EXPORT                                                                               \
+  __attribute__((section(".seam_manifest"), used)) extern const auto seam_plugin_manifest = \
+      seam::detail::manifest<__VA_ARGS__>();                                                \
+  SEAM_EXPORT const seam::PluginDescriptor* seam_plugin() {                                 \
+    return &seam::detail::descriptor<__VA_ARGS__>();                                        \
+  }                                                                                         \
+  }

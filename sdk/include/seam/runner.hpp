@@ -1,0 +1,107 @@
+/// Runs one stage: the only code that calls a stage's methods, in the host and in the test harness.
+///
+///     host graph ─┐
+///                 ├──► StageRunner ──► Stage       exceptions of any kind end here, as Outcome
+///     harness ────┘
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seam/stage.hpp"
+
+namespace seam {
+
+/// What became of a packet. Delivered is the common case and costs nothing.
+class SEAM_EXPORT Outcome {
+ public:
+  enum class Kind : std::uint8_t { delivered, dropped, failed };
+
+  static Outcome delivered() { return {}; }
+  static Outcome dropped(std::string reason);
+  static Outcome failed(Error error);
+
+  [[nodiscard]] Kind kind() const;
+  explicit operator bool() const { return detail_ == nullptr; }  ///< delivered
+  /// Why it was dropped, or the error's message.
+  [[nodiscard]] const std::string& reason() const;
+  /// The error of a failed packet.
+  [[nodiscard]] const Error& error() const;
+
+ private:
+  struct Detail;
+  std::shared_ptr<const Detail> detail_;
+};
+
+class SEAM_EXPORT StageRunner {
+ public:
+  /// `name`: the stage's name in the pipeline; `type`: what `use` says ("image.decode").
+  StageRunner(std::string name, std::string type, std::unique_ptr<Stage> stage);
+  ~StageRunner();
+  StageRunner(const StageRunner&) = delete;
+  StageRunner& operator=(const StageRunner&) = delete;
+  StageRunner(StageRunner&&) = delete;
+  StageRunner& operator=(StageRunner&&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& type() const { return type_; }
+  [[nodiscard]] StageKind kind() const { return stage_->kind(); }
+  [[nodiscard]] bool on_compute_thread() const { return stage_->on_compute_thread(); }
+  /// Before configure() with defaults; afterwards with contracts computed from the parameters.
+  [[nodiscard]] const Description& description() const { return declaration_.description(); }
+  [[nodiscard]] Stage& stage() { return *stage_; }
+
+  /// Sets parameters by name (references excluded: see bind). Throws seam::Error
+  /// (Fault::configuration) for an unknown name or a value that does not fit.
+  void configure(const std::map<std::string, Value>& values);
+  /// The interface of that name as void*, or null where the stage does not offer it.
+  [[nodiscard]] void* interface(std::string_view name) const;
+  /// Points a reference parameter at another stage's interface.
+  void bind(std::string_view parameter, void* target);
+  /// Gives all upstream references their stages, in flow order; called before each flow.
+  void bind_upstream(const std::vector<StageRunner*>& before);
+
+  // Each of the following throws seam::Error with the stage in its chain; what a plugin throws,
+  // of whatever type, is turned into one.
+  void open(const RunState& run);
+  void begin(const RunState& run);
+  void close();
+  [[nodiscard]] Archive save() const;
+  void load(const Archive& archive);
+
+  /// On the thread that will run the stage in this flow.
+  void enter_thread(const RunState& run) const;
+
+  // These never throw. The packet calls check that the declared fields are there, and name the
+  // packet's origin in an error.
+  [[nodiscard]] Outcome produce(const RunState& run, Emitter& emitter, More& more);
+  /// Transforms only; safe from many threads for a ParallelTransform.
+  [[nodiscard]] Outcome transform(const RunState& run, Packet& packet);
+  [[nodiscard]] Outcome collect(const RunState& run, Packet packet, Emitter& emitter);
+  [[nodiscard]] Outcome consume(const RunState& run, const Packet& packet);
+  /// end(); `more` is only ever yes for a collector.
+  [[nodiscard]] Outcome finish(const RunState& run, Emitter* emitter, More& more);
+  /// Whether the fields that the stage provides are there and keep their contracts.
+  [[nodiscard]] Outcome check_provided(const Packet& packet) const;
+
+ private:
+  [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
+  template <class Body>
+  Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;
+  template <class Body>
+  void guarded_or_throw(std::string_view doing, Body&& body) const;
+
+  std::string name_;
+  std::string type_;
+  std::uint64_t stream_;
+  std::unique_ptr<Stage> stage_;
+  Declaration declaration_;
+};
+
+}  // namespace seam

@@ -1,0 +1,135 @@
+/// Runs one stage in a test, through the same wrapper as the host.
+///
+///     push(packet) ──► [ StageRunner ──► stage ] ──► outputs(), drops(), errors(), metrics()
+///
+///     seam::testing::Harness harness("sharpen", std::make_unique<Sharpen>());
+///     harness.set("amount", 2.0).push(packet).finish();
+///     EXPECT_EQ(harness.outputs().size(), 1);
+///
+/// Needs no plugin, no pipeline file and no TBB.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seam/runner.hpp"
+
+namespace seam::testing {
+
+struct Dropped {
+  Origin origin;
+  std::string reason;
+};
+
+struct LogLine {
+  LogLevel level;
+  std::string text;
+};
+
+struct Report {
+  std::string title;
+  std::string text;
+};
+
+/// Services that remember.
+class SEAM_EXPORT RecordingServices final : public Services {
+ public:
+  void log(LogLevel level, std::string_view stage, std::string_view text) override;
+  void metric(std::string_view stage, std::string_view name, double value) override;
+  void report(std::string_view stage, std::string_view title, std::string_view text) override;
+  [[nodiscard]] bool stop_requested() const override { return stop; }
+
+  bool stop = false;
+  std::vector<LogLine> lines;
+  std::map<std::string, std::vector<double>> metrics;
+  std::vector<Report> reports;
+
+ private:
+  std::mutex mutex_;
+};
+
+class SEAM_EXPORT Harness {
+ public:
+  Harness(std::string name, std::unique_ptr<Stage> stage);
+  /// Closes the stage if it was opened.
+  ~Harness();
+  Harness(const Harness&) = delete;
+  Harness& operator=(const Harness&) = delete;
+  Harness(Harness&&) = delete;
+  Harness& operator=(Harness&&) = delete;
+
+  // Before open(). Each returns *this.
+  Harness& set(const std::string& parameter, Value value);
+  Harness& set(const std::string& parameter, const char* text) {
+    return set(parameter, Value{std::string(text)});
+  }
+  Harness& set(const std::string& parameter, int integer) {
+    return set(parameter, Value{std::int64_t{integer}});
+  }
+  Harness& seed(std::uint64_t seed);
+  Harness& compute_threads(int threads);
+  Harness& run_directory(std::filesystem::path directory);
+  template <class Interface>
+  Harness& refer(const std::string& parameter, Interface& target) {
+    runner_.bind(parameter, &target);
+    return *this;
+  }
+  /// Offers these stages to the upstream references, in order.
+  Harness& upstream(std::vector<StageRunner*> stages);
+
+  // Between flows.
+  Harness& epoch(std::int64_t epoch);
+  Harness& training(bool training);
+
+  /// Opens the stage; push, produce and finish do it when needed. Throws what open() throws.
+  Harness& open();
+
+  /// One packet into a transform, collector or sink; sequence numbers count from 0 in a flow.
+  Harness& push(Packet packet);
+  /// Many packets, by `threads` threads at once for a ParallelTransform; outputs keep the order.
+  Harness& push_all(std::vector<Packet> packets, int threads = 1);
+  /// Calls a source until it has no more, or `most` packets came out.
+  Harness& produce(std::size_t most = SIZE_MAX);
+  /// Ends the flow: collectors emit what is left. The next push begins a new flow.
+  Harness& finish();
+
+  [[nodiscard]] const std::vector<Packet>& outputs() const { return outputs_; }
+  [[nodiscard]] std::vector<Packet> take_outputs() { return std::exchange(outputs_, {}); }
+  [[nodiscard]] const std::vector<Dropped>& drops() const { return drops_; }
+  [[nodiscard]] const std::vector<Error>& errors() const { return errors_; }
+  [[nodiscard]] const std::map<std::string, std::vector<double>>& metrics() const {
+    return services_.metrics;
+  }
+  /// The last value of a metric; throws std::out_of_range where there is none.
+  [[nodiscard]] double metric(const std::string& name) const {
+    return services_.metrics.at(name).back();
+  }
+  [[nodiscard]] const std::vector<LogLine>& log() const { return services_.lines; }
+  [[nodiscard]] const std::vector<Report>& reports() const { return services_.reports; }
+  [[nodiscard]] RecordingServices& services() { return services_; }
+  [[nodiscard]] StageRunner& runner() { return runner_; }
+
+ private:
+  class Collecting;
+  void begin_flow();
+  void note(const Packet& packet, const Outcome& outcome);
+
+  RecordingServices services_;
+  RunState run_;
+  StageRunner runner_;
+  std::vector<StageRunner*> upstream_;
+  bool opened_ = false;
+  bool in_flow_ = false;
+  std::uint64_t pushed_ = 0;
+  std::uint64_t emitted_ = 0;
+  std::vector<Packet> outputs_;
+  std::vector<Dropped> drops_;
+  std::vector<Error> errors_;
+};
+
+}  // namespace seam::testing

@@ -1,0 +1,109 @@
+#include "seam/contract.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "seam/error.hpp"
+
+namespace seam {
+namespace {
+
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool known_element(std::string_view element) {
+  static constexpr std::string_view known[] = {"*",    "u8",  "i32", "i64", "f16",
+                                               "bf16", "f32", "f64", "bool"};
+  return std::find(std::begin(known), std::end(known), element) != std::end(known);
+}
+
+std::string rank_text(std::size_t rank, bool open_ended) {
+  return std::to_string(rank) + (open_ended ? " or more" : "") +
+         (rank == 1 && !open_ended ? " dimension" : " dimensions");
+}
+
+}  // namespace
+
+TensorContract TensorContract::parse(std::string_view text) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error("tensor contract '" + std::string(text) + "': " + why +
+                    "; a contract looks like f32[N,3,H,W]",
+                Fault::internal);
+  };
+  TensorContract contract;
+  const std::size_t open = text.find('[');
+  if (open == std::string_view::npos || text.back() != ']') refuse("it has no [...]");
+  contract.element_ = text.substr(0, open);
+  if (!known_element(contract.element_)) {
+    refuse("'" + contract.element_ +
+           "' is no element type (f32, f64, f16, bf16, i64, i32, u8, bool, *)");
+  }
+  std::string_view rest = text.substr(open + 1, text.size() - open - 2);
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string dimension(rest.substr(0, comma));
+    std::erase(dimension, ' ');
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (contract.open_ended_) refuse("nothing may follow '...'");
+    if (dimension == "...") {
+      contract.open_ended_ = true;
+    } else if (dimension.empty()) {
+      refuse("a dimension is empty");
+    } else {
+      contract.dimensions_.push_back(std::move(dimension));
+    }
+  }
+  return contract;
+}
+
+std::optional<std::string> TensorContract::first_difference(const TensorContract& provided,
+                                                            const TensorContract& needed) {
+  if (provided.element_ != needed.element_ && provided.element_ != "*" && needed.element_ != "*") {
+    return "the elements are " + provided.element_ + ", not " + needed.element_;
+  }
+  const std::size_t have = provided.dimensions_.size();
+  const std::size_t want = needed.dimensions_.size();
+  const bool too_few = have < want && !provided.open_ended_;
+  const bool too_many = have > want && !needed.open_ended_;
+  if (too_few || too_many) {
+    return "it has " + rank_text(have, provided.open_ended_) + ", not " +
+           rank_text(want, needed.open_ended_);
+  }
+  for (std::size_t i = 0; i < std::min(have, want); ++i) {
+    const std::string& a = provided.dimensions_[i];
+    const std::string& b = needed.dimensions_[i];
+    if (is_number(a) && is_number(b) && a != b) {
+      return "dimension " + std::to_string(i) + " is " + a + ", not " + b;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TensorContract::first_violation(
+    std::string_view element, const std::vector<std::int64_t>& sizes) const {
+  if (element_ != "*" && element_ != element) {
+    return "its elements are " + std::string(element) + ", not " + element_;
+  }
+  if (sizes.size() < dimensions_.size() || (sizes.size() > dimensions_.size() && !open_ended_)) {
+    return "it has " + rank_text(sizes.size(), false) + ", not " +
+           rank_text(dimensions_.size(), open_ended_);
+  }
+  std::map<std::string, std::int64_t> named;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const std::string& dimension = dimensions_[i];
+    const std::int64_t expected = is_number(dimension)
+                                      ? std::stoll(dimension)
+                                      : named.emplace(dimension, sizes[i]).first->second;
+    if (sizes[i] != expected) {
+      return "dimension " + std::to_string(i) + " is " + std::to_string(sizes[i]) + ", not " +
+             std::to_string(expected) +
+             (is_number(dimension) ? "" : " as " + dimension + " before");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace seam

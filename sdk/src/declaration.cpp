@@ -1,0 +1,296 @@
+#include "seam/declaration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace seam {
+namespace {
+
+/// The shortest text that reads back as the same number, and as a number rather than an integer.
+std::string number_text(double number) {
+  std::array<char, 32> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  std::string text(buffer.data(), end);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string bound_text(double bound) {
+  std::string text = number_text(bound);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        result += "\\\"";
+        break;
+      case '\\':
+        result += "\\\\";
+        break;
+      case '\n':
+        result += "\\n";
+        break;
+      case '\t':
+        result += "\\t";
+        break;
+      case '\r':
+        result += "\\r";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          std::array<char, 8> escape{};
+          std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
+          result += escape.data();
+        } else {
+          result += c;
+        }
+    }
+  }
+  return result + "\"";
+}
+
+template <class List, class Text>
+std::string list_text(const List& list, Text&& text) {
+  std::string result = "[";
+  for (const auto& element : list) result += (result.size() > 1 ? ", " : "") + text(element);
+  return result + "]";
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string result;
+  for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
+  return result;
+}
+
+bool has_kind(const ParameterInfo& parameter, const Value& value) {
+  switch (parameter.kind) {
+    case ValueKind::boolean:
+      return std::holds_alternative<bool>(value);
+    case ValueKind::integer:
+      return std::holds_alternative<std::int64_t>(value);
+    case ValueKind::number:
+      return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
+    case ValueKind::text:
+    case ValueKind::path:
+    case ValueKind::enumeration:
+    case ValueKind::reference:
+      return std::holds_alternative<std::string>(value);
+    case ValueKind::integers:
+      return std::holds_alternative<std::vector<std::int64_t>>(value);
+    case ValueKind::numbers:
+      return std::holds_alternative<std::vector<double>>(value) ||
+             std::holds_alternative<std::vector<std::int64_t>>(value);
+    case ValueKind::texts:
+    case ValueKind::enumerations:
+      return std::holds_alternative<std::vector<std::string>>(value);
+  }
+  return false;
+}
+
+std::string range_text(const ParameterInfo& parameter) {
+  const auto& [least, most] = std::pair(parameter.least, parameter.most);
+  if (least && most) return " from " + bound_text(*least) + " to " + bound_text(*most);
+  if (least) return " of at least " + bound_text(*least);
+  if (most) return " of at most " + bound_text(*most);
+  return {};
+}
+
+std::optional<std::string> out_of_range(const ParameterInfo& parameter, double number) {
+  if (std::isnan(number)) return "nan is no value for a parameter";
+  if (parameter.least && number < *parameter.least) {
+    return bound_text(number) + " is less than " + bound_text(*parameter.least);
+  }
+  if (parameter.most && number > *parameter.most) {
+    return bound_text(number) + " is more than " + bound_text(*parameter.most);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> no_choice(const ParameterInfo& parameter, const std::string& text) {
+  if (parameter.choices.empty() ||
+      std::ranges::find(parameter.choices, text) != parameter.choices.end()) {
+    return std::nullopt;
+  }
+  return quoted(text) + " is none of " + joined(parameter.choices);
+}
+
+template <class List, class Check>
+std::optional<std::string> first_problem(const List& list, const Check& check) {
+  for (const auto& element : list) {
+    if (auto problem = check(element)) return problem;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view kind_name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::boolean:
+      return "true or false";
+    case ValueKind::integer:
+      return "an integer";
+    case ValueKind::number:
+      return "a number";
+    case ValueKind::text:
+      return "a text";
+    case ValueKind::path:
+      return "a path";
+    case ValueKind::enumeration:
+      return "one of the choices";
+    case ValueKind::integers:
+      return "a list of integers";
+    case ValueKind::numbers:
+      return "a list of numbers";
+    case ValueKind::texts:
+      return "a list of texts";
+    case ValueKind::enumerations:
+      return "a list of the choices";
+    case ValueKind::reference:
+      return "the name of a stage";
+  }
+  return "a value";
+}
+
+std::string to_text(const Value& value) {
+  struct Writer {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return number_text(number); }
+    std::string operator()(const std::string& text) const { return quoted(text); }
+    std::string operator()(const std::vector<std::int64_t>& list) const {
+      return list_text(list, [](std::int64_t element) { return std::to_string(element); });
+    }
+    std::string operator()(const std::vector<double>& list) const {
+      return list_text(list, number_text);
+    }
+    std::string operator()(const std::vector<std::string>& list) const {
+      return list_text(list, quoted);
+    }
+  };
+  return std::visit(Writer{}, value);
+}
+
+std::optional<std::string> problem_with(const ParameterInfo& parameter, const Value& value) {
+  if (!has_kind(parameter, value)) {
+    return to_text(value) + " is not " + std::string(kind_name(parameter.kind));
+  }
+  struct Checker {
+    const ParameterInfo& parameter;
+
+    std::optional<std::string> operator()(bool /*flag*/) const { return std::nullopt; }
+    std::optional<std::string> operator()(std::int64_t integer) const {
+      return out_of_range(parameter, static_cast<double>(integer));
+    }
+    std::optional<std::string> operator()(double number) const {
+      return out_of_range(parameter, number);
+    }
+    std::optional<std::string> operator()(const std::string& text) const {
+      return no_choice(parameter, text);
+    }
+    std::optional<std::string> operator()(const std::vector<std::int64_t>& list) const {
+      return first_problem(list, *this);
+    }
+    std::optional<std::string> operator()(const std::vector<double>& list) const {
+      return first_problem(list, *this);
+    }
+    std::optional<std::string> operator()(const std::vector<std::string>& list) const {
+      return first_problem(list, *this);
+    }
+  };
+  return std::visit(Checker{parameter}, value);
+}
+
+std::string accepted_by(const ParameterInfo& parameter) {
+  std::string text;
+  if (!parameter.choices.empty()) {
+    text = (parameter.kind == ValueKind::enumerations || parameter.kind == ValueKind::texts
+                ? "a list of "
+                : "one of ") +
+           joined(parameter.choices);
+  } else {
+    text = std::string(kind_name(parameter.kind)) + range_text(parameter);
+  }
+  if (!parameter.unit.empty()) text += " (" + parameter.unit + ")";
+  return text;
+}
+
+ParameterBuilder& ParameterBuilder::range(double least, double most) {
+  return at_least(least).at_most(most);
+}
+
+ParameterBuilder& ParameterBuilder::at_least(double least) {
+  parameter_->least = least;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::at_most(double most) {
+  parameter_->most = most;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::unit(std::string unit) {
+  parameter_->unit = std::move(unit);
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::required() {
+  parameter_->required = true;
+  parameter_->default_value.reset();
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::optional() {
+  parameter_->required = false;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::choices(std::vector<std::string> choices) {
+  parameter_->choices = std::move(choices);
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::renamed_from(std::string old_name) {
+  parameter_->renamed_from.push_back(std::move(old_name));
+  return *this;
+}
+
+FieldBuilder& FieldBuilder::contract(std::string contract) {
+  field_->contract = std::move(contract);
+  return *this;
+}
+
+FieldBuilder& FieldBuilder::doc(std::string doc) {
+  field_->doc = std::move(doc);
+  return *this;
+}
+
+void Declaration::doc(std::string text) {
+  description_.doc = std::move(text);
+}
+
+void Declaration::reads_label(std::string_view field) {
+  description_.labels_read.emplace_back(field);
+}
+
+ParameterInfo& Declaration::add_parameter(std::string name, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.doc = std::move(doc);
+  return description_.parameters.emplace_back(std::move(info));
+}
+
+FieldBuilder Declaration::add_field(std::vector<FieldInfo>& fields, std::string_view name,
+                                    std::string_view type, std::string_view contract) {
+  return FieldBuilder(fields.emplace_back(
+      FieldInfo{std::string(name), std::string(type), std::string(contract), {}}));
+}
+
+}  // namespace seam

@@ -1,0 +1,249 @@
+#include "seam/runner.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace seam {
+
+struct Outcome::Detail {
+  Kind kind;
+  std::string reason;
+  std::optional<Error> error;
+};
+
+Outcome Outcome::dropped(std::string reason) {
+  Outcome outcome;
+  outcome.detail_ =
+      std::make_shared<const Detail>(Detail{Kind::dropped, std::move(reason), std::nullopt});
+  return outcome;
+}
+
+Outcome Outcome::failed(Error error) {
+  Outcome outcome;
+  std::string reason = error.what();
+  outcome.detail_ =
+      std::make_shared<const Detail>(Detail{Kind::failed, std::move(reason), std::move(error)});
+  return outcome;
+}
+
+Outcome::Kind Outcome::kind() const {
+  return detail_ ? detail_->kind : Kind::delivered;
+}
+const std::string& Outcome::reason() const {
+  return detail_->reason;
+}
+const Error& Outcome::error() const {
+  return *detail_->error;
+}
+
+StageRunner::StageRunner(std::string name, std::string type, std::unique_ptr<Stage> stage)
+    : name_(std::move(name)),
+      type_(std::move(type)),
+      stream_(stream_of(name_)),
+      stage_(std::move(stage)) {
+  guarded_or_throw("declaring its parameters and fields", [&] { stage_->declare(declaration_); });
+}
+
+StageRunner::~StageRunner() = default;
+
+template <class Body>
+Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&& body) const {
+  const auto failed = [&](Error error) {
+    if (packet != nullptr) error.while_doing("working on " + packet->origin().text());
+    error.while_doing(std::string(doing) + " in stage '" + name_ + "' (" + type_ + ")");
+    return Outcome::failed(std::move(error));
+  };
+  try {
+    return body();
+  } catch (Error& error) {
+    return failed(std::move(error));
+  } catch (const std::bad_alloc&) {
+    return failed(Error("there is not enough memory", Fault::internal));
+  } catch (const std::exception& error) {
+    return failed(Error(error.what(), Fault::internal));
+  } catch (...) {  // a plugin may throw anything; nothing of it may reach the graph
+    return failed(Error("the stage threw something that is not a std::exception", Fault::internal));
+  }
+}
+
+template <class Body>
+void StageRunner::guarded_or_throw(std::string_view doing, Body&& body) const {
+  const Outcome outcome = guarded(doing, nullptr, [&] {
+    body();
+    return Outcome::delivered();
+  });
+  if (!outcome) throw outcome.error();
+}
+
+void StageRunner::configure(const std::map<std::string, Value>& values) {
+  Description& description = declaration_.description();
+  for (const auto& [name, value] : values) {
+    const auto found = std::ranges::find(description.parameters, name, &ParameterInfo::name);
+    if (found == description.parameters.end() || !found->assign) {
+      throw Error("stage '" + name_ + "' (" + type_ + ") has no parameter '" + name + "'",
+                  Fault::configuration);
+    }
+    if (const auto problem = problem_with(*found, value)) {
+      throw Error("parameter '" + name + "' of stage '" + name_ + "': " + *problem + "; it takes " +
+                      accepted_by(*found),
+                  Fault::configuration);
+    }
+    found->assign(value);
+  }
+  // Contracts may depend on the values just set. Parameters keep their first defaults.
+  Declaration again;
+  guarded_or_throw("declaring its parameters and fields", [&] { stage_->declare(again); });
+  Description& fresh = again.description();
+  description.needs = std::move(fresh.needs);
+  description.accepts = std::move(fresh.accepts);
+  description.provides = std::move(fresh.provides);
+  description.labels_read = std::move(fresh.labels_read);
+  description.keeps_state = fresh.keeps_state;
+  description.trains = fresh.trains;
+}
+
+void* StageRunner::interface(std::string_view name) const {
+  for (const OfferedInterface& offered : description().offers) {
+    if (offered.interface == name) return offered.target;
+  }
+  return nullptr;
+}
+
+void StageRunner::bind(std::string_view parameter, void* target) {
+  for (const ParameterInfo& info : description().parameters) {
+    if (info.name == parameter && info.bind) return info.bind(target);
+  }
+  throw Error("stage '" + name_ + "' has no reference '" + std::string(parameter) + "'",
+              Fault::configuration);
+}
+
+void StageRunner::bind_upstream(const std::vector<StageRunner*>& before) {
+  for (const UpstreamReference& reference : description().upstream) {
+    reference.clear();
+    for (const StageRunner* runner : before) {
+      if (void* target = runner->interface(reference.interface)) reference.add(target);
+    }
+  }
+}
+
+void StageRunner::open(const RunState& run) {
+  guarded_or_throw("opening", [&] {
+    Context context = this->context(run);
+    stage_->enter_thread(context);
+    stage_->open(context);
+  });
+}
+
+void StageRunner::begin(const RunState& run) {
+  guarded_or_throw("beginning a flow", [&] {
+    Context context = this->context(run);
+    stage_->begin(context);
+  });
+}
+
+void StageRunner::close() {
+  guarded_or_throw("closing", [&] { stage_->close(); });
+}
+
+Archive StageRunner::save() const {
+  Archive archive;
+  guarded_or_throw("saving its state", [&] { stage_->save(archive); });
+  return archive;
+}
+
+void StageRunner::load(const Archive& archive) {
+  guarded_or_throw("taking back its saved state", [&] { stage_->load(archive); });
+}
+
+void StageRunner::enter_thread(const RunState& run) const {
+  const Context context = this->context(run);
+  stage_->enter_thread(context);
+}
+
+Outcome StageRunner::produce(const RunState& run, Emitter& emitter, More& more) {
+  more = More::no;
+  return guarded("producing packets", nullptr, [&] {
+    Context context = this->context(run);
+    more = static_cast<Source&>(*stage_).produce(emitter, context);
+    return Outcome::delivered();
+  });
+}
+
+Outcome StageRunner::transform(const RunState& run, Packet& packet) {
+  const Outcome outcome = guarded("processing a packet", &packet, [&] {
+    Context context = this->context(run);
+    if (kind() == StageKind::parallel_transform) {
+      static_cast<const ParallelTransform&>(*stage_).process(packet, context);
+    } else {
+      static_cast<Transform&>(*stage_).process(packet, context);
+    }
+    return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
+  });
+  return outcome ? check_provided(packet) : outcome;
+}
+
+Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
+  const Packet origin_only(packet.origin());
+  return guarded("collecting a packet", &origin_only, [&] {
+    Context context = this->context(run);
+    static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
+    return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
+  });
+}
+
+Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
+  return guarded("consuming a packet", &packet, [&] {
+    Context context = this->context(run);
+    static_cast<Sink&>(*stage_).process(packet, context);
+    return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
+  });
+}
+
+Outcome StageRunner::finish(const RunState& run, Emitter* emitter, More& more) {
+  more = More::no;
+  return guarded("ending a flow", nullptr, [&] {
+    Context context = this->context(run);
+    switch (kind()) {
+      case StageKind::transform:
+        static_cast<Transform&>(*stage_).end(context);
+        break;
+      case StageKind::parallel_transform:
+        static_cast<ParallelTransform&>(*stage_).end(context);
+        break;
+      case StageKind::sink:
+        static_cast<Sink&>(*stage_).end(context);
+        break;
+      case StageKind::collector:
+        more = static_cast<Collector&>(*stage_).end(*emitter, context);
+        break;
+      case StageKind::source:
+        break;
+    }
+    return Outcome::delivered();
+  });
+}
+
+Outcome StageRunner::check_provided(const Packet& packet) const {
+  for (const FieldInfo& field : description().provides) {
+    const auto slot = std::ranges::find(packet.slots(), field.name, &Packet::Slot::name);
+    std::string problem;
+    if (slot == packet.slots().end()) {
+      problem = "is missing";
+    } else if (slot->type->name != field.type) {
+      problem = "holds a " + std::string(slot->type->name) + ", not a " + field.type;
+    } else if (!field.contract.empty()) {
+      problem = slot->type->violation(slot->value.get(), field.contract);
+    }
+    if (!problem.empty()) {
+      return guarded("checking what it provides", &packet, [&]() -> Outcome {
+        throw Error("stage '" + name_ + "' promised field '" + field.name + "'" +
+                        (field.contract.empty() ? "" : " as " + field.contract) + ", but it " +
+                        problem,
+                    Fault::internal);
+      });
+    }
+  }
+  return Outcome::delivered();
+}
+
+}  // namespace seam
