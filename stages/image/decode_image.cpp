@@ -1,0 +1,132 @@
+#include "stages/image/decode_image.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include <seam/error.hpp>
+
+#include "stages/image/formats/format.hpp"
+
+namespace seam::stages {
+namespace {
+
+using formats::Decoded;
+using formats::Encoded;
+
+struct Format {
+  std::string_view name;
+  bool (*recognises)(std::string_view head);
+  Decoded (*decode)(const Encoded& encoded);
+};
+
+/// The first bytes of a file, as many as the longest signature has.
+constexpr std::size_t head_bytes = 16;
+
+constexpr bool starts(std::string_view head, std::string_view signature, std::size_t at = 0) {
+  return head.size() >= at + signature.size() && head.substr(at, signature.size()) == signature;
+}
+
+constexpr bool is_portable_map(std::string_view head) {
+  return head.size() >= 3 && head[0] == 'P' && head[1] >= '1' && head[1] <= '7' &&
+         (head[2] == ' ' || head[2] == '#' || (head[2] >= '\t' && head[2] <= '\r'));
+}
+
+constexpr std::array<Format, 9> readable{{
+    {"JPEG", [](std::string_view head) { return starts(head, "\xFF\xD8\xFF"); },
+     formats::decode_jpeg},
+    {"PNG", [](std::string_view head) { return starts(head, "\x89PNG\r\n\x1A\n"); },
+     formats::decode_png},
+    {"WebP", [](std::string_view head) { return starts(head, "RIFF") && starts(head, "WEBP", 8); },
+     formats::decode_webp},
+    {"TIFF",
+     [](std::string_view head) {
+       using namespace std::string_view_literals;
+       return starts(head, "II*\0"sv) || starts(head, "MM\0*"sv) || starts(head, "II+\0"sv) ||
+              starts(head, "MM\0+"sv);
+     },
+     formats::decode_tiff},
+    {"GIF", [](std::string_view head) { return starts(head, "GIF87a") || starts(head, "GIF89a"); },
+     formats::decode_gif},
+    {"portable map", is_portable_map, formats::decode_portable_map},
+    {"JPEG 2000",
+     [](std::string_view head) {
+       return starts(head, "\xFF\x4F\xFF\x51") || starts(head, "jP  \r\n\x87\n", 4);
+     },
+     formats::decode_jpeg2000},
+    {"Sun raster", [](std::string_view head) { return starts(head, "\x59\xA6\x6A\x95"); },
+     formats::decode_sun_raster},
+    {"BMP", [](std::string_view head) { return starts(head, "BM"); }, formats::decode_bmp},
+}};
+
+/// What is known by sight but not read, so that the message can say what it is.
+std::string_view known_stranger(std::string_view head) {
+  using namespace std::string_view_literals;
+  if (starts(head, "ftyp", 4)) return "an HEIF, AVIF or video file";
+  if (starts(head, "\x76\x2F\x31\x01") || starts(head, "#?R"))
+    return "a high dynamic range picture";
+  if (starts(head, "PF") || starts(head, "Pf")) return "a portable float map";
+  if (starts(head, "\0\0\1\0"sv)) return "a Windows icon";
+  if (starts(head, "8BPS")) return "a Photoshop document";
+  if (starts(head, "%PDF")) return "a PDF document";
+  if (starts(head, "<")) return "a text with tags, such as SVG or a web page";
+  return {};
+}
+
+[[noreturn]] void refuse_stranger(std::string_view head, std::string_view name) {
+  const std::string_view stranger = known_stranger(head);
+  throw Error("'" + std::string(name) + "' is " +
+              (stranger.empty() ? "no picture that can be recognised by its first bytes"
+                                : std::string(stranger)) +
+              "; read are JPEG, PNG, TIFF, WebP, BMP, GIF, PBM, PGM, PPM, PAM, Sun raster and "
+              "JPEG 2000: convert it or take it out of the list");
+}
+
+}  // namespace
+
+Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
+                   const DecodeLimits& limits) {
+  if (bytes.empty()) {
+    throw Error("'" + std::string(name) +
+                "' is an empty file; fetch it again or take it out of the list");
+  }
+  std::array<char, head_bytes> buffer{};
+  const std::size_t length = std::min(buffer.size(), bytes.size());
+  std::memcpy(buffer.data(), bytes.data(), length);
+  const std::string_view head(buffer.data(), length);
+  const auto* const format =
+      std::ranges::find_if(readable, [&](const Format& f) { return f.recognises(head); });
+  if (format == readable.end()) refuse_stranger(head, name);
+  const Decoded decoded = format->decode(
+      {.bytes = bytes, .name = name, .format = format->name, .max_pixels = limits.max_pixels});
+  return upright(decoded.image, decoded.orientation);
+}
+
+Image upright(const Image& image, int orientation) {
+  if (orientation < 2 || orientation > 8) return image;
+  // Where the stored picture's first row and column end up, Exif 2.32 table for tag 0x0112:
+  //   1 top left, 2 top right, 3 bottom right, 4 bottom left, 5 left top, 6 right top,
+  //   7 right bottom, 8 left bottom.
+  const bool transposed = orientation >= 5;
+  const bool right = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool bottom = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const int height = transposed ? image.width() : image.height();
+  const int width = transposed ? image.height() : image.width();
+  const auto channels = static_cast<std::size_t>(image.channels());
+  Image result(height, width, image.channels());
+  for (int y = 0; y < height; ++y) {
+    std::uint8_t* out = result.row(y);
+    for (int x = 0; x < width; ++x, out += channels) {
+      const int from_top = bottom ? height - 1 - y : y;
+      const int from_left = right ? width - 1 - x : x;
+      const int source_y = transposed ? from_left : from_top;
+      const int source_x = transposed ? from_top : from_left;
+      std::memcpy(out, image.row(source_y) + channels * static_cast<std::size_t>(source_x),
+                  channels);
+    }
+  }
+  return result;
+}
+
+}  // namespace seam::stages

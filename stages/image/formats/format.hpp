@@ -1,0 +1,79 @@
+/// What the decoders of single formats share. Not part of the public face of stages/image: use
+/// decode_image.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <seam/image.hpp>
+
+namespace seam::stages::formats {
+
+/// A picture as it lies in its file.
+struct Encoded {
+  std::span<const std::uint8_t> bytes;
+  std::string_view name;    ///< for messages
+  std::string_view format;  ///< "JPEG", for messages
+  std::uint64_t max_pixels = 0;
+};
+
+/// RGB pixels as stored, and how the camera was held (Exif tag 0x0112).
+struct Decoded {
+  Image image;
+  int orientation = 1;
+};
+
+/// Cut short or broken: the file must be fetched again or left out.
+[[noreturn]] void refuse_damaged(const Encoded& encoded, const std::string& what);
+/// Whole, but of a kind that is not read: the file must be converted.
+[[noreturn]] void refuse_unsupported(const Encoded& encoded, const std::string& what);
+/// Refuses pictures without pixels and those over the limit.
+void check_size(const Encoded& encoded, std::uint64_t width, std::uint64_t height);
+
+/// Reads numbers and runs of bytes in turn; running past the end is refuse_damaged.
+class Reader {
+ public:
+  explicit Reader(const Encoded& encoded, std::size_t position = 0)
+      : encoded_(&encoded), position_(position) {}
+
+  [[nodiscard]] std::size_t position() const { return position_; }
+  [[nodiscard]] std::size_t left() const {
+    return position_ < encoded_->bytes.size() ? encoded_->bytes.size() - position_ : 0;
+  }
+  void seek(std::size_t position) { position_ = position; }
+  void skip(std::size_t count) { static_cast<void>(take(count)); }
+  std::span<const std::uint8_t> take(std::size_t count);
+  std::uint8_t u8() { return take(1)[0]; }
+  std::uint16_t u16_little();
+  std::uint32_t u32_little();
+  std::uint32_t u32_big();
+
+ private:
+  const Encoded* encoded_;
+  std::size_t position_;
+};
+
+/// The orientation in a block of Exif data that begins with its TIFF header ("II*\0" or "MM\0*"),
+/// with or without "Exif\0\0" before it. 1 where it says none: bad metadata does not spoil a good
+/// picture.
+int exif_orientation(std::span<const std::uint8_t> block);
+
+/// value of 0..maximum to 0..255, rounded.
+inline std::uint8_t to_byte(std::uint32_t value, std::uint32_t maximum) {
+  return static_cast<std::uint8_t>((std::uint64_t{value} * 255 + maximum / 2) / maximum);
+}
+
+Decoded decode_jpeg(const Encoded& encoded);
+Decoded decode_png(const Encoded& encoded);
+Decoded decode_tiff(const Encoded& encoded);
+Decoded decode_webp(const Encoded& encoded);
+Decoded decode_bmp(const Encoded& encoded);
+Decoded decode_gif(const Encoded& encoded);
+/// PBM, PGM, PPM (plain and raw) and PAM.
+Decoded decode_portable_map(const Encoded& encoded);
+Decoded decode_sun_raster(const Encoded& encoded);
+Decoded decode_jpeg2000(const Encoded& encoded);
+
+}  // namespace seam::stages::formats

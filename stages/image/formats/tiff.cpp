@@ -1,0 +1,181 @@
+#include <tiffio.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/image/formats/format.hpp"
+
+namespace seam::stages::formats {
+namespace {
+
+/// The file in memory, and the first complaint about it.
+struct Session {
+  const Encoded* encoded = nullptr;
+  std::size_t position = 0;
+  std::string complaint;
+  bool reading_pixels = false;
+};
+
+Session& session_of(thandle_t handle) {
+  return *static_cast<Session*>(handle);
+}
+
+tmsize_t read_bytes(thandle_t handle, void* out, tmsize_t count) {
+  Session& session = session_of(handle);
+  const auto bytes = session.encoded->bytes;
+  const std::size_t there = session.position < bytes.size() ? bytes.size() - session.position : 0;
+  const std::size_t taken = std::min(there, static_cast<std::size_t>(std::max<tmsize_t>(count, 0)));
+  std::memcpy(out, bytes.data() + session.position, taken);
+  session.position += taken;
+  return static_cast<tmsize_t>(taken);
+}
+
+tmsize_t refuse_to_write(thandle_t /*handle*/, void* /*data*/, tmsize_t /*count*/) {
+  return 0;
+}
+
+toff_t seek(thandle_t handle, toff_t offset, int whence) {
+  Session& session = session_of(handle);
+  switch (whence) {
+    case SEEK_CUR:
+      session.position += offset;
+      break;
+    case SEEK_END:
+      session.position = session.encoded->bytes.size() + offset;
+      break;
+    default:
+      session.position = offset;
+      break;
+  }
+  return session.position;
+}
+
+int close(thandle_t /*handle*/) {
+  return 0;
+}
+
+toff_t size(thandle_t handle) {
+  return session_of(handle).encoded->bytes.size();
+}
+
+void note(Session& session, const char* format, va_list arguments) {
+  if (!session.complaint.empty()) return;  // the first is the cause, the rest follows from it
+  std::array<char, 256> text{};
+  static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
+  session.complaint = text.data();
+}
+
+int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format,
+             va_list arguments) {
+  note(*static_cast<Session*>(user), format, arguments);
+  return 1;
+}
+
+/// While the pixels are read a warning says that libtiff goes on with invented ones. Before that it
+/// is about tags that Seam does not read.
+int on_warning(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format,
+               va_list arguments) {
+  auto& session = *static_cast<Session*>(user);
+  if (session.reading_pixels) note(session, format, arguments);
+  return 1;
+}
+
+struct Close {
+  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
+};
+
+struct RgbaReader {
+  TIFFRGBAImage image{};
+  bool begun = false;
+
+  RgbaReader() = default;
+  RgbaReader(const RgbaReader&) = delete;
+  RgbaReader& operator=(const RgbaReader&) = delete;
+  ~RgbaReader() {
+    if (begun) TIFFRGBAImageEnd(&image);
+  }
+};
+
+}  // namespace
+
+Decoded decode_tiff(const Encoded& encoded) {
+  Session session{.encoded = &encoded, .complaint = {}};
+  const auto refuse = [&](const std::string& otherwise) {
+    refuse_damaged(encoded, session.complaint.empty() ? otherwise : session.complaint);
+  };
+
+  const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_error, &session);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), on_warning, &session);
+  // A strip or table cannot be larger than what a picture of the largest size takes.
+  constexpr std::uint64_t most_bytes_a_pixel = 32;
+  TIFFOpenOptionsSetMaxSingleMemAlloc(
+      options.get(), static_cast<tmsize_t>(encoded.max_pixels * most_bytes_a_pixel + (1U << 20U)));
+  // "m": no memory mapping, all reads go through read_bytes.
+  const std::unique_ptr<TIFF, Close> tiff(TIFFClientOpenExt("picture", "rm", &session, read_bytes,
+                                                            refuse_to_write, seek, close, size,
+                                                            nullptr, nullptr, options.get()));
+  if (tiff == nullptr) refuse("its directory cannot be read");
+
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  if (TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width) == 0 ||
+      TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height) == 0) {
+    refuse("its size is missing");
+  }
+  check_size(encoded, width, height);
+  std::uint16_t orientation = 1;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
+
+  // libtiff would multiply the colours by their alpha; alpha called "associated" leaves them alone.
+  std::uint16_t extra_count = 0;
+  std::uint16_t* extra = nullptr;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra_count, &extra);
+  if (extra_count > 0) {
+    std::vector<std::uint16_t> kinds(extra, extra + extra_count);
+    std::ranges::replace(kinds, std::uint16_t{EXTRASAMPLE_UNASSALPHA},
+                         std::uint16_t{EXTRASAMPLE_ASSOCALPHA});
+    TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, extra_count, kinds.data());
+  }
+
+  std::array<char, 1024> why{};
+  if (TIFFRGBAImageOK(tiff.get(), why.data()) == 0) {
+    if (session.complaint.empty()) refuse_unsupported(encoded, why.data());
+    refuse(why.data());
+  }
+  RgbaReader reader;
+  constexpr int stop_on_error = 1;
+  reader.begun = TIFFRGBAImageBegin(&reader.image, tiff.get(), stop_on_error, why.data()) != 0;
+  if (!reader.begun) {
+    if (session.complaint.empty()) refuse_unsupported(encoded, why.data());
+    refuse(why.data());
+  }
+  // Rows as they are stored; the orientation is applied afterwards, as for the other formats.
+  reader.image.orientation = ORIENTATION_TOPLEFT;
+  reader.image.req_orientation = ORIENTATION_TOPLEFT;
+  session.reading_pixels = true;
+  std::vector<std::uint32_t> raster(std::size_t{width} * height);
+  if (TIFFRGBAImageGet(&reader.image, raster.data(), width, height) == 0 ||
+      !session.complaint.empty()) {
+    refuse("its pixels cannot be read");
+  }
+
+  Decoded decoded{.image = Image(static_cast<int>(height), static_cast<int>(width), 3),
+                  .orientation = orientation};
+  std::uint8_t* out = decoded.image.data();
+  for (std::size_t i = 0; i < raster.size(); ++i) {
+    out[3 * i] = static_cast<std::uint8_t>(TIFFGetR(raster[i]));
+    out[3 * i + 1] = static_cast<std::uint8_t>(TIFFGetG(raster[i]));
+    out[3 * i + 2] = static_cast<std::uint8_t>(TIFFGetB(raster[i]));
+  }
+  return decoded;
+}
+
+}  // namespace seam::stages::formats

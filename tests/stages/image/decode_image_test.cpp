@@ -1,0 +1,487 @@
+#include "stages/image/decode_image.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <opencv2/imgcodecs.hpp>
+#include <string>
+#include <vector>
+
+#include <seam/error.hpp>
+
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using test::Bytes;
+using test::encode;
+using test::smooth_picture;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// The message of the error, or empty where there was none.
+std::string error_of(const Bytes& bytes, const std::string& name = "shirt.jpg",
+                     const DecodeLimits& limits = {}) {
+  try {
+    static_cast<void>(decode_image(bytes, name, limits));
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void expect_near(const Image& a, const Image& b, int tolerance) {
+  ASSERT_EQ(a.height(), b.height());
+  ASSERT_EQ(a.width(), b.width());
+  ASSERT_EQ(a.channels(), b.channels());
+  int worst = 0;
+  for (std::size_t i = 0; i < a.bytes(); ++i) {
+    worst = std::max(worst, std::abs(int{a.data()[i]} - int{b.data()[i]}));
+  }
+  EXPECT_LE(worst, tolerance);
+}
+
+/// The corners of a picture by their hue, row by row, as in "RGBW".
+std::string corners(const Image& image) {
+  std::string text;
+  for (const int y : {0, image.height() - 1}) {
+    for (const int x : {0, image.width() - 1}) {
+      const std::uint8_t* p = image.row(y) + 3 * x;
+      const bool r = p[0] > 127;
+      const bool g = p[1] > 127;
+      const bool b = p[2] > 127;
+      text += r && g && b ? 'W' : r ? 'R' : g ? 'G' : b ? 'B' : '.';
+    }
+  }
+  return text;
+}
+
+/// Four quarters: red, green / blue, white; 32 wide and 16 high.
+Image quarters() {
+  Image image(16, 32, 3);
+  for (int y = 0; y < 16; ++y) {
+    for (int x = 0; x < 32; ++x) {
+      std::uint8_t* p = image.row(y) + 3 * x;
+      const int quarter = (y >= 8 ? 2 : 0) + (x >= 16 ? 1 : 0);
+      p[0] = quarter == 0 || quarter == 3 ? 255 : 0;
+      p[1] = quarter == 1 || quarter == 3 ? 255 : 0;
+      p[2] = quarter >= 2 ? 255 : 0;
+    }
+  }
+  return image;
+}
+
+/// An Exif segment of one entry, the orientation, put behind a JPEG's first two bytes.
+Bytes with_orientation(const Bytes& jpeg, std::uint8_t orientation) {
+  const Bytes segment{0xFF, 0xE1, 0, 34, 'E', 'x',         'i', 'f', 0,    0,    'M', 'M',
+                      0,    42,   0, 0,  0,   8,           0,   1,   0x01, 0x12, 0,   3,
+                      0,    0,    0, 1,  0,   orientation, 0,   0,   0,    0,    0,   0};
+  Bytes result(jpeg.begin(), jpeg.begin() + 2);
+  result.insert(result.end(), segment.begin(), segment.end());
+  result.insert(result.end(), jpeg.begin() + 2, jpeg.end());
+  return result;
+}
+
+struct Kind {
+  std::string extension;
+  int tolerance;  // of a decoded pixel against the drawn one
+  std::vector<int> parameters = {};
+  int smallest = 1;            // side that OpenCV can write
+  std::size_t forgivable = 0;  // missing bytes at the end that leave a whole picture
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.extension;
+}
+
+class EveryFormat : public testing::TestWithParam<Kind> {
+ protected:
+  [[nodiscard]] static Bytes encoded(const Image& image) {
+    return encode(image, GetParam().extension, GetParam().parameters);
+  }
+};
+
+TEST_P(EveryFormat, ReadsWhatWasDrawn) {
+  const Image drawn = smooth_picture(37, 53);
+  expect_near(decode_image(encoded(drawn), "drawn"), drawn, GetParam().tolerance);
+}
+
+TEST_P(EveryFormat, ReadsAPictureOfOnePixel) {
+  if (GetParam().smallest > 1) GTEST_SKIP() << "OpenCV cannot write it";
+  const Image drawn = smooth_picture(1, 1);
+  expect_near(decode_image(encoded(drawn), "drawn"), drawn, GetParam().tolerance);
+}
+
+TEST_P(EveryFormat, DoesNotCareAboutTheName) {
+  const Image drawn = smooth_picture(64, 64);
+  EXPECT_EQ(decode_image(encoded(drawn), "a.txt"), decode_image(encoded(drawn), "a.jpg"));
+}
+
+TEST_P(EveryFormat, RefusesEveryCutFile) {
+  const Image drawn = smooth_picture(37, 53);
+  const Bytes whole = encoded(drawn);
+  const std::size_t step = std::max<std::size_t>(1, whole.size() / 97);
+  for (std::size_t length = 0; length < whole.size(); length += step) {
+    const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    EXPECT_THAT(error_of(cut, "cut.bin"), HasSubstr("cut.bin"))
+        << length << " of " << whole.size() << " bytes";
+  }
+  // The last bytes one by one: this is where lenient decoders see nothing amiss.
+  for (std::size_t missing = GetParam().forgivable + 1; missing <= 12; ++missing) {
+    const Bytes cut(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(missing));
+    EXPECT_THAT(error_of(cut, "cut.bin"), HasSubstr("cut.bin")) << missing << " bytes missing";
+  }
+}
+
+TEST_P(EveryFormat, SurvivesEveryFlippedByte) {
+  const Bytes whole =
+      encoded(smooth_picture(std::max(21, GetParam().smallest), std::max(33, GetParam().smallest)));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const int flip : {0x01, 0x80, 0xFF}) {
+      Bytes bad = whole;
+      bad[at] = static_cast<std::uint8_t>(bad[at] ^ flip);
+      try {
+        const Image image = decode_image(bad, "bad.bin", {.max_pixels = 1'000'000});
+        EXPECT_EQ(image.channels(), 3);
+        EXPECT_GT(image.bytes(), 0U);
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("bad.bin"));
+      }
+    }
+  }
+}
+
+TEST_P(EveryFormat, RefusesMorePixelsThanAllowed) {
+  const Bytes whole = encoded(smooth_picture(37, 53));
+  EXPECT_EQ(error_of(whole, "a", {.max_pixels = 37 * 53}), "");
+  EXPECT_THAT(
+      error_of(whole, "a", {.max_pixels = 37 * 53 - 1}),
+      AllOf(HasSubstr("'a' is 53 x 37 pixels"), HasSubstr("1960"), HasSubstr("max_pixels")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, EveryFormat,
+    testing::Values(
+        Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98}},
+        Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_PROGRESSIVE, 1}},
+        Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_RST_INTERVAL, 2}},
+        Kind{".png", 0},
+        // Rows are filled up to four bytes; the last row's filling may be missing.
+        Kind{".bmp", 0, {}, 1, 1}, Kind{".tiff", 0},  // packed by Lempel-Ziv-Welch
+        Kind{".tiff", 0, {cv::IMWRITE_TIFF_COMPRESSION, 1}},
+        Kind{".webp", 0, {cv::IMWRITE_WEBP_QUALITY, 101}}, Kind{".ppm", 0},
+        // "127" cut to "12" is a number still.
+        Kind{".ppm", 0, {cv::IMWRITE_PXM_BINARY, 0}, 1, 5}, Kind{".ras", 0},
+        Kind{".jp2", 2, {}, 64}),
+    [](const auto& instance) {
+      std::string name = instance.param.extension.substr(1);
+      for (const int value : instance.param.parameters) name += "_" + std::to_string(value);
+      return name;
+    });
+
+TEST(DecodeImage, RefusesAnEmptyFile) {
+  EXPECT_THAT(error_of({}, "img/a.jpg"), AllOf(HasSubstr("'img/a.jpg'"), HasSubstr("empty")));
+}
+
+TEST(DecodeImage, SaysWhatAStrangerIsAndWhatIsRead) {
+  const std::string text = "this is a text, not a picture";
+  EXPECT_THAT(error_of(Bytes(text.begin(), text.end()), "a.jpg"),
+              AllOf(HasSubstr("'a.jpg'"), HasSubstr("no picture"), HasSubstr("JPEG, PNG")));
+  const std::string heif(
+      "\0\0\0\x18"
+      "ftypheic\0\0\0\0",
+      16);
+  EXPECT_THAT(error_of(Bytes(heif.begin(), heif.end())), HasSubstr("HEIF"));
+}
+
+TEST(DecodeImage, RefusesAHugePngByItsHeaderAlone) {
+  // A header chunk for 30000 x 30000 and nothing else: reaching for the pixels would say "cut
+  // short".
+  const Bytes bomb{0x89, 'P',  'N', 'G', '\r', '\n', 0x1A, '\n', 0,    0, 0,
+                   13,   'I',  'H', 'D', 'R',  0,    0,    0x75, 0x30, 0, 0,
+                   0x75, 0x30, 1,   0,   0,    0,    0,    0,    0,    0, 0};
+  EXPECT_THAT(error_of(bomb, "bomb.png"),
+              AllOf(HasSubstr("30000 x 30000"), HasSubstr("'bomb.png'"), HasSubstr("max_pixels")));
+}
+
+TEST(DecodeImage, AppliesEveryOrientationOfTheCamera) {
+  // What tag 0x0112 says about a stored picture of RG/BW.
+  const std::map<std::uint8_t, std::string> expected{{1, "RGBW"}, {2, "GRWB"}, {3, "WBGR"},
+                                                     {4, "BWRG"}, {5, "RBGW"}, {6, "BRWG"},
+                                                     {7, "WGBR"}, {8, "GWRB"}};
+  const Bytes jpeg = encode(quarters(), ".jpg");
+  for (const auto& [orientation, text] : expected) {
+    const Image image = decode_image(with_orientation(jpeg, orientation), "a.jpg");
+    EXPECT_EQ(corners(image), text) << "orientation " << int{orientation};
+    EXPECT_EQ(image.height(), orientation >= 5 ? 32 : 16);
+    EXPECT_EQ(image.width(), orientation >= 5 ? 16 : 32);
+  }
+}
+
+TEST(DecodeImage, IgnoresAnOrientationThatDoesNotExist) {
+  const Bytes jpeg = encode(quarters(), ".jpg");
+  EXPECT_EQ(corners(decode_image(with_orientation(jpeg, 9), "a.jpg")), "RGBW");
+  EXPECT_EQ(corners(decode_image(with_orientation(jpeg, 0), "a.jpg")), "RGBW");
+}
+
+TEST(DecodeImage, KeepsTheHandleOfAnUprightImage) {
+  const Image image = quarters();
+  EXPECT_EQ(upright(image, 1).data(), image.data());
+  EXPECT_NE(upright(image, 3).data(), image.data());
+}
+
+TEST(DecodeImage, ReadsGreyAsThreeEqualChannels) {
+  cv::Mat grey(3, 5, CV_8UC1);
+  for (int i = 0; i < 15; ++i) grey.data[i] = static_cast<std::uint8_t>(i * 17);
+  for (const char* extension : {".png", ".tiff", ".bmp", ".pgm"}) {
+    const Image image = decode_image(encode(grey, extension), extension);
+    ASSERT_EQ(image.channels(), 3);
+    for (int i = 0; i < 15; ++i) {
+      for (int c = 0; c < 3; ++c) EXPECT_EQ(image.data()[3 * i + c], i * 17) << extension;
+    }
+  }
+}
+
+TEST(DecodeImage, RoundsSixteenBitsToEight) {
+  cv::Mat deep(1, 4, CV_16UC1);
+  const std::vector<std::uint16_t> values{0, 257, 32896, 65535};
+  std::ranges::copy(values, deep.ptr<std::uint16_t>());
+  for (const char* extension : {".png", ".tiff", ".pgm"}) {
+    const Image image = decode_image(encode(deep, extension), extension);
+    EXPECT_EQ(image.data()[0], 0) << extension;
+    EXPECT_EQ(image.data()[3], 1) << extension;
+    EXPECT_EQ(image.data()[6], 128) << extension;
+    EXPECT_EQ(image.data()[9], 255) << extension;
+  }
+}
+
+TEST(DecodeImage, DropsAlphaWithoutBlending) {
+  const cv::Mat half_clear(2, 2, CV_8UC4, cv::Scalar(10, 20, 30, 128));  // blue, green, red, alpha
+  for (const char* extension : {".png", ".tiff"}) {
+    const Image image = decode_image(encode(half_clear, extension), extension);
+    EXPECT_THAT(std::vector<int>(image.data(), image.data() + 3), testing::ElementsAre(30, 20, 10))
+        << extension;
+  }
+}
+
+TEST(DecodeImage, RefusesAJpegWhoseLostEndWasPapered) {
+  Bytes jpeg = encode(smooth_picture(64, 64), ".jpg");
+  jpeg.resize(jpeg.size() / 2);
+  jpeg.push_back(0xFF);
+  jpeg.push_back(0xD9);  // an end marker, so that the file looks whole
+  EXPECT_THAT(error_of(jpeg), HasSubstr("damaged JPEG"));
+}
+
+TEST(DecodeImage, ReadsAJpegWithSomethingBehindIt) {
+  Bytes jpeg = encode(smooth_picture(64, 64), ".jpg");
+  const Image image = decode_image(jpeg, "a.jpg");
+  jpeg.insert(jpeg.end(), 1000, 0x55);
+  EXPECT_EQ(decode_image(jpeg, "a.jpg"), image);
+}
+
+TEST(DecodeImage, RefusesAPngWithAFlippedBitInItsPixels) {
+  Bytes png = encode(smooth_picture(64, 64), ".png");
+  png[png.size() / 2] ^= 4;
+  EXPECT_THAT(error_of(png), HasSubstr("damaged PNG"));
+}
+
+TEST(DecodeImage, ReadsBitmapsOfOneBit) {
+  const std::string plain = "P1\n# a comment\n3 2\n101\n0 1 0\n";
+  const Image image = decode_image(Bytes(plain.begin(), plain.end()), "a.pbm");
+  ASSERT_EQ(image.width(), 3);
+  ASSERT_EQ(image.height(), 2);
+  const std::vector<int> expected{0, 255, 0, 255, 0, 255};
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(image.data()[3 * i], expected[i]);
+  const Bytes packed{'P', '4', '\n', '3', ' ', '2', '\n', 0b10100000, 0b01000000};
+  EXPECT_EQ(decode_image(packed, "b.pbm"), image);
+}
+
+TEST(DecodeImage, ReadsAPortableAnyMap) {
+  const std::string head =
+      "P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n";
+  Bytes file(head.begin(), head.end());
+  const Bytes pixels{1, 2, 3, 99, 4, 5, 6, 99};
+  file.insert(file.end(), pixels.begin(), pixels.end());
+  const Image image = decode_image(file, "a.pam");
+  EXPECT_THAT(std::vector<int>(image.data(), image.data() + 6),
+              testing::ElementsAre(1, 2, 3, 4, 5, 6));
+  file.pop_back();
+  EXPECT_THAT(error_of(file), HasSubstr("cut short"));
+}
+
+TEST(DecodeImage, ReadsAGifByHand) {
+  // 2 x 2 pixels of the palette black, red, green, blue; codes of 3 bits: clear, 1, 2, 3, 0, end.
+  const Bytes gif{'G',  'I',  'F',
+                  '8',  '9',  'a',
+                  2,    0,    2,
+                  0,    0x81, 0,
+                  0,  // canvas
+                  0,    0,    0,
+                  255,  0,    0,
+                  0,    255,  0,
+                  0,    0,    255,  // palette
+                  0x2C, 0,    0,
+                  0,    0,    2,
+                  0,    2,    0,
+                  0,  // frame
+                  2,    3,    0b11010001 & 0xCC,
+                  0,    0,    0,
+                  0x3B};
+  Bytes file = gif;
+  // Codes 4,1,2,3 in 3 bits, then 0 and 5 in 4 (the table has grown), lowest bit first.
+  const std::uint32_t packed = 4U | 1U << 3U | 2U << 6U | 3U << 9U | 0U << 13U | 5U << 17U;
+  const std::size_t data_at = file.size() - 5;
+  for (std::size_t i = 0; i < 3; ++i) {
+    file[data_at + i] = static_cast<std::uint8_t>(packed >> (8 * i));
+  }
+  const Image image = decode_image(file, "a.gif");
+  const std::vector<int> expected{255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0};
+  EXPECT_EQ(std::vector<int>(image.data(), image.data() + 12), expected);
+  for (std::size_t length = 0; length + 1 < file.size(); ++length) {
+    EXPECT_NE(error_of(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(length))), "")
+        << length;
+  }
+}
+
+TEST(DecodeImage, IsNotFooledByAClaimedSize) {
+  // Each header promises many pixels of which the file has none.
+  const std::string map = "P6 7000 7000 255\n";
+  EXPECT_THAT(error_of(Bytes(map.begin(), map.end())), HasSubstr("cut short"));
+  Bytes bmp = encode(smooth_picture(4, 4), ".bmp");
+  bmp[18] = 0x58;
+  bmp[19] = 0x1B;  // 7000 wide
+  EXPECT_THAT(error_of(bmp), HasSubstr("cut short"));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Real odd and broken files, with what Pillow 9.4 does with each.
+
+struct Row {
+  std::string path;
+  int width = 0;
+  int height = 0;
+  int orientation = 1;
+  bool pillow_reads_it = false;
+};
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+int number(const std::string& text) {
+  return text.empty() ? 0 : std::stoi(text);
+}
+
+std::vector<Row> read_manifest(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);  // the names of the columns
+  std::vector<Row> rows;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> cells = split(line);
+    rows.push_back({.path = cells.at(0),
+                    .width = number(cells.at(4)),
+                    .height = number(cells.at(5)),
+                    .orientation = std::max(1, number(cells.at(6))),
+                    .pillow_reads_it = cells.at(7) == "ok"});
+  }
+  return rows;
+}
+
+TEST(DecodeImageCorpus, AgreesWithPillowExceptWhereListed) {
+  const char* data = std::getenv("SEAM_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "SEAM_TEST_DATA names no folder with bad-images-mini";
+  const std::filesystem::path folder = std::filesystem::path(data) / "bad-images-mini";
+  if (!std::filesystem::exists(folder / "MANIFEST.csv")) {
+    GTEST_SKIP() << "no bad-images-mini in SEAM_TEST_DATA";
+  }
+  const std::map<std::string, std::string> refused_on_purpose{
+      {"image-rs-image/tests/bad/ico/Bad_smile-incorrect-image-length.ico", "icons are not read"},
+      {"image-rs-jpeg-decoder/crashtest/images/dc-predictor-overflow.jpg", "its scan ends early"},
+      {"image-rs-jpeg-decoder/reftest/images/partial_progressive.jpg", "its scans end early"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/bmp/full/images/"
+       "id_001288_src_001188_op_havoc_rep_8.bmp",
+       "its packed rows overflow"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/bmp/full/images/"
+       "id_001847_src_001448_op_havoc_rep_1.bmp",
+       "its packed rows overflow"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/gif_im/full/images/"
+       "id_000454_src_000000_op_havoc_rep_2.gif",
+       "a block of an unknown kind"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/gif_im/full/images/"
+       "id_001402_src_000875_op_havoc_rep_4.gif",
+       "a block of an unknown kind"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/gif_im/full/images/"
+       "id_000662_src_000120_op_havoc_rep_8.gif",
+       "its canvas has no height"},
+      {"libjpeg-turbo-seed-corpora/afl-testcases/gif_im/full/images/"
+       "id_001825_src_001660_op_flip1_pos_8.gif",
+       "its canvas has no height"},
+      {"pillow/bmp/b/badrle.bmp", "its packed rows overflow"},
+      {"pngsuite/png/xcsn0g01.png", "the checksum of its pixels is wrong"},
+  };
+  const std::map<std::string, std::string> read_on_purpose{
+      {"image-rs-image/tests/bad/tiff/TODO_hpredict_cmyk.tiff",
+       "whole; Pillow has no CMYK with a predictor"},
+      {"metadata-extractor-png/ImageTestSuite/0b7d50ac449fd59eb3de00647636d0c9.png",
+       "only its metadata is bad"},
+      {"metadata-extractor-png/ImageTestSuite/e76546768d4a8f2f4c39339345c7614c.png",
+       "only its metadata is bad"},
+      {"metadata-extractor-png/ImageTestSuite/m1-66ac49ef3f48ac9482049e1ab57a53e9.png",
+       "only its metadata is bad"},
+      {"metadata-extractor-png/ImageTestSuite/m3-66ac49ef3f48ac9482049e1ab57a53e9.png",
+       "only its metadata is bad"},
+      {"pillow/apng/chunk_no_fctl.png", "the still picture is whole, the animation is not"},
+      {"pillow/bmp/q/pal8os2v2-16.bmp", "whole; Pillow does not know this header"},
+      {"pillow/bmp/q/rgba16-4444.bmp", "whole; Pillow does not know these masks"},
+      {"pillow/png_decompression_dos.png", "one pixel, and an endless text that is skipped unread"},
+      {"pillow/truncated_exif_dpi.jpg", "only its metadata is bad"},
+      {"pillow/unknown_compression_method.png", "only its metadata is bad"},
+  };
+  const std::vector<Row> rows = read_manifest(folder / "MANIFEST.csv");
+  EXPECT_EQ(rows.size(), 521U);
+  for (const Row& row : rows) {
+    std::ifstream in(folder / row.path, std::ios::binary);
+    ASSERT_TRUE(in.good()) << row.path;
+    const Bytes bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::string problem;
+    Image image;
+    try {
+      image = decode_image(bytes, row.path);
+    } catch (const Error& error) {
+      problem = error.what();
+      EXPECT_THAT(problem, HasSubstr(row.path));
+    }
+    const bool expect_image = row.pillow_reads_it ? !refused_on_purpose.contains(row.path)
+                                                  : read_on_purpose.contains(row.path);
+    EXPECT_EQ(problem.empty(), expect_image)
+        << row.path << ": " << (problem.empty() ? "was read" : problem);
+    if (problem.empty() && row.pillow_reads_it) {
+      const bool turned = row.orientation >= 5;
+      EXPECT_EQ(image.width(), turned ? row.height : row.width) << row.path;
+      EXPECT_EQ(image.height(), turned ? row.width : row.height) << row.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,47 @@
+/// Small drawn pictures and their encoded forms, for tests that must not need data.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#include <string>
+#include <vector>
+
+#include <seam/image.hpp>
+#include <seam/opencv.hpp>
+
+namespace seam::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// Colours that change slowly over the picture, so that lossy formats keep them.
+inline Image smooth_picture(int height, int width) {
+  Image image(height, width, 3);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      std::uint8_t* pixel = image.row(y) + 3 * static_cast<std::size_t>(x);
+      pixel[0] = static_cast<std::uint8_t>(127.5 + 100 * std::sin(0.06 * x + 1));
+      pixel[1] = static_cast<std::uint8_t>(127.5 + 100 * std::sin(0.05 * y + 2));
+      pixel[2] = static_cast<std::uint8_t>(127.5 + 100 * std::sin(0.04 * (x + y)));
+    }
+  }
+  return image;
+}
+
+/// Any of OpenCV's formats; a matrix of three channels is blue, green, red.
+inline Bytes encode(const cv::Mat& mat, const std::string& extension,
+                    const std::vector<int>& parameters = {}) {
+  Bytes bytes;
+  cv::imencode(extension, mat, bytes, parameters);
+  return bytes;
+}
+
+inline Bytes encode(const Image& image, const std::string& extension,
+                    const std::vector<int>& parameters = {}) {
+  cv::Mat blue_first;
+  cv::cvtColor(view_as_mat(image), blue_first, cv::COLOR_RGB2BGR);
+  return encode(blue_first, extension, parameters);
+}
+
+}  // namespace seam::test
