@@ -1,7 +1,8 @@
 # seam_add_plugin(NAME SOURCES ... [LINK ...] [TENSOR] [OPENCV] [OUTPUT_DIRECTORY dir] [NO_INSTALL])
 #
 # A shared library of stages. The flags are those the host's loader relies on: hidden symbols, no
-# undefined ones (the linker says what is missing, not the user's first run), never unloaded.
+# undefined ones (the linker says what is missing, not the user's first run), never unloaded. Once
+# installed it finds libseam.so in its own tree and LibTorch where it was at build time.
 # TENSOR and OPENCV link Seam::tensor and Seam::opencv.
 function(seam_add_plugin name)
   cmake_parse_arguments(arg "TENSOR;OPENCV;NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LINK" ${ARGN})
@@ -17,7 +18,7 @@ function(seam_add_plugin name)
     LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     DEFINE_SYMBOL ""  # -D${name}_EXPORTS would keep shared precompiled headers from fitting
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/../..")
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../.." INSTALL_RPATH_USE_LINK_PATH ON)
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
     $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)
@@ -25,6 +26,7 @@ function(seam_add_plugin name)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT SEAM_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)  # sanitizers leave symbols to the program
   endif()
+  set_property(GLOBAL APPEND PROPERTY SEAM_PLUGINS ${name})
   if(NOT arg_NO_INSTALL)
     install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/seam/plugins")
   endif()

@@ -1,0 +1,63 @@
+# What scripts/test, demo, bench and lint share: from the command line to a finished build.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# The comment that a script opens with is its help.
+show_help() {
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  exit
+}
+
+setup_options=()
+cmake_options=()
+preset=
+
+# Takes one option that all scripts know from the front of "$@" and sets `taken` to the number of
+# words it used: 0 for an option of the script's own.
+take_option() {
+  taken=1
+  case $1 in
+    --libtorch | --preset) [[ $# -ge 2 ]] || die "$1 needs a value"; taken=2 ;;
+  esac
+  case $1 in
+    --libtorch) setup_options=(--libtorch "$2") ;;
+    --libtorch=*) setup_options=("$1") ;;
+    --preset) preset=$2 ;;
+    --preset=*) preset=${1#*=} ;;
+    -D?*) cmake_options+=("$1") ;;
+    -h | --help) show_help ;;
+    *) taken=0 ;;
+  esac
+}
+
+# Runs scripts/setup and cmake; sets `preset` and `build` (the build folder).
+configure() {
+  local for_libtorch
+  for_libtorch=$(scripts/setup "${setup_options[@]}")
+  if [[ $for_libtorch == release-debian ]]; then
+    unset CMAKE_PREFIX_PATH  # it may name another LibTorch
+    cmake_options+=(-DSEAM_LIBTORCH=debian)
+  fi
+  preset=${preset:-$for_libtorch}
+  build=build/$preset
+  # CMake keeps the LibTorch that it found first; another one needs a fresh configuration.
+  local wanted="$for_libtorch ${CMAKE_PREFIX_PATH:-}"
+  if [[ -f $build/CMakeCache.txt && -f $build/.libtorch && $(< "$build/.libtorch") != "$wanted" ]]; then
+    rm "$build/CMakeCache.txt"
+  fi
+  mkdir -p "$build"
+  printf '%s\n' "$wanted" > "$build/.libtorch"
+  cmake --preset "$preset" "${cmake_options[@]}"
+}
+
+# Builds everything, or the named targets.
+build() {
+  local target targets=()
+  for target in "$@"; do targets+=(--target "$target"); done
+  cmake --build "$build" "${targets[@]}"
+}

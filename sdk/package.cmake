@@ -1,0 +1,41 @@
+# What `cmake --install` lays down beside the plugins (seam_add_plugin installs those), and the CMake
+# package through which others build plugins against it: installed, or straight from the build folder.
+include(CMakePackageConfigHelpers)
+
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Seam")
+get_filename_component(SEAM_LIBTORCH_PREFIX "${TORCH_INSTALL_PREFIX}" ABSOLUTE)
+if(SEAM_LIBTORCH STREQUAL "debian")
+  set(SEAM_LIBTORCH_PREFIX "")  # in the system's folders, where it is found without help
+endif()
+
+install(TARGETS seam_sdk EXPORT SeamTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(DIRECTORY include/seam DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT SeamTargets NAMESPACE Seam:: DESTINATION "${package_folder}")
+set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake)
+install(FILES ${modules} DESTINATION "${package_folder}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
+  FILES_MATCHING PATTERN "*.toml")
+
+set(SEAM_PROGRAM_PATH "${CMAKE_INSTALL_BINDIR}/seam")
+set(SEAM_PLUGIN_PATH "${CMAKE_INSTALL_LIBDIR}/seam/plugins")
+configure_package_config_file(cmake/SeamConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/SeamConfig.cmake"
+  INSTALL_DESTINATION "${package_folder}" PATH_VARS SEAM_PROGRAM_PATH SEAM_PLUGIN_PATH)
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/SeamConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/SeamConfig.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/SeamConfigVersion.cmake" DESTINATION "${package_folder}")
+
+# The build folder has the shape of an installation (bin/, lib/), so the same package serves it:
+# cmake -DCMAKE_PREFIX_PATH=.../build/release.
+set(package_folder "${CMAKE_BINARY_DIR}/lib/cmake/Seam")
+export(EXPORT SeamTargets NAMESPACE Seam:: FILE "${package_folder}/SeamTargets.cmake")
+set(SEAM_PROGRAM_PATH "${CMAKE_BINARY_DIR}/bin/seam")
+set(SEAM_PLUGIN_PATH "${CMAKE_BINARY_DIR}/lib/seam/plugins")
+configure_package_config_file(cmake/SeamConfig.cmake.in "${package_folder}/SeamConfig.cmake"
+  INSTALL_PREFIX "${CMAKE_BINARY_DIR}" INSTALL_DESTINATION "${package_folder}"
+  PATH_VARS SEAM_PROGRAM_PATH SEAM_PLUGIN_PATH)
+write_basic_package_version_file("${package_folder}/SeamConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+foreach(module IN LISTS modules)
+  configure_file("${module}" "${package_folder}/" COPYONLY)
+endforeach()
