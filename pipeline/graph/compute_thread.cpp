@@ -1,0 +1,66 @@
+#include "pipeline/graph/compute_thread.hpp"
+
+#include <chrono>
+#include <exception>
+#include <future>
+#include <utility>
+
+namespace seam::host {
+
+ComputeThread::ComputeThread() : thread_([this] { loop(); }) {}
+
+ComputeThread::~ComputeThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void ComputeThread::post(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(work));
+  }
+  wake_.notify_one();
+}
+
+void ComputeThread::run(const std::function<void()>& work) {
+  std::promise<void> done;
+  post([&] {
+    try {
+      work();
+      done.set_value();
+    } catch (...) {  // whatever it is goes to the caller
+      done.set_exception(std::current_exception());
+    }
+  });
+  done.get_future().get();
+}
+
+double ComputeThread::take_idle_seconds() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(idle_seconds_, 0.0);
+}
+
+void ComputeThread::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (queue_.empty() && !closing_) {
+      const auto from = std::chrono::steady_clock::now();
+      wake_.wait(lock, [this] { return !queue_.empty() || closing_; });
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - from;
+      idle_seconds_ += waited.count();
+    }
+    if (queue_.empty()) return;
+    std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work();
+    work = nullptr;  // what it holds may free a ticket: not under the lock
+    lock.lock();
+  }
+}
+
+}  // namespace seam::host

@@ -1,0 +1,43 @@
+/// The one thread on which a run's tensor work happens.
+///
+/// OpenMP keeps a pool of threads per calling thread and LibTorch keeps gradient mode per thread:
+/// on TBB's workers each of them would get its own pool.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace seam::host {
+
+class ComputeThread {
+ public:
+  ComputeThread();
+  /// Finishes what is queued.
+  ~ComputeThread();
+  ComputeThread(const ComputeThread&) = delete;
+  ComputeThread& operator=(const ComputeThread&) = delete;
+  ComputeThread(ComputeThread&&) = delete;
+  ComputeThread& operator=(ComputeThread&&) = delete;
+
+  /// Queues work, which must not throw.
+  void post(std::function<void()> work);
+  /// Runs work and waits for it; rethrows what it throws.
+  void run(const std::function<void()>& work);
+  /// Seconds spent waiting for work since the last call.
+  double take_idle_seconds();
+
+ private:
+  void loop();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;
+  bool closing_ = false;
+  double idle_seconds_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace seam::host

@@ -1,0 +1,416 @@
+#include "pipeline/graph/flow.hpp"
+
+#include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/segment.hpp"
+
+namespace seam::host {
+namespace {
+
+using tbb::flow::continue_msg;
+using MessageNode = tbb::flow::function_node<Message, continue_msg>;
+using PumpNode = tbb::flow::function_node<continue_msg, continue_msg>;
+
+/// One flow while it runs. Built in an order that lets the destructor undo it: the graph goes last,
+/// after everything that points into it has come to rest.
+class RunningFlow {
+ public:
+  RunningFlow(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+              const FlowOptions& options, int threads, ComputeThread& compute);
+
+  FlowResult run();
+
+ private:
+  struct Pump {
+    Segment* segment = nullptr;
+    std::unique_ptr<PumpNode> node;  // null: pumped on the compute thread
+    enum class State : std::uint8_t { idle, running, again, done };
+    std::atomic<State> state = State::idle;
+  };
+
+  [[nodiscard]] bool joins_previous(std::size_t node) const;
+  void make_segments();
+  void make_nodes();
+  void connect();
+  void add_pump(Segment& segment);
+  void poke_all();
+  void poke(Pump& pump);
+  void run_pump(Pump& pump);
+  std::function<void(Message)> entrance(std::size_t segment);
+  [[nodiscard]] FlowResult result() const;
+  void check_ledger(FlowResult& result) const;
+
+  const FlowSpec& spec_;
+  std::vector<StageRunner*> runners_;  // by flow node
+  const FlowOptions& options_;
+  int threads_;
+  ComputeThread& compute_;
+
+  tbb::task_group_context context_;
+  tbb::flow::graph graph_;
+  Budget budget_;
+  FlowState state_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<std::size_t> segment_of_;              // by flow node
+  std::vector<std::unique_ptr<MessageNode>> nodes_;  // by segment; null on the compute thread
+  std::vector<std::unique_ptr<MessageNode>> joins_;  // by segment; null with one input
+  std::vector<std::unique_ptr<Pump>> pumps_;
+  std::atomic<bool> closing_ = false;
+};
+
+RunState with_training(RunState run, const std::vector<StageRunner*>& runners) {
+  run.training = std::ranges::any_of(
+      runners, [](const StageRunner* runner) { return runner->description().trains; });
+  return run;
+}
+
+std::vector<StageRunner*> runners_of(const FlowSpec& flow,
+                                     std::map<std::string, std::unique_ptr<StageRunner>>& stages) {
+  std::vector<StageRunner*> runners;
+  for (const FlowNode& node : flow.nodes) runners.push_back(stages.at(node.stage).get());
+  return runners;
+}
+
+Workplace workplace_of(const StageRunner& stage) {
+  if (stage.on_compute_thread()) return Workplace::compute_thread;
+  return stage.kind() == StageKind::parallel_transform ? Workplace::parallel_workers
+                                                       : Workplace::serial_worker;
+}
+
+RunningFlow::RunningFlow(const FlowSpec& flow,
+                         std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                         const FlowOptions& options, int threads, ComputeThread& compute)
+    : spec_(flow),
+      runners_(runners_of(flow, stages)),
+      options_(options),
+      threads_(threads),
+      compute_(compute),
+      graph_(context_),
+      budget_(options.limits.packets, options.limits.bytes, std::int64_t{4} * threads + 4,
+              [this] { poke_all(); }),
+      state_(options, with_training(options.run, runners_), budget_) {
+  make_segments();
+  make_nodes();
+  connect();
+}
+
+/// Whether a node continues its input's segment: same workplace, nothing else on that edge, and a
+/// workplace where one packet at a time passes anyway or order does not matter.
+bool RunningFlow::joins_previous(std::size_t node) const {
+  const FlowNode& flow_node = spec_.nodes[node];
+  if (flow_node.inputs.size() != 1) return false;
+  const std::size_t input = flow_node.inputs.front();
+  const auto users = std::ranges::count_if(spec_.nodes, [input](const FlowNode& other) {
+    return std::ranges::count(other.inputs, input) > 0;
+  });
+  const StageKind before = runners_[input]->kind();
+  const StageKind here = runners_[node]->kind();
+  const Workplace place = workplace_of(*runners_[node]);
+  const auto limit = [this](std::size_t at) {
+    const auto spec = options_.stage_specs.find(spec_.nodes[at].stage);
+    return spec == options_.stage_specs.end() ? std::nullopt : spec->second.concurrency;
+  };
+  return users == 1 && place == workplace_of(*runners_[input]) &&
+         place != Workplace::serial_worker && limit(input) == limit(node) &&
+         before != StageKind::source && before != StageKind::collector &&
+         here != StageKind::collector;
+}
+
+void RunningFlow::make_segments() {
+  std::vector<std::vector<StageRunner*>> groups;
+  for (std::size_t node = 0; node < spec_.nodes.size(); ++node) {
+    if (joins_previous(node)) {
+      segment_of_.push_back(segment_of_[spec_.nodes[node].inputs.front()]);
+      groups[segment_of_.back()].push_back(runners_[node]);
+    } else {
+      segment_of_.push_back(groups.size());
+      groups.push_back({runners_[node]});
+    }
+  }
+  for (std::vector<StageRunner*>& group : groups) {
+    const Workplace place = workplace_of(*group.front());
+    segments_.push_back(std::make_unique<Segment>(state_, place, std::move(group)));
+  }
+}
+
+void RunningFlow::make_nodes() {
+  for (const auto& segment_pointer : segments_) {
+    Segment* segment = segment_pointer.get();
+    if (segment->place() == Workplace::compute_thread) {
+      nodes_.push_back(nullptr);
+    } else {
+      std::size_t concurrency = tbb::flow::serial;
+      if (segment->place() == Workplace::parallel_workers) {
+        const auto spec = options_.stage_specs.find(segment->first().name());
+        const bool limited =
+            spec != options_.stage_specs.end() && spec->second.concurrency.has_value();
+        if (limited) {
+          concurrency = static_cast<std::size_t>(*spec->second.concurrency);
+        } else {
+          concurrency = tbb::flow::unlimited;
+        }
+      }
+      nodes_.push_back(
+          std::make_unique<MessageNode>(graph_, concurrency, [segment](const Message& message) {
+            segment->leave_queue();
+            segment->accept(message);
+            return continue_msg();
+          }));
+    }
+    joins_.push_back(nullptr);
+    const StageKind kind = segment->last().kind();
+    if (kind == StageKind::source || kind == StageKind::collector) add_pump(*segment);
+  }
+}
+
+/// How messages get into a segment.
+std::function<void(Message)> RunningFlow::entrance(std::size_t segment) {
+  Segment* target = segments_[segment].get();
+  if (target->place() != Workplace::compute_thread) {
+    return [target, node = nodes_[segment].get()](Message message) {
+      target->enter_queue();
+      node->try_put(message);  // queueing nodes accept always
+    };
+  }
+  return [this, target](Message message) {
+    target->enter_queue();
+    graph_.reserve_wait();
+    compute_.post([this, target, held = std::move(message)]() mutable {
+      target->leave_queue();
+      target->accept(std::move(held));
+      graph_.release_wait();
+    });
+  };
+}
+
+void RunningFlow::connect() {
+  for (std::size_t node = 0; node < spec_.nodes.size(); ++node) {
+    const std::vector<std::size_t>& inputs = spec_.nodes[node].inputs;
+    const std::size_t segment = segment_of_[node];
+    if (inputs.empty() || segment_of_[inputs.front()] == segment) continue;
+    std::function<void(Message)> enter = entrance(segment);
+    if (inputs.size() > 1) {
+      joins_[segment] = std::make_unique<MessageNode>(
+          graph_, tbb::flow::serial,
+          [join = std::make_shared<Join>(inputs.size()), enter](const Message& message) {
+            if (std::optional<Message> joined = join->accept(message)) enter(std::move(*joined));
+            return continue_msg();
+          });
+      enter = [target = joins_[segment].get()](Message message) { target->try_put(message); };
+    }
+    for (std::size_t port = 0; port < inputs.size(); ++port) {
+      segments_[segment_of_[inputs[port]]]->add_edge(spec_.nodes[node].stage,
+                                                     [enter, port](Message message) {
+                                                       message.port = port;
+                                                       enter(std::move(message));
+                                                     });
+    }
+  }
+}
+
+void RunningFlow::add_pump(Segment& segment) {
+  auto pump = std::make_unique<Pump>();
+  pump->segment = &segment;
+  if (segment.place() != Workplace::compute_thread) {
+    pump->node = std::make_unique<PumpNode>(graph_, tbb::flow::serial,
+                                            [this, target = pump.get()](const continue_msg&) {
+                                              run_pump(*target);
+                                              return continue_msg();
+                                            });
+  }
+  segment.on_pumping = [this, target = pump.get()] {
+    graph_.reserve_wait();  // until the pump is done: a parked pump has no task in the graph
+    poke(*target);
+  };
+  pumps_.push_back(std::move(pump));
+}
+
+void RunningFlow::poke_all() {
+  if (options_.progress != nullptr) {
+    options_.progress->finished.store(budget_.released(), std::memory_order_relaxed);
+    options_.progress->in_flight.store(static_cast<std::uint64_t>(budget_.packets()),
+                                       std::memory_order_relaxed);
+  }
+  if (closing_) return;
+  for (const auto& pump : pumps_) poke(*pump);
+}
+
+void RunningFlow::poke(Pump& pump) {
+  if (!pump.segment->pumping()) return;
+  Pump::State seen = pump.state.load();
+  while (true) {
+    if (seen == Pump::State::again || seen == Pump::State::done) return;
+    const Pump::State next = seen == Pump::State::idle ? Pump::State::running : Pump::State::again;
+    if (!pump.state.compare_exchange_weak(seen, next)) continue;
+    if (seen != Pump::State::idle) return;
+    break;
+  }
+  if (pump.node) {
+    pump.node->try_put(continue_msg());
+  } else {
+    graph_.reserve_wait();
+    compute_.post([this, &pump] {
+      run_pump(pump);
+      graph_.release_wait();
+    });
+  }
+}
+
+void RunningFlow::run_pump(Pump& pump) {
+  while (true) {
+    if (pump.segment->pump() == More::no) {
+      pump.state = Pump::State::done;
+      graph_.release_wait();
+      return;
+    }
+    // No room. Park, unless a place was freed since the pump looked.
+    Pump::State seen = Pump::State::running;
+    if (pump.state.compare_exchange_strong(seen, Pump::State::idle)) {
+      // A place freed between the look and the park has poked a running pump in vain.
+      if (!budget_.room() && !state_.discarding()) return;
+      seen = Pump::State::idle;
+      if (!pump.state.compare_exchange_strong(seen, Pump::State::running)) return;
+    } else {
+      pump.state = Pump::State::running;  // was: again
+    }
+  }
+}
+
+FlowResult RunningFlow::run() {
+  const auto from = std::chrono::steady_clock::now();
+  try {
+    std::vector<StageRunner*> before;
+    const bool any_compute = std::ranges::any_of(
+        runners_, [](const StageRunner* stage) { return stage->on_compute_thread(); });
+    for (StageRunner* stage : runners_) {
+      stage->bind_upstream(before);
+      before.push_back(stage);
+      if (!stage->on_compute_thread()) stage->begin(state_.run);
+    }
+    if (any_compute) {
+      compute_.run([this] {
+        for (StageRunner* stage : runners_) {
+          if (!stage->on_compute_thread()) continue;
+          stage->enter_thread(state_.run);
+          stage->begin(state_.run);
+        }
+      });
+    }
+  } catch (const Error& error) {
+    state_.fail(error);
+    return result();
+  }
+  compute_.take_idle_seconds();
+  for (const auto& pump : pumps_) {
+    if (pump->segment->pumping()) pump->segment->on_pumping();
+  }
+  graph_.wait_for_all();
+  closing_ = true;
+  FlowResult flow_result = result();
+  flow_result.compute_idle_seconds = compute_.take_idle_seconds();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
+  flow_result.seconds = took.count();
+  return flow_result;
+}
+
+FlowResult RunningFlow::result() const {
+  FlowResult result;
+  for (const auto& segment : segments_) {
+    for (std::size_t at = 0; at < segment->stages().size(); ++at) {
+      const StageRunner& stage = *segment->stages()[at];
+      Segment::Counter& counter = segment->counter(at);
+      StageCount count;
+      count.stage = stage.name();
+      count.kind = stage.kind();
+      count.received = counter.received;
+      count.delivered = counter.delivered;
+      count.emitted = counter.emitted;
+      count.failed = counter.failed;
+      count.dropped = counter.dropped;
+      count.busy_seconds = static_cast<double>(counter.busy_nanoseconds.load()) * 1e-9;
+      count.waiting_most = at == 0 ? segment->waiting_most() : 0;
+      result.stages.push_back(std::move(count));
+    }
+  }
+  result.error = state_.error();
+  result.failures = state_.failures();
+  result.cancelled = options_.stop != nullptr && (options_.stop->cancel || options_.stop->drain);
+  result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());
+  result.bytes_peak = static_cast<std::uint64_t>(budget_.bytes_peak());
+  if (!result.error && !state_.discarding()) check_ledger(result);
+  return result;
+}
+
+void RunningFlow::check_ledger(FlowResult& result) const {
+  const auto sentence = [&](const std::string& text) { result.imbalances.push_back(text); };
+  for (const StageCount& count : result.stages) {
+    if (count.kind == StageKind::source) continue;
+    const std::uint64_t accounted = count.delivered + count.dropped_total() + count.failed;
+    if (accounted != count.received) {
+      sentence("stage '" + count.stage + "' received " + std::to_string(count.received) +
+               " packets but accounts for " + std::to_string(accounted));
+    }
+  }
+  std::map<std::string, std::uint64_t> received;
+  for (const StageCount& count : result.stages) received[count.stage] = count.received;
+  for (std::size_t at = 0; at < segments_.size(); ++at) {
+    for (const auto& edge : segments_[at]->edges()) {
+      // A join waits for all its inputs: with a gap on one, the packets of the others end there.
+      const bool joined = std::ranges::any_of(spec_.nodes, [&](const FlowNode& node) {
+        return node.stage == edge->to && node.inputs.size() > 1;
+      });
+      const std::uint64_t sent = edge->packets;
+      if (joined ? sent < received[edge->to] : sent != received[edge->to]) {
+        sentence("'" + edge->from + "' sent " + std::to_string(sent) + " packets to '" + edge->to +
+                 "', which received " + std::to_string(received[edge->to]));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t StageCount::dropped_total() const {
+  return std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
+}
+
+/// TBB's own limit stands for as long as the engine lives.
+struct FlowEngine::Workers {
+  explicit Workers(int threads)
+      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
+        arena(threads) {}
+  tbb::global_control limit;
+  tbb::task_arena arena;
+};
+
+FlowEngine::FlowEngine(int threads)
+    : workers_(std::make_unique<Workers>(threads)),
+      compute_(std::make_unique<ComputeThread>()),
+      threads_(threads) {}
+
+FlowEngine::~FlowEngine() = default;
+
+void FlowEngine::on_compute_thread(const std::function<void()>& work) {
+  compute_->run(work);
+}
+
+FlowResult FlowEngine::run(const FlowSpec& flow,
+                           std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                           const FlowOptions& options) {
+  FlowResult result;
+  workers_->arena.execute([&] {
+    RunningFlow running(flow, stages, options, threads_, *compute_);
+    result = running.run();
+  });
+  return result;
+}
+
+}  // namespace seam::host

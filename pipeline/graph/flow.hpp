@@ -1,0 +1,116 @@
+/// Runs one flow once, from its sources' first packet to its sinks' end.
+///
+///     FlowSpec ──► segments ──► oneTBB flow graph ──► FlowResult (the ledger)
+///
+/// A segment is a run of stages that work on one packet back to back: neighbouring parallel stages,
+/// one serial stage, or neighbouring stages of the compute thread (so that between the model and
+/// the optimizer there is one batch at a time).
+///
+///     source ─►│ decode augment │─►│ batch │─►│ model loss adam │
+///       ▲        parallel workers    serial      compute thread  │
+///       └──────────── tickets: bounded packets and bytes ────────┘
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/load.hpp"
+#include "seam/runner.hpp"
+
+namespace seam::host {
+
+/// One line of the ledger: what a stage did with the packets it was given.
+struct StageCount {
+  std::string stage;
+  StageKind kind = StageKind::transform;
+  std::uint64_t received = 0;   ///< packets that arrived (0 for a source)
+  std::uint64_t delivered = 0;  ///< went on, or were consumed by a sink or collector
+  std::uint64_t emitted = 0;    ///< made by a source or collector
+  std::uint64_t failed = 0;
+  std::map<std::string, std::uint64_t> dropped;  ///< by reason
+  double busy_seconds = 0;                       ///< time inside the stage, summed over threads
+  std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
+
+  [[nodiscard]] std::uint64_t dropped_total() const;
+};
+
+/// A packet that failed and was skipped.
+struct Failure {
+  std::string stage;
+  std::string origin;
+  std::string message;
+};
+
+struct FlowResult {
+  std::vector<StageCount> stages;  ///< in flow order
+  std::vector<Failure> failures;   ///< skipped packets, at most 1,000 listed
+  std::optional<Error> error;      ///< what ended the flow early
+  bool cancelled = false;          ///< stopped on request
+  double seconds = 0;
+  double compute_idle_seconds = 0;  ///< the compute thread waited for data
+  std::uint64_t packets_peak = 0;   ///< most tickets out at once
+  std::uint64_t bytes_peak = 0;
+  std::vector<std::string> imbalances;  ///< ledger sentences; not empty: the flow must fail
+};
+
+/// Live numbers for a progress line; read at any time by another thread.
+struct FlowProgress {
+  std::atomic<std::uint64_t> produced = 0;  ///< packets made by sources
+  std::atomic<std::uint64_t> finished = 0;  ///< packets (images) that reached the end of the flow,
+                                            ///< counted as the source packets they hold
+  std::atomic<std::uint64_t> in_flight = 0;
+};
+
+/// How a run asks its flows to stop; shared with the signal handler's thread.
+struct StopState {
+  std::atomic<bool> drain = false;   ///< sources stop, what is under way finishes
+  std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
+};
+
+struct FlowOptions {
+  RunState run;  ///< services, seed, epoch, flow name; `training` is set by run_flow
+  LimitSpec limits;
+  int threads = 1;                               ///< TBB workers
+  std::map<std::string, StageSpec> stage_specs;  ///< on_error, concurrency by stage name
+  std::optional<std::int64_t> max_errors;
+  FlowProgress* progress = nullptr;  ///< optional
+  StopState* stop = nullptr;         ///< optional
+};
+
+/// The thread on which all tensor work of a run happens; started once a run, before the first
+/// stage is opened.
+class ComputeThread;
+
+class FlowEngine {
+ public:
+  /// Starts the compute thread. `threads`: TBB workers.
+  explicit FlowEngine(int threads);
+  ~FlowEngine();
+  FlowEngine(const FlowEngine&) = delete;
+  FlowEngine& operator=(const FlowEngine&) = delete;
+  FlowEngine(FlowEngine&&) = delete;
+  FlowEngine& operator=(FlowEngine&&) = delete;
+
+  /// Runs work on the compute thread and waits: opening, saving and closing of tensor stages.
+  /// Rethrows what it throws.
+  void on_compute_thread(const std::function<void()>& work);
+
+  /// Never throws for what a stage does: that is in the result.
+  FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                 const FlowOptions& options);
+
+ private:
+  struct Workers;
+  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<ComputeThread> compute_;
+  int threads_;
+};
+
+}  // namespace seam::host

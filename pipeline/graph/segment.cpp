@@ -1,0 +1,339 @@
+#include "pipeline/graph/segment.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace seam::host {
+namespace {
+
+// More packets than a flow can have, and still far from overflow.
+constexpr std::int64_t beyond_any_flow = std::int64_t{1} << 62;
+constexpr std::size_t most_failures_listed = 1000;
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds_since(Clock::time_point from) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - from).count();
+}
+
+/// For counters that one thread writes at a time: no locked instruction.
+template <class Number>
+void add_alone(std::atomic<Number>& counter, Number by) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+template <class Number>
+void add(Workplace place, std::atomic<Number>& counter, Number by) {
+  if (place == Workplace::parallel_workers) {
+    counter.fetch_add(by, std::memory_order_relaxed);
+  } else {
+    add_alone(counter, by);
+  }
+}
+
+/// Takes over what the other branch added or changed. The check before the run made sure that no
+/// two branches provide the same field.
+void merge(Envelope& into, const Envelope& other) {
+  const auto untouched = [&](const Packet::Slot& slot) {
+    if (!other.fork) return false;
+    for (const Packet::Slot& before : other.fork->before.slots()) {
+      if (before.name == slot.name) return before.value == slot.value;
+    }
+    return false;
+  };
+  for (const Packet::Slot& slot : other.packet.slots()) {
+    if (!untouched(slot)) into.packet.put(slot);
+  }
+}
+
+}  // namespace
+
+void FlowState::fail(Error error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  stopped = true;
+}
+
+void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error) {
+  std::int64_t skipped = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    skipped = ++skipped_;
+    if (failures_.size() < most_failures_listed) {
+      failures_.push_back({stage, packet.origin().text(), error.what()});
+    }
+  }
+  if (options.max_errors && skipped > *options.max_errors) {
+    Error too_many("more than max_errors = " + std::to_string(*options.max_errors) +
+                       " packets failed; the last: " + error.what(),
+                   error.fault());
+    for (const std::string& step : error.chain()) too_many.while_doing(step);
+    fail(std::move(too_many));
+  }
+}
+
+std::optional<Error> FlowState::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::vector<Failure> FlowState::failures() const {
+  const std::lock_guard lock(mutex_);
+  return failures_;
+}
+
+/// Numbers, accounts for and forwards what a source or collector emits.
+class Segment::Output final : public Emitter {
+ public:
+  explicit Output(Segment& segment) : segment_(segment) {}
+
+  void emit(Packet packet) override {
+    if (segment_.flow_.discarding()) return;
+    packet.set_sequence(segment_.next_out_);
+    const Outcome outcome = segment_.last().check_provided(packet);
+    Counter& counter = *segment_.counters_.back();
+    add_alone<std::uint64_t>(counter.emitted, 1);
+    Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
+    if (outcome) {
+      auto envelope = std::make_shared<Envelope>();
+      envelope->ticket = segment_.flow_.budget.admit(static_cast<std::int64_t>(packet.bytes()));
+      envelope->packet = std::move(packet);
+      message.envelope = std::move(envelope);
+    } else {
+      segment_.flow_.fail(outcome.error());
+      message.kind = Message::Kind::gap;
+    }
+    if (segment_.flow_.options.progress != nullptr) {
+      segment_.flow_.options.progress->produced.fetch_add(1, std::memory_order_relaxed);
+    }
+    segment_.forward(std::move(message));
+  }
+
+  void drop(const Packet& /*packet*/, std::string reason) override {
+    Counter& counter = *segment_.counters_.back();
+    add_alone(counter.delivered, ~std::uint64_t{0});  // it was counted as taken in
+    segment_.drop(segment_.stages_.size() - 1, reason);
+  }
+
+ private:
+  Segment& segment_;
+};
+
+Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> stages)
+    : flow_(flow), place_(place), stages_(std::move(stages)), outstanding_(beyond_any_flow) {
+  for (const StageRunner* stage : stages_) {
+    counters_.push_back(std::make_unique<Counter>());
+    const auto spec = flow.options.stage_specs.find(stage->name());
+    specs_.push_back(spec == flow.options.stage_specs.end() ? nullptr : &spec->second);
+  }
+  pumping_ = first().kind() == StageKind::source;
+}
+
+void Segment::add_edge(std::string to, std::function<void(Message)> put) {
+  auto edge = std::make_unique<Edge>();
+  edge->from = last().name();
+  edge->to = std::move(to);
+  edge->put = std::move(put);
+  edges_.push_back(std::move(edge));
+}
+
+void Segment::enter_queue() {
+  const std::uint64_t queued = queued_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (queued > waiting_most_.load(std::memory_order_relaxed)) {
+    waiting_most_.store(queued, std::memory_order_relaxed);
+  }
+}
+
+void Segment::accept(Message message) {
+  if (place_ != Workplace::parallel_workers) {
+    in_order_.accept(std::move(message), [this](Message next) { handle(std::move(next)); });
+    return;
+  }
+  if (message.kind == Message::Kind::end) {
+    end_sequence_ = message.sequence;
+    const auto before = static_cast<std::int64_t>(message.sequence) - beyond_any_flow;
+    if (outstanding_.fetch_add(before) + before == 0) finish_stages(message.sequence);
+    return;
+  }
+  handle(std::move(message));
+  if (outstanding_.fetch_sub(1) - 1 == 0) finish_stages(end_sequence_);
+}
+
+void Segment::handle(Message message) {
+  switch (message.kind) {
+    case Message::Kind::packet:
+      handle_packet(std::move(message));
+      break;
+    case Message::Kind::gap:
+      // Collectors number anew, so that gaps end here.
+      if (last().kind() != StageKind::collector) forward(std::move(message));
+      break;
+    case Message::Kind::end:
+      handle_end(message.sequence);
+      break;
+  }
+}
+
+void Segment::handle_packet(Message message) {
+  if (flow_.discarding()) return;  // the ledger is not read after an error or a cancellation
+  Envelope& envelope = *message.envelope;
+  envelope.packet.set_sequence(message.sequence);
+  for (std::size_t at = 0; at < stages_.size(); ++at) {
+    if (run_stage(at, envelope)) continue;
+    forward({message.sequence, Message::Kind::gap, 0, nullptr});
+    return;
+  }
+  const StageKind kind = last().kind();
+  if (kind == StageKind::collector || kind == StageKind::sink) return;
+  forward(std::move(message));
+}
+
+bool Segment::run_stage(std::size_t at, Envelope& envelope) {
+  Counter& counter = *counters_[at];
+  add<std::uint64_t>(place_, counter.received, 1);
+  const Clock::time_point from = Clock::now();
+  Outcome outcome = attempt(at, envelope);
+  add(place_, counter.busy_nanoseconds, nanoseconds_since(from));
+  if (outcome) {
+    add<std::uint64_t>(place_, counter.delivered, 1);
+    return true;
+  }
+  if (outcome.kind() == Outcome::Kind::dropped) {
+    drop(at, outcome.reason());
+    return false;
+  }
+  add<std::uint64_t>(place_, counter.failed, 1);
+  const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
+  if (skip && outcome.error().fault() != Fault::cancelled) {
+    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error());
+  } else {
+    flow_.fail(outcome.error());
+  }
+  return false;
+}
+
+Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
+  StageRunner& stage = *stages_[at];
+  const int retries =
+      specs_[at] != nullptr && specs_[at]->on_error == OnError::retry ? specs_[at]->retries : 0;
+  switch (stage.kind()) {
+    case StageKind::collector: {
+      Output output(*this);
+      return stage.collect(flow_.run, std::move(envelope.packet), output);
+    }
+    case StageKind::sink: {
+      Outcome outcome = stage.consume(flow_.run, envelope.packet);
+      for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
+        outcome = stage.consume(flow_.run, envelope.packet);
+      }
+      return outcome;
+    }
+    default:
+      break;
+  }
+  if (retries == 0) {
+    Outcome outcome = stage.transform(flow_.run, envelope.packet);
+    envelope.ticket->set_bytes(static_cast<std::int64_t>(envelope.packet.bytes()));
+    return outcome;
+  }
+  const Packet before = envelope.packet;  // handles only
+  Outcome outcome = stage.transform(flow_.run, envelope.packet);
+  for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
+    envelope.packet = before;
+    outcome = stage.transform(flow_.run, envelope.packet);
+  }
+  envelope.ticket->set_bytes(static_cast<std::int64_t>(envelope.packet.bytes()));
+  return outcome;
+}
+
+void Segment::handle_end(std::uint64_t sequence) {
+  if (last().kind() != StageKind::collector) {
+    finish_stages(sequence);
+    return;
+  }
+  // The collector may have much left to emit: that waits for room, as a source does.
+  pumping_ = true;
+  on_pumping();
+}
+
+void Segment::finish_stages(std::uint64_t sequence) {
+  for (StageRunner* stage : stages_) {
+    if (flow_.discarding()) break;
+    More more = More::no;
+    const Outcome outcome = stage->finish(flow_.run, nullptr, more);
+    if (!outcome) flow_.fail(outcome.error());
+  }
+  forward({sequence, Message::Kind::end, 0, nullptr});
+}
+
+More Segment::pump() {
+  Output output(*this);
+  const bool source = last().kind() == StageKind::source;
+  const StopState* stop = flow_.options.stop;
+  More more = More::yes;
+  while (more == More::yes && !flow_.discarding() &&
+         !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
+    if (!flow_.budget.room()) return More::yes;
+    const Clock::time_point from = Clock::now();
+    const Outcome outcome =
+        source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
+    add_alone(counters_.back()->busy_nanoseconds, nanoseconds_since(from));
+    if (!outcome) {
+      add_alone<std::uint64_t>(counters_.back()->failed, 1);
+      flow_.fail(outcome.error());
+    }
+  }
+  pumping_ = false;
+  forward({next_out_, Message::Kind::end, 0, nullptr});
+  return More::no;
+}
+
+void Segment::forward(Message message) {
+  const bool is_packet = message.kind == Message::Kind::packet;
+  if (is_packet && edges_.size() > 1) {
+    Envelope& envelope = *message.envelope;
+    envelope.fork = std::make_shared<const Fork>(Fork{envelope.packet, envelope.fork});
+  }
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    Edge& edge = *edges_[i];
+    if (is_packet) add(place_, edge.packets, std::uint64_t{1});
+    if (i + 1 == edges_.size()) {
+      edge.put(std::move(message));
+      return;
+    }
+    Message copy = message;
+    if (is_packet) copy.envelope = std::make_shared<Envelope>(*message.envelope);
+    edge.put(std::move(copy));
+  }
+}
+
+void Segment::drop(std::size_t stage, const std::string& reason) {
+  Counter& counter = *counters_[stage];
+  const std::lock_guard lock(counter.mutex);
+  ++counter.dropped[reason];
+}
+
+std::optional<Message> Join::accept(Message message) {
+  Partial& partial = partial_[message.sequence];
+  ++partial.arrived;
+  if (partial.arrived == 1) {
+    partial.merged = std::move(message);
+  } else if (message.kind == Message::Kind::gap) {
+    partial.merged.kind = Message::Kind::gap;
+    partial.merged.envelope = nullptr;
+  } else if (message.kind == Message::Kind::packet &&
+             partial.merged.kind == Message::Kind::packet) {
+    merge(*partial.merged.envelope, *message.envelope);
+  }
+  if (partial.arrived < inputs_) return std::nullopt;
+  Message merged = std::move(partial.merged);
+  partial_.erase(merged.sequence);
+  merged.port = 0;
+  if (merged.envelope && merged.envelope->fork)
+    merged.envelope->fork = merged.envelope->fork->outer;
+  return merged;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,148 @@
+/// A run of stages that work on one packet back to back, and the edges that leave it.
+///
+///     accept(message) ──► in order? ──► stage ──► stage ──► ... ──► forward to every successor
+///                                         │ drop, failure
+///                                         └──► a gap goes on in its place, counted
+///
+/// A segment knows nothing of TBB: whoever owns it calls accept() from the right threads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/graph/flow.hpp"
+#include "pipeline/graph/in_order.hpp"
+#include "pipeline/graph/message.hpp"
+
+namespace seam::host {
+
+/// What all segments of a running flow share.
+struct FlowState {
+  explicit FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget)
+      : options(flow_options), run(std::move(run_state)), budget(flow_budget) {}
+
+  const FlowOptions& options;
+  RunState run;
+  Budget& budget;
+  std::atomic<bool> stopped = false;  ///< an error or a cancellation: discard what still comes
+
+  [[nodiscard]] bool discarding() const {
+    return stopped.load(std::memory_order_relaxed) ||
+           (options.stop != nullptr && options.stop->cancel.load(std::memory_order_relaxed));
+  }
+  /// The first error wins; later ones are consequences.
+  void fail(Error error);
+  void skip(const std::string& stage, const Packet& packet, const Error& error);
+  [[nodiscard]] std::optional<Error> error() const;
+  [[nodiscard]] std::vector<Failure> failures() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Error> error_;
+  std::vector<Failure> failures_;
+  std::int64_t skipped_ = 0;
+};
+
+/// Where and how a segment runs.
+enum class Workplace : std::uint8_t { serial_worker, parallel_workers, compute_thread };
+
+class Segment {
+ public:
+  /// Counts of one stage, touched by many threads.
+  struct Counter {
+    std::atomic<std::uint64_t> received = 0;
+    std::atomic<std::uint64_t> delivered = 0;
+    std::atomic<std::uint64_t> emitted = 0;
+    std::atomic<std::uint64_t> failed = 0;
+    std::atomic<std::int64_t> busy_nanoseconds = 0;
+    std::mutex mutex;  // guards dropped, which is rare
+    std::map<std::string, std::uint64_t> dropped;
+  };
+
+  /// An edge: puts a message to its consumer, and counts the packets.
+  struct Edge {
+    std::string from;
+    std::string to;
+    std::function<void(Message)> put;
+    std::atomic<std::uint64_t> packets = 0;
+  };
+
+  Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> stages);
+
+  [[nodiscard]] Workplace place() const { return place_; }
+  [[nodiscard]] const std::vector<StageRunner*>& stages() const { return stages_; }
+  [[nodiscard]] StageRunner& first() const { return *stages_.front(); }
+  [[nodiscard]] StageRunner& last() const { return *stages_.back(); }
+  [[nodiscard]] Counter& counter(std::size_t stage) { return *counters_[stage]; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
+  void add_edge(std::string to, std::function<void(Message)> put);
+
+  /// A message arrives. From one thread at a time, except for parallel segments.
+  void accept(Message message);
+
+  /// Sources: calls produce() while there is room. Returns whether there may be more; then the
+  /// owner calls again when a place is free. Ends the flow's packets by itself.
+  [[nodiscard]] More pump();
+  /// Whether this segment makes packets of its own accord now: a source, or a collector at its end.
+  [[nodiscard]] bool pumping() const { return pumping_.load(); }
+  /// Called once when a collector has seen its last packet and wants to be pumped.
+  std::function<void()> on_pumping;
+
+  /// How long the queue before the segment is; the owner calls enter on put.
+  void enter_queue();
+  void leave_queue() { queued_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t waiting_most() const { return waiting_most_.load(); }
+
+ private:
+  class Output;
+  void handle(Message message);
+  void handle_packet(Message message);
+  [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope);
+  [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
+  void handle_end(std::uint64_t sequence);
+  void finish_stages(std::uint64_t sequence);
+  void forward(Message message);
+  void drop(std::size_t stage, const std::string& reason);
+
+  FlowState& flow_;
+  Workplace place_;
+  std::vector<StageRunner*> stages_;
+  std::vector<std::unique_ptr<Counter>> counters_;
+  std::vector<const StageSpec*> specs_;  // null: defaults
+  std::vector<std::unique_ptr<Edge>> edges_;
+  InOrder<Message> in_order_;
+  std::uint64_t next_out_ = 0;  // collectors and sources number what they emit
+  std::atomic<bool> pumping_ = false;
+  // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
+  // last message before the end, or the end itself, brings it to zero.
+  std::atomic<std::int64_t> outstanding_;
+  std::atomic<std::uint64_t> end_sequence_ = 0;
+  std::atomic<std::uint64_t> queued_ = 0;
+  std::atomic<std::uint64_t> waiting_most_ = 0;
+};
+
+/// Joins branches: waits until every input has sent its message of a sequence number, then sends
+/// one packet with all their fields. A gap on any input makes a gap.
+class Join {
+ public:
+  explicit Join(std::size_t inputs) : inputs_(inputs) {}
+  /// One thread at a time. Returns the joined message when it is complete.
+  [[nodiscard]] std::optional<Message> accept(Message message);
+
+ private:
+  struct Partial {
+    std::size_t arrived = 0;
+    Message merged;
+  };
+  std::size_t inputs_;
+  std::map<std::uint64_t, Partial> partial_;
+};
+
+}  // namespace seam::host

@@ -1,0 +1,442 @@
+#include "pipeline/graph/flow.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "seam/testing.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+inline constexpr Field<std::int64_t> number{"number"};
+inline constexpr Field<std::int64_t> square{"square"};
+inline constexpr Field<std::int64_t> negated{"negated"};
+
+class Count final : public Source {
+ public:
+  explicit Count(std::int64_t count) : count_(count) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  void begin(Context& /*context*/) override { next_ = 0; }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (next_ == count_) return More::no;
+    Packet packet(Origin{nullptr, next_, "number " + std::to_string(next_)});
+    packet.set(number, next_++);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  std::int64_t count_;
+  std::int64_t next_ = 0;
+};
+
+/// Does what the test says with each packet, on many threads.
+class ParallelCall final : public ParallelTransform {
+ public:
+  using Body = std::function<void(Packet&, Context&)>;
+  explicit ParallelCall(Body body) : body_(std::move(body)) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) const override { body_(packet, context); }
+
+ private:
+  Body body_;
+};
+
+template <class Kind>
+class Call final : public Kind {
+ public:
+  using Body = std::function<void(Packet&, Context&)>;
+  explicit Call(Body body, bool compute = false) : body_(std::move(body)), compute_(compute) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) override { body_(packet, context); }
+  [[nodiscard]] bool on_compute_thread() const override { return compute_; }
+
+ private:
+  Body body_;
+  bool compute_;
+};
+
+/// Sums groups of `size` numbers; what is left comes out at the end, and then `extra` more packets,
+/// one a call.
+class Sum final : public Collector {
+ public:
+  Sum(std::int64_t size, std::int64_t extra) : size_(size), extra_(extra) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
+  void begin(Context& /*context*/) override { taken_ = total_ = extra_made_ = 0; }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    total_ += packet.get(number);
+    if (++taken_ == size_) flush(emitter);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (taken_ > 0) flush(emitter);
+    if (extra_made_ == extra_) return More::no;
+    Packet packet;
+    packet.set(number, -++extra_made_);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  void flush(Emitter& emitter) {
+    Packet packet;
+    packet.set(number, std::exchange(total_, 0));
+    taken_ = 0;
+    emitter.emit(std::move(packet));
+  }
+  std::int64_t size_;
+  std::int64_t extra_;
+  std::int64_t taken_ = 0;
+  std::int64_t total_ = 0;
+  std::int64_t extra_made_ = 0;
+};
+
+class Keep final : public Sink {
+ public:
+  explicit Keep(std::vector<Packet>& kept, int* ends = nullptr) : kept_(kept), ends_(ends) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(const Packet& packet, Context& /*context*/) override { kept_.push_back(packet); }
+  void end(Context& /*context*/) override {
+    if (ends_ != nullptr) ++*ends_;
+  }
+
+ private:
+  std::vector<Packet>& kept_;
+  int* ends_;
+};
+
+class FlowTest : public ::testing::Test {
+ protected:
+  template <class S, class... Arguments>
+  void add(const std::string& name, Arguments&&... arguments) {
+    stages_[name] = std::make_unique<StageRunner>(
+        name, "test", std::make_unique<S>(std::forward<Arguments>(arguments)...));
+  }
+  /// A chain in the given order.
+  static FlowSpec chain(const std::vector<std::string>& names) {
+    FlowSpec flow;
+    flow.name = "test";
+    for (const std::string& name : names) {
+      FlowNode node{name, {}, {}};
+      if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
+      flow.nodes.push_back(std::move(node));
+    }
+    return flow;
+  }
+  FlowResult run_flow(const FlowSpec& flow, int threads = 4) {
+    options_.run.services = &services_;
+    options_.run.flow = flow.name;
+    FlowEngine engine(threads);
+    return engine.run(flow, stages_, options_);
+  }
+  FlowResult run(const std::vector<std::string>& names, int threads = 4) {
+    return run_flow(chain(names), threads);
+  }
+  static std::vector<std::int64_t> numbers(const std::vector<Packet>& packets) {
+    std::vector<std::int64_t> result;
+    for (const Packet& packet : packets) result.push_back(packet.get(number));
+    return result;
+  }
+  static std::vector<std::int64_t> up_to(std::int64_t count) {
+    std::vector<std::int64_t> result(static_cast<std::size_t>(count));
+    std::iota(result.begin(), result.end(), 0);
+    return result;
+  }
+
+  seam::testing::RecordingServices services_;
+  std::map<std::string, std::unique_ptr<StageRunner>> stages_;
+  FlowOptions options_;
+  std::vector<Packet> kept_;
+  int ends_ = 0;
+};
+
+TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
+  for (const int threads : {1, 2, 8}) {
+    kept_.clear();
+    add<Count>("count", 5'000);
+    add<ParallelCall>("spin", [](Packet& packet, Context&) {
+      if (packet.get(number) % 7 == 0) std::this_thread::yield();
+    });
+    add<Keep>("keep", kept_, &ends_);
+    const FlowResult result = run({"count", "spin", "keep"}, threads);
+    EXPECT_FALSE(result.error) << result.error->full_message();
+    EXPECT_THAT(result.imbalances, IsEmpty());
+    EXPECT_EQ(numbers(kept_), up_to(5'000)) << threads << " threads";
+  }
+  EXPECT_EQ(ends_, 3);
+}
+
+TEST_F(FlowTest, EndsAnEmptyFlowOnce) {
+  add<Count>("count", 0);
+  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<Sum>("sum", 2, 0);
+  add<Keep>("keep", kept_, &ends_);
+  const FlowResult result = run({"count", "parallel", "sum", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(kept_, IsEmpty());
+  EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(FlowTest, AccountsForDropsAndKeepsOrderAroundThem) {
+  add<Count>("count", 1'000);
+  add<ParallelCall>("odd", [](Packet& packet, Context& context) {
+    if (packet.get(number) % 2 == 0) context.drop("even");
+  });
+  add<Call<Transform>>("third", [](Packet& packet, Context& context) {
+    if (packet.get(number) % 3 == 0) context.drop("divisible by three");
+  });
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "odd", "third", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(result.stages[1].dropped.at("even"), 500U);
+  EXPECT_EQ(result.stages[2].received, 500U);
+  EXPECT_EQ(result.stages[2].dropped_total() + kept_.size(), 500U);
+  const std::vector<std::int64_t> seen = numbers(kept_);
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
+}
+
+TEST_F(FlowTest, CollectorsNumberAnewAndEmitTheRestAtTheEnd) {
+  add<Count>("count", 10);
+  add<ParallelCall>("no_three", [](Packet& packet, Context& context) {
+    if (packet.get(number) == 3) context.drop("three");
+  });
+  add<Sum>("sum", 4, 0);
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "no_three", "sum", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1 + 2 + 4, 5 + 6 + 7 + 8, 9));
+  EXPECT_EQ(kept_.back().sequence(), 2U);
+  EXPECT_EQ(result.stages[2].emitted, 3U);
+}
+
+TEST_F(FlowTest, HoldsTheBoundWhenACollectorEmitsMuchAtItsEnd) {
+  options_.limits.packets = 16;
+  add<Count>("count", 3);
+  add<Sum>("sum", 100, 5'000);
+  add<ParallelCall>("parallel", [](Packet&, Context&) { std::this_thread::yield(); });
+  add<Keep>("keep", kept_);
+  for (const int threads : {1, 4}) {
+    kept_.clear();
+    const FlowResult result = run({"count", "sum", "parallel", "keep"}, threads);
+    EXPECT_FALSE(result.error);
+    EXPECT_EQ(kept_.size(), 5'001U);
+    EXPECT_LE(result.packets_peak, 17U);
+  }
+}
+
+TEST_F(FlowTest, HoldsTheBoundBeforeASlowSink) {
+  options_.limits.packets = 8;
+  std::atomic<int> alive = 0;
+  int most = 0;
+  add<Count>("count", 2'000);
+  add<ParallelCall>("enter", [&](Packet&, Context&) { ++alive; });
+  add<Call<Transform>>("slow", [&](Packet&, Context&) {
+    most = std::max(most, alive.load());
+    --alive;
+  });
+  const FlowResult result = run({"count", "enter", "slow"});
+  EXPECT_FALSE(result.error);
+  EXPECT_LE(most, 8);
+  EXPECT_LE(result.packets_peak, 8U);
+}
+
+TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
+  std::set<std::thread::id> threads;
+  int inside = 0;
+  int most_inside = 0;
+  add<Count>("count", 200);
+  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<Call<Transform>>(
+      "model",
+      [&](Packet&, Context&) {
+        threads.insert(std::this_thread::get_id());
+        most_inside = std::max(most_inside, ++inside);
+      },
+      true);
+  add<Call<Transform>>(
+      "optimizer",
+      [&](Packet&, Context&) {
+        threads.insert(std::this_thread::get_id());
+        --inside;
+      },
+      true);
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "parallel", "model", "optimizer", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_EQ(threads.size(), 1U);
+  EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
+  EXPECT_EQ(most_inside, 1);
+  EXPECT_EQ(numbers(kept_), up_to(200));
+}
+
+TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
+  add<Count>("count", 500);
+  add<ParallelCall>("square", [](Packet& packet, Context&) {
+    packet.set(square, packet.get(number) * packet.get(number));
+  });
+  add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
+    if (packet.get(number) % 10 == 0) context.drop("round");
+    packet.set(negated, -packet.get(number));
+  });
+  add<Keep>("keep", kept_);
+  FlowSpec flow = chain({"count", "square", "negate", "keep"});
+  flow.nodes[2].inputs = {0};
+  flow.nodes[3].inputs = {1, 2};
+  const FlowResult result = run_flow(flow);
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  ASSERT_EQ(kept_.size(), 450U);
+  EXPECT_EQ(kept_[0].get(number), 1);
+  for (const Packet& packet : kept_) {
+    EXPECT_EQ(packet.get(square), packet.get(number) * packet.get(number));
+    EXPECT_EQ(packet.get(negated), -packet.get(number));
+  }
+}
+
+TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
+  add<Count>("count", 20);
+  add<Call<Transform>>("same", [](Packet&, Context&) {});
+  add<Call<Transform>>("double",
+                       [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
+  add<Keep>("keep", kept_);
+  for (const bool changed_first : {false, true}) {
+    kept_.clear();
+    FlowSpec flow = chain(
+        {"count", changed_first ? "double" : "same", changed_first ? "same" : "double", "keep"});
+    flow.nodes[2].inputs = {0};
+    flow.nodes[3].inputs = {1, 2};
+    EXPECT_FALSE(run_flow(flow).error);
+    ASSERT_EQ(kept_.size(), 20U);
+    EXPECT_EQ(kept_[7].get(number), 14);
+  }
+}
+
+TEST_F(FlowTest, AFailureNamesStageAndOriginAndEndsTheFlow) {
+  add<Count>("count", 100'000);
+  add<ParallelCall>("fails", [](Packet& packet, Context&) {
+    if (packet.get(number) == 20) throw std::runtime_error("no twenty");
+  });
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "fails", "keep"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->full_message(), HasSubstr("no twenty"));
+  EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
+  EXPECT_THAT(result.error->full_message(), HasSubstr("number 20"));
+  EXPECT_LT(kept_.size(), 100'000U);
+}
+
+TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {
+  add<Count>("count", 10);
+  add<ParallelCall>("throws", [](Packet&, Context&) { throw 42; });
+  const FlowResult result = run({"count", "throws"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->full_message(), HasSubstr("not a std::exception"));
+}
+
+TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
+  options_.stage_specs["fails"].on_error = OnError::skip;
+  add<Count>("count", 100);
+  add<ParallelCall>("fails", [](Packet& packet, Context&) {
+    if (packet.get(number) % 10 == 0) throw std::runtime_error("round number");
+  });
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "fails", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(kept_.size(), 90U);
+  EXPECT_EQ(result.stages[1].failed, 10U);
+  EXPECT_EQ(result.failures.size(), 10U);
+
+  options_.max_errors = 5;
+  EXPECT_TRUE(run({"count", "fails", "keep"}).error);
+}
+
+TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
+  options_.stage_specs["shaky"].on_error = OnError::retry;
+  options_.stage_specs["shaky"].retries = 2;
+  int calls = 0;
+  add<Count>("count", 5);
+  add<Call<Transform>>("shaky", [&](Packet& packet, Context&) {
+    packet[number] += 100;
+    if (++calls % 3 != 0) throw std::runtime_error("not yet");
+  });
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "shaky", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(numbers(kept_), ElementsAre(100, 101, 102, 103, 104));
+}
+
+TEST_F(FlowTest, DrainsWhenAskedTo) {
+  StopState stop;
+  options_.stop = &stop;
+  add<Count>("count", 1'000'000'000);
+  add<ParallelCall>("parallel", [&](Packet& packet, Context&) {
+    if (packet.get(number) == 50) stop.drain = true;
+  });
+  add<Keep>("keep", kept_, &ends_);
+  const FlowResult result = run({"count", "parallel", "keep"});
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(result.stages.front().emitted, kept_.size());
+  EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(FlowTest, CancelsWhenAskedTo) {
+  StopState stop;
+  options_.stop = &stop;
+  add<Count>("count", 1'000'000'000);
+  add<Call<Transform>>("serial", [&](Packet& packet, Context&) {
+    if (packet.get(number) == 50) stop.cancel = true;
+  });
+  const FlowResult result = run({"count", "serial"});
+  EXPECT_TRUE(result.cancelled);
+}
+
+TEST_F(FlowTest, AStageThatBreaksItsPromiseIsNamed) {
+  class Liar final : public Transform {
+   public:
+    void declare(Declaration& d) override { d.provides(square); }
+    void process(Packet&, Context&) override {}
+  };
+  add<Count>("count", 3);
+  add<Liar>("liar");
+  const FlowResult result = run({"count", "liar"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'liar' promised field 'square'"));
+}
+
+TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {
+  add<Count>("count", 50);
+  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<Keep>("keep", kept_);
+  options_.run.services = &services_;
+  FlowEngine engine(2);
+  for (int i = 0; i < 100; ++i) {
+    const FlowResult result = engine.run(chain({"count", "parallel", "keep"}), stages_, options_);
+    ASSERT_FALSE(result.error);
+  }
+  EXPECT_EQ(kept_.size(), 5'000U);
+}
+
+}  // namespace
+}  // namespace seam::host
