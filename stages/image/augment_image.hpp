@@ -1,0 +1,72 @@
+/// Random views of a training picture: one affine map, a mirror and a brightness, in one pass.
+///
+///     AugmentationRanges ──► draw ──► Augmentation ──► augment_image
+///     (a stage's parameters)  │       (numbers, for     (pure)
+///                           Random     tests by hand)
+///
+/// The conventions are those of Keras-Preprocessing 1.1.0 (ImageDataGenerator), which the released
+/// code of SCCapsNet and RCCapsNet trains with.
+#pragma once
+
+#include <cstdint>
+
+#include <seam/image.hpp>
+#include <seam/random.hpp>
+
+#include "stages/image/warp.hpp"
+
+namespace seam::stages {
+
+/// What rotation, shear and zoom leave in place.
+enum class Centre : std::uint8_t {
+  middle,       ///< (n - 1) / 2 in each direction: the middle of the picture
+  keras_1_1_0,  ///< (n + 1) / 2: Keras-Preprocessing before 1.1.1, a pixel to the lower right
+};
+
+/// How brightness treats the range of values.
+enum class Contrast : std::uint8_t {
+  keep,
+  /// Multiplies by 255 / (largest value of the warped picture) first. A defect of
+  /// Keras-Preprocessing up to 1.1.0 (array_to_img with scale=True inside apply_brightness_shift):
+  /// training pictures are stretched, test pictures are not.
+  stretch,
+};
+
+/// One draw. The defaults change nothing.
+struct Augmentation {
+  double rotation_degrees = 0;  ///< content turns clockwise on a screen where positive
+  double shift_rows = 0;        ///< of the height; content moves up where positive
+  double shift_columns = 0;     ///< of the width; content moves left where positive
+  double shear_degrees = 0;
+  double zoom_rows = 1;  ///< content shrinks where above 1
+  double zoom_columns = 1;
+  bool mirror = false;  ///< left and right change places
+  double brightness = 1;
+};
+
+/// Uniform ranges, symmetric where one number is given.
+struct AugmentationRanges {
+  double rotation_degrees = 30;
+  double shift = 0.2;
+  double shear_degrees = 0.1;
+  double zoom_least = 0.9;
+  double zoom_most = 1.1;
+  double mirror_probability = 0.5;
+  double brightness_least = 0.5;
+  double brightness_most = 1.5;
+};
+
+/// Draws the eight numbers in the order of Augmentation's members, always eight, so that a range
+/// set to nothing leaves the others' draws as they are.
+Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random);
+
+/// The composed affine map with the mirror folded in: centre, rotation, shift, shear and zoom
+/// (apply_affine_transform of Keras-Preprocessing 1.1.0), for a picture of height x width.
+SourceMap source_map(const Augmentation& augmentation, int height, int width, Centre centre);
+
+/// The augmented image, of the same size. Returns the same handle where nothing changes. Rounds
+/// once, to the nearest value (Keras cuts off twice). Throws what warp_bilinear throws.
+Image augment_image(const Image& image, const Augmentation& augmentation,
+                    Centre centre = Centre::middle, Contrast contrast = Contrast::keep);
+
+}  // namespace seam::stages

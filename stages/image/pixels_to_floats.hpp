@@ -1,0 +1,33 @@
+/// Bytes to the numbers that models take.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <seam/image.hpp>
+
+#include "stages/image/vectors.hpp"
+
+namespace seam::stages {
+
+/// value = (byte / 255 - mean) / deviation for each channel, in single precision and in this order:
+/// the same numbers as torchvision's ToTensor and Normalize.
+struct Normalisation {
+  std::array<float, 3> mean{0, 0, 0};
+  std::array<float, 3> deviation{1, 1, 1};
+
+  friend bool operator==(const Normalisation&, const Normalisation&) = default;
+};
+
+enum class ChannelOrder : std::uint8_t {
+  last,   ///< height x width x channel, as the bytes lie
+  first,  ///< channel x height x width
+};
+
+/// `out` has one float a byte of the image. Throws std::invalid_argument where it has not, or where
+/// the image has not 3 channels.
+void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
+                      std::span<float> out, Vectors vectors = best_vectors());
+
+}  // namespace seam::stages

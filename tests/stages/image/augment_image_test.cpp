@@ -1,0 +1,205 @@
+#include "stages/image/augment_image.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+/// A grey picture of these values, row by row.
+Image grey(int height, int width, const std::vector<int>& values) {
+  Image image(height, width, 3);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      image.data()[3 * i + c] = static_cast<std::uint8_t>(values[i]);
+    }
+  }
+  return image;
+}
+
+std::vector<int> greys(const Image& image) {
+  std::vector<int> values;
+  for (std::size_t i = 0; i < image.bytes(); i += 3) values.push_back(image.data()[i]);
+  return values;
+}
+
+const std::vector<int> nine{10, 20, 30, 40, 50, 60, 70, 80, 90};
+
+TEST(AugmentImage, ChangesNothingByDefault) {
+  const Image image = grey(3, 3, nine);
+  EXPECT_EQ(augment_image(image, {}).data(), image.data());
+}
+
+TEST(AugmentImage, TurnsClockwiseAroundTheMiddle) {
+  const Image turned = augment_image(grey(3, 3, nine), {.rotation_degrees = 90});
+  EXPECT_EQ(greys(turned), (std::vector<int>{70, 40, 10, 80, 50, 20, 90, 60, 30}));
+}
+
+TEST(AugmentImage, ShiftsByAFractionOfTheSide) {
+  const Image image = grey(3, 3, nine);
+  // A third of three pixels: the source is looked up one row further down; the edge is repeated.
+  EXPECT_EQ(greys(augment_image(image, {.shift_rows = 1.0 / 3})),
+            (std::vector<int>{40, 50, 60, 70, 80, 90, 70, 80, 90}));
+  EXPECT_EQ(greys(augment_image(image, {.shift_columns = 1.0 / 3})),
+            (std::vector<int>{20, 30, 30, 50, 60, 60, 80, 90, 90}));
+}
+
+TEST(AugmentImage, ZoomsAroundTheMiddle) {
+  // Twice the source around the middle pixel: the corners are two pixels away, so at the edge.
+  EXPECT_EQ(greys(augment_image(grey(3, 3, nine), {.zoom_rows = 2, .zoom_columns = 0.5})),
+            (std::vector<int>{15, 20, 25, 45, 50, 55, 75, 80, 85}));
+}
+
+TEST(AugmentImage, MirrorsLast) {
+  const Image image = grey(3, 3, nine);
+  EXPECT_EQ(greys(augment_image(image, {.mirror = true})),
+            (std::vector<int>{30, 20, 10, 60, 50, 40, 90, 80, 70}));
+  EXPECT_EQ(greys(augment_image(image, {.shift_columns = 1.0 / 3, .mirror = true})),
+            (std::vector<int>{30, 30, 20, 60, 60, 50, 90, 90, 80}));
+}
+
+TEST(AugmentImage, BrightensAndCutsAt255) {
+  EXPECT_EQ(greys(augment_image(grey(1, 4, {0, 101, 170, 255}), {.brightness = 1.5})),
+            (std::vector<int>{0, 152, 255, 255}));
+  EXPECT_EQ(greys(augment_image(grey(1, 4, {0, 101, 170, 255}), {.brightness = 0.5})),
+            (std::vector<int>{0, 51, 85, 128}));
+}
+
+TEST(AugmentImage, StretchesContrastOnlyWhereAsked) {
+  const Image image = grey(1, 3, {20, 60, 100});
+  EXPECT_EQ(greys(augment_image(image, {}, Centre::middle, Contrast::stretch)),
+            (std::vector<int>{51, 153, 255}));  // x 2.55; the smallest value is not moved to 0
+  EXPECT_EQ(greys(augment_image(image, {.brightness = 0.6}, Centre::middle, Contrast::stretch)),
+            (std::vector<int>{31, 92, 153}));
+  const Image black = grey(1, 2, {0, 0});
+  EXPECT_EQ(augment_image(black, {}, Centre::middle, Contrast::stretch), black);
+}
+
+TEST(AugmentImage, TurnsAroundTheCentreThatIsAskedFor) {
+  // Keras-Preprocessing 1.1.0 turns 3 x 3 pixels about (2, 2): (r, c) is looked up at (4 - c, r),
+  // of which the first two columns lie below the picture.
+  const Image turned =
+      augment_image(grey(3, 3, nine), {.rotation_degrees = 90}, Centre::keras_1_1_0);
+  EXPECT_EQ(greys(turned), (std::vector<int>{70, 70, 70, 80, 80, 80, 90, 90, 90}));
+  const SourceMap map = source_map({.rotation_degrees = 90}, 3, 3, Centre::keras_1_1_0);
+  EXPECT_NEAR(map.row_by_column, -1, 1e-12);
+  EXPECT_NEAR(map.row, 4, 1e-12);
+  EXPECT_NEAR(map.column_by_row, 1, 1e-12);
+  EXPECT_NEAR(map.column, 0, 1e-12);
+}
+
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+Matrix operator*(const Matrix& a, const Matrix& b) {
+  Matrix c{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (std::size_t k = 0; k < 3; ++k) c.at(i).at(j) += a.at(i).at(k) * b.at(k).at(j);
+    }
+  }
+  return c;
+}
+
+TEST(AugmentImage, ComposesItsMapAsTheMatrixProductSays) {
+  const Augmentation a{.rotation_degrees = 23,
+                       .shift_rows = 0.13,
+                       .shift_columns = -0.07,
+                       .shear_degrees = 11,
+                       .zoom_rows = 0.93,
+                       .zoom_columns = 1.08};
+  const int height = 120;
+  const int width = 80;
+  const double r = a.rotation_degrees * std::numbers::pi / 180;
+  const double s = a.shear_degrees * std::numbers::pi / 180;
+  const double o_row = (height - 1) / 2.0;
+  const double o_column = (width - 1) / 2.0;
+  const Matrix offset{{{1, 0, o_row}, {0, 1, o_column}, {0, 0, 1}}};
+  const Matrix reset{{{1, 0, -o_row}, {0, 1, -o_column}, {0, 0, 1}}};
+  const Matrix rotation{{{std::cos(r), -std::sin(r), 0}, {std::sin(r), std::cos(r), 0}, {0, 0, 1}}};
+  const Matrix shift{{{1, 0, a.shift_rows * height}, {0, 1, a.shift_columns * width}, {0, 0, 1}}};
+  const Matrix shear{{{1, -std::sin(s), 0}, {0, std::cos(s), 0}, {0, 0, 1}}};
+  const Matrix zoom{{{a.zoom_rows, 0, 0}, {0, a.zoom_columns, 0}, {0, 0, 1}}};
+  const Matrix whole = offset * rotation * shift * shear * zoom * reset;
+  const SourceMap map = source_map(a, height, width, Centre::middle);
+  EXPECT_NEAR(map.row_by_row, whole[0][0], 1e-12);
+  EXPECT_NEAR(map.row_by_column, whole[0][1], 1e-12);
+  EXPECT_NEAR(map.row, whole[0][2], 1e-9);
+  EXPECT_NEAR(map.column_by_row, whole[1][0], 1e-12);
+  EXPECT_NEAR(map.column_by_column, whole[1][1], 1e-12);
+  EXPECT_NEAR(map.column, whole[1][2], 1e-9);
+
+  Augmentation mirrored = a;
+  mirrored.mirror = true;
+  const SourceMap flipped = source_map(mirrored, height, width, Centre::middle);
+  for (const double column : {0.0, 13.0, 79.0}) {
+    EXPECT_NEAR(flipped.row_by_column * column + flipped.row,
+                map.row_by_column * (width - 1 - column) + map.row, 1e-9);
+    EXPECT_NEAR(flipped.column_by_column * column + flipped.column,
+                map.column_by_column * (width - 1 - column) + map.column, 1e-9);
+  }
+}
+
+TEST(DrawAugmentation, StaysInItsRangesAndReachesThem) {
+  const AugmentationRanges ranges{.rotation_degrees = 30,
+                                  .shift = 0.2,
+                                  .shear_degrees = 5,
+                                  .zoom_least = 0.9,
+                                  .zoom_most = 1.1,
+                                  .mirror_probability = 0.5,
+                                  .brightness_least = 0.5,
+                                  .brightness_most = 1.5};
+  const int draws = 2000;
+  int mirrored = 0;
+  double steepest = 0;
+  double farthest = 0;
+  double zoom_difference = 0;
+  for (int i = 0; i < draws; ++i) {
+    Random random(1, 2, 3, static_cast<std::uint64_t>(i));
+    const Augmentation a = draw_augmentation(ranges, random);
+    EXPECT_LE(std::abs(a.rotation_degrees), 30);
+    EXPECT_LE(std::abs(a.shift_rows), 0.2);
+    EXPECT_LE(std::abs(a.shift_columns), 0.2);
+    EXPECT_LE(std::abs(a.shear_degrees), 5);
+    EXPECT_GE(std::min(a.zoom_rows, a.zoom_columns), 0.9);
+    EXPECT_LE(std::max(a.zoom_rows, a.zoom_columns), 1.1);
+    EXPECT_GE(a.brightness, 0.5);
+    EXPECT_LE(a.brightness, 1.5);
+    mirrored += a.mirror ? 1 : 0;
+    steepest = std::max(steepest, std::abs(a.rotation_degrees));
+    farthest = std::max(farthest, std::abs(a.shift_rows));
+    zoom_difference = std::max(zoom_difference, std::abs(a.zoom_rows - a.zoom_columns));
+  }
+  EXPECT_NEAR(mirrored, draws / 2, 5 * std::sqrt(draws / 4.0));
+  EXPECT_GT(steepest, 29);
+  EXPECT_GT(farthest, 0.19);
+  EXPECT_GT(zoom_difference, 0.15);
+}
+
+TEST(DrawAugmentation, DrawsTheSameForTheSamePlace) {
+  Random a(1, 2, 3, 4);
+  Random b(1, 2, 3, 4);
+  Random other(1, 2, 4, 4);
+  const double first = draw_augmentation({}, a).rotation_degrees;
+  EXPECT_EQ(first, draw_augmentation({}, b).rotation_degrees);
+  EXPECT_NE(first, draw_augmentation({}, other).rotation_degrees);
+}
+
+TEST(DrawAugmentation, SwitchingOneThingOffLeavesTheOthers) {
+  Random a(1, 2, 3, 4);
+  Random b(1, 2, 3, 4);
+  const Augmentation whole = draw_augmentation({}, a);
+  const Augmentation still = draw_augmentation({.rotation_degrees = 0}, b);
+  EXPECT_EQ(still.rotation_degrees, 0);
+  EXPECT_EQ(still.brightness, whole.brightness);
+  EXPECT_EQ(still.mirror, whole.mirror);
+}
+
+}  // namespace
+}  // namespace seam::stages
