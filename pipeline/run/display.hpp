@@ -1,0 +1,83 @@
+/// What a person sees of a run while it goes on.
+///
+///     terminal   epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  4 min 10 s left
+///                one line that is updated in place; messages appear above it
+///     plain      the same as a line of its own every ten seconds and where a flow ends
+///     quiet      warnings and errors alone
+///
+/// Results (reports, the closing table) go to `results`, all else to `messages`.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "pipeline/graph/flow.hpp"
+#include "pipeline/run/metrics.hpp"
+#include "seam/context.hpp"
+
+namespace seam::host {
+
+/// A flow that runs, as the progress line needs it.
+struct FlowView {
+  std::string flow;
+  std::int64_t epoch = 0;                 ///< from 0
+  std::int64_t epochs = 0;                ///< of the schedule; 0: the flow is no part of an epoch
+  std::optional<std::uint64_t> expected;  ///< images, from the last time that it ran
+  std::optional<double> seconds_left;     ///< of the whole run when the flow began
+  const FlowProgress* progress = nullptr;
+  const Metrics* metrics = nullptr;
+};
+
+/// "epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  4 min 10 s left"
+std::string progress_line(const FlowView& view, double seconds);
+
+class Display {
+ public:
+  enum class Style : std::uint8_t { terminal, plain, quiet };
+
+  Display(std::ostream& results, std::ostream& messages, Style style);
+  ~Display();
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+  Display(Display&&) = delete;
+  Display& operator=(Display&&) = delete;
+
+  /// Something that must be seen.
+  void message(std::string_view text);
+  /// Something good to know.
+  void note(std::string_view text);
+  void log(LogLevel level, std::string_view stage, std::string_view text);
+  /// A stage's report, as its author wrote it.
+  void report(std::string_view stage, std::string_view title, std::string_view text);
+  /// A text for the standard output.
+  void result(std::string_view text);
+
+  void flow_begins(FlowView view);
+  /// Its view is not looked at any more.
+  void flow_ends();
+
+ private:
+  void tick_until_stopped(const std::stop_token& stop);
+  void show_progress();
+  void put(std::ostream& stream, std::string_view text);
+
+  std::ostream& results_;  // the caller's, outlive the display
+  std::ostream& messages_;
+  Style style_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::optional<FlowView> view_;
+  std::chrono::steady_clock::time_point flow_began_;
+  bool line_shown_ = false;
+  std::jthread ticker_;  // last: stops before what it uses goes
+};
+
+}  // namespace seam::host

@@ -1,0 +1,100 @@
+#include "pipeline/run/metrics.hpp"
+
+#include <algorithm>
+#include <compare>
+
+#include "pipeline/run/json.hpp"
+
+namespace seam::host {
+namespace {
+
+/// As given, less repetitions: a stage may stand in a flow twice.
+std::vector<std::string> distinct(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) {
+    if (std::ranges::find(result, name) == result.end()) result.push_back(name);
+  }
+  return result;
+}
+
+}  // namespace
+
+void Metrics::record(std::string_view stage, std::string_view name, double value) {
+  const std::lock_guard lock(mutex_);
+  auto stream = recorded_.find(stage);
+  if (stream == recorded_.end()) stream = recorded_.emplace(stage, Stream{}).first;
+  auto values = stream->second.find(name);
+  if (values == stream->second.end()) {
+    values = stream->second.emplace(name, std::vector<double>{}).first;
+  }
+  values->second.push_back(value);
+  if (name == "loss" || !latest_ || latest_->first != "loss") {
+    latest_.emplace(std::string(name), value);
+  }
+}
+
+std::optional<std::pair<std::string, double>> Metrics::latest() const {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
+                                const std::vector<std::string>& stages,
+                                const std::vector<std::string>& unordered) {
+  std::map<std::string, Stream, std::less<>> recorded;
+  {
+    const std::lock_guard lock(mutex_);
+    recorded.swap(recorded_);
+    latest_.reset();
+  }
+  std::vector<std::string> order = distinct(stages);
+  for (const auto& [stage, stream] : recorded) {
+    if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
+  }
+  std::string lines;
+  for (const std::string& stage : order) {
+    const auto found = recorded.find(stage);
+    if (found == recorded.end()) continue;
+    const bool sorted = std::ranges::find(unordered, stage) != unordered.end();
+    for (auto& [name, values] : found->second) {
+      // A total order, unlike operator<, also where there are nans.
+      if (sorted) {
+        std::ranges::sort(values, [](double a, double b) { return std::strong_order(a, b) < 0; });
+      }
+      for (std::size_t step = 0; step < values.size(); ++step) {
+        lines += JsonObject()
+                     .add("epoch", epoch)
+                     .add("flow", flow)
+                     .add("stage", stage)
+                     .add("name", name)
+                     .add("step", step)
+                     .add("value", values[step])
+                     .text() +
+                 "\n";
+      }
+      std::string full_name = stage;
+      full_name += '.';
+      full_name += name;
+      this_epoch_[full_name] = last_[full_name] = values.back();
+    }
+  }
+  return lines;
+}
+
+void Metrics::discard() {
+  const std::lock_guard lock(mutex_);
+  recorded_.clear();
+  latest_.reset();
+}
+
+void Metrics::epoch_begins() {
+  this_epoch_.clear();
+}
+
+std::optional<double> Metrics::value(const std::string& name) const {
+  const auto found = this_epoch_.find(name);
+  if (found == this_epoch_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace seam::host

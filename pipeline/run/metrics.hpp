@@ -1,0 +1,60 @@
+/// Numbers that stages record, as lines that are the same for the same run.
+///
+///     stages, any thread ──► record ──► streams (stage, name) ──► flow ends ──► lines in flow
+///     order
+///
+/// Several threads record at once, so the order of calls differs between two runs. Lines are
+/// therefore written when a flow has ended, stage by stage in flow order, names in alphabetical
+/// order, each in the order of its recording; a stage that many threads run has no such order, and
+/// its numbers are sorted. A killed run redoes a flow anyway, so nothing is lost by waiting.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pipeline/config/pipeline_spec.hpp"
+
+namespace seam::host {
+
+class Metrics {
+ public:
+  /// From any thread.
+  void record(std::string_view stage, std::string_view name, double value);
+
+  /// A number for a progress line: the last one recorded under "loss", or of any name before there
+  /// is one.
+  [[nodiscard]] std::optional<std::pair<std::string, double>> latest() const;
+
+  /// The lines of what was recorded since the last call, each
+  /// {"epoch":,"flow":,"stage":,"name":,"step":,"value":}; `unordered`: stages that many threads
+  /// run. Moves the last values on to value().
+  std::string take_lines(std::int64_t epoch, const std::string& flow,
+                         const std::vector<std::string>& stages,
+                         const std::vector<std::string>& unordered);
+  /// Forgets what was recorded since the last take_lines.
+  void discard();
+
+  /// Forgets the values of the epoch before.
+  void epoch_begins();
+  /// The last value of "stage.name" in this epoch's flows that have ended.
+  [[nodiscard]] std::optional<double> value(const std::string& name) const;
+  /// All last values of the run so far, by "stage.name".
+  [[nodiscard]] const std::map<std::string, double>& last_values() const { return last_; }
+
+ private:
+  using Stream = std::map<std::string, std::vector<double>, std::less<>>;  // by metric's name
+
+  mutable std::mutex mutex_;  // of recorded_ and latest_; the rest belongs to one thread
+  std::map<std::string, Stream, std::less<>> recorded_;  // by stage
+  std::optional<std::pair<std::string, double>> latest_;
+  std::map<std::string, double> this_epoch_;
+  std::map<std::string, double> last_;
+};
+
+}  // namespace seam::host

@@ -1,0 +1,599 @@
+#include "pipeline/run/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/checksum.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/json.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "pipeline/run/services.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point from) {
+  return std::chrono::duration<double>(Clock::now() - from).count();
+}
+
+/// FlowEngine as a FlowRunner.
+class EngineFlows final : public FlowRunner {
+ public:
+  explicit EngineFlows(int threads) : engine_(threads) {}
+
+  void on_compute_thread(const std::function<void()>& work) override {
+    engine_.on_compute_thread(work);
+  }
+  FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                 const FlowOptions& options) override {
+    return engine_.run(flow, stages, options);
+  }
+
+ private:
+  FlowEngine engine_;
+};
+
+const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name) {
+  const auto found = std::ranges::find(spec.flows, name, &FlowSpec::name);
+  if (found == spec.flows.end()) {
+    throw Error("the schedule names a flow '" + name + "' that the pipeline does not have",
+                Fault::configuration);
+  }
+  return *found;
+}
+
+/// The stages that the schedule's flows use and those that they refer to, each after the ones it
+/// refers to.
+std::vector<std::string> opening_order(const PipelineSpec& spec) {
+  std::map<std::string, const StageSpec*> specs;
+  for (const StageSpec& stage : spec.stages) specs.emplace(stage.name, &stage);
+  std::vector<std::string> order;
+  std::set<std::string> seen;
+  const std::function<void(const std::string&)> visit = [&](const std::string& name) {
+    if (!seen.insert(name).second) return;
+    if (const auto found = specs.find(name); found != specs.end()) {
+      for (const auto& [parameter, target] : found->second->references) visit(target);
+    }
+    order.push_back(name);
+  };
+  std::vector<std::string> flows = spec.schedule.before;
+  for (const ScheduledFlow& flow : spec.schedule.each_epoch) flows.push_back(flow.flow);
+  flows.insert(flows.end(), spec.schedule.after.begin(), spec.schedule.after.end());
+  for (const std::string& flow : flows) {
+    for (const FlowNode& node : flow_named(spec, flow).nodes) visit(node.stage);
+  }
+  return order;
+}
+
+std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
+  std::string lines;
+  for (const PluginUsed& plugin : plugins) lines += plugin.sha256 + " " + plugin.path + "\n";
+  return lines;
+}
+
+/// A number as it stands in a line for people.
+std::string metric_text(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+class Run final : public ScheduleSteps {
+ public:
+  Run(CheckedPipeline& pipeline, const RunOptions& options, Display& display, FlowRunner& flows)
+      : pipeline_(pipeline),
+        spec_(pipeline.spec),
+        options_(options),
+        display_(display),
+        flows_(flows) {}
+
+  RunSummary execute();
+
+  FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
+  [[nodiscard]] bool stop_requested() const override {
+    return options_.stop != nullptr && (options_.stop->drain || options_.stop->cancel);
+  }
+  [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
+    return services_->metrics().value(name);
+  }
+  [[nodiscard]] std::vector<std::string> metric_names() const override;
+  void epoch_begins(std::int64_t epoch) override;
+  void epoch_ended(const SchedulePosition& position) override;
+  void checkpoint(const SchedulePosition& position) override;
+
+ private:
+  void start();
+  void restore();
+  void open_stages();
+  void load_states();
+  void open_files();
+  void go_through_schedule();
+  void close_stages();
+  void write_summary();
+  void failed(const Error& error);
+
+  StageRunner& stage(const std::string& name) { return *pipeline_.stages.at(name); }
+  void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
+  [[nodiscard]] RunState run_state(std::int64_t epoch, const std::string& flow) const;
+  FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
+  void note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
+                 std::chrono::system_clock::time_point began);
+  void list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result);
+  [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
+                                      const FlowResult& result) const;
+  [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;
+  [[nodiscard]] bool in_epochs(const std::string& flow) const;
+  [[nodiscard]] std::optional<double> seconds_left() const;
+
+  CheckedPipeline& pipeline_;  // these five are the caller's and outlive the run
+  const PipelineSpec& spec_;
+  const RunOptions& options_;
+  Display& display_;
+  FlowRunner& flows_;
+
+  std::optional<RunDirectory> directory_;
+  std::unique_ptr<RunServices> services_;
+  Launch launch_;
+  std::string pipeline_hash_;
+  std::optional<Checkpoint> restored_;
+  std::vector<std::string> opened_;  // in the order of opening
+  std::optional<LineFile> metrics_file_;
+  std::optional<LineFile> timing_file_;
+  std::optional<LineFile> skipped_file_;
+
+  RunSummary summary_;
+  std::map<std::string, std::uint64_t> finished_before_;  // images of a flow's last run
+  std::uint64_t finished_ = 0;                            // of the flow that ran last
+  Clock::time_point epoch_began_;
+  std::optional<double> last_epoch_seconds_;
+};
+
+RunSummary Run::execute() {
+  const auto from = Clock::now();
+  try {
+    start();
+  } catch (const Error& error) {
+    failed(error);
+    return summary_;
+  } catch (const std::exception& error) {  // the file system library's
+    failed(Error(error.what()));
+    return summary_;
+  }
+  try {
+    restore();
+    if (is_complete(spec_.schedule, summary_.position)) {
+      services_->note("this run is complete; there is nothing left to do");
+      summary_.complete = true;
+      return summary_;  // the summary of the run that completed it stands
+    }
+    open_stages();
+    load_states();
+    open_files();
+    go_through_schedule();
+  } catch (const Error& error) {
+    failed(error);
+  } catch (const std::exception& error) {
+    failed(Error(error.what(), Fault::internal));
+  }
+  close_stages();
+  summary_.seconds = seconds_since(from);
+  summary_.metrics = services_->metrics().last_values();
+  write_summary();
+  return summary_;
+}
+
+void Run::start() {
+  const bool resume = options_.start == Start::resume;
+  directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
+                            : RunDirectory::create(options_.run_directory, spec_.name));
+  summary_.run_directory = directory_->path();
+  services_ = std::make_unique<RunServices>(display_, options_.stop, directory_->log(),
+                                            directory_->reports());
+  launch_ = make_launch(spec_, pipeline_.plugins);
+  pipeline_hash_ = sha256(spec_.resolved);
+  if (!resume) {
+    write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
+    services_->note(fmt::format("run directory {}", directory_->path().string()));
+  }
+  services_->log_only(LogLevel::info,
+                      fmt::format("seam {}, {} threads, working directory {}", launch_.version,
+                                  options_.threads, launch_.working_directory));
+}
+
+/// Reads the newest checkpoint and says what differs from the run that wrote it.
+void Run::restore() {
+  if (options_.start == Start::fresh) return;
+  const Launch before = read_launch(directory_->path());
+  if (before.working_directory != launch_.working_directory) {
+    services_->message(
+        LogLevel::warning,
+        fmt::format("this run was started in '{}'; relative paths now mean others, in '{}'",
+                    before.working_directory, launch_.working_directory));
+  }
+  CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
+  for (const std::string& sentence : newest.damaged) {
+    services_->message(LogLevel::warning, sentence + "; going back to the one before");
+  }
+  if (!newest.checkpoint) {
+    services_->note("the run has no checkpoint yet; it begins from the start");
+    return;
+  }
+  CheckpointFolder(directory_->checkpoints()).remove_newer_than(newest.file);
+  restored_ = std::move(newest.checkpoint);
+  if (restored_->pipeline_hash != pipeline_hash_) {
+    services_->message(LogLevel::warning,
+                       "resolved.toml is not what the checkpoint was written with; what follows is "
+                       "not what the run would have done");
+  }
+  if (restored_->plugins != plugin_lines(launch_.plugins)) {
+    services_->message(LogLevel::warning,
+                       "the plugins are not those that the checkpoint was written with; what "
+                       "follows may differ from what the run would have done");
+  }
+  summary_.position = restored_->position;
+  summary_.skipped_packets = restored_->skipped_packets;
+  services_->note(fmt::format("going on after epoch {} of {}, from {}",
+                              summary_.position.epochs_done, spec_.schedule.epochs,
+                              newest.file.filename().string()));
+}
+
+void Run::where_it_belongs(const StageRunner& runner, const std::function<void()>& work) {
+  if (runner.on_compute_thread()) {
+    flows_.on_compute_thread(work);
+  } else {
+    work();
+  }
+}
+
+RunState Run::run_state(std::int64_t epoch, const std::string& flow) const {
+  RunState run;
+  run.services = services_.get();
+  run.seed = spec_.seed;
+  run.epoch = epoch;
+  run.compute_threads = options_.threads;
+  run.flow = flow;
+  run.run_directory = directory_->path();
+  return run;
+}
+
+void Run::open_stages() {
+  services_->flow_begins(summary_.position.epochs_done, "opening");
+  const RunState run = run_state(summary_.position.epochs_done, "");
+  for (const std::string& name : opening_order(spec_)) {
+    StageRunner& runner = stage(name);
+    where_it_belongs(runner, [&] { runner.open(run); });
+    opened_.push_back(name);
+  }
+}
+
+void Run::load_states() {
+  if (!restored_) return;
+  for (const std::string& name : opened_) {
+    StageRunner& runner = stage(name);
+    if (!runner.description().keeps_state) continue;
+    const auto saved = std::ranges::find(restored_->stages, name, &StageState::name);
+    if (saved == restored_->stages.end()) {
+      throw Error("the checkpoint has no state of stage '" + name +
+                      "', which keeps one; the plugin that offers " + runner.type() +
+                      " has changed since the run was started",
+                  Fault::configuration);
+    }
+    if (saved->use != runner.type()) {
+      throw Error("the checkpoint's state of stage '" + name + "' is that of a " + saved->use +
+                      ", but the stage is a " + runner.type(),
+                  Fault::configuration);
+    }
+    where_it_belongs(runner, [&] { runner.load(saved->archive); });
+  }
+  restored_->stages.clear();  // the memory is the stages' now
+}
+
+/// Opens the line files, cut back to what the checkpoint covers.
+void Run::open_files() {
+  const Checkpoint begin = restored_ ? std::move(*restored_) : Checkpoint();
+  metrics_file_.emplace(directory_->metrics(), begin.metrics_size);
+  timing_file_.emplace(directory_->timing(), begin.timing_size);
+  skipped_file_.emplace(directory_->skipped(), begin.skipped_size);
+  const std::string lines = services_->metrics().take_lines(0, "", opened_, {});
+  // A run that goes on has the numbers of its opening in the file already.
+  if (begin.metrics_size == 0) metrics_file_->append(lines);
+}
+
+void Run::go_through_schedule() {
+  const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, *this);
+  summary_.complete = end == ScheduleEnd::complete;
+  if (summary_.complete) return;
+  summary_.code = ExitCode::cancelled;
+  const bool saved = !CheckpointFolder(directory_->checkpoints()).files().empty();
+  services_->message(
+      LogLevel::warning,
+      fmt::format("stopped on request after {} of {} epochs; {}\n  seam run --resume {}",
+                  summary_.position.epochs_done, spec_.schedule.epochs,
+                  saved ? "the last checkpoint stands, and what came after it is done again by"
+                        : "there is no checkpoint yet, so it begins from the start by",
+                  directory_->path().string()));
+}
+
+bool Run::in_epochs(const std::string& flow) const {
+  return std::ranges::find(spec_.schedule.each_epoch, flow, &ScheduledFlow::flow) !=
+         spec_.schedule.each_epoch.end();
+}
+
+std::string Run::place_text(const std::string& flow, std::int64_t epoch) const {
+  if (!in_epochs(flow)) return fmt::format("flow '{}'", flow);
+  return fmt::format("flow '{}' in epoch {} of {}", flow, epoch + 1, spec_.schedule.epochs);
+}
+
+std::optional<double> Run::seconds_left() const {
+  if (!last_epoch_seconds_) return std::nullopt;
+  const auto epochs =
+      static_cast<double>(spec_.schedule.epochs - summary_.position.epochs_done - 1);
+  return epochs * *last_epoch_seconds_ +
+         std::max(*last_epoch_seconds_ - seconds_since(epoch_began_), 0.0);
+}
+
+FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
+  FlowProgress progress;
+  FlowOptions options;
+  options.run = run_state(epoch, flow.name);
+  options.limits = spec_.limits;
+  options.threads = options_.threads;
+  for (const StageSpec& stage_spec : spec_.stages) {
+    options.stage_specs.emplace(stage_spec.name, stage_spec);
+  }
+  if (spec_.max_errors) {
+    const auto skipped = static_cast<std::int64_t>(summary_.skipped_packets);
+    options.max_errors = std::max<std::int64_t>(*spec_.max_errors - skipped, 0);
+  }
+  options.progress = &progress;
+  options.stop = options_.stop;
+
+  FlowView view;
+  view.flow = flow.name;
+  view.epoch = epoch;
+  view.epochs = in_epochs(flow.name) ? spec_.schedule.epochs : 0;
+  if (const auto before = finished_before_.find(flow.name); before != finished_before_.end()) {
+    view.expected = before->second;
+  }
+  view.seconds_left = seconds_left();
+  view.progress = &progress;
+  view.metrics = &services_->metrics();
+  display_.flow_begins(std::move(view));
+  FlowResult result;
+  try {
+    result = flows_.run(flow, pipeline_.stages, options);
+  } catch (...) {
+    display_.flow_ends();  // the view points at this function's variables
+    throw;
+  }
+  finished_ = progress.finished;
+  display_.flow_ends();
+  return result;
+}
+
+ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch) {
+  const FlowSpec& flow = flow_named(spec_, name);
+  services_->flow_begins(epoch, name);
+  const auto began = std::chrono::system_clock::now();
+  const FlowResult result = run_on_engine(flow, epoch);
+  const std::uint64_t skipped_before = summary_.skipped_packets;
+  note_flow(flow, epoch, result, began);
+  services_->note(flow_line(flow, epoch, result));
+  const auto doing = [&] { return "running " + place_text(name, epoch); };
+  if (result.error) {
+    if (result.error->fault() == Fault::cancelled && stop_requested()) return FlowEnd::stopped;
+    Error error = *result.error;
+    error.while_doing(doing());
+    if (spec_.max_errors && skipped_before > 0) {
+      error.while_doing(
+          fmt::format("skipping at most {} packets in the whole run, {} of them before",
+                      *spec_.max_errors, skipped_before));
+    }
+    throw error;
+  }
+  if (!result.imbalances.empty()) {
+    summary_.imbalances = result.imbalances;
+    std::string text = "the ledger does not balance: packets were lost";
+    for (const std::string& sentence : result.imbalances) text += "\n" + sentence;
+    Error error(text, Fault::internal);
+    error.while_doing(doing());
+    throw error;
+  }
+  if (result.cancelled) return FlowEnd::stopped;
+  finished_before_[name] = finished_;
+  return FlowEnd::complete;
+}
+
+/// Adds a flow's numbers to the files. Also where it failed: the last numbers before a fault are
+/// the interesting ones, and a run that goes on cuts them off.
+void Run::note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
+                    std::chrono::system_clock::time_point began) {
+  auto total = std::ranges::find(summary_.flows, flow.name, &FlowTotal::flow);
+  if (total == summary_.flows.end()) {
+    summary_.flows.push_back(FlowTotal{flow.name, 0, 0, 0, 0, 0, {}});
+    total = std::prev(summary_.flows.end());
+  }
+  total->add(result);
+
+  std::vector<std::string> stages;
+  std::vector<std::string> unordered;
+  for (const FlowNode& node : flow.nodes) {
+    stages.push_back(node.stage);
+    if (stage(node.stage).kind() == StageKind::parallel_transform) unordered.push_back(node.stage);
+  }
+  metrics_file_->append(services_->metrics().take_lines(epoch, flow.name, stages, unordered));
+  timing_file_->append(
+      JsonObject()
+          .add("epoch", epoch)
+          .add("flow", flow.name)
+          .add("began", time_text(began))
+          .add("seconds", result.seconds)
+          .add("images", finished_)
+          .add("images_per_second",
+               result.seconds > 0 ? static_cast<double>(finished_) / result.seconds : 0.0)
+          .add("compute_idle_seconds", result.compute_idle_seconds)
+          .add("packets_peak", result.packets_peak)
+          .add("bytes_peak", result.bytes_peak)
+          .text() +
+      "\n");
+  list_skipped(flow, epoch, result);
+}
+
+void Run::list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result) {
+  std::uint64_t failed = 0;
+  for (const StageCount& count : result.stages) failed += count.failed;
+  if (failed == 0) return;
+  summary_.skipped_packets += failed;
+  std::vector<Failure> failures = result.failures;
+  // Threads fail in any order; the list is the same for the same run.
+  std::ranges::sort(failures, {}, [](const Failure& failure) {
+    return std::tie(failure.stage, failure.origin, failure.message);
+  });
+  std::string lines;
+  for (const Failure& failure : failures) {
+    lines += JsonObject()
+                 .add("epoch", epoch)
+                 .add("flow", flow.name)
+                 .add("stage", failure.stage)
+                 .add("origin", failure.origin)
+                 .add("message", failure.message)
+                 .text() +
+             "\n";
+  }
+  if (failed > failures.size()) {
+    lines += JsonObject()
+                 .add("epoch", epoch)
+                 .add("flow", flow.name)
+                 .add("not_listed", failed - failures.size())
+                 .text() +
+             "\n";
+  }
+  skipped_file_->append(lines);
+}
+
+std::string Run::flow_line(const FlowSpec& flow, std::int64_t epoch,
+                           const FlowResult& result) const {
+  std::string line = in_epochs(flow.name)
+                         ? fmt::format("epoch {}/{}  ", epoch + 1, spec_.schedule.epochs)
+                         : std::string();
+  line += fmt::format("{}: {} images in {}", flow.name, count_text(finished_),
+                      duration_text(result.seconds));
+  if (result.seconds > 0 && finished_ > 0) {
+    line += fmt::format(" ({:.3g}/s)", static_cast<double>(finished_) / result.seconds);
+  }
+  // A few of the numbers that its stages recorded; all are in metrics.jsonl.
+  constexpr int most = 6;
+  int shown = 0;
+  for (const FlowNode& node : flow.nodes) {
+    const std::string prefix = node.stage + ".";
+    for (const auto& [name, value] : services_->metrics().last_values()) {
+      if (!name.starts_with(prefix) || shown == most) continue;
+      line += fmt::format("{} {} {}", shown == 0 ? ":" : ",", name, metric_text(value));
+      ++shown;
+    }
+  }
+  if (result.cancelled) line += " (stopped on request)";
+  return line;
+}
+
+std::vector<std::string> Run::metric_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : services_->metrics().last_values()) names.push_back(name);
+  return names;
+}
+
+void Run::epoch_begins(std::int64_t /*epoch*/) {
+  services_->metrics().epoch_begins();
+  epoch_began_ = Clock::now();
+}
+
+void Run::epoch_ended(const SchedulePosition& position) {
+  last_epoch_seconds_ = seconds_since(epoch_began_);
+  if (position.stopped_early) {
+    services_->note(
+        fmt::format("{} has not improved for {} measurements; the best, {}, was that of epoch {}",
+                    spec_.schedule.stop_early->metric, position.without_gain,
+                    position.best ? metric_text(*position.best) : "none", position.best_epochs));
+  }
+}
+
+void Run::checkpoint(const SchedulePosition& position) {
+  Checkpoint checkpoint;
+  checkpoint.position = position;
+  for (LineFile* file : {&*metrics_file_, &*timing_file_, &*skipped_file_}) file->sync();
+  checkpoint.metrics_size = metrics_file_->size();
+  checkpoint.timing_size = timing_file_->size();
+  checkpoint.skipped_size = skipped_file_->size();
+  checkpoint.skipped_packets = summary_.skipped_packets;
+  checkpoint.pipeline_hash = pipeline_hash_;
+  checkpoint.plugins = plugin_lines(launch_.plugins);
+  for (const std::string& name : opened_) {
+    StageRunner& runner = stage(name);
+    if (!runner.description().keeps_state) continue;
+    where_it_belongs(runner, [&] {
+      checkpoint.stages.push_back({name, runner.type(), runner.save()});
+    });
+  }
+  try {
+    CheckpointFolder(directory_->checkpoints()).write(checkpoint);
+  } catch (Error& error) {
+    error.while_doing(fmt::format("writing the checkpoint after epoch {}", position.epochs_done));
+    throw;
+  }
+}
+
+void Run::failed(const Error& error) {
+  summary_.error = error;
+  summary_.code = summary_.imbalances.empty() ? exit_code_of(error.fault()) : ExitCode::incomplete;
+  if (services_) services_->log_only(LogLevel::error, error.full_message());
+}
+
+/// In the reverse order of opening: a stage that others refer to goes after them.
+void Run::close_stages() {
+  for (auto name = opened_.rbegin(); name != opened_.rend(); ++name) {
+    StageRunner& runner = stage(*name);
+    try {
+      where_it_belongs(runner, [&] { runner.close(); });
+    } catch (const Error& error) {
+      if (summary_.error) {  // the first one decides
+        services_->message(LogLevel::error, error.full_message());
+      } else {
+        failed(error);
+      }
+    }
+  }
+}
+
+void Run::write_summary() {
+  try {
+    write_whole_file(directory_->summary(), to_json(summary_, spec_.name, spec_.schedule.epochs));
+  } catch (const Error& error) {
+    if (!summary_.error) failed(error);
+  }
+  display_.result(to_table(summary_));
+}
+
+}  // namespace
+
+RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
+                        FlowRunner& flows) {
+  return Run(pipeline, options, display, flows).execute();
+}
+
+RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display) {
+  EngineFlows flows(options.threads);
+  return run_pipeline(pipeline, options, display, flows);
+}
+
+}  // namespace seam::host

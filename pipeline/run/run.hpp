@@ -1,0 +1,54 @@
+/// Runs a checked pipeline from its first flow to its last: everything that `seam run` does.
+///
+///     CheckedPipeline ──► open stages ──► restore ──► schedule ──► close stages ──► RunSummary
+///                             │              │           │
+///                         run directory   checkpoint   flows, metrics, checkpoints
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/run/display.hpp"
+#include "pipeline/run/flow_runner.hpp"
+#include "pipeline/run/run_directory.hpp"
+#include "pipeline/run/summary.hpp"
+
+namespace seam::host {
+
+enum class Start : std::uint8_t {
+  fresh,   ///< in a new run directory
+  resume,  ///< from the newest checkpoint of the run directory
+};
+
+struct RunOptions {
+  std::filesystem::path run_directory;  ///< empty for a fresh run: runs/NAME-DATE-TIME-N
+  Start start = Start::fresh;
+  int threads = 1;
+  StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
+};
+
+/// Never throws for what a user, a stage or a disk does: that is in the summary. Stages are closed
+/// when it returns.
+RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display);
+/// The same with another engine under it.
+RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
+                        FlowRunner& flows);
+
+/// Loading for a run: the thread budget is fixed, and told to all libraries, before the first
+/// plugin is loaded. `command_line` is --threads. Changes this process's environment variables.
+struct PreparedRun {
+  int threads = 1;
+  LoadResult loaded;
+};
+PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line);
+
+/// How to load the pipeline of an earlier run: its resolved.toml, and the very plugins it used
+/// where `plugin_paths` names no others. Throws seam::Error (configuration) where the folder is no
+/// run.
+LoadOptions resume_options(const std::filesystem::path& run_directory,
+                           std::vector<std::string> plugin_paths);
+
+}  // namespace seam::host

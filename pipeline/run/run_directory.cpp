@@ -1,0 +1,180 @@
+#include "pipeline/run/run_directory.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/plugins/manifest.hpp"
+#include "pipeline/run/checksum.hpp"
+#include "pipeline/run/clock.hpp"
+#include "seam/declaration.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view head_mark = "#: ";
+
+/// What remains of a pipeline's name in the name of a folder.
+std::string folder_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    result += plain ? c : '-';
+  }
+  return result.empty() ? "run" : result;
+}
+
+std::string quoted(const std::string& text) {
+  return to_text(Value{text});  // as TOML writes it
+}
+
+Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
+  return Error(what + " '" + path.string() + "': " + error.message());
+}
+
+bool holds_anything_but_lock(const fs::path& folder) {
+  return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename() != "lock";
+  });
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw folder_fault("cannot make the run's folder", path, error);
+}
+
+std::string text_of(const toml::table& table, std::string_view key) {
+  return table[key].value_or(std::string());
+}
+
+}  // namespace
+
+std::string seam_version() {
+  return SEAM_VERSION;
+}
+
+Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plugins) {
+  Launch launch;
+  launch.version = seam_version();
+  launch.compiler = host_manifest().compiler;
+  launch.started = time_text(std::chrono::system_clock::now());
+  launch.file = fs::absolute(spec.file).lexically_normal().string();
+  launch.working_directory = fs::current_path().string();
+  for (const PluginFile& plugin : plugins) {
+    launch.plugins.push_back({plugin.path.string(), sha256_of_file(plugin.path),
+                              plugin.manifest.libtorch, plugin.manifest.opencv});
+  }
+  return launch;
+}
+
+std::string headed_text(const Launch& launch, const std::string& pipeline) {
+  std::string text =
+      "# This run's pipeline, complete: what it extends, variables and overrides are in it.\n"
+      "# `seam run --resume` on this folder reads it, with the lines below.\n";
+  const auto line = [&text](const std::string& content) {
+    text += head_mark;
+    text += content + "\n";
+  };
+  line("seam = " + quoted(launch.version));
+  line("compiler = " + quoted(launch.compiler));
+  line("started = " + quoted(launch.started));
+  line("file = " + quoted(launch.file));
+  line("working_directory = " + quoted(launch.working_directory));
+  for (const PluginUsed& plugin : launch.plugins) {
+    line("[[plugin]]");
+    line("path = " + quoted(plugin.path));
+    line("sha256 = " + quoted(plugin.sha256));
+    line("libtorch = " + quoted(plugin.libtorch));
+    line("opencv = " + quoted(plugin.opencv));
+  }
+  return text + "\n" + pipeline;
+}
+
+Launch parse_launch(const std::string& text, const std::string& file) {
+  std::string head;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
+    if (line.starts_with(head_mark)) head += line.substr(head_mark.size()) + "\n";
+  }
+  Launch launch;
+  try {
+    const toml::table table = toml::parse(std::string_view(head), std::string_view(file));
+    launch.version = text_of(table, "seam");
+    launch.compiler = text_of(table, "compiler");
+    launch.started = text_of(table, "started");
+    launch.file = text_of(table, "file");
+    launch.working_directory = text_of(table, "working_directory");
+    if (const toml::array* plugins = table["plugin"].as_array()) {
+      for (const toml::node& node : *plugins) {
+        if (const toml::table* plugin = node.as_table()) {
+          launch.plugins.push_back({text_of(*plugin, "path"), text_of(*plugin, "sha256"),
+                                    text_of(*plugin, "libtorch"), text_of(*plugin, "opencv")});
+        }
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    throw Error("the lines '#:' at the head of '" + file + "' are no TOML any more: " +
+                    std::string(error.description()) + "; put them back as they were",
+                Fault::configuration);
+  }
+  return launch;
+}
+
+Launch read_launch(const fs::path& run_directory) {
+  const fs::path file = run_directory / "resolved.toml";
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    throw Error(
+        "'" + run_directory.string() +
+            "' is not the folder of a run: it has no readable resolved.toml; --resume takes "
+            "a folder that `seam run` left",
+        Fault::configuration);
+  }
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return parse_launch(text.str(), file.string());
+}
+
+RunDirectory RunDirectory::create(const fs::path& requested, const std::string& pipeline) {
+  if (!requested.empty()) {
+    make_folder(requested);
+    RunDirectory directory(fs::absolute(requested).lexically_normal());
+    if (holds_anything_but_lock(directory.path())) {
+      const bool run = fs::exists(directory.resolved());
+      throw Error("'" + requested.string() + "' " +
+                      (run ? "holds a run already; go on with it by --resume, or name another "
+                             "folder"
+                           : "is not empty; name a new or empty folder with --run-dir"),
+                  Fault::configuration);
+    }
+    return directory;
+  }
+  const fs::path runs = "runs";
+  make_folder(runs);
+  const std::string stem =
+      folder_name(pipeline) + "-" + compact_time_text(std::chrono::system_clock::now()) + "-";
+  for (int number = 1;; ++number) {
+    const fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
+    std::error_code error;
+    // True for the one process that made it.
+    if (fs::create_directory(path, error)) return RunDirectory(path);
+    if (error) throw folder_fault("cannot make the run's folder", path, error);
+  }
+}
+
+RunDirectory RunDirectory::reopen(const fs::path& path) {
+  read_launch(path);  // says so where it is not the folder of a run
+  return RunDirectory(fs::absolute(path).lexically_normal());
+}
+
+}  // namespace seam::host

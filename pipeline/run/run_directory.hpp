@@ -1,0 +1,85 @@
+/// The folder that a run leaves.
+///
+///     runs/sccapsnet-20260301-093000-1/
+///       resolved.toml     the pipeline, complete, headed by what it was run with
+///       metrics.jsonl     a line a number; the same bytes for the same run
+///       timing.jsonl      a line a flow that ran: seconds, images, peaks
+///       skipped.jsonl     a line a packet that failed and was skipped
+///       run.log           what was said
+///       summary.json      how it ended
+///       checkpoints/      epoch-12.seam
+///       reports/          what stages reported, Markdown
+///       lock              held while a process works on the folder
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/plugins/registry.hpp"
+#include "pipeline/run/files.hpp"
+
+namespace seam::host {
+
+/// A plugin's file as it was when the run started.
+struct PluginUsed {
+  std::string path;
+  std::string sha256;
+  std::string libtorch;
+  std::string opencv;
+
+  friend bool operator==(const PluginUsed&, const PluginUsed&) = default;
+};
+
+/// What a run was started with; the head of resolved.toml.
+struct Launch {
+  std::string version;            ///< of Seam
+  std::string compiler;           ///< that built it
+  std::string started;            ///< date and time, UTC
+  std::string file;               ///< the pipeline file, absolute
+  std::string working_directory;  ///< absolute
+  std::vector<PluginUsed> plugins;
+
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+/// This program's version, "0.1.0".
+std::string seam_version();
+
+/// The launch of a run that starts now; hashes the plugins.
+Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plugins);
+
+/// resolved.toml: the launch as comment lines "#: key = value", then the pipeline.
+std::string headed_text(const Launch& launch, const std::string& pipeline);
+/// Reads the head back; keys that are not there stay empty. Throws seam::Error (configuration).
+Launch parse_launch(const std::string& text, const std::string& file);
+Launch read_launch(const std::filesystem::path& run_directory);
+
+class RunDirectory {
+ public:
+  /// Makes and locks a new one. `requested` may be empty: runs/NAME-DATE-TIME-N is made then.
+  /// Throws seam::Error (configuration) where the folder holds something already or is in use.
+  static RunDirectory create(const std::filesystem::path& requested, const std::string& pipeline);
+  /// Locks the folder of an earlier run. Throws seam::Error (configuration) where it is none.
+  static RunDirectory reopen(const std::filesystem::path& path);
+
+  /// Absolute.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path resolved() const { return path_ / "resolved.toml"; }
+  [[nodiscard]] std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  [[nodiscard]] std::filesystem::path timing() const { return path_ / "timing.jsonl"; }
+  [[nodiscard]] std::filesystem::path skipped() const { return path_ / "skipped.jsonl"; }
+  [[nodiscard]] std::filesystem::path log() const { return path_ / "run.log"; }
+  [[nodiscard]] std::filesystem::path summary() const { return path_ / "summary.json"; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  [[nodiscard]] std::filesystem::path reports() const { return path_ / "reports"; }
+
+ private:
+  explicit RunDirectory(const std::filesystem::path& path) : path_(path), lock_(path) {}
+
+  std::filesystem::path path_;
+  FolderLock lock_;
+};
+
+}  // namespace seam::host

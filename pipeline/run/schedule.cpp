@@ -1,0 +1,117 @@
+#include "pipeline/run/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/plugins/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using FlowEnd = ScheduleSteps::FlowEnd;
+
+/// Whether every flow of an epoch has had a turn after so many epochs.
+bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t epochs_done) {
+  return epochs_done >= schedule.epochs ||
+         std::ranges::all_of(schedule.each_epoch, [epochs_done](const ScheduledFlow& flow) {
+           return epochs_done >= flow.every;
+         });
+}
+
+Error never_recorded(const std::string& metric, const std::vector<std::string>& recorded) {
+  std::string text = "stop_early watches '" + metric + "', which no stage has recorded";
+  if (const std::string nearest = did_you_mean(metric, recorded); !nearest.empty()) {
+    text += "; " + nearest;
+  }
+  text += "\nrecorded so far: " + (recorded.empty() ? "nothing" : enumerated(recorded));
+  return Error(text, Fault::configuration);
+}
+
+/// Measures after an epoch; true: time to stop.
+bool measure(const ScheduleSpec& schedule, SchedulePosition& position, const ScheduleSteps& steps) {
+  if (!schedule.stop_early) return false;
+  if (const auto value = steps.metric(schedule.stop_early->metric)) {
+    return note_measurement(*schedule.stop_early, *value, position);
+  }
+  if (position.epochs_measured == 0 && all_had_a_turn(schedule, position.epochs_done)) {
+    throw never_recorded(schedule.stop_early->metric, steps.metric_names());
+  }
+  return false;
+}
+
+/// Runs flows one after the other; stopped where one was, or before the next.
+ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
+                      ScheduleSteps& steps) {
+  for (const std::string& flow : flows) {
+    if (steps.stop_requested() || steps.run_flow(flow, epoch) == FlowEnd::stopped) {
+      return ScheduleEnd::stopped;
+    }
+  }
+  return ScheduleEnd::complete;
+}
+
+}  // namespace
+
+std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64_t epoch) {
+  std::vector<std::string> flows;
+  for (const ScheduledFlow& scheduled : schedule.each_epoch) {
+    if ((epoch + 1) % scheduled.every == 0 || epoch + 1 == schedule.epochs) {
+      flows.push_back(scheduled.flow);
+    }
+  }
+  return flows;
+}
+
+bool is_complete(const ScheduleSpec& schedule, const SchedulePosition& position) {
+  const bool epochs = position.epochs_done >= schedule.epochs || position.stopped_early;
+  return position.before_done && epochs && (position.after_done || schedule.after.empty());
+}
+
+bool note_measurement(const StopEarly& rule, double value, SchedulePosition& position) {
+  ++position.epochs_measured;
+  const bool better = !std::isnan(value) &&
+                      (!position.best || (rule.goal == Goal::highest ? value > *position.best
+                                                                     : value < *position.best));
+  if (better) {
+    position.best = value;
+    position.best_epochs = position.epochs_done;
+    position.without_gain = 0;
+    return false;
+  }
+  return ++position.without_gain >= rule.patience;
+}
+
+ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& position,
+                         ScheduleSteps& steps) {
+  if (!position.before_done) {
+    if (run_flows(schedule.before, 0, steps) == ScheduleEnd::stopped) return ScheduleEnd::stopped;
+    position.before_done = true;
+    if (!schedule.before.empty()) steps.checkpoint(position);
+  }
+  while (position.epochs_done < schedule.epochs && !position.stopped_early) {
+    if (steps.stop_requested()) return ScheduleEnd::stopped;
+    const std::int64_t epoch = position.epochs_done;
+    steps.epoch_begins(epoch);
+    if (run_flows(flows_of_epoch(schedule, epoch), epoch, steps) == ScheduleEnd::stopped) {
+      return ScheduleEnd::stopped;
+    }
+    ++position.epochs_done;
+    position.stopped_early = measure(schedule, position, steps);
+    steps.epoch_ended(position);
+    const bool last = position.epochs_done == schedule.epochs || position.stopped_early;
+    if (last || position.epochs_done % schedule.checkpoint_every == 0 || steps.stop_requested()) {
+      steps.checkpoint(position);
+    }
+  }
+  if (is_complete(schedule, position)) return ScheduleEnd::complete;
+  const std::int64_t last_epoch = std::max<std::int64_t>(position.epochs_done - 1, 0);
+  if (run_flows(schedule.after, last_epoch, steps) == ScheduleEnd::stopped) {
+    return ScheduleEnd::stopped;
+  }
+  position.after_done = true;
+  steps.checkpoint(position);
+  return ScheduleEnd::complete;
+}
+
+}  // namespace seam::host

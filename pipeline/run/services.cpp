@@ -1,0 +1,119 @@
+#include "pipeline/run/services.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/run/clock.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+std::uint64_t size_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : size;
+}
+
+/// "Recall at K (items)" as part of a file's name: "recall-at-k-items".
+std::string slug(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!result.empty() && result.back() != '-') {
+      result += '-';
+    }
+  }
+  while (result.ends_with('-')) result.pop_back();
+  return result;
+}
+
+std::string_view level_text(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return "debug  ";
+    case LogLevel::info:
+      return "info   ";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      return "error  ";
+  }
+  return "";
+}
+
+}  // namespace
+
+RunServices::RunServices(Display& display, const StopState* stop, const fs::path& log,
+                         fs::path reports)
+    : display_(display), stop_(stop), log_(log, size_of(log)), reports_(std::move(reports)) {}
+
+void RunServices::write_log(LogLevel level, std::string_view stage, std::string_view text) {
+  std::string line =
+      fmt::format("{} {} ", time_text(std::chrono::system_clock::now()), level_text(level));
+  if (!stage.empty()) line += fmt::format("[{}] ", stage);
+  for (const char c : text) {
+    line += c;
+    if (c == '\n') line += "    ";  // a line that begins with a blank belongs to the one before
+  }
+  const std::lock_guard lock(mutex_);
+  if (log_failed_) return;
+  try {
+    log_.append(line + "\n");
+  } catch (const Error& error) {
+    log_failed_ = true;  // a run is worth more than its log; said once
+    display_.message(fmt::format("run.log ends here: {}", error.what()));
+  }
+}
+
+void RunServices::log(LogLevel level, std::string_view stage, std::string_view text) {
+  write_log(level, stage, text);
+  display_.log(level, stage, text);
+}
+
+void RunServices::metric(std::string_view stage, std::string_view name, double value) {
+  metrics_.record(stage, name, value);
+}
+
+void RunServices::report(std::string_view stage, std::string_view title, std::string_view text) {
+  fs::path file;
+  {
+    const std::lock_guard lock(mutex_);
+    std::string name = report_prefix_ + slug(stage) + "-" + slug(title);
+    const int times = ++report_names_[name];
+    if (times > 1) name += "-" + std::to_string(times);
+    file = reports_ / (name + ".md");
+  }
+  fs::create_directories(reports_);
+  write_whole_file(file,
+                   fmt::format("# {}\n\n{}{}", title, text, text.ends_with('\n') ? "" : "\n"));
+  display_.report(stage, title, text);
+}
+
+bool RunServices::stop_requested() const {
+  return stop_ != nullptr && (stop_->drain || stop_->cancel);
+}
+
+void RunServices::note(std::string_view text) {
+  write_log(LogLevel::info, "", text);
+  display_.note(text);
+}
+
+void RunServices::message(LogLevel level, std::string_view text) {
+  write_log(level, "", text);
+  display_.message(text);
+}
+
+void RunServices::flow_begins(std::int64_t epoch, const std::string& flow) {
+  const std::lock_guard lock(mutex_);
+  report_prefix_ = fmt::format("epoch-{:04}-{}-", epoch, slug(flow));
+  report_names_.clear();
+}
+
+}  // namespace seam::host

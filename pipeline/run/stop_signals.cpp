@@ -1,0 +1,81 @@
+#include "pipeline/run/stop_signals.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+sigset_t stop_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+int checked(int descriptor, const char* what) {
+  if (descriptor < 0) {
+    throw Error(std::string("cannot watch for signals: ") + what + ": " +
+                    std::generic_category().message(errno),
+                Fault::internal);
+  }
+  return descriptor;
+}
+
+void die_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  const sigset_t set = stop_set();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::kill(::getpid(), signal);
+}
+
+}  // namespace
+
+StopSignals::StopSignals(StopState& stop, std::function<void(int)> told)
+    : stop_(stop), told_(std::move(told)), wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+  const sigset_t set = stop_set();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC), "signalfd");
+  thread_ = std::thread([this] { watch(); });
+}
+
+StopSignals::~StopSignals() {
+  const std::uint64_t one = 1;
+  // Cannot fail: the counter is far from full.
+  if (::write(wake_, &one, sizeof(one)) != sizeof(one)) std::terminate();
+  thread_.join();
+  ::close(signals_);
+  ::close(wake_);
+}
+
+void StopSignals::watch() {
+  std::array<pollfd, 2> waiting{{{signals_, POLLIN, 0}, {wake_, POLLIN, 0}}};
+  int count = 0;
+  while (true) {
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // EINTR
+    if ((waiting[1].revents & POLLIN) != 0) return;
+    signalfd_siginfo info{};
+    if (::read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
+    ++count;
+    if (count == 1) stop_.drain = true;
+    if (count == 2) stop_.cancel = true;
+    if (count > 2) die_by(static_cast<int>(info.ssi_signo));
+    told_(count);
+  }
+}
+
+}  // namespace seam::host

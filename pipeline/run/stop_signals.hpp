@@ -1,0 +1,39 @@
+/// Turns SIGINT and SIGTERM into requests to stop.
+///
+///     first    drain: sources end, what is under way finishes
+///     second   cancel: what is under way ends too
+///     third    the process dies by the signal, as if nobody watched
+///
+/// A thread of its own waits for the signals, so that what is done on one may take locks and print.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "pipeline/graph/flow.hpp"
+
+namespace seam::host {
+
+class StopSignals {
+ public:
+  /// Make it before any other thread: threads inherit that the signals are blocked. `told` is
+  /// called on the watching thread with 1 or 2. Also ignores SIGPIPE, so that a closed pipe behind
+  /// the standard output does not end a run.
+  StopSignals(StopState& stop, std::function<void(int count)> told);
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  StopSignals(StopSignals&&) = delete;
+  StopSignals& operator=(StopSignals&&) = delete;
+
+ private:
+  void watch();
+
+  StopState& stop_;  // the caller's, outlives this object
+  std::function<void(int)> told_;
+  int wake_;  // an eventfd: ends the thread
+  int signals_;
+  std::thread thread_;
+};
+
+}  // namespace seam::host

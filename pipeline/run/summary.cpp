@@ -1,0 +1,184 @@
+#include "pipeline/run/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/json.hpp"
+
+namespace seam::host {
+namespace {
+
+std::uint64_t packets_of(const StageCount& count) {
+  return count.kind == StageKind::source ? count.emitted : count.received;
+}
+
+void add_count(StageCount& total, const StageCount& count) {
+  total.received += count.received;
+  total.delivered += count.delivered;
+  total.emitted += count.emitted;
+  total.failed += count.failed;
+  for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
+  total.busy_seconds += count.busy_seconds;
+  total.waiting_most = std::max(total.waiting_most, count.waiting_most);
+}
+
+double share(const StageCount& count, const FlowTotal& flow) {
+  return flow.seconds > 0 ? count.busy_seconds / flow.seconds : 0;
+}
+
+/// Rows of texts as columns: the first two to the left, numbers to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t at = 0; at < row.size(); ++at)
+      widths[at] = std::max(widths[at], row[at].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t at = 0; at < row.size(); ++at) {
+      text += at == 0 ? "" : "  ";
+      text += at < 2 ? fmt::format("{:<{}}", row[at], widths[at])
+                     : fmt::format("{:>{}}", row[at], widths[at]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string drops_text(const RunSummary& summary) {
+  std::string text;
+  for (const FlowTotal& flow : summary.flows) {
+    for (const StageCount& stage : flow.stages) {
+      for (const auto& [reason, number] : stage.dropped) {
+        text += fmt::format("dropped by {} in {}: {} ({})\n", stage.stage, flow.flow,
+                            count_text(number), reason);
+      }
+    }
+  }
+  return text;
+}
+
+std::string ledger_text(const RunSummary& summary) {
+  if (summary.imbalances.empty()) {
+    return summary.code == ExitCode::success ? "ledger: every packet is accounted for\n" : "";
+  }
+  std::string text = "ledger: does not balance\n";
+  for (const std::string& sentence : summary.imbalances) text += "  " + sentence + "\n";
+  return text;
+}
+
+std::string stage_json(const StageCount& count, const FlowTotal& flow) {
+  JsonObject dropped;
+  for (const auto& [reason, number] : count.dropped) dropped.add(reason, number);
+  return JsonObject()
+      .add("stage", count.stage)
+      .add("received", count.received)
+      .add("delivered", count.delivered)
+      .add("emitted", count.emitted)
+      .add("failed", count.failed)
+      .add_raw("dropped", dropped.text())
+      .add("busy_seconds", count.busy_seconds)
+      .add("share_of_wall_time", share(count, flow))
+      .add("queue_peak", count.waiting_most)
+      .text();
+}
+
+std::string flow_json(const FlowTotal& flow) {
+  JsonArray stages;
+  for (const StageCount& stage : flow.stages) stages.add_raw(stage_json(stage, flow));
+  return JsonObject()
+      .add("flow", flow.flow)
+      .add("times", flow.times)
+      .add("seconds", flow.seconds)
+      .add("compute_idle_seconds", flow.compute_idle_seconds)
+      .add("packets_peak", flow.packets_peak)
+      .add("bytes_peak", flow.bytes_peak)
+      .add_raw("stages", stages.text())
+      .text();
+}
+
+}  // namespace
+
+void FlowTotal::add(const FlowResult& result) {
+  ++times;
+  seconds += result.seconds;
+  compute_idle_seconds += result.compute_idle_seconds;
+  packets_peak = std::max(packets_peak, result.packets_peak);
+  bytes_peak = std::max(bytes_peak, result.bytes_peak);
+  for (const StageCount& count : result.stages) {
+    const auto found = std::ranges::find(stages, count.stage, &StageCount::stage);
+    if (found == stages.end()) {
+      stages.push_back(count);
+    } else {
+      add_count(*found, count);
+    }
+  }
+}
+
+std::string outcome_text(ExitCode code) {
+  switch (code) {
+    case ExitCode::success:
+      return "success";
+    case ExitCode::configuration:
+      return "configuration error";
+    case ExitCode::data:
+      return "data error";
+    case ExitCode::cancelled:
+      return "cancelled";
+    case ExitCode::internal:
+      return "internal error";
+    case ExitCode::incomplete:
+      return "incomplete";
+  }
+  return "";
+}
+
+std::string to_table(const RunSummary& summary) {
+  std::vector<std::vector<std::string>> rows{
+      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "queue"}};
+  for (const FlowTotal& flow : summary.flows) {
+    for (const StageCount& stage : flow.stages) {
+      rows.push_back(
+          {flow.flow, stage.stage, count_text(packets_of(stage)), count_text(stage.dropped_total()),
+           count_text(stage.failed), duration_text(stage.busy_seconds),
+           fmt::format("{:.0f} %", 100 * share(stage, flow)), count_text(stage.waiting_most)});
+    }
+  }
+  std::string text = rows.size() > 1 ? "\n" + aligned(rows) : std::string();
+  text += drops_text(summary);
+  if (summary.skipped_packets > 0) {
+    text += fmt::format("skipped: {} packets failed and are listed in skipped.jsonl\n",
+                        count_text(summary.skipped_packets));
+  }
+  return text + ledger_text(summary);
+}
+
+std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs) {
+  JsonObject metrics;
+  for (const auto& [name, value] : summary.metrics) metrics.add(name, value);
+  JsonArray flows;
+  for (const FlowTotal& flow : summary.flows) flows.add_raw(flow_json(flow));
+  JsonObject object;
+  object.add("pipeline", pipeline)
+      .add("run_directory", summary.run_directory.string())
+      .add("outcome", outcome_text(summary.code))
+      .add("exit_code", static_cast<int>(summary.code))
+      .add("complete", summary.complete)
+      .add("error", summary.error ? summary.error->full_message() : std::string())
+      .add("epochs_done", summary.position.epochs_done)
+      .add("epochs", epochs)
+      .add("stopped_early", summary.position.stopped_early);
+  if (summary.position.best) {
+    object.add("best", *summary.position.best).add("best_epochs", summary.position.best_epochs);
+  }
+  object.add("skipped_packets", summary.skipped_packets)
+      .add("ledger", summary.imbalances)
+      .add("seconds", summary.seconds)
+      .add_raw("metrics", metrics.text())
+      .add_raw("flows", flows.text());
+  return object.text() + "\n";
+}
+
+}  // namespace seam::host

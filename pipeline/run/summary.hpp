@@ -1,0 +1,52 @@
+/// How a run ended, for the program that started it, for people and for other programs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/graph/flow.hpp"
+#include "pipeline/run/exit_code.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+
+/// A flow over all times that it ran.
+struct FlowTotal {
+  std::string flow;
+  std::uint64_t times = 0;
+  double seconds = 0;
+  double compute_idle_seconds = 0;
+  std::uint64_t packets_peak = 0;
+  std::uint64_t bytes_peak = 0;
+  std::vector<StageCount> stages;  ///< in flow order; counts added up, the longest queue
+
+  void add(const FlowResult& result);
+};
+
+struct RunSummary {
+  ExitCode code = ExitCode::success;
+  std::optional<Error> error;           ///< what ended the run
+  std::vector<std::string> imbalances;  ///< what the ledger has against it
+  std::filesystem::path run_directory;  ///< empty where the run did not get that far
+  SchedulePosition position;
+  bool complete = false;  ///< nothing of the schedule is left
+  std::uint64_t skipped_packets = 0;
+  double seconds = 0;                     ///< of this process
+  std::vector<FlowTotal> flows;           ///< of this process, in the order of their first run
+  std::map<std::string, double> metrics;  ///< last values, by "stage.metric"
+};
+
+/// "success", "cancelled", ...: the exit code in a word.
+std::string outcome_text(ExitCode code);
+
+/// The closing table: a row a stage of each flow, and the ledger's result.
+std::string to_table(const RunSummary& summary);
+/// The content of summary.json.
+std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs);
+
+}  // namespace seam::host

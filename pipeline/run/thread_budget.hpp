@@ -1,0 +1,38 @@
+/// How many threads a run may use, and telling every library so.
+///
+///     --threads  or  the pipeline's `threads`  or  the cores this process may use
+///                                                   └ affinity mask, cgroup CPU quota
+///
+/// TBB, OpenMP and BLAS each start a pool of their own as large as the machine; left alone their
+/// sizes multiply. Their pools are sized by environment variables that they read when they are
+/// loaded, which is why this must come before the first plugin.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace seam::host {
+
+struct CoreCount {
+  int affinity = 1;             ///< cores that the scheduler may give this process
+  std::optional<double> quota;  ///< cores' worth of time that its cgroups allow; none: no limit
+  [[nodiscard]] int usable() const;
+};
+
+/// `root` stands for "/" in tests.
+CoreCount count_cores(const std::filesystem::path& root = "/");
+
+/// The first of the three that says something.
+int thread_budget(std::optional<int> command_line, std::optional<int> pipeline,
+                  const CoreCount& cores);
+
+/// The environment variables that obey_thread_budget sets.
+inline constexpr std::array<std::string_view, 3> thread_variables{
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
+
+/// Sets them for this process. Not safe once other threads read the environment: call it first.
+void obey_thread_budget(int threads);
+
+}  // namespace seam::host
