@@ -1,17 +1,21 @@
 /// Reads a pipeline file and checks all of it in one pass.
+///
+///     file, extends, --set, ${VAR} ──► one tree ──► settings, stages, flows, schedule
+///                                                     └── every fault a Problem, none hides
+///                                                     another
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <seam/runner.hpp>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/config/problem.hpp"
 #include "pipeline/plugins/registry.hpp"
-#include "seam/runner.hpp"
 
 namespace seam::host {
 
@@ -19,6 +23,7 @@ namespace seam::host {
 struct CheckedPipeline {
   PipelineSpec spec;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
+  std::vector<PluginFile> plugins;  ///< whose code is loaded, for the record of a run
 };
 
 struct LoadResult {
@@ -31,10 +36,16 @@ struct LoadOptions {
   std::vector<std::string> overrides;              ///< --set: "stage.model.classes=50"
   std::vector<std::string> plugin_paths;           ///< --plugin-path
   std::map<std::string, std::string> environment;  ///< for ${VAR}
-  int threads = 1;                                 ///< told to the libraries behind plugins
+  /// Told to the libraries behind plugins; none: what the file says, else the machine's cores.
+  std::optional<int> threads;
+  /// Searched instead of SEAM_PLUGIN_PATH and the program's own folder.
+  std::optional<std::vector<SearchEntry>> search_path;
 };
 
 /// Never throws for what a user wrote: that becomes problems.
 LoadResult load_pipeline(const LoadOptions& options);
+
+/// The process's environment variables, for LoadOptions.
+std::map<std::string, std::string> process_environment();
 
 }  // namespace seam::host

@@ -9,12 +9,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <seam/plugin.hpp>
+#include <seam/runner.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pipeline/plugins/manifest.hpp"
-#include "seam/runner.hpp"
 
 namespace seam::host {
 
@@ -22,43 +23,69 @@ namespace seam::host {
 struct SearchEntry {
   std::filesystem::path path;
   std::string source;
+  bool optional = false;  ///< its absence is no fault: the program's own folder
+
+  friend bool operator==(const SearchEntry&, const SearchEntry&) = default;
 };
 
 /// One library that was found.
 struct PluginFile {
-  std::filesystem::path path;
-  std::string source;  ///< of the search entry
+  std::filesystem::path path;  ///< absolute
+  std::string source;          ///< of the search entry
   Manifest manifest;
   std::string refusal;  ///< empty: it may be loaded
 };
 
 class Registry {
  public:
-  /// Reads the manifests of all libraries in the search path, in order. Never throws for a bad
-  /// file: its reason is kept. `threads` is the budget that loaded libraries are told.
+  /// Reads the manifests of all libraries in the search path, in order; of a folder, the files
+  /// *.so in alphabetical order. A file that several entries reach counts once. Never throws for
+  /// a bad file: its reason is kept. In a folder, libraries that are no plugins are passed over.
+  /// `threads` is the budget that loaded libraries are told.
   Registry(std::vector<SearchEntry> search_path, int threads);
 
   [[nodiscard]] const std::vector<SearchEntry>& search_path() const { return search_path_; }
   [[nodiscard]] const std::vector<PluginFile>& files() const { return files_; }
   /// Names of all stages that could be made, sorted.
   [[nodiscard]] std::vector<std::string> stage_names() const;
-  /// The file that offers a stage, or null.
+  /// The first file that offers a stage and fits, or null.
   [[nodiscard]] const PluginFile* find(std::string_view stage) const;
+  /// All of them: more than one is an error for whoever wants the stage.
+  [[nodiscard]] std::vector<const PluginFile*> find_all(std::string_view stage) const;
+  /// The files whose code is loaded, in the order of loading.
+  [[nodiscard]] std::vector<const PluginFile*> loaded() const;
 
   /// Makes a stage, loading its plugin first where needed. Throws seam::Error
   /// (Fault::configuration): for an unknown stage with the nearest names, every path searched and
-  /// every file refused with its reason; for two plugins with one stage name, naming both files.
+  /// every file refused with its reason, a line each; for two plugins with one stage name, naming
+  /// both files; for a plugin that cannot be loaded, with the dynamic loader's own words.
   [[nodiscard]] std::unique_ptr<StageRunner> make(const std::string& stage,
                                                   const std::string& instance);
 
  private:
+  struct Loaded {
+    std::size_t file;                    ///< position in files_
+    const PluginDescriptor* descriptor;  ///< in the library, which is never unloaded
+  };
+
+  void search(const SearchEntry& entry);
+  void add(const std::filesystem::path& path, const SearchEntry& entry, bool named_itself);
+  [[nodiscard]] std::string not_found(const std::string& stage) const;
+  const PluginDescriptor& load(const PluginFile& file);
+
   std::vector<SearchEntry> search_path_;
   int threads_;
   std::vector<PluginFile> files_;
+  std::vector<std::filesystem::path> seen_;  ///< canonical
+  std::vector<Loaded> loaded_;
 };
 
-/// The search path of a run, in order: the pipeline's `plugins`, --plugin-path, SEAM_PLUGIN_PATH
-/// (colon-separated), the build's or installation's own folder (found from the program's place).
+/// What the pipeline's `plugins` and --plugin-path name, in this order.
+std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,
+                                           const std::vector<std::string>& from_command_line);
+
+/// The search path of a run: the above, then SEAM_PLUGIN_PATH (colon-separated), then the build's
+/// or installation's own folder: <folder of the program>/../lib/seam/plugins.
 std::vector<SearchEntry> default_search_path(const std::vector<std::string>& from_pipeline,
                                              const std::vector<std::string>& from_command_line);
 

@@ -1,0 +1,261 @@
+#include "pipeline/config/document.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+// The only file that knows toml++: it costs seconds to compile.
+#include <toml++/toml.h>
+
+namespace seam::host {
+namespace {
+
+/// Characters from the region's begin to its end, or to the end of its first line.
+Place place_of(const toml::source_region& region, const Source& source) {
+  Place place{source.name, region.begin.line, region.begin.column, 1};
+  if (region.end.line == region.begin.line) {
+    if (region.end.column > region.begin.column) {
+      place.length = region.end.column - region.begin.column;
+    }
+  } else {
+    const std::size_t width = characters(source.line(place.line));
+    if (width + 1 > place.column) {
+      place.length = static_cast<std::uint32_t>(width + 1 - place.column);
+    }
+  }
+  return place;
+}
+
+Node convert(const toml::node& node, const Source& source);
+
+Table convert_table(const toml::table& table, const Source& source) {
+  Table result;
+  for (const auto& [key, value] : table) {
+    result.entries.push_back(
+        {std::string(key.str()), place_of(key.source(), source), convert(value, source)});
+  }
+  // toml++ sorts by key; people read by line.
+  std::stable_sort(result.entries.begin(), result.entries.end(),
+                   [](const Entry& a, const Entry& b) {
+                     return std::tuple(a.key_place.line, a.key_place.column) <
+                            std::tuple(b.key_place.line, b.key_place.column);
+                   });
+  return result;
+}
+
+template <class Date>
+Moment moment(const Date& date) {
+  std::ostringstream text;
+  text << date;
+  return {text.str()};
+}
+
+Node convert(const toml::node& node, const Source& source) {
+  Node result;
+  result.place = place_of(node.source(), source);
+  if (const auto* flag = node.as_boolean()) {
+    result.value = flag->get();
+  } else if (const auto* integer = node.as_integer()) {
+    result.value = integer->get();
+  } else if (const auto* number = node.as_floating_point()) {
+    result.value = number->get();
+  } else if (const auto* text = node.as_string()) {
+    result.value = text->get();
+  } else if (const auto* array = node.as_array()) {
+    Array elements;
+    for (const toml::node& element : *array) elements.push_back(convert(element, source));
+    result.value = std::move(elements);
+  } else if (const auto* table = node.as_table()) {
+    result.value = convert_table(*table, source);
+  } else if (const auto* date = node.as_date()) {
+    result.value = moment(date->get());
+  } else if (const auto* time = node.as_time()) {
+    result.value = moment(time->get());
+  } else if (const auto* both = node.as_date_time()) {
+    result.value = moment(both->get());
+  }
+  return result;
+}
+
+/// Where the bytes of a text value stand, walked from its opening quote.
+class LiteralWalk {
+ public:
+  LiteralWalk(const Source& source, const Place& start) : line_(start.line), column_(start.column) {
+    const std::string_view line = source.line(start.line);
+    if (line.data() == nullptr) return;
+    const auto line_begin = static_cast<std::size_t>(line.data() - source.text.data());
+    rest_ = std::string_view(source.text)
+                .substr(line_begin + byte_of_character(line, start.column - 1));
+    open();
+  }
+
+  /// Goes on by this many bytes of the value.
+  void advance(std::size_t bytes) {
+    while (bytes > 0 && !rest_.empty()) {
+      const std::size_t made = step();
+      bytes -= std::min(made, bytes);
+    }
+    if (escapes_) skip_line_continuation();
+  }
+
+  [[nodiscard]] std::uint32_t line() const { return line_; }
+  [[nodiscard]] std::uint32_t column() const { return column_; }
+
+ private:
+  void open() {
+    if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) {
+      escapes_ = rest_.front() == '"';
+      take(3);
+      if (rest_.starts_with("\r\n")) take(1);
+      if (rest_.starts_with("\n")) take(1);
+    } else if (rest_.starts_with('"') || rest_.starts_with('\'')) {
+      escapes_ = rest_.front() == '"';
+      take(1);
+    }
+  }
+
+  void take(std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes && !rest_.empty(); ++i) {
+      const char byte = rest_.front();
+      rest_.remove_prefix(1);
+      if (byte == '\n') {
+        ++line_;
+        column_ = 1;
+      } else if ((static_cast<unsigned char>(rest_.empty() ? '\0' : rest_.front()) & 0xc0U) !=
+                 0x80U) {
+        ++column_;  // at the last byte of a character
+      }
+    }
+  }
+
+  void skip_line_continuation() {
+    while (rest_.starts_with("\\\n") || rest_.starts_with("\\\r\n")) {
+      take(1);
+      take(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+    }
+  }
+
+  /// One character of the text as written; returns how many bytes of the value it makes.
+  std::size_t step() {
+    if (escapes_) skip_line_continuation();
+    if (!escapes_ || !rest_.starts_with('\\') || rest_.size() < 2) {
+      take(1);
+      return 1;
+    }
+    const char kind = rest_[1];
+    const std::size_t digits = kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+    std::uint32_t code = 0;
+    for (const char digit : rest_.substr(2, digits)) {
+      const int value = digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
+      code = code * 16 + static_cast<std::uint32_t>(value);
+    }
+    take(2 + digits);
+    return digits == 0 ? 1 : code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+
+  std::string_view rest_;
+  std::uint32_t line_;
+  std::uint32_t column_;
+  bool escapes_ = false;
+};
+
+}  // namespace
+
+const Entry* Table::find(std::string_view key) const {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+Entry* Table::find(std::string_view key) {
+  return const_cast<Entry*>(std::as_const(*this).find(key));  // *this is not const here
+}
+
+std::string kind_of(const Node& node) {
+  struct Namer {
+    std::string operator()(bool /*value*/) const { return "true or false"; }
+    std::string operator()(std::int64_t /*value*/) const { return "an integer"; }
+    std::string operator()(double /*value*/) const { return "a number"; }
+    std::string operator()(const std::string& /*value*/) const { return "a text"; }
+    std::string operator()(const Array& /*value*/) const { return "a list"; }
+    std::string operator()(const Table& /*value*/) const { return "a table"; }
+    std::string operator()(const Moment& /*value*/) const { return "a date or time"; }
+  };
+  return std::visit(Namer{}, node.value);
+}
+
+Node read_document(const Source& source, Findings& findings) {
+  try {
+    Node root;
+    root.value = convert_table(toml::parse(std::string_view(source.text), source.name), source);
+    root.place = {source.name, 0, 0, 1};
+    return root;
+  } catch (const toml::parse_error& error) {
+    Place place = place_of(error.source(), source);
+    if (place.column > characters(source.line(place.line)) + 1) place.column = 1;
+    findings.error("toml-syntax", place, "this is not TOML: " + std::string(error.description()));
+  }
+  Node broken;
+  broken.value = Table{};
+  broken.broken = true;
+  return broken;
+}
+
+Node read_set_value(const std::string& text, const Place& place) {
+  Node bare;
+  bare.value = text;
+  bare.place = place;
+  bare.place.length = static_cast<std::uint32_t>(std::max<std::size_t>(1, characters(text)));
+  if (text.find_first_of("\r\n") != std::string::npos) return bare;
+  constexpr std::string_view key = "v=";
+  Sources sources;
+  const Source& source = sources.add(place.file, std::string(key) + text);
+  std::optional<Node> read;
+  try {
+    const toml::table table = toml::parse(std::string_view(source.text), source.name);
+    if (table.size() == 1) read = convert_table(table, source).entries.front().node;
+  } catch (const toml::parse_error&) {
+    return bare;  // a text needs no quotes here
+  }
+  if (!read || std::holds_alternative<Moment>(read->value)) return bare;
+  const auto move = [&](Node& node, const auto& self) -> void {
+    const auto shifted = [&](Place& moved) {
+      moved.line = place.line;
+      moved.column += place.column - static_cast<std::uint32_t>(key.size()) - 1;
+    };
+    shifted(node.place);
+    if (auto* array = std::get_if<Array>(&node.value)) {
+      for (Node& element : *array) self(element, self);
+    } else if (Table* table = node.table()) {
+      for (Entry& entry : table->entries) {
+        shifted(entry.key_place);
+        self(entry.node, self);
+      }
+    }
+  };
+  move(*read, move);
+  return std::move(*read);
+}
+
+Place place_inside(const Sources& sources, const Node& text, std::size_t offset,
+                   std::size_t length) {
+  const Source* source = sources.find(text.place.file);
+  if (source == nullptr || text.place.line == 0) return text.place;
+  const auto written = [&](std::size_t index) -> std::size_t {
+    if (text.written.empty()) return index;
+    return index < text.written.size() ? text.written[index] : text.written.back() + 1U;
+  };
+  const std::size_t from = written(offset);
+  LiteralWalk walk(*source, text.place);
+  walk.advance(from);
+  Place place{text.place.file, walk.line(), walk.column(), 1};
+  if (length > 1) {
+    walk.advance(written(offset + length - 1) - from);
+    if (walk.line() == place.line) place.length = walk.column() - place.column + 1;
+  }
+  return place;
+}
+
+}  // namespace seam::host

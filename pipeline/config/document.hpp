@@ -1,0 +1,76 @@
+/// TOML texts as trees that know where everything stands, so that every later message can point.
+///
+///     a.toml ──► Source (lines) ──► Node ┬ value: 0.5, "a -> b", table, ...
+///                                        └ place: a.toml:7:10, 3 characters
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pipeline/config/findings.hpp"
+#include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/config/source.hpp"
+
+namespace seam::host {
+
+struct Node;
+struct Entry;
+
+using Array = std::vector<Node>;
+
+/// Keys in the order of the file.
+struct Table {
+  std::vector<Entry> entries;
+
+  [[nodiscard]] const Entry* find(std::string_view key) const;
+  [[nodiscard]] Entry* find(std::string_view key);
+};
+
+/// A date or a time, which TOML has and pipelines do not use.
+struct Moment {
+  std::string text;
+};
+
+struct Node {
+  std::variant<bool, std::int64_t, double, std::string, Array, Table, Moment> value;
+  Place place;
+  /// For texts after ${VAR}: where in the written text each character comes from. Empty: as
+  /// written.
+  std::vector<std::uint32_t> written;
+  /// Something is wrong with it that has been reported; nothing more is to be said.
+  bool broken = false;
+
+  [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&value); }
+  [[nodiscard]] const Table* table() const { return std::get_if<Table>(&value); }
+  [[nodiscard]] Table* table() { return std::get_if<Table>(&value); }
+  [[nodiscard]] const Array* array() const { return std::get_if<Array>(&value); }
+};
+
+struct Entry {
+  std::string key;
+  Place key_place;
+  Node node;
+  /// A base file set it for another `use` of this stage: it need not fit the one in force.
+  bool for_other_use = false;
+};
+
+/// "a table", "a text", ...: for messages.
+std::string kind_of(const Node& node);
+
+/// Reads a whole TOML text. Reports what is wrong with it and gives a broken node then.
+Node read_document(const Source& source, Findings& findings);
+
+/// Reads what --set says, as TOML where it is TOML and as a bare text otherwise. `column` is where
+/// it begins in its line.
+Node read_set_value(const std::string& text, const Place& place);
+
+/// The place of some characters inside a text value, through quotes, escapes and variables.
+Place place_inside(const Sources& sources, const Node& text, std::size_t offset,
+                   std::size_t length);
+
+}  // namespace seam::host

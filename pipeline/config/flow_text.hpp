@@ -1,0 +1,37 @@
+/// The text of a flow: "items -> decode -> {crop, flip -> blur} -> batch".
+///
+///     flow   = chain                                      items ─► decode ┬► crop ────────┬► batch
+///     chain  = step ("->" step)*                                          └► flip ─► blur ┘
+///     step   = name | "{" chain ("," chain)* "}"
+///     name   = [A-Za-z_][A-Za-z0-9_-]*
+///
+/// What follows a brace joins its branches.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/config/variables.hpp"
+
+namespace seam::host {
+
+struct FlowStep {
+  std::string stage;
+  std::size_t offset = 0;           ///< byte in the text
+  std::vector<std::size_t> inputs;  ///< positions of earlier steps; none: it begins the flow
+};
+
+struct FlowText {
+  std::vector<FlowStep> steps;  ///< in topological order
+  std::vector<TextFault> faults;
+};
+
+/// Whether a stage's or flow's name can be written in a flow.
+bool is_flow_name(std::string_view name);
+
+/// Reads a flow. Where there are faults the steps are those read before the first.
+FlowText parse_flow(std::string_view text);
+
+}  // namespace seam::host

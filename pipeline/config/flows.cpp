@@ -1,0 +1,377 @@
+#include "pipeline/config/flows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <seam/contract.hpp>
+#include <seam/error.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "pipeline/config/flow_text.hpp"
+#include "pipeline/config/values.hpp"
+#include "pipeline/plugins/nearest.hpp"
+
+namespace seam::host {
+namespace {
+
+/// For each node the positions of those after it.
+std::vector<std::vector<std::size_t>> outputs_of(const FlowSpec& flow) {
+  std::vector<std::vector<std::size_t>> outputs(flow.nodes.size());
+  for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
+    for (const std::size_t input : flow.nodes[node].inputs) outputs[input].push_back(node);
+  }
+  return outputs;
+}
+
+/// For each node itself and all nodes before it.
+std::vector<std::set<std::size_t>> ancestors_of(const FlowSpec& flow) {
+  std::vector<std::set<std::size_t>> ancestors(flow.nodes.size());
+  for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
+    ancestors[node].insert(node);
+    for (const std::size_t input : flow.nodes[node].inputs) {
+      ancestors[node].insert(ancestors[input].begin(), ancestors[input].end());
+    }
+  }
+  return ancestors;
+}
+
+class ShapeCheck {
+ public:
+  ShapeCheck(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings)
+      : flow_(flow), stages_(stages), findings_(findings) {}
+
+  void check() {
+    const auto outputs = outputs_of(flow_);
+    for (std::size_t at = 0; at < flow_.nodes.size(); ++at) {
+      const FlowNode& node = flow_.nodes[at];
+      const StageDraft* stage = find_stage(stages_, node.stage);
+      if (stage == nullptr) {
+        findings_.error("unknown-stage", node.place,
+                        fmt::format("there is no stage '{}'", node.stage),
+                        {did_you_mean(node.stage, names_of(stages_)),
+                         fmt::format("define it: [stage.{}]", node.stage)});
+      } else if (stage->runner != nullptr) {
+        check_node(node, *stage, outputs[at]);
+      }
+    }
+    check_joins();
+  }
+
+ private:
+  void check_node(const FlowNode& node, const StageDraft& stage,
+                  const std::vector<std::size_t>& outputs) {
+    const StageKind kind = stage.runner->kind();
+    const bool head = node.inputs.empty();
+    if (head && kind != StageKind::source) {
+      findings_.error("flow-head", node.place,
+                      fmt::format("flow '{}' begins with {}, which is {}; a flow begins with a "
+                                  "source",
+                                  flow_.name, described(stage), kind_text(kind)),
+                      {sources_of_file()});
+    } else if (!head && kind == StageKind::source) {
+      findings_.error("source-inside", node.place,
+                      fmt::format("{} is a source and can only begin a flow", described(stage)),
+                      {"give it a flow of its own"});
+    }
+    if (kind == StageKind::sink && !outputs.empty()) {
+      findings_.error("sink-inside", node.place,
+                      fmt::format("{} is a sink: nothing can follow it", described(stage)),
+                      {fmt::format("'{}' follows; put the sink at the end, or into a branch: "
+                                   "{{{}, ...}}",
+                                   flow_.nodes[outputs.front()].stage, node.stage)});
+    }
+  }
+
+  /// A collector makes other packets than it took, so that a join would wait for ones that never
+  /// come.
+  void check_joins() {
+    const auto ancestors = ancestors_of(flow_);
+    std::set<std::size_t> told;
+    for (const FlowNode& join : flow_.nodes) {
+      if (join.inputs.size() < 2) continue;
+      for (const std::size_t input : join.inputs) {
+        for (const std::size_t node : ancestors[input]) {
+          const bool shared =
+              std::all_of(join.inputs.begin(), join.inputs.end(),
+                          [&](std::size_t other) { return ancestors[other].contains(node); });
+          const StageDraft* stage = find_stage(stages_, flow_.nodes[node].stage);
+          const bool collector = stage != nullptr && stage->runner != nullptr &&
+                                 stage->runner->kind() == StageKind::collector;
+          if (shared || !collector || !told.insert(node).second) continue;
+          findings_.error(
+              "collector-in-branch", flow_.nodes[node].place,
+              fmt::format("{} is a collector inside a branch that '{}' joins: it makes packets "
+                          "that the other branches do not have",
+                          described(*stage), join.stage),
+              {"put it before the branches or behind the join"});
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::string sources_of_file() const {
+    std::vector<std::string> names;
+    for (const StageDraft& stage : stages_) {
+      if (stage.runner != nullptr && stage.runner->kind() == StageKind::source) {
+        names.push_back(stage.spec.name);
+      }
+    }
+    return names.empty() ? "this file has no source" : "sources of this file: " + enumerated(names);
+  }
+
+  const FlowSpec& flow_;
+  const std::vector<StageDraft>& stages_;
+  Findings& findings_;
+};
+
+/// What is known of a field at some place of a flow.
+struct Provided {
+  std::string type;
+  std::string contract;
+  std::size_t node = 0;  ///< who provided it last
+};
+
+/// The fields behind a node.
+struct FieldState {
+  std::map<std::string, Provided> fields;
+  bool anything = false;  ///< a stage before is not known: it may have provided or changed any
+};
+
+/// "std::string" for what the compiler spells with all template arguments.
+std::string short_type(std::string type) {
+  const std::string text = "std::__cxx11::basic_string<char>";
+  for (std::size_t at = type.find(text); at != std::string::npos; at = type.find(text)) {
+    type.replace(at, text.size(), "std::string");
+  }
+  return type;
+}
+
+class FieldCheck {
+ public:
+  FieldCheck(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings)
+      : flow_(flow), stages_(stages), findings_(findings), ancestors_(ancestors_of(flow)) {}
+
+  void check() {
+    for (std::size_t at = 0; at < flow_.nodes.size(); ++at) {
+      const StageDraft& stage = stage_at(at);
+      FieldState state = joined(at);
+      if (!stage.sound) {
+        state.anything = true;
+      } else {
+        const Description& description = stage.runner->description();
+        for (const FieldInfo& field : description.needs) check_need(at, field, state, true);
+        for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
+        for (const FieldInfo& field : description.provides) {
+          state.fields[field.name] = {field.type, field.contract, at};
+        }
+      }
+      states_.push_back(std::move(state));
+    }
+  }
+
+ private:
+  [[nodiscard]] const StageDraft& stage_at(std::size_t node) const {
+    return *find_stage(stages_, flow_.nodes[node].stage);
+  }
+
+  /// The fields in front of a node. Of a field that one branch changed, the changed one stays.
+  FieldState joined(std::size_t at) {
+    const std::vector<std::size_t>& inputs = flow_.nodes[at].inputs;
+    FieldState state;
+    for (const std::size_t input : inputs) {
+      const FieldState& branch = states_[input];
+      state.anything = state.anything || branch.anything;
+      for (const auto& [name, field] : branch.fields) {
+        const auto [known, first] = state.fields.emplace(name, field);
+        if (first || known->second.node == field.node) continue;
+        const bool ours_before = before_all(known->second.node, inputs);
+        const bool theirs_before = before_all(field.node, inputs);
+        if (!ours_before && !theirs_before) report_conflict(at, name, known->second, field);
+        if (ours_before) known->second = field;
+      }
+    }
+    return state;
+  }
+
+  [[nodiscard]] bool before_all(std::size_t node, const std::vector<std::size_t>& inputs) const {
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](std::size_t input) { return ancestors_[input].contains(node); });
+  }
+
+  void report_conflict(std::size_t at, const std::string& field, const Provided& a,
+                       const Provided& b) {
+    const auto key = std::tuple(field, a.node, b.node);
+    if (!conflicts_.insert(key).second) return;
+    findings_.error("join-conflict", flow_.nodes[b.node].place,
+                    fmt::format("two branches that '{}' joins both provide '{}': {} and {}",
+                                flow_.nodes[at].stage, field, described(stage_at(a.node)),
+                                described(stage_at(b.node))),
+                    {"run them one after the other, or let one provide another field"});
+  }
+
+  void check_need(std::size_t at, const FieldInfo& need, const FieldState& state, bool must) {
+    if (state.anything) return;
+    const auto found = state.fields.find(need.name);
+    if (found == state.fields.end()) {
+      if (must) report_missing(at, need, state);
+      return;
+    }
+    const Provided& have = found->second;
+    if (have.type != need.type) {
+      findings_.error("field-type", flow_.nodes[at].place,
+                      fmt::format("{} needs field '{}' as {}, but {} provides it as {}",
+                                  described(stage_at(at)), need.name, short_type(need.type),
+                                  described(stage_at(have.node)), short_type(have.type)));
+      return;
+    }
+    if (have.contract.empty() || need.contract.empty()) return;
+    try {
+      const auto difference = TensorContract::first_difference(
+          TensorContract::parse(have.contract), TensorContract::parse(need.contract));
+      if (!difference) return;
+      findings_.error(
+          "field-contract", flow_.nodes[at].place,
+          fmt::format("{} cannot use field '{}': {}", described(stage_at(at)), need.name,
+                      *difference),
+          {fmt::format("needed:   {} by {}", need.contract, described(stage_at(at))),
+           fmt::format("provided: {} by {}", have.contract, described(stage_at(have.node)))});
+    } catch (const Error& error) {
+      findings_.error("plugin-contract", flow_.nodes[at].place, error.what(),
+                      {"a defect of the plugin: report it to its author"});
+    }
+  }
+
+  void report_missing(std::size_t at, const FieldInfo& need, const FieldState& state) {
+    std::map<std::size_t, std::vector<std::string>> by_stage;
+    std::vector<std::string> names;
+    for (const auto& [name, field] : state.fields) {
+      by_stage[field.node].push_back(name);
+      names.push_back(name);
+    }
+    std::vector<std::string> notes{did_you_mean(need.name, names)};
+    std::vector<std::string> others;
+    for (const StageDraft& stage : stages_) {
+      if (!stage.sound || stage.spec.name == flow_.nodes[at].stage) continue;
+      for (const FieldInfo& field : stage.runner->description().provides) {
+        if (field.name == need.name) others.push_back(fmt::format("'{}'", stage.spec.name));
+      }
+    }
+    if (!others.empty()) {
+      notes.push_back(
+          fmt::format("it is provided by {}, which does not stand before it in this "
+                      "flow",
+                      enumerated(others)));
+    }
+    for (const auto& [node, fields] : by_stage) {
+      notes.push_back(
+          fmt::format("there is from '{}': {}", flow_.nodes[node].stage, enumerated(fields)));
+    }
+    if (by_stage.empty()) notes.emplace_back("no stage before it provides any field");
+    findings_.error("missing-field", flow_.nodes[at].place,
+                    fmt::format("{} needs field '{}'{}, which no stage before it provides",
+                                described(stage_at(at)), need.name,
+                                need.contract.empty() ? "" : " (" + need.contract + ")"),
+                    std::move(notes));
+  }
+
+  const FlowSpec& flow_;
+  const std::vector<StageDraft>& stages_;
+  Findings& findings_;
+  std::vector<std::set<std::size_t>> ancestors_;
+  std::vector<FieldState> states_;
+  std::set<std::tuple<std::string, std::size_t, std::size_t>> conflicts_;
+};
+
+/// Stage names in a text that could not be read, so that they are not called unused as well.
+std::set<std::string> words_of(const std::string& text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : text + " ") {
+    if (is_flow_name(word + c)) {
+      word += c;
+      continue;
+    }
+    while (word.ends_with('-')) word.pop_back();
+    if (!word.empty()) words.insert(word);
+    word.clear();
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
+                                 const std::vector<StageDraft>& stages, const Sources& sources,
+                                 std::vector<std::string>& names, Findings& findings) {
+  std::vector<FlowSpec> flows;
+  const Entry* entry = tree.find("flow");
+  const Table* table = entry != nullptr ? read_table(*entry, "[flow]", findings) : nullptr;
+  if (entry == nullptr || (table != nullptr && table->entries.empty())) {
+    findings.error("no-flow", entry != nullptr ? entry->key_place : Place{file, 0, 0, 1},
+                   "the file has no flow",
+                   {"add one: [flow] with a line such as train = \"items -> decode -> report\""});
+    return flows;
+  }
+  if (table == nullptr) return flows;
+  for (const Entry& line : table->entries) {
+    names.push_back(line.key);
+    if (!is_flow_name(line.key)) {
+      findings.error("flow-name", line.key_place,
+                     fmt::format("'{}' cannot be a flow's name", line.key),
+                     {"names have letters, digits, '_' and '-', and begin with a letter or '_'"});
+    }
+    const auto text = read_text(line, "[flow]", findings);
+    if (!text) continue;
+    FlowText parsed = parse_flow(*text);
+    for (const TextFault& fault : parsed.faults) {
+      findings.error(fault.code, place_inside(sources, line.node, fault.offset, fault.length),
+                     fault.message, fault.notes);
+    }
+    if (!parsed.faults.empty()) continue;
+    FlowSpec flow;
+    flow.name = line.key;
+    flow.text = *text;
+    flow.place = line.key_place;
+    for (FlowStep& step : parsed.steps) {
+      flow.nodes.push_back({step.stage, std::move(step.inputs),
+                            place_inside(sources, line.node, step.offset, step.stage.size())});
+    }
+    const std::size_t errors_before = findings.errors();
+    ShapeCheck(flow, stages, findings).check();
+    if (findings.errors() == errors_before) flows.push_back(std::move(flow));
+  }
+  return flows;
+}
+
+void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings) {
+  FieldCheck(flow, stages, findings).check();
+}
+
+void check_use(const Table& tree, const std::vector<StageDraft>& stages,
+               const std::vector<FlowSpec>& flows, Findings& findings) {
+  std::set<std::string> used;
+  for (const FlowSpec& flow : flows) {
+    for (const FlowNode& node : flow.nodes) used.insert(node.stage);
+  }
+  const Entry* entry = tree.find("flow");
+  const Table* table = entry != nullptr ? entry->node.table() : nullptr;
+  if (table == nullptr || table->entries.empty()) return;  // which has been reported
+  for (const Entry& line : table->entries) {
+    if (line.node.text() != nullptr) used.merge(words_of(*line.node.text()));
+  }
+  for (const StageDraft& stage : stages) {
+    for (const auto& [parameter, target] : stage.spec.references) used.insert(target);
+  }
+  for (const StageDraft& stage : stages) {
+    if (used.contains(stage.spec.name)) continue;
+    findings.warning("stage-unused", stage.spec.place,
+                     fmt::format("{} is in no flow and no stage refers to it", described(stage)));
+  }
+}
+
+}  // namespace seam::host

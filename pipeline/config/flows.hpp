@@ -1,0 +1,33 @@
+/// [flow]: reads each flow's text and checks its shape and its fields, path by path.
+///
+///     items ──► decode ──► batch ──► model          a stage's fields: what it needs must have been
+///     +path     path       image     images         provided before it, with the same type and a
+///     +item     +image     +images   +embedding     contract that fits
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/config/document.hpp"
+#include "pipeline/config/findings.hpp"
+#include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/config/stages.hpp"
+
+namespace seam::host {
+
+/// Reads all flows and checks that each begins with its one source, ends in its sinks, and names
+/// stages that exist. Flows with faults are left out. `names` gets those of all flows; `file` is
+/// what a missing [flow] is missing from.
+std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
+                                 const std::vector<StageDraft>& stages, const Sources& sources,
+                                 std::vector<std::string>& names, Findings& findings);
+
+/// Checks that every field that a stage of the flow needs is there and fits. A stage whose own
+/// fields are not known may provide anything.
+void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings);
+
+/// Warns of stages that no flow has and no stage refers to.
+void check_use(const Table& tree, const std::vector<StageDraft>& stages,
+               const std::vector<FlowSpec>& flows, Findings& findings);
+
+}  // namespace seam::host

@@ -1,0 +1,89 @@
+#include "pipeline/config/load.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "pipeline/config/findings.hpp"
+#include "pipeline/config/flows.hpp"
+#include "pipeline/config/merge.hpp"
+#include "pipeline/config/resolved.hpp"
+#include "pipeline/config/settings.hpp"
+#include "pipeline/config/stages.hpp"
+
+namespace seam::host {
+namespace {
+
+int cores() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+std::vector<SearchEntry> search_path(const LoadOptions& options, const PipelineSpec& spec) {
+  if (!options.search_path) return default_search_path(spec.plugin_paths, options.plugin_paths);
+  std::vector<SearchEntry> entries = named_search_path(spec.plugin_paths, options.plugin_paths);
+  entries.insert(entries.end(), options.search_path->begin(), options.search_path->end());
+  return entries;
+}
+
+std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sources,
+                                       Findings& findings) {
+  std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
+  if (!tree) return std::nullopt;
+  apply_overrides(*tree, options.overrides, sources, findings);
+  expand_tree(*tree, options.environment, sources, findings);
+  check_top_level(*tree, findings);
+
+  CheckedPipeline pipeline;
+  PipelineSpec& spec = pipeline.spec;
+  spec.file = options.file.string();
+  read_settings(*tree, spec, findings);
+
+  Registry registry(search_path(options, spec),
+                    options.threads.value_or(spec.threads.value_or(cores())));
+  std::vector<StageDraft> stages = read_stages(*tree, registry, findings);
+  check_references(stages, findings);
+
+  KnownNames known;
+  known.stages = names_of(stages);
+  spec.flows = read_flows(*tree, spec.file, stages, sources, known.flows, findings);
+  for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
+  check_use(*tree, stages, spec.flows, findings);
+  spec.schedule = read_schedule(*tree, known, findings);
+  if (findings.has_errors()) return std::nullopt;
+
+  bind_references(stages);
+  spec.resolved = resolved_text(spec, stages);
+  for (StageDraft& stage : stages) {
+    spec.stages.push_back(stage.spec);
+    pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
+  }
+  for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
+  return pipeline;
+}
+
+}  // namespace
+
+LoadResult load_pipeline(const LoadOptions& options) {
+  Sources sources;
+  Findings findings(sources);
+  LoadResult result;
+  result.pipeline = checked(options, sources, findings);
+  result.problems = findings.in_order();
+  return result;
+}
+
+std::map<std::string, std::string> process_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,308 @@
+#include "pipeline/config/merge.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/config/variables.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_file = 16 << 20;
+constexpr std::size_t longest_chain = 32;
+
+/// The file's text, or why it cannot be read.
+std::optional<std::string> read_text(const fs::path& file, std::string& why) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (!fs::exists(status)) {
+    why = error && error != std::errc::no_such_file_or_directory ? error.message()
+                                                                 : "there is no such file";
+    return std::nullopt;
+  }
+  if (fs::is_directory(status)) {
+    why = "it is a folder, not a pipeline file";
+    return std::nullopt;
+  }
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    why = std::generic_category().message(errno);
+    return std::nullopt;
+  }
+  std::string text(largest_file + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > largest_file) {
+    why = "it has more than 16 MiB and cannot be a pipeline";
+    return std::nullopt;
+  }
+  if (stream.bad()) {
+    why = "reading it failed";
+    return std::nullopt;
+  }
+  return text;
+}
+
+/// Which table of the tree is merged.
+enum class Level : std::uint8_t { stages, stage, other };
+
+void merge_into(Table& base, Table over, Level level) {
+  if (level == Level::stage) {
+    const Entry* old_use = base.find("use");
+    const Entry* new_use = over.find("use");
+    const bool other = old_use != nullptr && new_use != nullptr && old_use->node.text() &&
+                       new_use->node.text() && *old_use->node.text() != *new_use->node.text();
+    if (other) {
+      for (Entry& entry : base.entries) {
+        const bool common =
+            entry.key == "use" || entry.key == "on_error" || entry.key == "concurrency";
+        if (!common) entry.for_other_use = true;
+      }
+    }
+  }
+  for (Entry& entry : over.entries) {
+    Entry* known = base.find(entry.key);
+    if (known == nullptr) {
+      base.entries.push_back(std::move(entry));
+    } else if (known->node.table() != nullptr && entry.node.table() != nullptr) {
+      merge_into(*known->node.table(), std::move(*entry.node.table()),
+                 level == Level::stages ? Level::stage : Level::other);
+    } else {
+      *known = std::move(entry);
+    }
+  }
+}
+
+class FileReader {
+ public:
+  FileReader(const std::map<std::string, std::string>& environment, Sources& sources,
+             Findings& findings)
+      : environment_(environment), sources_(sources), findings_(findings) {}
+
+  std::optional<Table> read(const fs::path& file, const Place& asked_for) {
+    std::string why;
+    const std::optional<std::string> text = read_text(file, why);
+    if (!text) {
+      findings_.error("file", asked_for, "'" + file.string() + "' cannot be read: " + why);
+      return std::nullopt;
+    }
+    const Source* source = sources_.find(file.string());
+    const bool known = source != nullptr;
+    if (!known) source = &sources_.add(file.string(), *text);
+    Findings unheard(sources_);  // a file that two others extend is complained about once
+    Node root = read_document(*source, known ? unheard : findings_);
+    if (root.broken) return std::nullopt;
+    Table own = std::move(*root.table());
+    chain_.push_back(canonical(file));
+    std::optional<Table> tree = with_bases(std::move(own), file);
+    chain_.pop_back();
+    return tree;
+  }
+
+ private:
+  static fs::path canonical(const fs::path& file) {
+    std::error_code error;
+    const fs::path path = fs::weakly_canonical(file, error);
+    return error ? file : path;
+  }
+
+  std::optional<Table> with_bases(Table own, const fs::path& file) {
+    const Entry* extends = own.find("extends");
+    if (extends == nullptr) return own;
+    std::vector<Node> bases;
+    if (extends->node.text() != nullptr) {
+      bases.push_back(extends->node);
+    } else if (extends->node.array() != nullptr) {
+      bases = *extends->node.array();
+    } else {
+      findings_.error(
+          "type", extends->node.place,
+          "'extends' takes the path of a file or a list of them, not " + kind_of(extends->node));
+      return std::nullopt;
+    }
+    std::erase_if(own.entries, [](const Entry& entry) { return entry.key == "extends"; });
+    Table tree;
+    bool complete = true;
+    for (Node& base : bases) {
+      std::optional<Table> read = read_base(base, file);
+      if (!read) {
+        complete = false;
+      } else {
+        merge_tables(tree, std::move(*read));
+      }
+    }
+    if (!complete) return std::nullopt;
+    merge_tables(tree, std::move(own));
+    return tree;
+  }
+
+  std::optional<Table> read_base(Node& base, const fs::path& file) {
+    if (base.text() == nullptr) {
+      findings_.error("type", base.place, "'extends' lists paths of files, not " + kind_of(base));
+      return std::nullopt;
+    }
+    Table holder;
+    holder.entries.push_back({"extends", base.place, base});
+    expand_tree(holder, environment_, sources_, findings_);
+    const Node& expanded = holder.entries.front().node;
+    if (expanded.broken) return std::nullopt;
+    const fs::path path = (file.parent_path() / *expanded.text()).lexically_normal();
+    const fs::path target = canonical(path);
+    if (std::find(chain_.begin(), chain_.end(), target) != chain_.end()) {
+      std::string circle;
+      for (auto step = std::find(chain_.begin(), chain_.end(), target); step != chain_.end();
+           ++step) {
+        circle += step->filename().string() + " -> ";
+      }
+      findings_.error("extends-cycle", base.place, "'" + path.string() + "' extends itself",
+                      {circle + target.filename().string()});
+      return std::nullopt;
+    }
+    if (chain_.size() >= longest_chain) {
+      findings_.error(
+          "extends-cycle", base.place,
+          "files extend each other over more than " + std::to_string(longest_chain) + " steps");
+      return std::nullopt;
+    }
+    return read(path, base.place);
+  }
+
+  const std::map<std::string, std::string>& environment_;
+  Sources& sources_;
+  Findings& findings_;
+  std::vector<fs::path> chain_;
+};
+
+struct PathStep {
+  std::string key;
+  std::size_t offset;  ///< byte in the option's text
+  std::size_t length;
+};
+
+/// "stage.model.classes" or "stage.\"odd name\".x" up to the equals sign.
+std::optional<std::vector<PathStep>> parse_path(std::string_view text, std::size_t& equals) {
+  std::vector<PathStep> steps;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t from = at;
+    std::string key;
+    if (text[at] == '"' || text[at] == '\'') {
+      const std::size_t close = text.find(text[at], at + 1);
+      if (close == std::string_view::npos) return std::nullopt;
+      key = text.substr(at + 1, close - at - 1);
+      at = close + 1;
+    } else {
+      at = std::min(text.find_first_of(".= \t", at), text.size());
+      key = text.substr(from, at - from);
+    }
+    if (key.empty()) return std::nullopt;
+    steps.push_back({std::move(key), from, at - from});
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
+    if (at >= text.size()) return std::nullopt;
+    if (text[at] == '=') {
+      equals = at;
+      return steps;
+    }
+    if (text[at] != '.') return std::nullopt;
+    ++at;
+  }
+  return std::nullopt;
+}
+
+void expand_node(Node& node, const std::map<std::string, std::string>& environment,
+                 const Sources& sources, Findings& findings) {
+  if (auto* array = std::get_if<Array>(&node.value)) {
+    for (Node& element : *array) {
+      expand_node(element, environment, sources, findings);
+      node.broken = node.broken || element.broken;
+    }
+  } else if (Table* table = node.table()) {
+    expand_tree(*table, environment, sources, findings);
+  } else if (auto* text = std::get_if<std::string>(&node.value)) {
+    if (text->find('$') == std::string::npos) return;
+    Expansion expansion = expand_variables(*text, environment);
+    for (const TextFault& fault : expansion.faults) {
+      findings.error(fault.code, place_inside(sources, node, fault.offset, fault.length),
+                     fault.message, fault.notes);
+    }
+    node.broken = node.broken || !expansion.faults.empty();
+    *text = std::move(expansion.text);
+    node.written = std::move(expansion.written);
+  }
+}
+
+}  // namespace
+
+void merge_tables(Table& base, Table over) {
+  Table* base_stages = nullptr;
+  if (Entry* entry = base.find("stage")) base_stages = entry->node.table();
+  Entry* over_entry = over.find("stage");
+  if (base_stages != nullptr && over_entry != nullptr && over_entry->node.table() != nullptr) {
+    merge_into(*base_stages, std::move(*over_entry->node.table()), Level::stages);
+    std::erase_if(over.entries, [](const Entry& entry) { return entry.key == "stage"; });
+  }
+  merge_into(base, std::move(over), Level::other);
+}
+
+std::optional<Table> read_with_bases(const fs::path& file,
+                                     const std::map<std::string, std::string>& environment,
+                                     Sources& sources, Findings& findings) {
+  FileReader reader(environment, sources, findings);
+  return reader.read(file, {file.string(), 0, 0, 1});
+}
+
+void apply_overrides(Table& tree, const std::vector<std::string>& overrides, Sources& sources,
+                     Findings& findings) {
+  const Source& source = sources.add_lines("--set", overrides);
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const std::string& text = overrides[i];
+    const auto place_at = [&](std::size_t offset, std::size_t length) {
+      const std::string_view before = std::string_view(text).substr(0, offset);
+      const std::string_view marked = std::string_view(text).substr(offset, length);
+      return Place{source.name, static_cast<std::uint32_t>(i + 1),
+                   static_cast<std::uint32_t>(characters(before) + 1),
+                   static_cast<std::uint32_t>(std::max<std::size_t>(1, characters(marked)))};
+    };
+    std::size_t equals = 0;
+    const auto path = parse_path(text, equals);
+    if (!path) {
+      findings.error("set-syntax", place_at(0, text.size()),
+                     "--set takes a key, an equals sign and a value: "
+                     "--set stage.model.classes=50");
+      continue;
+    }
+    if (path->front().key == "extends") {
+      findings.error("set-syntax", place_at(0, path->front().length),
+                     "'extends' cannot be set here; write a file that extends the others");
+      continue;
+    }
+    std::size_t value_at = equals + 1;
+    while (value_at < text.size() && text[value_at] == ' ') ++value_at;
+    Node value = read_set_value(text.substr(value_at), place_at(value_at, 1));
+    // Wrapped from the inside out: {stage: {model: {classes: 50}}}.
+    for (auto step = path->rbegin(); step != path->rend(); ++step) {
+      Table table;
+      table.entries.push_back({step->key, place_at(step->offset, step->length), std::move(value)});
+      value = Node{};
+      value.value = std::move(table);
+      value.place = place_at(step->offset, step->length);
+    }
+    merge_tables(tree, std::move(*value.table()));
+  }
+}
+
+void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,
+                 const Sources& sources, Findings& findings) {
+  for (Entry& entry : tree.entries) {
+    expand_node(entry.node, environment, sources, findings);
+  }
+}
+
+}  // namespace seam::host

@@ -1,0 +1,146 @@
+#include "pipeline/config/problem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "pipeline/config/source.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::size_t widest_line = 160;  // of the file's text shown, in characters
+
+/// The byte length of the UTF-8 character at the front; 0 where the bytes are none.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80                    ? 1
+                             : lead >= 0xc2 && lead < 0xe0  ? 2
+                             : lead >= 0xe0 && lead < 0xf0  ? 3
+                             : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                            : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return 0;
+  }
+  return length;
+}
+
+/// Text for a terminal: one column a character as far as can be known, nothing that moves the
+/// cursor.
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = character_bytes(text);
+    const auto lead = static_cast<unsigned char>(text.front());
+    if (lead == '\t') {
+      result += ' ';
+    } else if (length == 0 || lead < 0x20 || lead == 0x7f) {
+      result += '?';
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return result;
+}
+
+std::string json_text(std::string_view text) {
+  std::string result = "\"";
+  while (!text.empty()) {
+    const std::size_t length = character_bytes(text);
+    const char lead = text.front();
+    if (length == 0) {
+      result += "\\ufffd";
+    } else if (lead == '"' || lead == '\\') {
+      result += '\\';
+      result += lead;
+    } else if (lead == '\n') {
+      result += "\\n";
+    } else if (lead == '\t') {
+      result += "\\t";
+    } else if (static_cast<unsigned char>(lead) < 0x20) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(lead));
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return result + "\"";
+}
+
+/// The marked part of a long line, with what surrounds it.
+struct Window {
+  std::string line;
+  std::size_t column;  ///< of the mark, from 0
+  std::size_t length;
+};
+
+Window window(const Problem& problem) {
+  const std::string line = printable(problem.source_line);
+  const std::size_t width = characters(line);
+  std::size_t column = problem.place.column > 0 ? problem.place.column - 1U : 0U;
+  column = std::min(column, width);
+  std::size_t from = 0;
+  if (width > widest_line && column > widest_line / 2) {
+    from = std::min(column - widest_line / 2, width - widest_line);
+  }
+  const std::size_t to = std::min(width, from + widest_line);
+  Window shown;
+  const std::size_t begin = byte_of_character(line, from);
+  shown.line = line.substr(begin, byte_of_character(line, to) - begin);
+  shown.column = column - from;
+  if (from > 0) {
+    shown.line = "..." + shown.line;
+    shown.column += 3;
+  }
+  if (to < width) shown.line += "...";
+  const std::size_t left = characters(shown.line) > shown.column
+                               ? characters(shown.line) - shown.column
+                               : std::size_t{1};
+  shown.length = std::clamp<std::size_t>(problem.place.length, 1, left);
+  return shown;
+}
+
+}  // namespace
+
+std::string to_text(const Problem& problem) {
+  const Place& place = problem.place;
+  std::string where = printable(place.file);
+  if (place.line > 0) where += fmt::format(":{}:{}", place.line, place.column);
+  std::string text = fmt::format("{}{}{}: {} [{}]\n", where, where.empty() ? "" : ": ",
+                                 problem.severity == Severity::error ? "error" : "warning",
+                                 printable(problem.message), problem.code);
+  if (place.line > 0) {
+    const std::string number = std::to_string(place.line);
+    const Window shown = window(problem);
+    text += fmt::format("  {} | {}\n", number, shown.line);
+    text += fmt::format("  {:{}} | {:{}}^{:~<{}}\n", "", number.size(), "", shown.column, "",
+                        shown.length - 1);
+  }
+  for (const std::string& note : problem.notes) text += "  " + printable(note) + "\n";
+  return text;
+}
+
+std::string to_json(const std::vector<Problem>& problems) {
+  std::string text = "[";
+  for (const Problem& problem : problems) {
+    const Place& place = problem.place;
+    text += text.size() > 1 ? ",\n " : "\n ";
+    text += fmt::format(R"({{"severity": "{}", "code": {}, "message": {}, )"
+                        R"("place": {{"file": {}, "line": {}, "column": {}, "length": {}}}, )"
+                        R"("source_line": {}, "notes": [)",
+                        problem.severity == Severity::error ? "error" : "warning",
+                        json_text(problem.code), json_text(problem.message), json_text(place.file),
+                        place.line, place.column, place.length, json_text(problem.source_line));
+    for (const std::string& note : problem.notes) {
+      text += (&note == problem.notes.data() ? "" : ", ") + json_text(note);
+    }
+    text += "]}";
+  }
+  return text + (problems.empty() ? "]\n" : "\n]\n");
+}
+
+}  // namespace seam::host

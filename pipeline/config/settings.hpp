@@ -1,0 +1,29 @@
+/// The tables of a pipeline file that say how it runs: [pipeline], [limits], [schedule].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/config/document.hpp"
+#include "pipeline/config/findings.hpp"
+#include "pipeline/config/pipeline_spec.hpp"
+
+namespace seam::host {
+
+/// Refuses what stands at the top of a file and is none of Seam's tables.
+void check_top_level(const Table& tree, Findings& findings);
+
+/// Fills name, seed, threads, max_errors, plugin_paths and limits. `spec.file` must be set: it
+/// gives the name where none is said, and plugin paths are relative to the file that names them.
+void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings);
+
+/// Names that a schedule may use. A flow or stage that is there but broken counts as known.
+struct KnownNames {
+  std::vector<std::string> flows;  ///< in the file's order
+  std::vector<std::string> stages;
+};
+
+/// The schedule; without the table, one epoch of all flows. Warns of flows that never run.
+ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings& findings);
+
+}  // namespace seam::host

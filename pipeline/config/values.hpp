@@ -1,0 +1,34 @@
+/// Reads single values of the tables that Seam itself defines, with messages of one kind.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/document.hpp"
+#include "pipeline/config/findings.hpp"
+
+namespace seam::host {
+
+/// Reports keys that are not in `known`. `where` is "[pipeline]", "'stop_early'", ...
+void refuse_unknown_keys(const Table& table, const std::string& where,
+                         const std::vector<std::string>& known, Findings& findings);
+
+/// The value, or nothing after a report. Broken nodes give nothing without a word.
+std::optional<std::int64_t> read_integer(
+    const Entry& entry, const std::string& where, std::int64_t least, Findings& findings,
+    std::int64_t most = std::numeric_limits<std::int64_t>::max());
+std::optional<std::string> read_text(const Entry& entry, const std::string& where,
+                                     Findings& findings);
+/// A list of texts; a single text is a list of one. The nodes, so that messages can point.
+std::vector<const Node*> read_texts(const Entry& entry, const std::string& where,
+                                    Findings& findings);
+/// Bytes: an integer or "512 MiB" (KiB, MiB, GiB, TiB; kB, MB, GB, TB; B).
+std::optional<std::int64_t> read_bytes(const Entry& entry, const std::string& where,
+                                       Findings& findings);
+/// The table behind an entry, or null after a report.
+const Table* read_table(const Entry& entry, const std::string& where, Findings& findings);
+
+}  // namespace seam::host

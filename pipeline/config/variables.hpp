@@ -1,0 +1,35 @@
+/// ${VAR} and ${VAR:-default} in texts, and $$ for a dollar sign.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::host {
+
+/// What is wrong at some characters of a text.
+struct TextFault {
+  std::size_t offset = 0;
+  std::size_t length = 1;
+  std::string code;
+  std::string message;
+  std::vector<std::string> notes;
+};
+
+struct Expansion {
+  std::string text;
+  /// For each byte of `text` the byte of the original it comes from; what a variable brought comes
+  /// from its dollar sign.
+  std::vector<std::uint32_t> written;
+  std::vector<TextFault> faults;
+};
+
+/// Replaces variables by their values; a default stands in for one that is not set or empty, and
+/// may itself hold variables. Other dollar signs are left as they are.
+Expansion expand_variables(std::string_view text,
+                           const std::map<std::string, std::string>& environment);
+
+}  // namespace seam::host

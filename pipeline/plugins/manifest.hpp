@@ -1,0 +1,59 @@
+/// What a plugin says about itself without being loaded: the text in its section `.seam_manifest`.
+///
+///     libfoo.so                      SEAM PLUGIN
+///     ├ ELF header                   sdk=1
+///     ├ .text ...                    compiler=gcc 12
+///     ├ .seam_manifest ────────►     stdlib=libstdc++ abi1
+///     └ section headers              sanitizer=none
+///                                    libtorch=2.1.0
+///                                    opencv=none
+///                                    stages=image.decode image.resize
+///
+/// The file is untrusted: nothing of it runs, and no number in it is believed unchecked.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::host {
+
+struct Manifest {
+  std::string sdk;
+  std::string compiler;   ///< family and major version
+  std::string stdlib;     ///< standard library and its ABI
+  std::string sanitizer;  ///< "none" or what -fsanitize was given
+  std::string libtorch;   ///< version, or "none"
+  std::string opencv;     ///< version, or "none"
+  std::vector<std::string> stages;
+
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+
+/// What reading a file brought: exactly one of the three.
+struct ManifestReading {
+  Manifest manifest;           ///< where the other two are unset
+  std::string refusal;         ///< a sentence on why the file cannot be used; empty where it can
+  bool other_library = false;  ///< a sound shared library that is no Seam plugin
+};
+
+/// Reads a file's manifest; never throws for what the file holds.
+ManifestReading read_manifest(const std::filesystem::path& file);
+
+/// Reads the text of a manifest: key=value lines; keys it does not know are left to later versions.
+ManifestReading parse_manifest(std::string_view text);
+
+/// What this program itself was built with; it has no stages and no libraries.
+Manifest host_manifest();
+
+/// One sentence on why the plugin must not be loaded by this host, with both values and what to do;
+/// empty where it may.
+std::string mismatch(const Manifest& plugin, const Manifest& host);
+
+/// The same for two plugins in one process: LibTorch and OpenCV must agree in major.minor, since
+/// two copies of either would be loaded side by side.
+std::string library_conflict(const Manifest& plugin, const std::filesystem::path& file,
+                             const Manifest& loaded, const std::filesystem::path& loaded_file);
+
+}  // namespace seam::host

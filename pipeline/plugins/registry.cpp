@@ -1,0 +1,265 @@
+#include "pipeline/plugins/registry.hpp"
+
+#include <algorithm>
+#include <boost/dll/shared_library.hpp>
+#include <cstdlib>
+#include <exception>
+#include <seam/error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/plugins/nearest.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error refuse(const std::string& message) {
+  return Error(message, Fault::configuration);
+}
+
+/// The dynamic loader's text without what Boost wraps around it.
+std::string loader_text(const std::string& what) {
+  constexpr std::string_view before = "(dlerror system message: ";
+  const std::size_t from = what.find(before);
+  const std::size_t to = what.rfind(')');
+  if (from == std::string::npos || to == std::string::npos || to < from) return what;
+  return what.substr(from + before.size(), to - from - before.size());
+}
+
+/// What the person can do about the loader's complaint.
+std::string loader_remedy(const std::string& text) {
+  if (text.find("undefined symbol") != std::string::npos) {
+    return "link the plugin with every library it uses (seam_add_plugin(... LINK ...)), or rebuild "
+           "it against the installed versions";
+  }
+  if (text.find("cannot open shared object file") != std::string::npos) {
+    return "install that library, or add its folder to the plugin's RUNPATH or to LD_LIBRARY_PATH";
+  }
+  return "rebuild the plugin on this machine";
+}
+
+fs::path absolute_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute.lexically_normal();
+}
+
+}  // namespace
+
+Registry::Registry(std::vector<SearchEntry> search_path, int threads)
+    : search_path_(std::move(search_path)), threads_(threads) {
+  for (const SearchEntry& entry : search_path_) search(entry);
+}
+
+void Registry::search(const SearchEntry& entry) {
+  std::error_code error;
+  if (!fs::is_directory(entry.path, error)) {
+    if (!entry.optional || fs::exists(entry.path, error)) add(entry.path, entry, true);
+    return;
+  }
+  std::vector<fs::path> libraries;
+  fs::directory_iterator iterator(entry.path, error);
+  if (error) {
+    files_.push_back({absolute_path(entry.path),
+                      entry.source,
+                      {},
+                      "the folder cannot be read: " + error.message()});
+    return;
+  }
+  for (; !error && iterator != fs::directory_iterator{}; iterator.increment(error)) {
+    std::error_code ignored;  // a file that vanishes while we look is no plugin
+    const bool folder = iterator->is_directory(ignored);
+    if (!folder && iterator->path().extension() == ".so") libraries.push_back(iterator->path());
+  }
+  std::sort(libraries.begin(), libraries.end());
+  for (const fs::path& library : libraries) add(library, entry, false);
+}
+
+void Registry::add(const fs::path& path, const SearchEntry& entry, bool named_itself) {
+  std::error_code error;
+  const fs::path canonical = fs::canonical(path, error);
+  if (!error) {
+    if (std::find(seen_.begin(), seen_.end(), canonical) != seen_.end()) return;
+    seen_.push_back(canonical);
+  }
+  ManifestReading reading = read_manifest(path);
+  if (reading.other_library) {
+    if (!named_itself) return;
+    reading.refusal =
+        "it is a shared library but no Seam plugin: it has no section "
+        "'.seam_manifest', which the line SEAM_PLUGIN(...) makes";
+  }
+  PluginFile file{absolute_path(path), entry.source, std::move(reading.manifest),
+                  std::move(reading.refusal)};
+  if (file.refusal.empty()) file.refusal = mismatch(file.manifest, host_manifest());
+  files_.push_back(std::move(file));
+}
+
+std::vector<std::string> Registry::stage_names() const {
+  std::vector<std::string> names;
+  for (const PluginFile& file : files_) {
+    if (!file.refusal.empty()) continue;
+    names.insert(names.end(), file.manifest.stages.begin(), file.manifest.stages.end());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<const PluginFile*> Registry::find_all(std::string_view stage) const {
+  std::vector<const PluginFile*> found;
+  for (const PluginFile& file : files_) {
+    const auto& stages = file.manifest.stages;
+    if (file.refusal.empty() && std::find(stages.begin(), stages.end(), stage) != stages.end()) {
+      found.push_back(&file);
+    }
+  }
+  return found;
+}
+
+const PluginFile* Registry::find(std::string_view stage) const {
+  const std::vector<const PluginFile*> found = find_all(stage);
+  return found.empty() ? nullptr : found.front();
+}
+
+std::vector<const PluginFile*> Registry::loaded() const {
+  std::vector<const PluginFile*> files;
+  for (const Loaded& library : loaded_) files.push_back(&files_[library.file]);
+  return files;
+}
+
+std::string Registry::not_found(const std::string& stage) const {
+  std::string text = "no plugin offers a stage '" + stage + "'";
+  const std::string nearest = did_you_mean(stage, stage_names());
+  if (!nearest.empty()) text += "\n" + nearest;
+  if (search_path_.empty()) text += "\nthe search path for plugins is empty";
+  for (const SearchEntry& entry : search_path_) {
+    const fs::path absolute = absolute_path(entry.path);
+    std::size_t plugins = 0;
+    for (const PluginFile& file : files_) {
+      const bool here = file.path == absolute || file.path.parent_path() == absolute;
+      if (here && file.refusal.empty()) ++plugins;
+    }
+    std::error_code error;
+    text += "\nsearched '" + absolute.string() + "' (" + entry.source + "): ";
+    text += !fs::exists(absolute, error) ? std::string("does not exist")
+            : plugins == 1               ? std::string("1 plugin")
+                                         : std::to_string(plugins) + " plugins";
+  }
+  for (const PluginFile& file : files_) {
+    if (file.refusal.empty()) continue;
+    const auto& stages = file.manifest.stages;
+    const bool offers = std::find(stages.begin(), stages.end(), stage) != stages.end();
+    text += "\nrefused '" + file.path.string() + "'" + (offers ? ", which offers it" : "") + ": " +
+            file.refusal;
+  }
+  return text;
+}
+
+const PluginDescriptor& Registry::load(const PluginFile& file) {
+  const auto position = static_cast<std::size_t>(&file - files_.data());
+  for (const Loaded& library : loaded_) {
+    if (library.file == position) return *library.descriptor;
+  }
+  for (const Loaded& library : loaded_) {
+    const PluginFile& other = files_[library.file];
+    const std::string conflict =
+        library_conflict(file.manifest, file.path, other.manifest, other.path);
+    if (!conflict.empty()) throw refuse(conflict);
+  }
+  namespace dll = boost::dll;
+  // Without rtld_now a missing symbol would end the process when it is first called.
+  constexpr auto mode = dll::load_mode::rtld_now | dll::load_mode::rtld_local;
+  std::unique_ptr<dll::shared_library> library;
+  try {
+    library = std::make_unique<dll::shared_library>(dll::fs::path(file.path.string()), mode);
+  } catch (const std::exception& error) {
+    const std::string text = loader_text(error.what());
+    throw refuse("plugin '" + file.path.string() + "' cannot be loaded: " + text + "; " +
+                 loader_remedy(text));
+  }
+  // Never closed, also where something is found wrong with it below: its code may be needed until
+  // the process ends (deleters, type information), and LibTorch does not survive being unloaded.
+  dll::shared_library* const resident = library.release();
+  if (!resident->has("seam_plugin")) {
+    throw refuse("plugin '" + file.path.string() +
+                 "' has a manifest but no entry point 'seam_plugin'; rebuild it with the SDK's "
+                 "seam_add_plugin()");
+  }
+  const PluginDescriptor* descriptor = resident->get<const PluginDescriptor*()>("seam_plugin")();
+  if (descriptor == nullptr) {
+    throw refuse("plugin '" + file.path.string() + "' has an entry point that returns nothing");
+  }
+  if (descriptor->limit_threads != nullptr) descriptor->limit_threads(threads_);
+  loaded_.push_back({position, descriptor});
+  return *descriptor;
+}
+
+std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std::string& instance) {
+  const std::vector<const PluginFile*> offering = find_all(stage);
+  if (offering.empty()) throw refuse(not_found(stage));
+  if (offering.size() > 1) {
+    std::string text = "stage '" + stage + "' is offered by " + std::to_string(offering.size()) +
+                       " plugins; remove all but one from the search path";
+    for (const PluginFile* file : offering) {
+      text += "\noffered by '" + file->path.string() + "' (" + file->source + ")";
+    }
+    throw refuse(text);
+  }
+  const PluginFile& file = *offering.front();
+  const PluginDescriptor& descriptor = load(file);
+  for (const StageEntry& entry : descriptor.stages) {
+    if (entry.name != stage) continue;
+    const std::string doing =
+        "making stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";
+    try {
+      return std::make_unique<StageRunner>(instance, stage, entry.create());
+    } catch (Error& error) {
+      error.while_doing(doing);
+      throw;
+    } catch (const std::exception& error) {
+      Error wrapped(error.what(), Fault::internal);
+      wrapped.while_doing(doing);
+      throw wrapped;
+    } catch (...) {  // a plugin may throw anything
+      Error wrapped("the plugin threw something that is not a std::exception", Fault::internal);
+      wrapped.while_doing(doing);
+      throw wrapped;
+    }
+  }
+  throw refuse("plugin '" + file.path.string() + "' lists stage '" + stage +
+               "' in its manifest but does not offer it; rebuild it");
+}
+
+std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,
+                                           const std::vector<std::string>& from_command_line) {
+  std::vector<SearchEntry> entries;
+  for (const std::string& path : from_pipeline) entries.push_back({path, "the pipeline's plugins"});
+  for (const std::string& path : from_command_line) entries.push_back({path, "--plugin-path"});
+  return entries;
+}
+
+std::vector<SearchEntry> default_search_path(const std::vector<std::string>& from_pipeline,
+                                             const std::vector<std::string>& from_command_line) {
+  std::vector<SearchEntry> entries = named_search_path(from_pipeline, from_command_line);
+  // Read at start-up, before there are other threads.
+  const char* variable =
+      std::getenv("SEAM_PLUGIN_PATH");  // NOLINT(concurrency-mt-unsafe): as above
+  std::string_view rest = variable == nullptr ? std::string_view{} : std::string_view(variable);
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) entries.push_back({fs::path(rest.substr(0, colon)), "SEAM_PLUGIN_PATH"});
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path own = (program.parent_path() / "../lib/seam/plugins").lexically_normal();
+    entries.push_back({own, "the program's own folder", true});
+  }
+  return entries;
+}
+
+}  // namespace seam::host

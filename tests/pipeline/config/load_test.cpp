@@ -1,0 +1,455 @@
+#include "pipeline/config/load.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr const char* simple = R"([stage.numbers]
+use = "fixture.numbers"
+count = 5
+
+[stage.scale]
+use = "fixture.scale"
+
+[stage.total]
+use = "fixture.total"
+
+[flow]
+main = "numbers -> scale -> total"
+)";
+
+class Load : public testing::Test {
+ protected:
+  LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
+    LoadOptions options;
+    options.file = folder_.write("pipeline.toml", text);
+    options.overrides = std::move(overrides);
+    options.environment = environment_;
+    options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
+    return load_pipeline(options);
+  }
+
+  /// The checked pipeline; fails the test where there are errors.
+  CheckedPipeline loaded(const std::string& text, std::vector<std::string> overrides = {}) {
+    LoadResult result = load(text, std::move(overrides));
+    std::string problems;
+    for (const Problem& problem : result.problems) problems += to_text(problem);
+    EXPECT_TRUE(result.pipeline.has_value()) << problems;
+    return result.pipeline ? std::move(*result.pipeline) : CheckedPipeline{};
+  }
+
+  TemporaryFolder folder_;
+  std::map<std::string, std::string> environment_;
+};
+
+const StageSpec& stage(const CheckedPipeline& pipeline, const std::string& name) {
+  for (const StageSpec& spec : pipeline.spec.stages) {
+    if (spec.name == name) return spec;
+  }
+  throw std::out_of_range(name);
+}
+
+std::vector<std::string> codes(const LoadResult& result) {
+  std::vector<std::string> codes;
+  for (const Problem& problem : result.problems) codes.push_back(problem.code);
+  return codes;
+}
+
+TEST_F(Load, SmallestPipeline) {
+  const CheckedPipeline pipeline = loaded(simple);
+  EXPECT_EQ(pipeline.spec.name, "pipeline");
+  EXPECT_EQ(pipeline.spec.seed, 0U);
+  EXPECT_FALSE(pipeline.spec.threads);
+  ASSERT_THAT(pipeline.spec.stages, SizeIs(3));
+  EXPECT_EQ(pipeline.spec.stages[0].name, "numbers");
+  EXPECT_EQ(std::get<std::int64_t>(pipeline.spec.stages[0].values.at("count")), 5);
+  ASSERT_THAT(pipeline.spec.flows, SizeIs(1));
+  const FlowSpec& flow = pipeline.spec.flows.front();
+  ASSERT_THAT(flow.nodes, SizeIs(3));
+  EXPECT_THAT(flow.nodes[0].inputs, IsEmpty());
+  EXPECT_THAT(flow.nodes[2].inputs, ElementsAre(1));
+  EXPECT_EQ(flow.nodes[1].place.line, 12U);
+  EXPECT_EQ(flow.nodes[1].place.column, 20U);
+  EXPECT_EQ(pipeline.spec.schedule.epochs, 1);
+  ASSERT_THAT(pipeline.spec.schedule.each_epoch, SizeIs(1));
+  EXPECT_EQ(pipeline.spec.schedule.each_epoch[0].flow, "main");
+  EXPECT_THAT(pipeline.stages, SizeIs(3));
+  EXPECT_THAT(pipeline.plugins, SizeIs(1));
+}
+
+TEST_F(Load, AllSettings) {
+  const CheckedPipeline pipeline = loaded(std::string(R"([pipeline]
+name = "all"
+seed = 7
+threads = 3
+max_errors = 12
+plugins = ["plugins/mine.so"]
+
+[limits]
+packets = 17
+bytes = "1.5 KiB"
+
+[schedule]
+epochs = 60
+each_epoch = ["main", { flow = "other", every = 5 }]
+before = "first"
+after = ["first", "other"]
+stop_early = { metric = "total.r@1", patience = 7, goal = "lowest" }
+checkpoint_every = 2
+
+)") + simple + R"(other = "numbers -> total"
+first = "numbers"
+)");
+  const PipelineSpec& spec = pipeline.spec;
+  EXPECT_EQ(spec.name, "all");
+  EXPECT_EQ(spec.seed, 7U);
+  EXPECT_EQ(spec.threads, 3);
+  EXPECT_EQ(spec.max_errors, 12);
+  EXPECT_THAT(spec.plugin_paths, ElementsAre((folder_.path() / "plugins/mine.so").string()));
+  EXPECT_EQ(spec.limits.packets, 17);
+  EXPECT_EQ(spec.limits.bytes, 1536);
+  EXPECT_EQ(spec.schedule.epochs, 60);
+  ASSERT_THAT(spec.schedule.each_epoch, SizeIs(2));
+  EXPECT_EQ(spec.schedule.each_epoch[1].flow, "other");
+  EXPECT_EQ(spec.schedule.each_epoch[1].every, 5);
+  EXPECT_THAT(spec.schedule.before, ElementsAre("first"));
+  EXPECT_THAT(spec.schedule.after, ElementsAre("first", "other"));
+  ASSERT_TRUE(spec.schedule.stop_early);
+  EXPECT_EQ(spec.schedule.stop_early->metric, "total.r@1");
+  EXPECT_EQ(spec.schedule.stop_early->patience, 7);
+  EXPECT_EQ(spec.schedule.stop_early->goal, Goal::lowest);
+  EXPECT_EQ(spec.schedule.checkpoint_every, 2);
+}
+
+TEST_F(Load, WithoutAnEpochListAllOtherFlowsRun) {
+  const CheckedPipeline pipeline = loaded(std::string(simple) +
+                                          "b = \"numbers -> total\"\na = \"numbers -> scale\"\n"
+                                          "[schedule]\nbefore = [\"b\"]\n");
+  EXPECT_THAT(pipeline.spec.schedule.each_epoch,
+              ElementsAre(Field(&ScheduledFlow::flow, "main"), Field(&ScheduledFlow::flow, "a")));
+}
+
+TEST_F(Load, EveryKindOfParameter) {
+  const CheckedPipeline pipeline = loaded(R"([stage.numbers]
+use = "fixture.numbers"
+on_error = { retry = 3 }
+
+[stage.all]
+use = "fixture.every_kind"
+on_error = "skip"
+flag = true
+count = 4
+small = 255
+ratio = 1
+title = "a \"title\" for $$5"
+kind = "c"
+file = "/data/list.txt"
+mode = "linear"
+sizes = 9
+weights = [0, 0.5, 1]
+names = "one"
+modes = ["nearest"]
+limit = 0
+
+[flow]
+main = "numbers -> all"
+)");
+  const StageSpec& all = stage(pipeline, "all");
+  EXPECT_EQ(all.on_error, OnError::skip);
+  EXPECT_EQ(stage(pipeline, "numbers").on_error, OnError::retry);
+  EXPECT_EQ(stage(pipeline, "numbers").retries, 3);
+  const auto& values = all.values;
+  EXPECT_EQ(values.at("flag"), Value{true});
+  EXPECT_EQ(values.at("small"), Value{std::int64_t{255}});
+  EXPECT_EQ(values.at("ratio"), Value{1.0});
+  EXPECT_EQ(values.at("title"), Value{std::string("a \"title\" for $5")});
+  EXPECT_EQ(values.at("sizes"), Value{std::vector<std::int64_t>{9}});
+  EXPECT_EQ(values.at("weights"), (Value{std::vector<double>{0, 0.5, 1}}));
+  EXPECT_EQ(values.at("names"), Value{std::vector<std::string>{"one"}});
+  EXPECT_EQ(values.at("modes"), Value{std::vector<std::string>{"nearest"}});
+}
+
+TEST_F(Load, EmptyListsFitEveryList) {
+  loaded(R"([stage.numbers]
+use = "fixture.numbers"
+[stage.all]
+use = "fixture.every_kind"
+sizes = []
+weights = []
+names = []
+modes = []
+[flow]
+main = "numbers -> all"
+)");
+}
+
+TEST_F(Load, StagesAreConfigured) {
+  // The contract that convolve checks is computed from the parameter that was set.
+  const std::string text = R"([stage.numbers]
+use = "fixture.numbers"
+[stage.images]
+use = "fixture.images"
+channels = CHANNELS
+[stage.convolve]
+use = "fixture.convolve"
+[flow]
+main = "numbers -> images -> convolve"
+)";
+  const auto with = [&](const std::string& channels) {
+    std::string changed = text;
+    return changed.replace(changed.find("CHANNELS"), 8, channels);
+  };
+  loaded(with("3"));
+  EXPECT_THAT(codes(load(with("1"))), ElementsAre("field-contract"));
+}
+
+TEST_F(Load, ReferencesAreBound) {
+  const CheckedPipeline pipeline = loaded(R"([stage.numbers]
+use = "fixture.numbers"
+[stage.gallery]
+use = "fixture.index"
+[stage.search]
+use = "fixture.search"
+index = "gallery"
+[flow]
+gallery = "numbers -> gallery"
+search = "numbers -> search"
+)");
+  EXPECT_EQ(stage(pipeline, "search").references.at("index"), "gallery");
+  // It would fail on a reference that points nowhere.
+  StageRunner& search = *pipeline.stages.at("search");
+  RunState run;
+  Packet packet;
+  packet.set(seam::Field<std::int64_t>{"number"}, std::int64_t{5});
+  EXPECT_TRUE(search.transform(run, packet));
+  EXPECT_EQ(packet.get(seam::Field<std::int64_t>{"found"}), 0);
+}
+
+TEST_F(Load, BranchesThatTouchDifferentFieldsJoin) {
+  const CheckedPipeline pipeline = loaded(R"([stage.numbers]
+use = "fixture.numbers"
+[stage.label]
+use = "fixture.label"
+[stage.scale]
+use = "fixture.scale"
+[stage.report]
+use = "fixture.report"
+[stage.total]
+use = "fixture.total"
+[flow]
+main = "numbers -> {label, scale} -> {report, total}"
+)");
+  const FlowSpec& flow = pipeline.spec.flows.front();
+  EXPECT_THAT(flow.nodes[3].inputs, ElementsAre(1, 2));
+  EXPECT_THAT(flow.nodes[4].inputs, ElementsAre(1, 2));
+}
+
+TEST_F(Load, Variables) {
+  environment_["COUNT_NAME"] = "other";
+  const CheckedPipeline pipeline =
+      loaded("[pipeline]\nname = \"${COUNT_NAME}-${MISSING:-x}\"\n" + std::string(simple));
+  EXPECT_EQ(pipeline.spec.name, "other-x");
+}
+
+TEST_F(Load, VariablesThatAreOverriddenNeedNoValue) {
+  const std::string text = "[pipeline]\nname = \"${NOT_SET}\"\n" + std::string(simple);
+  EXPECT_THAT(codes(load(text)), ElementsAre("undefined-variable"));
+  EXPECT_EQ(loaded(text, {"pipeline.name=given"}).spec.name, "given");
+}
+
+TEST_F(Load, Overrides) {
+  const CheckedPipeline pipeline =
+      loaded(simple, {"stage.numbers.count=7", "stage.scale.mode=cubic", "pipeline.seed=3",
+                      "flow.other=numbers -> total", "stage.numbers.count = 8"});
+  EXPECT_EQ(stage(pipeline, "numbers").values.at("count"), Value{std::int64_t{8}});
+  EXPECT_EQ(stage(pipeline, "scale").values.at("mode"), Value{std::string("cubic")});
+  EXPECT_EQ(pipeline.spec.seed, 3U);
+  EXPECT_THAT(pipeline.spec.flows, SizeIs(2));
+}
+
+TEST_F(Load, OverrideCanAddAWholeStage) {
+  loaded(simple, {"stage.more.use=fixture.scale", "stage.more.factor=2",
+                  "flow.main=numbers -> scale -> more -> total"});
+}
+
+TEST_F(Load, OverrideProblemsPointAtTheOption) {
+  const LoadResult result = load(simple, {"pipeline.seed=3", "stage.scale.factor=9"});
+  ASSERT_THAT(result.problems, SizeIs(1));
+  EXPECT_EQ(result.problems[0].place.file, "--set");
+  EXPECT_EQ(result.problems[0].place.line, 2U);
+  EXPECT_EQ(result.problems[0].place.column, 20U);
+  EXPECT_EQ(result.problems[0].source_line, "stage.scale.factor=9");
+}
+
+TEST_F(Load, ExtendsInLayers) {
+  folder_.write("bases/deep.toml", std::string("[pipeline]\nname = \"deep\"\nseed = 1\n"
+                                               "[schedule]\nepochs = 3\n"
+                                               "stop_early = { metric = \"total.x\", patience = 7 "
+                                               "}\n") +
+                                       simple);
+  folder_.write("bases/middle.toml",
+                "extends = \"deep.toml\"\n[pipeline]\nseed = 2\n"
+                "[stage.scale]\nfactor = 2.0\nmode = \"cubic\"\n");
+  folder_.write("more.toml", "[stage.scale]\nmode = \"nearest\"\n");
+  const CheckedPipeline pipeline = loaded(
+      "extends = [\"bases/middle.toml\", \"more.toml\"]\n"
+      "[pipeline]\nname = \"top\"\n[schedule]\nstop_early = { patience = 2 }\n");
+  EXPECT_EQ(pipeline.spec.name, "top");
+  EXPECT_EQ(pipeline.spec.seed, 2U);
+  EXPECT_EQ(stage(pipeline, "scale").values.at("factor"), Value{2.0});
+  EXPECT_EQ(stage(pipeline, "scale").values.at("mode"), Value{std::string("nearest")});
+  EXPECT_EQ(pipeline.spec.schedule.epochs, 3);
+  EXPECT_EQ(pipeline.spec.schedule.stop_early->patience, 2);
+  EXPECT_EQ(pipeline.spec.schedule.stop_early->metric, "total.x");
+}
+
+TEST_F(Load, OtherUseKeepsTheParametersThatItKnows) {
+  folder_.write("base.toml", R"([stage.numbers]
+use = "fixture.numbers"
+[stage.label]
+use = "fixture.classify"
+dimensions = 5
+[stage.batch]
+use = "fixture.gather"
+size = 9
+[flow]
+main = "numbers -> batch"
+)");
+  const LoadResult result = load(R"(extends = "base.toml"
+[stage.label]
+use = "fixture.label"
+[flow]
+main = "numbers -> label -> batch"
+)");
+  EXPECT_THAT(codes(result), ElementsAre("parameter-left-out"));
+  ASSERT_TRUE(result.pipeline);
+  EXPECT_THAT(stage(*result.pipeline, "label").values, IsEmpty());
+  EXPECT_EQ(stage(*result.pipeline, "batch").values.at("size"), Value{std::int64_t{9}});
+}
+
+TEST_F(Load, ResolvedReadsBackAsTheSamePipeline) {
+  folder_.write("base.toml", simple);
+  environment_["TITLE"] = "cost: $5 \"quoted\"\n\x7f";
+  const CheckedPipeline first = loaded(R"(extends = "base.toml"
+[pipeline]
+seed = 9
+max_errors = 3
+plugins = ["mine"]
+[limits]
+bytes = "3 MiB"
+[stage.all]
+use = "fixture.every_kind"
+title = "${TITLE}"
+weights = [0.1, 1e-20, 1]
+on_error = { retry = 2 }
+[stage.gallery]
+use = "fixture.index"
+[stage.search]
+use = "fixture.search"
+index = "gallery"
+[stage.scale]
+concurrency = 2
+factor = 1.0
+[flow]
+gallery = "numbers -> gallery"
+search = '''
+  numbers -> search
+    -> all'''
+[schedule]
+epochs = 4
+each_epoch = ["main", "gallery", { flow = "search", every = 2 }]
+stop_early = { metric = "total.total", patience = 2, goal = "lowest" }
+)");
+  EXPECT_THAT(first.spec.resolved,
+              AllOf(HasSubstr("factor = 1.0  # default"), HasSubstr("# limit: not set"),
+                    HasSubstr("weights = [0.1, 1e-20, 1.0]\n"), HasSubstr("cost: $$5"),
+                    HasSubstr("index = \"gallery\"")));
+  environment_.clear();
+  const CheckedPipeline second = loaded(first.spec.resolved);
+  EXPECT_EQ(second.spec.resolved, first.spec.resolved);
+  EXPECT_EQ(stage(second, "all").values.at("title"), stage(first, "all").values.at("title"));
+  EXPECT_EQ(second.spec.flows.size(), first.spec.flows.size());
+  EXPECT_EQ(second.spec.flows[2].nodes.size(), first.spec.flows[2].nodes.size());
+  EXPECT_EQ(second.spec.schedule.stop_early->goal, Goal::lowest);
+}
+
+TEST_F(Load, WarningsLeaveThePipelineSound) {
+  const LoadResult result =
+      load(std::string(simple) + "[stage.spare]\nuse = \"fixture.scale\"\ngain = 2\n");
+  EXPECT_TRUE(result.pipeline);
+  EXPECT_THAT(codes(result), UnorderedElementsAre("stage-unused", "renamed-parameter"));
+  EXPECT_EQ(stage(*result.pipeline, "spare").values.at("factor"), Value{2.0});
+}
+
+TEST_F(Load, FilesThatCannotBeRead) {
+  LoadOptions options;
+  options.file = folder_.path() / "none.toml";
+  EXPECT_THAT(codes(load_pipeline(options)), ElementsAre("file"));
+  options.file = folder_.path();
+  const LoadResult result = load_pipeline(options);
+  ASSERT_THAT(result.problems, SizeIs(1));
+  EXPECT_THAT(result.problems[0].message, HasSubstr("it is a folder"));
+  options.file = "/dev/zero";
+  EXPECT_THAT(load_pipeline(options).problems.at(0).message, HasSubstr("16 MiB"));
+}
+
+TEST_F(Load, AnyBytesAreAnsweredWithProblems) {
+  // Every prefix of a real pipeline, and the pipeline with each byte replaced.
+  const std::string text = std::string(simple) + "[schedule]\neach_epoch = [\"main\"]\n";
+  for (std::size_t length = 0; length < text.size(); length += 3) {
+    static_cast<void>(load(text.substr(0, length)));
+  }
+  for (std::size_t at = 0; at < text.size(); at += 2) {
+    for (const char byte : {'\0', '"', '[', '$', '{', '\xff', '\\'}) {
+      std::string damaged = text;
+      damaged[at] = byte;
+      static_cast<void>(load(damaged));
+    }
+  }
+}
+
+TEST_F(Load, PluginThatCannotBeLoadedIsAProblem) {
+  LoadOptions options;
+  options.file = folder_.write("p.toml",
+                               "[stage.a]\nuse = \"unresolved.stage\"\n"
+                               "[flow]\nmain = \"a\"\n");
+  options.plugin_paths = {std::string(SEAM_TEST_PLUGINS) + "/unresolved"};
+  const LoadResult result = load_pipeline(options);
+  ASSERT_THAT(result.problems, SizeIs(1));
+  EXPECT_EQ(result.problems[0].code, "plugin-load");
+  EXPECT_THAT(result.problems[0].message, HasSubstr("undefined symbol"));
+}
+
+TEST_F(Load, PluginsOfTheFileAreRelativeToIt) {
+  fs::create_directory(folder_.path() / "mine");
+  fs::copy_file(fs::path(SEAM_TEST_PLUGINS) / "good/seam_test_stages.so",
+                folder_.path() / "mine/stages.so");
+  LoadOptions options;
+  options.file =
+      folder_.write("p.toml", "[pipeline]\nplugins = [\"mine\"]\n" + std::string(simple));
+  options.search_path.emplace();
+  const LoadResult result = load_pipeline(options);
+  ASSERT_TRUE(result.pipeline);
+  EXPECT_EQ(result.pipeline->plugins.at(0).path, folder_.path() / "mine/stages.so");
+}
+
+TEST(ProcessEnvironment, HoldsVariables) {
+  EXPECT_THAT(process_environment(), Contains(testing::Key("PATH")));
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,216 @@
+#include "pipeline/plugins/manifest.hpp"
+
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::HasSubstr;
+
+const fs::path plugins = SEAM_TEST_PLUGINS;
+const fs::path good = plugins / "good/seam_test_stages.so";
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << stream.rdbuf();
+  return bytes.str();
+}
+
+/// The ELF header of a library's bytes, to change.
+Elf64_Ehdr header_of(const std::string& bytes) {
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header;
+}
+
+std::string with_header(std::string bytes, const Elf64_Ehdr& header) {
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return bytes;
+}
+
+class ReadManifest : public testing::Test {
+ protected:
+  std::string refusal_of(std::string_view bytes) {
+    return read_manifest(folder_.write("odd.so", bytes)).refusal;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReadManifest, OfARealPlugin) {
+  const ManifestReading reading = read_manifest(good);
+  EXPECT_EQ(reading.refusal, "");
+  EXPECT_FALSE(reading.other_library);
+  EXPECT_THAT(reading.manifest.stages, Contains("fixture.numbers"));
+  EXPECT_THAT(reading.manifest.stages, Contains("fixture.throwing_number"));
+  EXPECT_EQ(reading.manifest.stages.size(), 20U);
+  EXPECT_EQ(reading.manifest.libtorch, "none");
+  EXPECT_EQ(mismatch(reading.manifest, host_manifest()), "");
+}
+
+TEST_F(ReadManifest, LibraryThatIsNoPlugin) {
+  const ManifestReading reading = read_manifest(plugins / "helper/helper.so");
+  EXPECT_TRUE(reading.other_library);
+  EXPECT_EQ(reading.refusal, "");
+}
+
+TEST_F(ReadManifest, ThingsThatAreNoFiles) {
+  EXPECT_THAT(read_manifest(folder_.path()).refusal, HasSubstr("folder"));
+  EXPECT_THAT(read_manifest(folder_.path() / "no.so").refusal, HasSubstr("no such file"));
+  EXPECT_THAT(read_manifest("/dev/zero").refusal, HasSubstr("not a regular file"));
+  const fs::path pipe = folder_.path() / "pipe.so";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(read_manifest(pipe).refusal, HasSubstr("not a regular file"));  // and does not wait
+  const fs::path loop = folder_.path() / "loop.so";
+  fs::create_symlink(loop, loop);
+  EXPECT_NE(read_manifest(loop).refusal, "");
+}
+
+TEST_F(ReadManifest, FileThatMayNotBeRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "the superuser may read everything";
+  const fs::path file = folder_.write("secret.so", bytes_of(good));
+  fs::permissions(file, fs::perms::none);
+  EXPECT_THAT(read_manifest(file).refusal, HasSubstr("Permission denied"));
+}
+
+TEST_F(ReadManifest, FilesThatAreNoLibraries) {
+  EXPECT_THAT(refusal_of(""), HasSubstr("empty"));
+  EXPECT_THAT(refusal_of("#!/bin/sh\necho hello\n"), HasSubstr("begins with '#!/bin/sh'"));
+  EXPECT_THAT(refusal_of("\x7f"
+                         "EL"),
+              HasSubstr("not a shared library"));
+  EXPECT_THAT(refusal_of("\x1b[2J"), HasSubstr("begins with '?[2J'"));
+}
+
+TEST_F(ReadManifest, WrongKindsOfElf) {
+  const std::string bytes = bytes_of(good);
+  Elf64_Ehdr header = header_of(bytes);
+  header.e_ident[EI_CLASS] = ELFCLASS32;
+  EXPECT_THAT(refusal_of(with_header(bytes, header)), HasSubstr("32-bit"));
+  header = header_of(bytes);
+  header.e_ident[EI_DATA] = ELFDATA2MSB;
+  EXPECT_THAT(refusal_of(with_header(bytes, header)), HasSubstr("big-endian"));
+  header = header_of(bytes);
+  header.e_machine = EM_RISCV;
+  EXPECT_THAT(refusal_of(with_header(bytes, header)), HasSubstr("built for RISC-V"));
+  header = header_of(bytes);
+  header.e_type = ET_REL;
+  EXPECT_THAT(refusal_of(with_header(bytes, header)), HasSubstr("-shared"));
+  header = header_of(bytes);
+  header.e_shoff = 0;
+  EXPECT_TRUE(read_manifest(folder_.write("odd.so", with_header(bytes, header))).other_library);
+}
+
+TEST_F(ReadManifest, EveryTruncationIsRefusedOrNoPlugin) {
+  const std::string bytes = bytes_of(good);
+  std::vector<std::size_t> lengths;
+  for (std::size_t length = 1; length < 130; ++length) lengths.push_back(length);
+  for (std::size_t part = 1; part < 200; ++part) lengths.push_back(bytes.size() * part / 200);
+  lengths.push_back(bytes.size() - 1);
+  for (const std::size_t length : lengths) {
+    const ManifestReading reading =
+        read_manifest(folder_.write("cut.so", std::string_view(bytes).substr(0, length)));
+    EXPECT_NE(reading.refusal, "") << "cut at " << length;
+  }
+  EXPECT_THAT(refusal_of(std::string_view(bytes).substr(0, bytes.size() / 2)),
+              HasSubstr("cut off or damaged"));
+}
+
+TEST_F(ReadManifest, DamagedHeadersAreNeverBelieved) {
+  const std::string bytes = bytes_of(good);
+  const Elf64_Ehdr header = header_of(bytes);
+  // Every byte of the section headers in turn takes its largest value; nothing may crash, and
+  // nothing may be read from outside of the file (which sanitizers see).
+  const std::size_t table = header.e_shnum * sizeof(Elf64_Shdr);
+  for (std::size_t at = 0; at < table; at += 3) {
+    std::string damaged = bytes;
+    damaged[header.e_shoff + at] = '\xff';
+    read_manifest(folder_.write("odd.so", damaged));
+  }
+  for (std::size_t at = EI_NIDENT; at < sizeof(header); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = '\xff';
+    read_manifest(folder_.write("odd.so", damaged));
+  }
+  Elf64_Ehdr huge = header;
+  huge.e_shnum = 0;  // "the count is in the first section header", which says 2^60
+  std::string damaged = with_header(bytes, huge);
+  Elf64_Shdr first{};
+  first.sh_size = std::uint64_t{1} << 60;
+  std::memcpy(damaged.data() + header.e_shoff, &first, sizeof(first));
+  EXPECT_THAT(refusal_of(damaged), HasSubstr("cut off or damaged"));
+}
+
+TEST(ParseManifest, ReadsWhatTheMacroWrites) {
+  const ManifestReading reading = parse_manifest(
+      "SEAM PLUGIN\nsdk=3\ncompiler=gcc 12\nstdlib=libstdc++ abi1\nsanitizer=none\n"
+      "libtorch=2.1.0\nopencv=4.6.0\nstages=a.b c.d\nlater=unknown\n");
+  EXPECT_EQ(reading.refusal, "");
+  const Manifest expected{"3",     "gcc 12", "libstdc++ abi1", "none",
+                          "2.1.0", "4.6.0",  {"a.b", "c.d"}};
+  EXPECT_EQ(reading.manifest, expected);
+}
+
+TEST(ParseManifest, NoStagesAtAll) {
+  const ManifestReading reading = parse_manifest(
+      "SEAM PLUGIN\nsdk=3\ncompiler=gcc 12\nstdlib=x\nsanitizer=none\nlibtorch=none\n"
+      "opencv=none\nstages=\n");
+  EXPECT_EQ(reading.refusal, "");
+  EXPECT_TRUE(reading.manifest.stages.empty());
+}
+
+TEST(ParseManifest, MissingLinesAreRefusedByName) {
+  EXPECT_THAT(parse_manifest("SEAM PLUGIN\nsdk=1\n").refusal, HasSubstr("'compiler'"));
+  EXPECT_THAT(parse_manifest("something else").refusal, HasSubstr("SEAM PLUGIN"));
+  EXPECT_THAT(parse_manifest("").refusal, HasSubstr("SEAM PLUGIN"));
+}
+
+TEST(Mismatch, NamesBothValuesAndTheRemedy) {
+  const Manifest host = host_manifest();
+  EXPECT_EQ(mismatch(host, host), "");
+  Manifest plugin = host;
+  plugin.sdk = "999";
+  EXPECT_EQ(mismatch(plugin, host),
+            "it was built for SDK number 999, this program for SDK number " + host.sdk +
+                "; rebuild the plugin against this program's SDK");
+  plugin = host;
+  plugin.compiler = "gcc 5";
+  EXPECT_THAT(mismatch(plugin, host), HasSubstr("by gcc 5, this program by " + host.compiler));
+  plugin = host;
+  plugin.stdlib = "libstdc++ abi0";
+  EXPECT_THAT(mismatch(plugin, host), HasSubstr("libstdc++ abi0"));
+  plugin = host;
+  plugin.sanitizer = "memory";
+  EXPECT_THAT(mismatch(plugin, host), HasSubstr("sanitizer memory"));
+}
+
+TEST(LibraryConflict, MajorAndMinorMustAgree) {
+  Manifest a = host_manifest();
+  Manifest b = a;
+  a.libtorch = "2.13.0+cpu";
+  b.libtorch = "2.13.1";
+  EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
+  b.libtorch = "2.1.0";
+  EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"),
+              testing::AllOf(HasSubstr("LibTorch 2.13.0+cpu"), HasSubstr("2.1.0"),
+                             HasSubstr("'a.so'"), HasSubstr("'b.so'")));
+  b.libtorch = "none";
+  EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
+  a.opencv = "4.6.0";
+  b.opencv = "4.10.0";
+  EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"), HasSubstr("OpenCV 4.6.0"));
+}
+
+}  // namespace
+}  // namespace seam::host
