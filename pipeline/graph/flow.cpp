@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/inbox.hpp"
 #include "pipeline/graph/segment.hpp"
 
 namespace seam::host {
@@ -16,7 +17,14 @@ namespace {
 
 using tbb::flow::continue_msg;
 using MessageNode = tbb::flow::function_node<Message, continue_msg>;
-using PumpNode = tbb::flow::function_node<continue_msg, continue_msg>;
+using WakeNode = tbb::flow::function_node<continue_msg, continue_msg>;
+
+/// A serial node: an inbox, and who empties it.
+struct SerialNode {
+  Inbox inbox;
+  std::function<void(Message)> handle;
+  std::unique_ptr<WakeNode> wake;  ///< null: the compute thread empties it
+};
 
 /// One flow while it runs. Built in an order that lets the destructor undo it: the graph goes last,
 /// after everything that points into it has come to rest.
@@ -30,7 +38,7 @@ class RunningFlow {
  private:
   struct Pump {
     Segment* segment = nullptr;
-    std::unique_ptr<PumpNode> node;  // null: pumped on the compute thread
+    std::unique_ptr<WakeNode> node;  // null: pumped on the compute thread
     enum class State : std::uint8_t { idle, running, again, done };
     std::atomic<State> state = State::idle;
   };
@@ -43,6 +51,8 @@ class RunningFlow {
   void poke_all();
   void poke(Pump& pump);
   void run_pump(Pump& pump);
+  std::unique_ptr<SerialNode> make_serial(Workplace place, std::function<void(Message)> handle);
+  void put(SerialNode& node, Message message);
   std::function<void(Message)> entrance(std::size_t segment);
   [[nodiscard]] FlowResult result() const;
   void check_ledger(FlowResult& result) const;
@@ -58,9 +68,10 @@ class RunningFlow {
   Budget budget_;
   FlowState state_;
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::vector<std::size_t> segment_of_;              // by flow node
-  std::vector<std::unique_ptr<MessageNode>> nodes_;  // by segment; null on the compute thread
-  std::vector<std::unique_ptr<MessageNode>> joins_;  // by segment; null with one input
+  std::vector<std::size_t> segment_of_;                 // by flow node
+  std::vector<std::unique_ptr<MessageNode>> parallel_;  // by segment; null for serial ones
+  std::vector<std::unique_ptr<SerialNode>> serial_;     // by segment; null for parallel ones
+  std::vector<std::unique_ptr<SerialNode>> joins_;
   std::vector<std::unique_ptr<Pump>> pumps_;
   std::atomic<bool> closing_ = false;
 };
@@ -143,50 +154,70 @@ void RunningFlow::make_segments() {
 void RunningFlow::make_nodes() {
   for (const auto& segment_pointer : segments_) {
     Segment* segment = segment_pointer.get();
-    if (segment->place() == Workplace::compute_thread) {
-      nodes_.push_back(nullptr);
-    } else {
-      std::size_t concurrency = tbb::flow::serial;
-      if (segment->place() == Workplace::parallel_workers) {
-        const auto spec = options_.stage_specs.find(segment->first().name());
-        const bool limited =
-            spec != options_.stage_specs.end() && spec->second.concurrency.has_value();
-        if (limited) {
-          concurrency = static_cast<std::size_t>(*spec->second.concurrency);
-        } else {
-          concurrency = tbb::flow::unlimited;
-        }
+    if (segment->place() == Workplace::parallel_workers) {
+      const auto spec = options_.stage_specs.find(segment->first().name());
+      std::size_t concurrency = tbb::flow::unlimited;
+      if (spec != options_.stage_specs.end() && spec->second.concurrency) {
+        concurrency = static_cast<std::size_t>(*spec->second.concurrency);
       }
-      nodes_.push_back(
+      parallel_.push_back(
           std::make_unique<MessageNode>(graph_, concurrency, [segment](const Message& message) {
             segment->leave_queue();
             segment->accept(message);
             return continue_msg();
           }));
+      serial_.push_back(nullptr);
+    } else {
+      parallel_.push_back(nullptr);
+      serial_.push_back(make_serial(segment->place(), [segment](Message message) {
+        segment->leave_queue();
+        segment->accept(std::move(message));
+      }));
     }
-    joins_.push_back(nullptr);
     const StageKind kind = segment->last().kind();
     if (kind == StageKind::source || kind == StageKind::collector) add_pump(*segment);
   }
 }
 
+std::unique_ptr<SerialNode> RunningFlow::make_serial(Workplace place,
+                                                     std::function<void(Message)> handle) {
+  auto node = std::make_unique<SerialNode>();
+  node->handle = std::move(handle);
+  if (place != Workplace::compute_thread) {
+    node->wake = std::make_unique<WakeNode>(graph_, tbb::flow::serial,
+                                            [target = node.get()](const continue_msg&) {
+                                              target->inbox.drain(target->handle);
+                                              return continue_msg();
+                                            });
+  }
+  return node;
+}
+
+void RunningFlow::put(SerialNode& node, Message message) {
+  if (!node.inbox.put(std::move(message))) return;
+  if (node.wake) {
+    node.wake->try_put(continue_msg());
+    return;
+  }
+  graph_.reserve_wait();
+  compute_.post([this, &node] {
+    node.inbox.drain(node.handle);
+    graph_.release_wait();
+  });
+}
+
 /// How messages get into a segment.
 std::function<void(Message)> RunningFlow::entrance(std::size_t segment) {
   Segment* target = segments_[segment].get();
-  if (target->place() != Workplace::compute_thread) {
-    return [target, node = nodes_[segment].get()](Message message) {
+  if (target->place() == Workplace::parallel_workers) {
+    return [target, node = parallel_[segment].get()](Message message) {
       target->enter_queue();
       node->try_put(message);  // queueing nodes accept always
     };
   }
-  return [this, target](Message message) {
+  return [this, target, node = serial_[segment].get()](Message message) {
     target->enter_queue();
-    graph_.reserve_wait();
-    compute_.post([this, target, held = std::move(message)]() mutable {
-      target->leave_queue();
-      target->accept(std::move(held));
-      graph_.release_wait();
-    });
+    put(*node, std::move(message));
   };
 }
 
@@ -197,13 +228,15 @@ void RunningFlow::connect() {
     if (inputs.empty() || segment_of_[inputs.front()] == segment) continue;
     std::function<void(Message)> enter = entrance(segment);
     if (inputs.size() > 1) {
-      joins_[segment] = std::make_unique<MessageNode>(
-          graph_, tbb::flow::serial,
-          [join = std::make_shared<Join>(inputs.size()), enter](const Message& message) {
-            if (std::optional<Message> joined = join->accept(message)) enter(std::move(*joined));
-            return continue_msg();
-          });
-      enter = [target = joins_[segment].get()](Message message) { target->try_put(message); };
+      joins_.push_back(
+          make_serial(Workplace::serial_worker,
+                      [join = std::make_shared<Join>(inputs.size()), enter](Message message) {
+                        std::optional<Message> joined = join->accept(std::move(message));
+                        if (joined) enter(std::move(*joined));
+                      }));
+      enter = [this, target = joins_.back().get()](Message message) {
+        put(*target, std::move(message));
+      };
     }
     for (std::size_t port = 0; port < inputs.size(); ++port) {
       segments_[segment_of_[inputs[port]]]->add_edge(spec_.nodes[node].stage,
@@ -219,7 +252,7 @@ void RunningFlow::add_pump(Segment& segment) {
   auto pump = std::make_unique<Pump>();
   pump->segment = &segment;
   if (segment.place() != Workplace::compute_thread) {
-    pump->node = std::make_unique<PumpNode>(graph_, tbb::flow::serial,
+    pump->node = std::make_unique<WakeNode>(graph_, tbb::flow::serial,
                                             [this, target = pump.get()](const continue_msg&) {
                                               run_pump(*target);
                                               return continue_msg();

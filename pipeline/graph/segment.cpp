@@ -12,8 +12,11 @@ constexpr std::size_t most_failures_listed = 1000;
 
 using Clock = std::chrono::steady_clock;
 
-std::int64_t nanoseconds_since(Clock::time_point from) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - from).count();
+/// Moves `from` to now and returns the nanoseconds between: one look at the clock a stage.
+std::int64_t lap(Clock::time_point& from) {
+  const Clock::time_point now = Clock::now();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now - std::exchange(from, now))
+      .count();
 }
 
 /// For counters that one thread writes at a time: no locked instruction.
@@ -180,8 +183,9 @@ void Segment::handle_packet(Message message) {
   if (flow_.discarding()) return;  // the ledger is not read after an error or a cancellation
   Envelope& envelope = *message.envelope;
   envelope.packet.set_sequence(message.sequence);
+  Clock::time_point from = Clock::now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
-    if (run_stage(at, envelope)) continue;
+    if (run_stage(at, envelope, from)) continue;
     forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
   }
@@ -190,12 +194,11 @@ void Segment::handle_packet(Message message) {
   forward(std::move(message));
 }
 
-bool Segment::run_stage(std::size_t at, Envelope& envelope) {
+bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& from) {
   Counter& counter = *counters_[at];
   add<std::uint64_t>(place_, counter.received, 1);
-  const Clock::time_point from = Clock::now();
   Outcome outcome = attempt(at, envelope);
-  add(place_, counter.busy_nanoseconds, nanoseconds_since(from));
+  add(place_, counter.busy_nanoseconds, lap(from));
   if (outcome) {
     add<std::uint64_t>(place_, counter.delivered, 1);
     return true;
@@ -276,10 +279,10 @@ More Segment::pump() {
   while (more == More::yes && !flow_.discarding() &&
          !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
     if (!flow_.budget.room()) return More::yes;
-    const Clock::time_point from = Clock::now();
+    Clock::time_point from = Clock::now();
     const Outcome outcome =
         source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
-    add_alone(counters_.back()->busy_nanoseconds, nanoseconds_since(from));
+    add_alone(counters_.back()->busy_nanoseconds, lap(from));
     if (!outcome) {
       add_alone<std::uint64_t>(counters_.back()->failed, 1);
       flow_.fail(outcome.error());

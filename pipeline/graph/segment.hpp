@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -104,7 +105,8 @@ class Segment {
   class Output;
   void handle(Message message);
   void handle_packet(Message message);
-  [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope);
+  [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope,
+                               std::chrono::steady_clock::time_point& from);
   [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
   void handle_end(std::uint64_t sequence);
   void finish_stages(std::uint64_t sequence);

@@ -1,0 +1,52 @@
+/// The queue before a serial node.
+///
+///     put ─┐                    one task at a time
+///     put ─┼──► [m m m m m] ──► drain: all that waits, then all that came meanwhile
+///     put ─┘
+///
+/// A task a message, as a TBB node spawns it, costs more than a small stage does; a task that takes
+/// all that waits makes a hop between busy stages cheap and changes nothing between slow ones.
+#pragma once
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "pipeline/graph/message.hpp"
+
+namespace seam::host {
+
+class Inbox {
+ public:
+  /// Returns whether the caller must now see to it that drain() runs.
+  [[nodiscard]] bool put(Message message) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(message));
+    return !std::exchange(active_, true);
+  }
+
+  /// Hands over messages in the order they came until none waits.
+  template <class Handle>
+  void drain(Handle&& handle) {
+    std::vector<Message> taken;
+    while (true) {
+      taken.clear();
+      {
+        const std::lock_guard lock(mutex_);
+        if (waiting_.empty()) {
+          active_ = false;
+          return;
+        }
+        taken.swap(waiting_);
+      }
+      for (Message& message : taken) handle(std::move(message));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Message> waiting_;
+  bool active_ = false;
+};
+
+}  // namespace seam::host
