@@ -29,7 +29,7 @@ Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random)
   drawn.shear_degrees = within(ranges.shear_degrees);
   drawn.zoom_rows = random.uniform(ranges.zoom_least, ranges.zoom_most);
   drawn.zoom_columns = random.uniform(ranges.zoom_least, ranges.zoom_most);
-  drawn.mirror = random.coin(ranges.mirror_probability);
+  drawn.flip = random.coin(ranges.flip_probability);
   drawn.brightness = random.uniform(ranges.brightness_least, ranges.brightness_most);
   return drawn;
 }
@@ -59,7 +59,7 @@ SourceMap source_map(const Augmentation& augmentation, int height, int width, Ce
             map.row_by_column * centre_column;
   map.column = sine * down + cosine * right + centre_column - map.column_by_row * centre_row -
                map.column_by_column * centre_column;
-  if (augmentation.mirror) {
+  if (augmentation.flip) {
     // Column c of the mirrored picture is column width - 1 - c of the one before it.
     map.row += map.row_by_column * (width - 1);
     map.column += map.column_by_column * (width - 1);

@@ -1,4 +1,4 @@
-/// Random views of a training picture: one affine map, a mirror and a brightness, in one pass.
+/// Random views of a training picture: one affine map, a flip and a brightness, in one pass.
 ///
 ///     AugmentationRanges ──► draw ──► Augmentation ──► augment_image
 ///     (a stage's parameters)  │       (numbers, for     (pure)
@@ -40,7 +40,7 @@ struct Augmentation {
   double shear_degrees = 0;
   double zoom_rows = 1;  ///< content shrinks where above 1
   double zoom_columns = 1;
-  bool mirror = false;  ///< left and right change places
+  bool flip = false;  ///< left and right change places
   double brightness = 1;
 };
 
@@ -51,7 +51,7 @@ struct AugmentationRanges {
   double shear_degrees = 0.1;
   double zoom_least = 0.9;
   double zoom_most = 1.1;
-  double mirror_probability = 0.5;
+  double flip_probability = 0.5;
   double brightness_least = 0.5;
   double brightness_most = 1.5;
 };
@@ -60,7 +60,7 @@ struct AugmentationRanges {
 /// set to nothing leaves the others' draws as they are.
 Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random);
 
-/// The composed affine map with the mirror folded in: centre, rotation, shift, shear and zoom
+/// The composed affine map with the flip folded in: centre, rotation, shift, shear and zoom
 /// (apply_affine_transform of Keras-Preprocessing 1.1.0), for a picture of height x width.
 SourceMap source_map(const Augmentation& augmentation, int height, int width, Centre centre);
 

@@ -59,9 +59,9 @@ TEST(AugmentImage, ZoomsAroundTheMiddle) {
 
 TEST(AugmentImage, MirrorsLast) {
   const Image image = grey(3, 3, nine);
-  EXPECT_EQ(greys(augment_image(image, {.mirror = true})),
+  EXPECT_EQ(greys(augment_image(image, {.flip = true})),
             (std::vector<int>{30, 20, 10, 60, 50, 40, 90, 80, 70}));
-  EXPECT_EQ(greys(augment_image(image, {.shift_columns = 1.0 / 3, .mirror = true})),
+  EXPECT_EQ(greys(augment_image(image, {.shift_columns = 1.0 / 3, .flip = true})),
             (std::vector<int>{30, 30, 20, 60, 60, 50, 90, 90, 80}));
 }
 
@@ -136,7 +136,7 @@ TEST(AugmentImage, ComposesItsMapAsTheMatrixProductSays) {
   EXPECT_NEAR(map.column, whole[1][2], 1e-9);
 
   Augmentation mirrored = a;
-  mirrored.mirror = true;
+  mirrored.flip = true;
   const SourceMap flipped = source_map(mirrored, height, width, Centre::middle);
   for (const double column : {0.0, 13.0, 79.0}) {
     EXPECT_NEAR(flipped.row_by_column * column + flipped.row,
@@ -152,7 +152,7 @@ TEST(DrawAugmentation, StaysInItsRangesAndReachesThem) {
                                   .shear_degrees = 5,
                                   .zoom_least = 0.9,
                                   .zoom_most = 1.1,
-                                  .mirror_probability = 0.5,
+                                  .flip_probability = 0.5,
                                   .brightness_least = 0.5,
                                   .brightness_most = 1.5};
   const int draws = 2000;
@@ -171,7 +171,7 @@ TEST(DrawAugmentation, StaysInItsRangesAndReachesThem) {
     EXPECT_LE(std::max(a.zoom_rows, a.zoom_columns), 1.1);
     EXPECT_GE(a.brightness, 0.5);
     EXPECT_LE(a.brightness, 1.5);
-    mirrored += a.mirror ? 1 : 0;
+    mirrored += a.flip ? 1 : 0;
     steepest = std::max(steepest, std::abs(a.rotation_degrees));
     farthest = std::max(farthest, std::abs(a.shift_rows));
     zoom_difference = std::max(zoom_difference, std::abs(a.zoom_rows - a.zoom_columns));
@@ -198,7 +198,7 @@ TEST(DrawAugmentation, SwitchingOneThingOffLeavesTheOthers) {
   const Augmentation still = draw_augmentation({.rotation_degrees = 0}, b);
   EXPECT_EQ(still.rotation_degrees, 0);
   EXPECT_EQ(still.brightness, whole.brightness);
-  EXPECT_EQ(still.mirror, whole.mirror);
+  EXPECT_EQ(still.flip, whole.flip);
 }
 
 }  // namespace

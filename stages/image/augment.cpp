@@ -1,0 +1,101 @@
+#include "stages/image/augment.hpp"
+
+#include <string>
+
+namespace seam::stages {
+namespace {
+
+void check_order(double least, double most, const std::string& what) {
+  if (least <= most) return;
+  throw Error(what + "_least is " + std::to_string(least) + " and " + what + "_most is " +
+                  std::to_string(most) + ": the least must not be above the most; swap them",
+              Fault::configuration);
+}
+
+}  // namespace
+
+void Augment::declare(Declaration& d) {
+  d.doc(
+      "Rotates, shifts, shears, zooms, flips and brightens a picture at random: one composed "
+      "affine map with bilinear interpolation, edges repeated, then a horizontal flip, then "
+      "brightness. The conventions are those of Keras-Preprocessing 1.1.0. A preset gives all "
+      "ranges; a parameter that is set replaces its part of the preset.");
+  d.parameter(
+      "preset", preset_,
+      "as_released: the released code of SCCapsNet and RCCapsNet, its library's two defects "
+      "included; corrected: the same without them; as_published: the thesis's text",
+      {{"corrected", Preset::corrected},
+       {"as_published", Preset::as_published},
+       {"as_released", Preset::as_released}});
+  d.parameter("rotation_degrees", rotation_degrees_, "uniform in plus and minus this")
+      .range(0, 180)
+      .unit("degrees");
+  d.parameter("shift", shift_, "uniform in plus and minus this fraction of the side").range(0, 1);
+  d.parameter("shear_degrees", shear_degrees_, "uniform in plus and minus this")
+      .range(0, 80)
+      .unit("degrees");
+  d.parameter("zoom_least", zoom_least_, "zoom of each side is uniform from this; below 1 enlarges")
+      .range(0.01, 100);
+  d.parameter("zoom_most", zoom_most_, "... to this").range(0.01, 100);
+  d.parameter("flip_probability", flip_probability_, "how often left and right change places")
+      .range(0, 1);
+  d.parameter("brightness_least", brightness_least_, "the factor is uniform from this")
+      .range(0, 100);
+  d.parameter("brightness_most", brightness_most_, "... to this").range(0, 100);
+  d.parameter("stretch", stretch_,
+              "multiply the picture so that its largest value is 255, before brightness: a defect "
+              "of Keras-Preprocessing up to 1.1.0");
+  d.parameter("centre", centre_,
+              "what rotation and zoom leave in place: the middle, or the pixel to its lower right, "
+              "as Keras-Preprocessing up to 1.1.0 has it",
+              {{"preset", CentreChoice::of_preset},
+               {"middle", CentreChoice::middle},
+               {"keras_1_1_0", CentreChoice::keras_1_1_0}});
+  d.needs(field::image);
+  d.provides(field::image);
+}
+
+Augment::Settings Augment::settings_of(Preset preset) {
+  Settings settings;  // the defaults of AugmentationRanges are the released code's
+  switch (preset) {
+    case Preset::corrected:
+      break;
+    case Preset::as_published:
+      settings.ranges.shift = 0.1;
+      settings.ranges.shear_degrees = 5.7295779513082320877;  // 0.1 radian
+      break;
+    case Preset::as_released:
+      settings.centre = Centre::keras_1_1_0;
+      settings.contrast = Contrast::stretch;
+      break;
+  }
+  return settings;
+}
+
+void Augment::open(Context& /*context*/) {
+  settings_ = settings_of(preset_);
+  AugmentationRanges& ranges = settings_.ranges;
+  ranges.rotation_degrees = rotation_degrees_.value_or(ranges.rotation_degrees);
+  ranges.shift = shift_.value_or(ranges.shift);
+  ranges.shear_degrees = shear_degrees_.value_or(ranges.shear_degrees);
+  ranges.zoom_least = zoom_least_.value_or(ranges.zoom_least);
+  ranges.zoom_most = zoom_most_.value_or(ranges.zoom_most);
+  ranges.flip_probability = flip_probability_.value_or(ranges.flip_probability);
+  ranges.brightness_least = brightness_least_.value_or(ranges.brightness_least);
+  ranges.brightness_most = brightness_most_.value_or(ranges.brightness_most);
+  if (stretch_) settings_.contrast = *stretch_ ? Contrast::stretch : Contrast::keep;
+  if (centre_ != CentreChoice::of_preset) {
+    settings_.centre = centre_ == CentreChoice::middle ? Centre::middle : Centre::keras_1_1_0;
+  }
+  check_order(ranges.zoom_least, ranges.zoom_most, "zoom");
+  check_order(ranges.brightness_least, ranges.brightness_most, "brightness");
+}
+
+void Augment::process(Packet& packet, Context& context) const {
+  Random random = context.random(packet);
+  const Augmentation drawn = draw_augmentation(settings_.ranges, random);
+  packet.set(field::image,
+             augment_image(packet.get(field::image), drawn, settings_.centre, settings_.contrast));
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,25 @@
+#include "stages/image/resize.hpp"
+
+namespace seam::stages {
+
+void Resize::declare(Declaration& d) {
+  d.doc(
+      "Brings every picture to height x width, stretching each side on its own. A picture of that "
+      "size is passed on untouched.");
+  d.parameter("height", height_, "height of the result").range(1, 65535).unit("px");
+  d.parameter("width", width_, "width of the result").range(1, 65535).unit("px");
+  d.parameter("interpolation", interpolation_,
+              "bilinear: between the four nearest pixels; nearest: the nearest pixel, as Keras 2.2 "
+              "loads pictures; area: the mean over the covered pixels, for reducing",
+              {{"bilinear", Interpolation::bilinear},
+               {"nearest", Interpolation::nearest},
+               {"area", Interpolation::area}});
+  d.needs(field::image);
+  d.provides(field::image);
+}
+
+void Resize::process(Packet& packet, Context& /*context*/) const {
+  packet.set(field::image, resize_image(packet.get(field::image), height_, width_, interpolation_));
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,68 @@
+/// The stage that turns single pictures into tensors for a model.
+///
+///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, ...
+///     └─ group 7 ──┘ └─ group 8               never a group in two batches
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <seam/tensor.hpp>
+
+#include "stages/image/pixels_to_floats.hpp"
+
+namespace seam::stages {
+
+/// How a batch lies in memory; its dimensions are N, 3, H, W either way.
+enum class MemoryLayout : std::uint8_t {
+  channels_last,  ///< pixel by pixel, as pictures do; what convolutions on CPUs like best
+  contiguous,     ///< plane by plane
+};
+
+/// The images, which must have one size and 3 channels, as f32[N,3,H,W].
+Tensor images_to_tensor(std::span<const Image> images, const Normalisation& normalisation = {},
+                        MemoryLayout layout = MemoryLayout::channels_last);
+
+/// Gathers pictures until `size` are there or the next group does not fit.
+class Batch final : public Collector {
+ public:
+  static constexpr std::string_view name = "batch";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  void process(Packet packet, Emitter& emitter, Context& context) override;
+  More end(Emitter& emitter, Context& context) override;
+
+ private:
+  enum class Last : std::uint8_t { keep, drop };
+  /// The flow's first picture, whose size the others must have.
+  struct Pattern {
+    Origin origin;
+    int height = 0;
+    int width = 0;
+  };
+
+  void check(const Packet& packet) const;
+  void close_group(Emitter& emitter);
+  void emit(Emitter& emitter);
+  [[nodiscard]] Packet gather() const;
+
+  int size_ = 32;
+  int group_size_ = 0;
+  Last last_ = Last::keep;
+  MemoryLayout layout_ = MemoryLayout::channels_last;
+  std::vector<double> mean_;
+  std::vector<double> deviation_;
+
+  Normalisation normalisation_;
+  std::optional<Pattern> pattern_;
+  std::vector<Packet> ready_;  // whole groups
+  std::vector<Packet> group_;  // the group that is arriving
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,133 @@
+/// How many pictures a second go from files to float tensors: decode, augment, batch, on a number
+/// of threads, without a pipeline around it.
+///
+///     input_bench FOLDER [--threads 2] [--batch 96] [--images 2880]
+///
+/// Prints one line for each part alone and `input images_per_second=...` for the whole.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <opencv2/core/utility.hpp>
+#include <seam/tensor.hpp>
+
+#include "stages/image/augment_image.hpp"
+#include "stages/image/decode_image.hpp"
+#include "stages/image/read_file.hpp"
+#include "stages/image/resize_image.hpp"
+#include "stages/training/batch.hpp"
+
+namespace {
+
+using seam::Image;
+using namespace seam::stages;  // the functions under measurement
+
+struct Options {
+  std::filesystem::path folder;
+  int threads = 2;
+  int batch = 96;
+  int images = 2880;
+};
+
+Options read_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto number = [&] {
+      return i + 1 < arguments.size() ? std::atoi(arguments[++i].c_str()) : 0;
+    };
+    if (arguments[i] == "--threads") {
+      options.threads = number();
+    } else if (arguments[i] == "--batch") {
+      options.batch = number();
+    } else if (arguments[i] == "--images") {
+      options.images = number();
+    } else {
+      options.folder = arguments[i];
+    }
+  }
+  return options;
+}
+
+/// `count` JPEG files of the folder in sorted order, again from the first where there are fewer.
+std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder, int count) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".jpg") found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  std::vector<std::filesystem::path> files;
+  for (int i = 0; i < count && !found.empty(); ++i) {
+    files.push_back(found[static_cast<std::size_t>(i) % found.size()]);
+  }
+  return files;
+}
+
+/// Runs body(0) to body(count - 1) on the threads; returns the seconds it took.
+double measure(int threads, int count, const std::function<void(int)>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int> next = 0;
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&] {
+      for (int job = next++; job < count; job = next++) body(job);
+    });
+  }
+  workers.clear();  // joins
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Image read_image(const std::filesystem::path& path) {
+  return resize_image(decode_image(read_file(path), path.string()), 256, 256);
+}
+
+Image augmented(const Image& image, int sequence) {
+  seam::Random random(7, 0, 0, static_cast<std::uint64_t>(sequence));
+  return augment_image(image, draw_augmentation({}, random));
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const Options options = read_options({values + 1, values + count});
+  cv::setNumThreads(1);
+  at::set_num_threads(1);
+  if (options.folder.empty() || options.threads < 1 || options.batch < 1) {
+    std::puts("input_bench FOLDER [--threads 2] [--batch 96] [--images 2880]");
+    return 2;
+  }
+  const auto files = find_files(options.folder, options.images);
+  const int images = static_cast<int>(files.size());
+  const int batches = images / options.batch;
+  if (batches == 0) {
+    std::puts("the folder has no JPEG files, or fewer images than a batch are asked for");
+    return 2;
+  }
+  const auto path = [&files](int i) { return files[static_cast<std::size_t>(i)]; };
+
+  const double decoding = measure(options.threads, images, [&](int i) { read_image(path(i)); });
+  std::printf("decode images_per_second=%.0f threads=%d\n", images / decoding, options.threads);
+  const Image sample = read_image(path(0));
+  const double augmenting = measure(options.threads, images, [&](int i) { augmented(sample, i); });
+  std::printf("augment images_per_second=%.0f threads=%d\n", images / augmenting, options.threads);
+  const std::vector<Image> same(static_cast<std::size_t>(options.batch), sample);
+  const double batching = measure(options.threads, batches, [&](int) { images_to_tensor(same); });
+  std::printf("batch images_per_second=%.0f threads=%d\n", batches * options.batch / batching,
+              options.threads);
+  const double whole = measure(options.threads, batches, [&](int batch) {
+    std::vector<Image> ready;
+    for (int i = batch * options.batch; i < (batch + 1) * options.batch; ++i) {
+      ready.push_back(augmented(read_image(path(i)), i));
+    }
+    images_to_tensor(ready);
+  });
+  std::printf("input images_per_second=%.0f threads=%d batch=%d\n", batches * options.batch / whole,
+              options.threads, options.batch);
+  return 0;
+}

@@ -1,0 +1,122 @@
+#include "stages/image/augment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <seam/testing.hpp>
+
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+
+std::vector<Packet> pictures(int count) {
+  std::vector<Packet> packets(static_cast<std::size_t>(count));
+  for (Packet& packet : packets) packet.set(field::image, test::smooth_picture(40, 30));
+  return packets;
+}
+
+using Settings = std::vector<std::pair<std::string, Value>>;
+
+std::vector<Image> augmented(const Settings& settings, int threads = 1, std::int64_t epoch = 0,
+                             std::uint64_t seed = 1) {
+  Harness harness("augment", std::make_unique<Augment>());
+  for (const auto& [name, value] : settings) harness.set(name, value);
+  harness.seed(seed).epoch(epoch).push_all(pictures(24), threads);
+  std::vector<Image> images;
+  for (const Packet& packet : harness.outputs()) images.push_back(packet.get(field::image));
+  return images;
+}
+
+Settings nothing() {
+  return {{"rotation_degrees", 0.0}, {"shift", 0.0},          {"shear_degrees", 0.0},
+          {"zoom_least", 1.0},       {"zoom_most", 1.0},      {"flip_probability", 0.0},
+          {"brightness_least", 1.0}, {"brightness_most", 1.0}};
+}
+
+std::uint8_t largest(const Image& image) {
+  return *std::ranges::max_element(image.pixels());
+}
+
+TEST(Augment, GivesTheSameBytesForAnyNumberOfThreads) {
+  EXPECT_EQ(augmented({}, 1), augmented({}, 4));
+}
+
+TEST(Augment, DrawsAnewForEveryPictureEpochAndSeed) {
+  const std::vector<Image> images = augmented({});
+  EXPECT_NE(images[0], images[1]);
+  EXPECT_NE(images, augmented({}, 1, 1));
+  EXPECT_NE(images, augmented({}, 1, 0, 2));
+}
+
+TEST(Augment, ChangesNothingWhereAllRangesAreClosed) {
+  for (const Image& image : augmented(nothing())) EXPECT_EQ(image, test::smooth_picture(40, 30));
+}
+
+TEST(Augment, FlipsAlwaysWhereTold) {
+  Settings settings = nothing();
+  settings.emplace_back("flip_probability", 1.0);
+  const Image flipped = augment_image(test::smooth_picture(40, 30), {.flip = true});
+  for (const Image& image : augmented(settings)) EXPECT_EQ(image, flipped);
+}
+
+TEST(Augment, StretchesInTheReleasedPresetAlone) {
+  for (const auto& [preset, stretches] :
+       {std::pair{"corrected", false}, {"as_published", false}, {"as_released", true}}) {
+    Settings settings = nothing();
+    settings.emplace_back("preset", std::string(preset));
+    const Image image = augmented(settings).front();
+    EXPECT_EQ(largest(image) == 255, stretches) << preset;
+  }
+}
+
+TEST(Augment, APresetsPartCanBeReplaced) {
+  Settings settings = nothing();
+  settings.emplace_back("preset", std::string("as_released"));
+  settings.emplace_back("stretch", false);
+  EXPECT_EQ(augmented(settings).front(), test::smooth_picture(40, 30));
+}
+
+TEST(Augment, ShiftsFurtherInTheReleasedPresetThanInThePublishedOne) {
+  // With the shift alone left open, equal draws move twice as far.
+  Settings open = nothing();
+  std::erase_if(open, [](const auto& setting) { return setting.first == "shift"; });
+  Settings published = open;
+  published.emplace_back("preset", std::string("as_published"));
+  Settings half = nothing();
+  half.emplace_back("shift", 0.1);
+  EXPECT_EQ(augmented(published), augmented(half));
+  EXPECT_NE(augmented(published), augmented(open));
+}
+
+TEST(Augment, TurnsAroundTheCentreOfThePreset) {
+  Settings corrected{{"preset", std::string("corrected")}};
+  Settings released{{"preset", std::string("as_released")}, {"stretch", false}};
+  EXPECT_NE(augmented(corrected), augmented(released));
+  released.emplace_back("centre", std::string("middle"));
+  EXPECT_EQ(augmented(corrected), augmented(released));
+}
+
+TEST(Augment, RefusesRangesTheWrongWayRound) {
+  Harness harness("augment", std::make_unique<Augment>());
+  harness.set("brightness_least", 2.0);
+  try {
+    harness.open();
+    ADD_FAILURE() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("brightness_least"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,114 @@
+#include "stages/image/decode.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <seam/testing.hpp>
+
+#include "stages/image/decode_image.hpp"
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class DecodeTest : public ::testing::Test {
+ protected:
+  DecodeTest() : harness_("decode", std::make_unique<Decode>()) {
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        (std::string("decode ") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  ~DecodeTest() override { std::filesystem::remove_all(folder_); }
+  DecodeTest(const DecodeTest&) = delete;
+  DecodeTest& operator=(const DecodeTest&) = delete;
+
+  [[nodiscard]] std::filesystem::path write(const std::string& name,
+                                            const test::Bytes& bytes) const {
+    std::ofstream out(folder_ / name, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    return folder_ / name;
+  }
+
+  [[nodiscard]] static Packet packet_for(const std::filesystem::path& path, int line = 7) {
+    Packet packet(Origin{.file = std::make_shared<const std::string>("list.txt"),
+                         .line = line,
+                         .item = path.filename().string()});
+    packet.set(field::path, path);
+    return packet;
+  }
+
+  std::filesystem::path folder_;
+  Harness harness_;
+};
+
+TEST_F(DecodeTest, ProvidesTheImageAndKeepsThePath) {
+  const test::Bytes png = test::encode(test::smooth_picture(6, 9), ".png");
+  const std::filesystem::path path = write("name with blanks 日本.png", png);
+  harness_.push(packet_for(path));
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  EXPECT_EQ(harness_.outputs()[0].get(field::image), decode_image(png, "png"));
+  EXPECT_EQ(harness_.outputs()[0].get(field::path), path);
+}
+
+TEST_F(DecodeTest, NamesTheMissingFileAndItsLine) {
+  harness_.push(packet_for(folder_ / "gone.jpg"));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_EQ(harness_.errors()[0].fault(), Fault::data);
+  EXPECT_THAT(harness_.errors()[0].full_message(),
+              AllOf(HasSubstr("gone.jpg"), HasSubstr("No such file"), HasSubstr("list.txt:7")));
+}
+
+TEST_F(DecodeTest, NamesTheDamagedFileAndItsLine) {
+  test::Bytes jpeg = test::encode(test::smooth_picture(64, 64), ".jpg");
+  jpeg.resize(jpeg.size() / 2);
+  harness_.push(packet_for(write("cut.jpg", jpeg)));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].full_message(),
+              AllOf(HasSubstr("cut.jpg"), HasSubstr("damaged JPEG"), HasSubstr("list.txt:7")));
+}
+
+TEST_F(DecodeTest, RefusesAFolderAndAnEmptyFile) {
+  harness_.push(packet_for(folder_)).push(packet_for(write("empty.jpg", {})));
+  ASSERT_THAT(harness_.errors(), SizeIs(2));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("folder"));
+  EXPECT_THAT(harness_.errors()[1].what(), HasSubstr("empty"));
+}
+
+TEST_F(DecodeTest, RefusesMorePixelsThanTheParameterAllows) {
+  const std::filesystem::path path =
+      write("a.png", test::encode(test::smooth_picture(10, 10), ".png"));
+  harness_.set("max_pixels", 99).push(packet_for(path));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("max_pixels"));
+}
+
+TEST_F(DecodeTest, ReadsTheSameWithManyThreads) {
+  std::vector<Packet> packets;
+  for (int i = 0; i < 40; ++i) {
+    const Image drawn = test::smooth_picture(8 + i, 16);
+    packets.push_back(
+        packet_for(write(std::to_string(i) + ".jpg", test::encode(drawn, ".jpg")), i));
+  }
+  harness_.push_all(std::move(packets), 4);
+  ASSERT_THAT(harness_.errors(), IsEmpty());
+  ASSERT_THAT(harness_.outputs(), SizeIs(40));
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(harness_.outputs()[static_cast<std::size_t>(i)].get(field::image).height(), 8 + i);
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,48 @@
+#include "stages/image/resize.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include <seam/testing.hpp>
+
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+
+Packet packet_with(const Image& image) {
+  Packet packet;
+  packet.set(field::image, image);
+  return packet;
+}
+
+TEST(Resize, BringsPicturesToItsSize) {
+  Harness harness("resize", std::make_unique<Resize>());
+  harness.set("height", 12).set("width", 20).set("interpolation", "area");
+  const Image image = test::smooth_picture(48, 40);
+  harness.push(packet_with(image));
+  ASSERT_EQ(harness.outputs().size(), 1U);
+  EXPECT_EQ(harness.outputs()[0].get(field::image),
+            resize_image(image, 12, 20, Interpolation::area));
+}
+
+TEST(Resize, PassesPicturesOfItsSizeOnUntouched) {
+  Harness harness("resize", std::make_unique<Resize>());
+  const Image image = test::smooth_picture(256, 256);
+  harness.push(packet_with(image));
+  ASSERT_EQ(harness.outputs().size(), 1U);
+  EXPECT_EQ(harness.outputs()[0].get(field::image).data(), image.data());
+}
+
+TEST(Resize, RefusesASideOfNothing) {
+  Harness harness("resize", std::make_unique<Resize>());
+  EXPECT_THROW(harness.set("height", 0), Error);
+  EXPECT_THROW(harness.set("interpolation", "cubic"), Error);
+}
+
+}  // namespace
+}  // namespace seam::stages
