@@ -196,9 +196,7 @@ class Parser {
       fail("unknown status " + quoted(status) + "; accepted are 'train', 'query' and 'gallery'");
     }
     constexpr std::string_view prefix = "id_";
-    const auto item =
-        item_id.starts_with(prefix) ? whole_number(item_id.substr(prefix.size())) : std::nullopt;
-    if (!item) {
+    if (!item_id.starts_with(prefix) || !whole_number(item_id.substr(prefix.size()))) {
       fail("item id " + quoted(item_id) + " is not 'id_' and a number, as in 'id_00000002'");
     }
     std::string fault;
@@ -216,7 +214,7 @@ class Parser {
 
     InshopRow row;
     row.path = path;
-    row.item = *item;
+    row.item = item_id;
     row.category = category_number(parts->department, parts->category);
     row.colour = colour_of(parts->file);
     row.split = *split;
@@ -235,7 +233,7 @@ class Parser {
   }
 
   void note_item(const InshopRow& row, std::string_view item_id) {
-    const auto [place, is_new] = items_.try_emplace(row.item);
+    const auto [place, is_new] = items_.try_emplace(item_id);
     ItemSeen& seen = place->second;
     if (is_new) seen.category = row.category;
     if (seen.category != row.category) seen.several_categories = true;
@@ -273,10 +271,11 @@ class Parser {
         report.images[split] += seen.images[split];
         if (seen.images[split] > 0) ++report.items[split];
       }
-      if (seen.images[index_of(Split::train)] == 1) report.single_image_train_items.push_back(item);
-      if (seen.several_categories) report.items_in_several_categories.push_back(item);
+      if (seen.images[index_of(Split::train)] == 1)
+        report.single_image_train_items.emplace_back(item);
+      if (seen.several_categories) report.items_in_several_categories.emplace_back(item);
       if (seen.images[index_of(Split::query)] > 0 && seen.images[index_of(Split::gallery)] == 0) {
-        report.query_items_without_gallery.push_back(item);
+        report.query_items_without_gallery.emplace_back(item);
         report.lone_queries += seen.images[index_of(Split::query)];
       }
     }
@@ -303,15 +302,15 @@ class Parser {
   const std::string& name_;
   InshopList list_;
   std::map<std::string, std::int32_t> categories_;
-  std::unordered_map<std::int64_t, ItemSeen> items_;
+  std::unordered_map<std::string_view, ItemSeen> items_;           // views into the text
   std::unordered_map<std::string_view, std::int64_t> seen_paths_;  // views into the text
   std::string scratch_;
 };
 
-std::string first_few(const std::vector<std::int64_t>& items) {
+std::string first_few(const std::vector<std::string>& items) {
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(items.size(), 3); ++i) {
-    out += (i == 0 ? "" : ", ") + std::to_string(items[i]);
+    out += (i == 0 ? "" : ", ") + items[i];
   }
   return items.size() > 3 ? out + ", ..." : out;
 }
@@ -334,7 +333,7 @@ std::string InshopReport::text() const {
     out += (split == 0 ? "" : ", ") + std::string(split_names[split]) + " " +
            std::to_string(images[split]) + " images of " + std::to_string(items[split]) + " items";
   }
-  const auto add = [&out](const std::vector<std::int64_t>& found, const std::string& what) {
+  const auto add = [&out](const std::vector<std::string>& found, const std::string& what) {
     if (!found.empty()) {
       out += "\n" + std::to_string(found.size()) + what + " (" + first_few(found) + ")";
     }

@@ -31,7 +31,7 @@ enum class Split : std::uint8_t { train, query, gallery };
 /// One image of the list.
 struct InshopRow {
   std::string path;           ///< as written, relative to the data set's root: "img/WOMEN/..."
-  std::int64_t item = 0;      ///< the number in the item id: 2 for "id_00000002"
+  std::string item;           ///< the item id: "id_00000002"
   std::int32_t category = 0;  ///< index into InshopList::categories
   std::int32_t colour = 0;    ///< the file name's prefix: 2 for "02_1_front.jpg"; 0 without one
   Split split = Split::train;
@@ -43,11 +43,11 @@ struct InshopReport {
   std::array<std::int64_t, 3> images{};  ///< a Split's number is the index
   std::array<std::int64_t, 3> items{};
   /// Train items with one image: they have no positive but themselves (12 in the official list).
-  std::vector<std::int64_t> single_image_train_items;
+  std::vector<std::string> single_image_train_items;
   /// Legal: 99 items of the official list lie in more than one category folder.
-  std::vector<std::int64_t> items_in_several_categories;
+  std::vector<std::string> items_in_several_categories;
   /// Query items without a gallery image: no search can find them. None in the official list.
-  std::vector<std::int64_t> query_items_without_gallery;
+  std::vector<std::string> query_items_without_gallery;
   std::int64_t lone_queries = 0;  ///< the images of those items
 
   /// The report in a few lines of plain text, without a final newline.

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
-#include <cstdio>
+#include <chrono>
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <opencv2/imgcodecs.hpp>
@@ -23,6 +27,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "stages/dataset/wardrobe_drawing.hpp"
 
@@ -153,26 +158,37 @@ bool is_complete(const fs::path& root, const std::vector<WardrobeImage>& images)
   });
 }
 
-/// Held by whoever draws into a folder; released by the system if the process dies.
+/// Says to other stages and processes what this one does in the folder. The system lets go if the
+/// process dies.
 class FolderLock {
  public:
-  explicit FolderLock(const fs::path& root)
-      : descriptor_(::open((root / "wardrobe.lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
-    if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX) != 0) {
-      const std::string reason = std::generic_category().message(errno);
-      if (descriptor_ >= 0) ::close(descriptor_);
-      throw Error("cannot draw a wardrobe in '" + root.string() + "': " + reason);
-    }
-  }
+  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
   FolderLock(const FolderLock&) = delete;
   FolderLock(FolderLock&&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() { ::close(descriptor_); }
 
+  /// Nobody else reads or draws. Does not wait.
+  [[nodiscard]] bool try_to_draw() const { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
+  /// Others may read too. Does not wait; turns a lock for drawing into one for reading.
+  [[nodiscard]] bool try_to_read() const { return ::flock(descriptor_, LOCK_SH | LOCK_NB) == 0; }
+
  private:
   int descriptor_;
 };
+
+std::string lock_file(const fs::path& root) {
+  return (root / "wardrobe.lock").string();
+}
+
+/// A lock that marks a finished wardrobe as in use; null where that cannot be written down.
+std::shared_ptr<FolderLock> reading(const fs::path& root) {
+  const int descriptor = ::open(lock_file(root).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  auto lock = std::make_shared<FolderLock>(descriptor);
+  return lock->try_to_read() ? lock : nullptr;
+}
 
 void refuse_foreign_folder(const fs::path& root) {
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
@@ -292,6 +308,30 @@ void draw_folder(const fs::path& root, const WardrobeOptions& options,
   write_marker(root, finished_title, options);
 }
 
+/// Looks at what the folder holds: nothing, this wardrobe unfinished, or another one to remove.
+void make_room(const fs::path& root, const std::string& wanted) {
+  const auto marker = read_marker(root);
+  if (!marker) {
+    refuse_foreign_folder(root);
+  } else if (marker->description != wanted) {
+    const auto older = options_of(*marker);
+    if (!older) {
+      throw Error("'" + marker_of(root).string() +
+                      "' is not understood, so the folder cannot be drawn anew; name another one",
+                  Fault::configuration);
+    }
+    remove_images(root, *older);
+  }
+}
+
+std::string one_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) {
+    text.replace(at, 1, ", ");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
@@ -330,33 +370,49 @@ std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
   return images;
 }
 
-WardrobeOutcome provide_wardrobe(const fs::path& root, const WardrobeOptions& options, int threads,
-                                 const WardrobeProgress& progress) {
+ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& options, int threads,
+                                  const WardrobeProgress& progress) {
   const std::vector<WardrobeImage> images = plan_wardrobe(options);
+  const std::string wanted = description(options);
   const auto is_ready = [&] {
     const auto marker = read_marker(root);
-    return marker && marker->finished && marker->description == description(options) &&
-           is_complete(root, images);
+    return marker && marker->finished && marker->description == wanted && is_complete(root, images);
   };
   try {
-    if (is_ready()) return WardrobeOutcome::reused;  // without a lock: the folder may be read-only
+    // Without a lock at first: the folder may be read-only.
+    if (is_ready()) {
+      auto lock = reading(root);
+      if (is_ready()) return {WardrobeOutcome::reused, std::move(lock)};
+    }
     fs::create_directories(root);
-    const FolderLock lock(root);
-    if (is_ready()) return WardrobeOutcome::reused;  // another process has drawn it meanwhile
-    const auto marker = read_marker(root);
-    if (!marker) {
-      refuse_foreign_folder(root);
-    } else if (marker->description != description(options)) {
-      const auto older = options_of(*marker);
-      if (!older) {
-        throw Error("'" + marker_of(root).string() +
-                        "' is not understood, so the folder cannot be drawn anew; name another one",
+    const int descriptor = ::open(lock_file(root).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    if (descriptor < 0) {
+      throw Error("cannot draw a wardrobe in '" + root.string() +
+                  "': " + std::generic_category().message(errno));
+    }
+    auto lock = std::make_shared<FolderLock>(descriptor);
+    while (!lock->try_to_draw()) {  // others are at work here
+      if (is_ready() && lock->try_to_read()) return {WardrobeOutcome::reused, std::move(lock)};
+      const auto marker = read_marker(root);
+      if (marker && marker->finished && !is_ready()) {
+        throw Error("the wardrobe in '" + root.string() + "' is in use by another stage or run " +
+                        (marker->description == wanted
+                             ? "and lacks images; end that run first"
+                             : "with other parameters (" + one_line(marker->description) +
+                                   "); give both the same, or another root"),
                     Fault::configuration);
       }
-      remove_images(root, *older);
+      if (progress) progress(0, static_cast<std::int64_t>(images.size()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    draw_folder(root, options, images, threads, progress);
-    return WardrobeOutcome::drawn;
+    ProvidedWardrobe provided{WardrobeOutcome::reused, lock};
+    if (!is_ready()) {
+      make_room(root, wanted);
+      draw_folder(root, options, images, threads, progress);
+      provided.outcome = WardrobeOutcome::drawn;
+    }
+    if (!lock->try_to_read()) provided.in_use = nullptr;  // another one reads it now
+    return provided;
   } catch (const fs::filesystem_error& error) {
     throw Error("cannot draw a wardrobe in '" + root.string() + "': " + error.what());
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,21 @@ using WardrobeProgress = std::function<void(std::int64_t done, std::int64_t tota
 
 enum class WardrobeOutcome : std::uint8_t { reused, drawn };
 
+/// While this is held, nobody draws other garments into the folder.
+using WardrobeInUse = std::shared_ptr<void>;
+
+struct ProvidedWardrobe {
+  WardrobeOutcome outcome = WardrobeOutcome::reused;
+  WardrobeInUse in_use;  ///< null where the folder may only be read
+};
+
 /// Makes sure that `root` holds the wardrobe of these options: reuses it where it does, continues
 /// it where a drawing was interrupted, replaces it where the options differ. Only files that an
 /// earlier drawing made are ever replaced or removed. Processes that ask at the same time wait for
-/// each other. Throws seam::Error where `root` holds anything else, or cannot be written.
-WardrobeOutcome provide_wardrobe(const std::filesystem::path& root, const WardrobeOptions& options,
-                                 int threads = 1, const WardrobeProgress& progress = {});
+/// each other. Throws seam::Error where `root` holds anything else, cannot be written, or is in use
+/// with other options.
+[[nodiscard]] ProvidedWardrobe provide_wardrobe(const std::filesystem::path& root,
+                                                const WardrobeOptions& options, int threads = 1,
+                                                const WardrobeProgress& progress = {});
 
 }  // namespace seam::stages

@@ -5,9 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <seam/error.hpp>
 #include <string>
+
+#include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
 namespace {
@@ -36,13 +37,6 @@ std::string error_of(const std::string& text, const ExpectedCounts& expected = {
   return "no error";
 }
 
-/// A list with the given rows and the count that fits them.
-std::string list_of(const std::vector<std::string>& rows) {
-  std::string text = std::to_string(rows.size()) + "\nimage_name item_id evaluation_status\n";
-  for (const std::string& row : rows) text += row + "\n";
-  return text;
-}
-
 std::filesystem::path test_data(const std::string& below) {
   const char* const root = std::getenv("SEAM_TEST_DATA");
   return root == nullptr ? std::filesystem::path() : std::filesystem::path(root) / below;
@@ -53,7 +47,7 @@ TEST(InshopList, ReadsEveryRowIncludingTheFirst) {
 
   ASSERT_EQ(list.rows.size(), 5U);
   EXPECT_EQ(list.rows[0].path, "img/WOMEN/Skirts/id_00000007/01_1_front.jpg");
-  EXPECT_EQ(list.rows[0].item, 7);
+  EXPECT_EQ(list.rows[0].item, "id_00000007");
   EXPECT_EQ(list.rows[0].split, Split::train);
   EXPECT_EQ(list.rows[0].line, 3);
   EXPECT_EQ(list.rows[2].split, Split::query);
@@ -82,11 +76,12 @@ TEST(InshopList, CountsWhatTheProtocolMustMention) {
 
   EXPECT_THAT(report.images, ElementsAre(3, 1, 1));
   EXPECT_THAT(report.items, ElementsAre(2, 1, 1));
-  EXPECT_THAT(report.single_image_train_items, ElementsAre(12));
-  EXPECT_THAT(report.items_in_several_categories, ElementsAre(7));
+  EXPECT_THAT(report.single_image_train_items, ElementsAre("id_00000012"));
+  EXPECT_THAT(report.items_in_several_categories, ElementsAre("id_00000007"));
   EXPECT_THAT(report.query_items_without_gallery, IsEmpty());
-  EXPECT_THAT(report.text(), AllOf(HasSubstr("train 3 images of 2 items"),
-                                   HasSubstr("1 items lie in more than one category folder (7)")));
+  EXPECT_THAT(report.text(),
+              AllOf(HasSubstr("train 3 images of 2 items"),
+                    HasSubstr("1 items lie in more than one category folder (id_00000007)")));
 }
 
 TEST(InshopList, CountsLoneQueries) {
@@ -96,7 +91,7 @@ TEST(InshopList, CountsLoneQueries) {
                                                 "list.txt")
                                   .report;
 
-  EXPECT_THAT(report.query_items_without_gallery, ElementsAre(1));
+  EXPECT_THAT(report.query_items_without_gallery, ElementsAre("id_1"));
   EXPECT_EQ(report.lone_queries, 2);
   EXPECT_THAT(report.text(), HasSubstr("2 queries cannot be answered"));
 }

@@ -1,0 +1,131 @@
+#include "stages/sampling/triplet_sampling.hpp"
+
+#include <array>
+#include <numeric>
+#include <seam/error.hpp>
+#include <seam/random.hpp>
+#include <unordered_map>
+
+namespace seam::stages {
+namespace {
+
+/// A permutation of {0, ..., size - 1} that needs no memory: four Feistel rounds over the next even
+/// power of two, walked until the result falls inside.
+class Permutation {
+ public:
+  Permutation(std::uint64_t size, Random key) : size_(size) {
+    while ((std::uint64_t{1} << (2 * half_bits_)) < size) ++half_bits_;
+    for (std::uint64_t& round : rounds_) round = key.bits64();
+  }
+
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t value) const {
+    do {
+      value = mix(value);
+    } while (value >= size_);
+    return value;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t mix(std::uint64_t value) const {
+    const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+    std::uint64_t left = value >> half_bits_;
+    std::uint64_t right = value & mask;
+    for (const std::uint64_t round : rounds_) {
+      std::uint64_t scrambled = (right ^ round) * 0x9E3779B97F4A7C15U;  // 2^64 / golden ratio, odd
+      scrambled ^= scrambled >> 29;
+      scrambled *= 0xBF58476D1CE4E5B9U;  // a constant of splitmix64
+      scrambled ^= scrambled >> 32;
+      const std::uint64_t next = left ^ (scrambled & mask);
+      left = right;
+      right = next;
+    }
+    return (left << half_bits_) | right;
+  }
+
+  std::uint64_t size_;
+  unsigned half_bits_ = 1;
+  std::array<std::uint64_t, 4> rounds_{};
+};
+
+}  // namespace
+
+TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
+                               SingleImageItems single_images)
+    : choice_(anchors) {
+  std::unordered_map<std::int64_t, std::int64_t> dense;
+  item_of_row_.reserve(items.size());
+  for (const std::int64_t item : items) {
+    const auto next = static_cast<std::int64_t>(dense.size());
+    item_of_row_.push_back(dense.try_emplace(item, next).first->second);
+  }
+  if (dense.size() < 2) {
+    throw Error("triplets need images of two items or more, but " + std::to_string(items.size()) +
+                " images of " + std::to_string(dense.size()) +
+                " items arrived; check the split and the limit of the data set");
+  }
+
+  // Rows by item, by counting.
+  first_.assign(dense.size() + 1, 0);
+  for (const std::int64_t item : item_of_row_) ++first_[static_cast<std::size_t>(item) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  rows_of_item_.resize(items.size());
+  std::vector<std::int64_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    const auto item = static_cast<std::size_t>(item_of_row_[row]);
+    rows_of_item_[static_cast<std::size_t>(next[item]++)] = static_cast<std::int64_t>(row);
+  }
+
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    const auto item = static_cast<std::size_t>(item_of_row_[row]);
+    const bool single = first_[item + 1] - first_[item] == 1;
+    if (single) ++single_image_items_;
+    if (!single || single_images == SingleImageItems::pair_with_itself) {
+      anchors_.push_back(static_cast<std::int64_t>(row));
+    }
+  }
+  if (anchors_.empty()) {
+    throw Error(
+        "no item has two images, so there is no positive; keep single-image items, or use "
+        "another data set");
+  }
+}
+
+std::int64_t TripletSampler::anchor_of(std::uint64_t seed, std::uint64_t stream,
+                                       std::uint64_t epoch, std::uint64_t number) const {
+  const std::uint64_t count = anchors_.size();
+  const std::uint64_t round = number / count;
+  // Behind all numbers that single triplets use.
+  const Random key(seed, stream, epoch, ~round);
+  const Permutation order(count, key);
+  return anchors_[static_cast<std::size_t>(order(number % count))];
+}
+
+Triplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                             std::uint64_t number) const {
+  Random random(seed, stream, epoch, number);
+  Triplet triplet;
+  triplet.anchor = choice_ == AnchorChoice::with_replacement
+                       ? anchors_[static_cast<std::size_t>(random.index(anchors_.size()))]
+                       : anchor_of(seed, stream, epoch, number);
+
+  const auto item =
+      static_cast<std::size_t>(item_of_row_[static_cast<std::size_t>(triplet.anchor)]);
+  const auto begin = static_cast<std::size_t>(first_[item]);
+  const auto images = static_cast<std::uint64_t>(first_[item + 1] - first_[item]);
+  triplet.positive = triplet.anchor;
+  if (images > 1) {
+    // One of the others: the last image stands in for the anchor.
+    triplet.positive = rows_of_item_[begin + static_cast<std::size_t>(random.index(images - 1))];
+    if (triplet.positive == triplet.anchor) {
+      triplet.positive = rows_of_item_[begin + static_cast<std::size_t>(images - 1)];
+    }
+  }
+  // The same distribution as rejection sampling, in one draw: rows are sorted by item, so the
+  // others are those before and those behind.
+  auto other = static_cast<std::size_t>(random.index(rows_of_item_.size() - images));
+  if (other >= begin) other += static_cast<std::size_t>(images);
+  triplet.negative = rows_of_item_[other];
+  return triplet;
+}
+
+}  // namespace seam::stages

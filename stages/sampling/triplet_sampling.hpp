@@ -1,0 +1,68 @@
+/// Draws the triplets that a triplet loss learns from:
+///
+///     anchor      an image
+///     positive    another image of the same item
+///     negative    an image of any other item (random_other_item)
+///
+/// A triplet depends on (seed, stream, epoch, its number) alone, so that any part of an epoch can
+/// be drawn at any time, by any thread, with no memory but the item lists.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace seam::stages {
+
+/// Rows of the data set.
+struct Triplet {
+  std::int64_t anchor = 0;
+  std::int64_t positive = 0;
+  std::int64_t negative = 0;
+
+  friend bool operator==(const Triplet&, const Triplet&) = default;
+};
+
+/// Where an epoch's anchors come from.
+enum class AnchorChoice : std::uint8_t {
+  with_replacement,  ///< uniform over images, as in the released SCCapsNet code
+  each_image_once,   ///< a new order every epoch; a next round starts when all have been anchors
+};
+
+/// Items with one image have no positive but that image.
+enum class SingleImageItems : std::uint8_t {
+  pair_with_itself,  ///< anchor and positive are the same image, as in the released code
+  skip,              ///< such images are never anchors; they stay negatives
+};
+
+class TripletSampler {
+ public:
+  /// `items[row]` is the item of a row, any numbers. Throws seam::Error where there are fewer than
+  /// two items, or where every item has one image and those are to be skipped.
+  TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
+                 SingleImageItems single_images);
+
+  /// Triplet `number` (from 0) of an epoch. The positive is uniform over the item's other images,
+  /// the negative uniform over all images of other items (what the released code reaches by drawing
+  /// anew while it hits the same item).
+  [[nodiscard]] Triplet draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                             std::uint64_t number) const;
+
+  /// How many images may be anchors: the length of an epoch that uses each once.
+  [[nodiscard]] std::int64_t anchors() const { return static_cast<std::int64_t>(anchors_.size()); }
+  /// Items with one image.
+  [[nodiscard]] std::int64_t single_image_items() const { return single_image_items_; }
+
+ private:
+  [[nodiscard]] std::int64_t anchor_of(std::uint64_t seed, std::uint64_t stream,
+                                       std::uint64_t epoch, std::uint64_t number) const;
+
+  AnchorChoice choice_;
+  std::vector<std::int64_t> item_of_row_;   // dense item numbers
+  std::vector<std::int64_t> rows_of_item_;  // rows, item by item
+  std::vector<std::int64_t> first_;         // where an item's rows start; one more than items
+  std::vector<std::int64_t> anchors_;
+  std::int64_t single_image_items_ = 0;
+};
+
+}  // namespace seam::stages

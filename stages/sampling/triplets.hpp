@@ -1,0 +1,48 @@
+/// The collector `sampling.triplets`: takes in the images of an epoch, then sends triplets.
+///
+///     images ──► [ rows ] ──► anchor 0, positive 0, negative 0, anchor 1, ...
+///
+/// What it takes in is names and labels, not pixels: it belongs in front of the decoder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <seam/stage.hpp>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stages/sampling/triplet_sampling.hpp"
+
+namespace seam::stages {
+
+class Triplets final : public Collector {
+ public:
+  static constexpr std::string_view name = "sampling.triplets";
+
+  void declare(Declaration& declaration) override;
+  void begin(Context& context) override;
+  void process(Packet packet, Emitter& emitter, Context& context) override;
+  /// Emits one triplet a call.
+  More end(Emitter& emitter, Context& context) override;
+
+ private:
+  enum class Negatives : std::uint8_t { random_other_item };
+
+  void start(const Context& context);
+
+  AnchorChoice anchors_ = AnchorChoice::with_replacement;
+  SingleImageItems single_images_ = SingleImageItems::pair_with_itself;
+  Negatives negatives_ = Negatives::random_other_item;
+  std::optional<std::int64_t> per_epoch_;
+
+  std::vector<Packet> rows_;
+  std::vector<std::int64_t> items_;
+  std::unordered_map<std::string, std::int64_t> item_numbers_;
+  std::optional<TripletSampler> sampler_;
+  std::int64_t next_ = 0;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,138 @@
+#include "stages/dataset/inshop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/stages/dataset/layout.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+class InshopStage : public ::testing::Test {
+ protected:
+  InshopStage() {
+    write_list("Eval/list_eval_partition.txt");
+    write_file(folder_.path() / "img/MEN/Denim/id_00000001/01_1_front.jpg", "pixels");
+    write_file(folder_.path() / "img/WOMEN/Skirts/id_00000002/01_1_front.jpg", "pixels");
+    write_file(folder_.path() / "img/WOMEN/Skirts/id_00000002/02_1_front.jpg", "pixels");
+  }
+  void write_list(const std::string& name) const {
+    write_file(folder_.path() / name,
+               list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",
+                        "img/WOMEN/Skirts/id_00000002/01_1_front.jpg id_00000002 query",
+                        "img/MEN/Denim/id_00000001/01_2_side.jpg id_00000001 train",
+                        "img/WOMEN/Skirts/id_00000002/02_1_front.jpg id_00000002 gallery",
+                        "img/WOMEN/Dresses/id_00000003/01_1_front.jpg id_00000003 train"}));
+  }
+  [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
+    auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Inshop>());
+    harness->set("root", folder_.path().string());
+    return harness;
+  }
+  static std::vector<std::int64_t> indices(const testing::Harness& harness) {
+    std::vector<std::int64_t> found;
+    for (const Packet& packet : harness.outputs()) found.push_back(packet.get(field::index));
+    return found;
+  }
+  static std::string error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.full_message();
+    }
+    return "no error";
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(InshopStage, ServesTheTrainSplitByDefault) {
+  const auto harness = make();
+  harness->produce();
+
+  ASSERT_EQ(harness->outputs().size(), 3U);
+  const Packet& second = harness->outputs()[1];
+  EXPECT_EQ(second.get(field::path), folder_.path() / "img/MEN/Denim/id_00000001/01_2_side.jpg");
+  EXPECT_EQ(second.get(field::item), "id_00000001");
+  EXPECT_EQ(second.get(field::category), 0);
+  EXPECT_EQ(second.get(field::index), 1);
+  EXPECT_EQ(second.origin().line, 5);
+  EXPECT_EQ(*second.origin().file, (folder_.path() / "Eval/list_eval_partition.txt").string());
+  EXPECT_EQ(second.origin().item, "img/MEN/Denim/id_00000001/01_2_side.jpg");
+}
+
+TEST_F(InshopStage, NumbersCategoriesOverAllSplits) {
+  const auto harness = make();
+  harness->set("split", "gallery").produce();
+
+  ASSERT_EQ(harness->outputs().size(), 1U);
+  EXPECT_EQ(harness->outputs()[0].get(field::category), 2);  // MEN_Denim, WOMEN_Dresses, this
+  EXPECT_EQ(harness->outputs()[0].get(field::index), 0);
+}
+
+TEST_F(InshopStage, StartsAgainInTheNextFlow) {
+  const auto harness = make();
+  harness->produce(2).finish();
+  (void)harness->take_outputs();
+  harness->produce();
+
+  EXPECT_THAT(indices(*harness), ElementsAre(0, 1, 2));
+}
+
+TEST_F(InshopStage, LimitsAndSaysSo) {
+  const auto harness = make();
+  harness->set("limit", 2).produce();
+
+  EXPECT_THAT(indices(*harness), ElementsAre(0, 1));
+  EXPECT_THAT(harness->log(), Contains(Field(&testing::LogLine::text, HasSubstr("2 of 3 train"))));
+}
+
+TEST_F(InshopStage, ReportsTheList) {
+  const auto harness = make();
+  harness->produce();
+
+  EXPECT_THAT(harness->log(),
+              Contains(Field(&testing::LogLine::text, HasSubstr("1 train items have one image"))));
+}
+
+TEST_F(InshopStage, ReadsAnotherList) {
+  std::filesystem::remove(folder_.path() / "Eval/list_eval_partition.txt");
+  write_list("Eval/small/list.txt");
+  const auto harness = make();
+  harness->set("list", "Eval/small/list.txt").produce();
+
+  EXPECT_EQ(harness->outputs().size(), 3U);
+}
+
+TEST_F(InshopStage, RefusesUnexpectedCounts) {
+  EXPECT_THAT(error_of([this] { make()->set("expect_query", 14'218).open(); }),
+              HasSubstr("14218 were expected"));
+}
+
+TEST_F(InshopStage, SaysWhatIsMissing) {
+  EXPECT_THAT(error_of([this] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
+  EXPECT_THAT(error_of([this] { make()->set("list", "none.txt").open(); }), HasSubstr("none.txt"));
+  std::filesystem::remove_all(folder_.path() / "img");
+  EXPECT_THAT(error_of([this] { make()->open(); }), HasSubstr("01_1_front.jpg' is missing"));
+}
+
+TEST_F(InshopStage, RefusesAnEmptySplit) {
+  write_file(folder_.path() / "Eval/list_eval_partition.txt",
+             list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train"}));
+  EXPECT_THAT(error_of([this] { make()->set("split", "query").open(); }),
+              HasSubstr("holds no query images"));
+}
+
+}  // namespace
+}  // namespace seam::stages

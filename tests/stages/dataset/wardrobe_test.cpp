@@ -1,0 +1,74 @@
+#include "stages/dataset/wardrobe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <seam/testing.hpp>
+#include <set>
+#include <string>
+
+#include "tests/stages/dataset/layout.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+std::unique_ptr<testing::Harness> make(const std::filesystem::path& root, const char* split) {
+  auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Wardrobe>());
+  harness->set("root", root.string()).set("split", split).set("items", 4).set("colours", 2);
+  harness->set("views", 1).set("size", 32);
+  return harness;
+}
+
+TEST(WardrobeStage, DrawsOnFirstUseAndServes) {
+  const TemporaryFolder folder;
+  const auto train = make(folder.path() / "w", "train");
+  train->produce();
+  EXPECT_EQ(train->outputs().size(), 4U);
+  EXPECT_THAT(train->log(), Contains(Field(&testing::LogLine::text, HasSubstr("8 of 8"))));
+  for (const Packet& packet : train->outputs()) {
+    EXPECT_TRUE(std::filesystem::is_regular_file(packet.get(field::path)));
+  }
+
+  const auto query = make(folder.path() / "w", "query");
+  const auto gallery = make(folder.path() / "w", "gallery");
+  query->produce();
+  gallery->produce();
+  std::set<std::string> asked;
+  std::set<std::string> stored;
+  for (const Packet& packet : query->outputs()) asked.insert(packet.get(field::item));
+  for (const Packet& packet : gallery->outputs()) stored.insert(packet.get(field::item));
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked, stored);
+}
+
+TEST(WardrobeStage, RefusesTwoWardrobesInOneFolder) {
+  const TemporaryFolder folder;
+  const auto train = make(folder.path() / "w", "train");
+  train->open();
+  const auto query = make(folder.path() / "w", "query");
+  query->set("items", 6);
+  EXPECT_THROW(query->open(), Error);
+}
+
+TEST(WardrobeStage, StopsDrawingWhenAsked) {
+  const TemporaryFolder folder;
+  const auto train = make(folder.path() / "w", "train");
+  train->services().stop = true;
+  try {
+    train->open();
+    FAIL() << "not stopped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::cancelled);
+  }
+  const auto again = make(folder.path() / "w", "train");
+  again->produce();
+  EXPECT_EQ(again->outputs().size(), 4U);
+}
+
+}  // namespace
+}  // namespace seam::stages
