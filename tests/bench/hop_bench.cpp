@@ -1,0 +1,243 @@
+/// What it costs to hand a packet from one stage to the next, against a bare oneTBB graph of as
+/// many queueing nodes that hand on a std::shared_ptr: the price of order, ledger, bounds and
+/// errors.
+///
+///     source ──► +1 ──► +1 ──► ... ──► +1 ──► sink        a hop: one arrow
+///
+///     hop_bench [--stages 10] [--packets 200000] [--turns 5] [--threads 2]
+///
+/// Seam and the bare graph take turns in one process. Prints a line for parallel stages (unlimited
+/// concurrency) and at last `hop ratio=R seam_ns=... tbb_ns=...` for serial ones: medians over the
+/// turns; a ratio above 1 says that Seam takes less time than the bare graph.
+#include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pipeline/graph/flow.hpp"
+
+namespace {
+
+using namespace seam;  // the classes under measurement
+
+inline constexpr Field<std::int64_t> number{"number"};
+
+struct Options {
+  int stages = 10;
+  std::int64_t packets = 200'000;
+  int turns = 5;
+  int threads = 2;
+};
+
+enum class Stages : std::uint8_t { serial, parallel };
+
+class Count final : public Source {
+ public:
+  explicit Count(std::int64_t count) : count_(count) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (made_ == count_) return More::no;
+    Packet packet;
+    packet.set(number, made_++);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  std::int64_t count_;
+  std::int64_t made_ = 0;
+};
+
+class Increment final : public Transform {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& /*context*/) override { ++packet[number]; }
+};
+
+class ParallelIncrement final : public ParallelTransform {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& /*context*/) const override { ++packet[number]; }
+};
+
+class Sum final : public Sink {
+ public:
+  explicit Sum(std::int64_t& sum) : sum_(sum) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(const Packet& packet, Context& /*context*/) override { sum_ += packet.get(number); }
+
+ private:
+  std::int64_t& sum_;
+};
+
+class NoServices final : public Services {
+ public:
+  void log(LogLevel /*level*/, std::string_view /*stage*/, std::string_view /*text*/) override {}
+  void metric(std::string_view /*stage*/, std::string_view /*name*/, double /*value*/) override {}
+  void report(std::string_view /*stage*/, std::string_view /*title*/,
+              std::string_view /*text*/) override {}
+  [[nodiscard]] bool stop_requested() const override { return false; }
+};
+
+struct Timed {
+  double seconds = 0;
+  std::int64_t sum = 0;  // of all numbers at the end: shows that all arrived
+};
+
+Timed run_seam(const Options& options, Stages kind) {
+  Timed timed;
+  std::map<std::string, std::unique_ptr<StageRunner>> stages;
+  host::FlowSpec flow;
+  flow.name = "hop";
+  const auto add = [&](const std::string& name, std::unique_ptr<Stage> stage) {
+    stages[name] = std::make_unique<StageRunner>(name, "bench", std::move(stage));
+    host::FlowNode node{name, {}, {}};
+    if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
+    flow.nodes.push_back(std::move(node));
+  };
+  add("count", std::make_unique<Count>(options.packets));
+  for (int i = 0; i < options.stages; ++i) {
+    const std::string name = "increment" + std::to_string(i);
+    if (kind == Stages::serial) {
+      add(name, std::make_unique<Increment>());
+    } else {
+      add(name, std::make_unique<ParallelIncrement>());
+    }
+  }
+  add("sum", std::make_unique<Sum>(timed.sum));
+
+  NoServices services;
+  host::FlowOptions flow_options;
+  flow_options.run.services = &services;
+  flow_options.run.flow = flow.name;
+  flow_options.threads = options.threads;
+  host::FlowEngine engine(options.threads);
+  const host::FlowResult result = engine.run(flow, stages, flow_options);
+  if (result.error) {
+    std::fprintf(stderr, "hop_bench: %s\n", result.error->what());
+    std::exit(1);
+  }
+  timed.seconds = result.seconds;
+  return timed;
+}
+
+Timed run_tbb(const Options& options, Stages kind) {
+  using Message = std::shared_ptr<std::int64_t>;
+  using Node = tbb::flow::function_node<Message, Message>;
+  Timed timed;
+  tbb::task_arena arena(options.threads);
+  arena.execute([&] {
+    tbb::flow::graph graph;
+    std::int64_t made = 0;
+    tbb::flow::input_node<Message> source(graph, [&](tbb::flow_control& control) {
+      if (made == options.packets) {
+        control.stop();
+        return Message();
+      }
+      return std::make_shared<std::int64_t>(made++);
+    });
+    const std::size_t concurrency =
+        kind == Stages::serial ? tbb::flow::serial : tbb::flow::unlimited;
+    std::vector<std::unique_ptr<Node>> nodes;
+    nodes.reserve(static_cast<std::size_t>(options.stages));
+    for (int i = 0; i < options.stages; ++i) {
+      nodes.push_back(std::make_unique<Node>(graph, concurrency, [](Message message) {
+        ++*message;
+        return message;
+      }));
+      if (i == 0) {
+        tbb::flow::make_edge(source, *nodes.back());
+      } else {
+        tbb::flow::make_edge(*nodes[static_cast<std::size_t>(i) - 1], *nodes.back());
+      }
+    }
+    tbb::flow::function_node<Message, tbb::flow::continue_msg> sink(
+        graph, tbb::flow::serial, [&](const Message& message) {
+          timed.sum += *message;
+          return tbb::flow::continue_msg();
+        });
+    tbb::flow::make_edge(*nodes.back(), sink);
+    const auto from = std::chrono::steady_clock::now();
+    source.activate();
+    graph.wait_for_all();
+    timed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  });
+  return timed;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void measure(const Options& options, Stages kind) {
+  const double hops = static_cast<double>(options.packets) * (options.stages + 1);
+  const std::int64_t expected =
+      options.packets * (options.packets - 1) / 2 + options.packets * options.stages;
+  std::vector<double> seam_ns;
+  std::vector<double> tbb_ns;
+  for (int turn = 0; turn <= options.turns; ++turn) {
+    const Timed ours = run_seam(options, kind);
+    const Timed theirs = run_tbb(options, kind);
+    if (ours.sum != expected || theirs.sum != expected) {
+      std::fprintf(stderr, "hop_bench: not all packets arrived\n");
+      std::exit(1);
+    }
+    if (turn == 0) continue;  // threads and memory are made in the first
+    seam_ns.push_back(ours.seconds / hops * 1e9);
+    tbb_ns.push_back(theirs.seconds / hops * 1e9);
+  }
+  const double ours = median(seam_ns);
+  const double theirs = median(tbb_ns);
+  std::printf("%s ratio=%.2f seam_ns=%.0f tbb_ns=%.0f stages=%d packets=%lld threads=%d\n",
+              kind == Stages::serial ? "hop" : "hop_parallel", theirs / ours, ours, theirs,
+              options.stages, static_cast<long long>(options.packets), options.threads);
+}
+
+std::optional<Options> read_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    if (i + 1 == arguments.size()) return std::nullopt;
+    const int value = std::atoi(arguments[i + 1].c_str());
+    if (value < 1) return std::nullopt;
+    if (arguments[i] == "--stages") {
+      options.stages = value;
+    } else if (arguments[i] == "--packets") {
+      options.packets = value;
+    } else if (arguments[i] == "--turns") {
+      options.turns = value;
+    } else if (arguments[i] == "--threads") {
+      options.threads = value;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const std::optional<Options> options = read_options({values + 1, values + count});
+  if (!options) {
+    std::puts("hop_bench [--stages 10] [--packets 200000] [--turns 5] [--threads 2]");
+    return 2;
+  }
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(options->threads));
+  measure(*options, Stages::parallel);
+  measure(*options, Stages::serial);
+  return 0;
+}
