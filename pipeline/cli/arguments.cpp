@@ -1,0 +1,207 @@
+#include "pipeline/cli/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/run/run_directory.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr int most_threads = 4096;
+
+/// An option that may be repeated and takes one value each time, so that a file name after it is
+/// not taken for another value.
+void repeatable(CLI::App& verb, const std::string& name, std::vector<std::string>& values,
+                const std::string& kind, const std::string& doc) {
+  verb.add_option(name, values, doc)->type_name(kind)->allow_extra_args(false);
+}
+
+void add_plugin_path(CLI::App& verb, std::vector<std::string>& paths) {
+  repeatable(verb, "--plugin-path", paths, "PATH",
+             "a plugin or a folder of plugins; may be repeated");
+}
+
+void add_set(CLI::App& verb, std::vector<std::string>& overrides) {
+  repeatable(verb, "--set", overrides, "KEY=VALUE",
+             "set a key of the file, such as stage.model.classes=50; may be repeated");
+}
+
+/// All verbs, their arguments and the one that was chosen.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", "seam " + seam_version());
+    app_.set_help_flag("-h,--help", "this text");
+    app_.footer(
+        "Example: seam run pipelines/demo.toml --set schedule.epochs=2\n"
+        "`seam VERB --help` explains a verb. Exit codes: 0 success, 2 configuration,\n"
+        "3 data, 4 cancelled, 5 internal, 6 incomplete.");
+    add_run();
+    add_check();
+    add_plugins();
+    add_inspect();
+    add_graph();
+    add_doctor();
+  }
+
+  ExitCode go(int count, const char* const* arguments) {
+    if (count > 1 && !known(arguments[1])) return unknown_verb(arguments[1]);
+    try {
+      app_.parse(count, arguments);
+    } catch (const CLI::Success& asked) {  // --help and --version come as exceptions
+      app_.exit(asked);
+      return ExitCode::success;
+    } catch (const CLI::ParseError& error) {
+      const std::string verb = chosen_name();
+      std::cerr << "seam: error: " << error.what() << "\ntry: seam " << verb
+                << (verb.empty() ? "" : " ") << "--help" << std::endl;
+      return ExitCode::configuration;
+    }
+    return chosen_();
+  }
+
+ private:
+  CLI::App& add(const std::string& name, const std::string& doc, const std::string& example,
+                std::function<ExitCode()> verb) {
+    CLI::App& added = *app_.add_subcommand(name, doc);
+    added.set_help_flag("-h,--help", "this text");
+    added.footer("Example: seam " + name + " " + example);
+    added.callback([this, verb = std::move(verb)] { chosen_ = verb; });
+    return added;
+  }
+
+  void add_run() {
+    CLI::App& verb = add("run", "Run a pipeline file, or go on with an earlier run",
+                         "pipelines/demo.toml --threads 4\n         seam run --resume "
+                         "runs/demo-20260301-093000-1",
+                         [this] { return run_verb(run_); });
+    CLI::Option* file = verb.add_option("file", run_.file, "the pipeline file")->type_name("FILE");
+    CLI::Option* resume =
+        verb.add_option("--resume", run_.resume, "go on with the run in this folder")
+            ->type_name("DIR")
+            ->excludes(file);
+    add_set(verb, run_.set);
+    verb.add_option("--threads", run_.threads,
+                    "threads to use; else what the file says, else the machine's cores")
+        ->type_name("N")
+        ->check(CLI::Range(1, most_threads).description(""));
+    add_plugin_path(verb, run_.plugin_paths);
+    verb.add_option("--run-dir", run_.run_directory,
+                    "folder to leave the run in; else runs/NAME-DATE-TIME-N")
+        ->type_name("DIR")
+        ->excludes(resume);
+    verb.get_option("--set")->excludes(resume);
+    verb.add_flag("--quiet", run_.quiet, "say only what went wrong");
+    verb.final_callback([file, resume] {
+      if (file->empty() && resume->empty()) {
+        throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
+      }
+    });
+  }
+
+  void add_check() {
+    CLI::App& verb = add("check", "Check pipeline files without running them",
+                         "pipelines/*.toml --json", [this] { return check_verb(check_); });
+    verb.add_option("files", check_.files, "the pipeline files")->type_name("FILE")->required();
+    add_set(verb, check_.set);
+    add_plugin_path(verb, check_.plugin_paths);
+    verb.add_flag("--json", check_.json, "all problems as one JSON array");
+  }
+
+  void add_plugins() {
+    CLI::App& verb = add("plugins", "List the plugins that are found and their stages", "--json",
+                         [this] { return plugins_verb(plugins_); });
+    add_plugin_path(verb, plugins_.plugin_paths);
+    verb.add_flag("--json", plugins_.json, "for programs");
+  }
+
+  void add_inspect() {
+    CLI::App& verb = add("inspect", "Describe a stage: its parameters, fields and interfaces",
+                         "image.decode", [this] { return inspect_verb(inspect_); });
+    verb.add_option("stage", inspect_.stage, "the stage's type, as `use` names it")
+        ->type_name("STAGE")
+        ->required();
+    add_plugin_path(verb, inspect_.plugin_paths);
+    verb.add_flag("--json", inspect_.json, "for programs");
+  }
+
+  void add_graph() {
+    CLI::App& verb = add("graph", "Draw a pipeline's flows",
+                         "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg",
+                         [this] { return graph_verb(graph_); });
+    verb.add_option("file", graph_.file, "the pipeline file")->type_name("FILE")->required();
+    verb.add_option("--format", graph_.format, "dot (Graphviz) or mermaid")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"dot", "mermaid"}).description(""));
+    add_set(verb, graph_.set);
+    add_plugin_path(verb, graph_.plugin_paths);
+  }
+
+  void add_doctor() {
+    CLI::App& verb = add("doctor", "Say what this program is, may use and finds", "",
+                         [this] { return doctor_verb(doctor_); });
+    add_plugin_path(verb, doctor_.plugin_paths);
+  }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app_.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(verb->get_name());
+    }
+    return names;
+  }
+
+  [[nodiscard]] bool known(const std::string& first) const {
+    const std::vector<std::string> verbs = names();
+    return first.starts_with("-") || std::find(verbs.begin(), verbs.end(), first) != verbs.end();
+  }
+
+  [[nodiscard]] std::string chosen_name() const {
+    const auto chosen = app_.get_subcommands();
+    return chosen.empty() ? std::string() : chosen.front()->get_name();
+  }
+
+  ExitCode unknown_verb(const std::string& verb) const {
+    const std::string nearest = did_you_mean(verb, names());
+    std::cerr << "seam: error: '" << verb << "' is no verb of seam"
+              << (nearest.empty() ? "" : "; " + nearest) << "\nverbs: " << enumerated(names())
+              << std::endl;
+    return ExitCode::configuration;
+  }
+
+  CLI::App app_{"Image retrieval as dataflow pipelines of plugin stages", "seam"};
+  std::function<ExitCode()> chosen_;
+  RunArguments run_;
+  CheckArguments check_;
+  PluginsArguments plugins_;
+  InspectArguments inspect_;
+  GraphArguments graph_;
+  DoctorArguments doctor_;
+};
+
+}  // namespace
+
+int run_command_line(int count, const char* const* arguments) {
+  ExitCode code = ExitCode::internal;
+  try {
+    code = CommandLine().go(count, arguments);
+  } catch (const Error& error) {
+    code = report_error(error);
+  } catch (const std::exception& error) {
+    code = report_error(Error(error.what(), Fault::internal));
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace seam::host

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <system_error>
+
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/plugins/registry.hpp"
+#include "pipeline/run/run_directory.hpp"
+#include "pipeline/run/thread_budget.hpp"
+
+namespace seam::host {
+namespace {
+
+void print_versions() {
+  const Manifest host = host_manifest();
+  std::cout << "seam        " << seam_version() << "\n"
+            << "sdk         " << host.sdk << "\n"
+            << "compiler    " << host.compiler << "\n"
+            << "library     " << host.stdlib << "\n"
+            << "sanitizer   " << host.sanitizer << "\n";
+}
+
+void print_threads() {
+  const CoreCount cores = count_cores();
+  std::cout << "\nthreads\n"
+            << fmt::format("  cores this process may use: {}\n", cores.affinity)
+            << (cores.quota ? fmt::format("  cgroup CPU quota: {:.2f} cores\n", *cores.quota)
+                            : std::string("  cgroup CPU quota: none\n"))
+            << fmt::format("  a run's budget without --threads: {}\n", cores.usable());
+  for (const std::string_view variable : thread_variables) {
+    const std::string name(variable);
+    const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+    std::cout << fmt::format("  {}: {}; a run sets it to its budget\n", name,
+                             value == nullptr ? "not set" : value);
+  }
+}
+
+void print_plugins(const Registry& registry) {
+  std::cout << "\nplugins\n";
+  for (const SearchEntry& entry : registry.search_path()) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(entry.path, error);
+    std::cout << fmt::format("  searched {} ({}){}\n", entry.path.string(), entry.source,
+                             there ? "" : ": does not exist");
+  }
+  for (const PluginFile& file : registry.files()) {
+    if (!file.refusal.empty()) continue;
+    std::cout << fmt::format("  {}: {} stages, libtorch {}, opencv {}\n", file.path.string(),
+                             file.manifest.stages.size(), file.manifest.libtorch,
+                             file.manifest.opencv);
+  }
+  for (const PluginFile& file : registry.files()) {
+    if (!file.refusal.empty()) {
+      std::cout << fmt::format("  refused {}: {}\n", file.path.string(), file.refusal);
+    }
+  }
+}
+
+}  // namespace
+
+ExitCode doctor_verb(const DoctorArguments& arguments) {
+  print_versions();
+  print_threads();
+  print_plugins(Registry(default_search_path({}, arguments.plugin_paths), 1));
+  std::cout.flush();
+  return ExitCode::success;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,36 @@
+#include "pipeline/cli/report.hpp"
+
+#include <iostream>
+#include <utility>
+
+#include "pipeline/run/run.hpp"
+
+namespace seam::host {
+
+ExitCode report_error(const Error& error) {
+  std::cerr << "seam: error: " << error.full_message() << std::endl;
+  return exit_code_of(error.fault());
+}
+
+void report_problems(const std::vector<Problem>& problems) {
+  for (const Problem& problem : problems) {
+    const std::string text = to_text(problem);
+    std::cerr << text << (text.ends_with('\n') ? "" : "\n");
+  }
+  std::cerr.flush();
+}
+
+std::optional<CheckedPipeline> load_or_report(const std::string& file,
+                                              const std::vector<std::string>& set,
+                                              const std::vector<std::string>& plugin_paths) {
+  LoadOptions options;
+  options.file = file;
+  options.overrides = set;
+  options.plugin_paths = plugin_paths;
+  options.environment = process_environment();
+  LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
+  report_problems(loaded.problems);
+  return std::move(loaded.pipeline);
+}
+
+}  // namespace seam::host

@@ -1,0 +1,25 @@
+/// How the program speaks of errors: one way for all verbs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/config/problem.hpp"
+#include "pipeline/run/exit_code.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+
+/// Prints the message and its chain; the exit code that fits its fault.
+ExitCode report_error(const Error& error);
+
+/// Prints all problems of a pipeline file as a compiler does.
+void report_problems(const std::vector<Problem>& problems);
+
+/// Loads a pipeline for a verb that does not run it; problems are printed. None: there were errors.
+std::optional<CheckedPipeline> load_or_report(const std::string& file,
+                                              const std::vector<std::string>& set,
+                                              const std::vector<std::string>& plugin_paths);
+
+}  // namespace seam::host

@@ -1,0 +1,62 @@
+#include "pipeline/run/run.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/run/stop_signals.hpp"
+
+namespace seam::host {
+namespace {
+
+Display::Style style_of(const RunArguments& arguments) {
+  if (arguments.quiet) return Display::Style::quiet;
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return ::isatty(STDERR_FILENO) == 1 && !dumb ? Display::Style::terminal : Display::Style::plain;
+}
+
+LoadOptions load_options(const RunArguments& arguments) {
+  if (!arguments.resume.empty()) {
+    return resume_options(arguments.resume, arguments.plugin_paths);
+  }
+  LoadOptions options;
+  options.file = arguments.file;
+  options.overrides = arguments.set;
+  options.plugin_paths = arguments.plugin_paths;
+  return options;
+}
+
+}  // namespace
+
+ExitCode run_verb(const RunArguments& arguments) {
+  LoadOptions to_load = load_options(arguments);
+  to_load.environment = process_environment();
+  StopState stop;
+  Display display(std::cout, std::cerr, style_of(arguments));
+  const StopSignals signals(stop, [&display](int count) {
+    display.message(count == 1
+                        ? "stopping: what is under way finishes first; once more to cancel it"
+                        : "cancelling: what is in hand finishes; once more to kill");
+  });
+  PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
+  report_problems(prepared.loaded.problems);
+  if (!prepared.loaded.pipeline) return ExitCode::configuration;
+
+  RunOptions options;
+  const bool resume = !arguments.resume.empty();
+  options.start = resume ? Start::resume : Start::fresh;
+  options.run_directory = resume ? arguments.resume : arguments.run_directory;
+  options.threads = prepared.threads;
+  options.stop = &stop;
+  const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
+  if (summary.error) report_error(*summary.error);
+  return summary.code;
+}
+
+}  // namespace seam::host
