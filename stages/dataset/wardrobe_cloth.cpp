@@ -23,7 +23,7 @@ double zigzag(double value) {
 }
 
 std::uint8_t to_byte(double value) {
-  return static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0) + 0.5);
+  return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
 }
 
 /// Smooth noise in 0..1 over the plane, repeating every 32 cells.

@@ -315,7 +315,7 @@ class Easel {
           // A little sheen, so that black cloth has folds too.
           const float lit = std::clamp(ink * shade + 26 * (shade - 1), 0.0F, 255.0F);
           const float under = static_cast<float>(out[x][c]);
-          out[x][c] = static_cast<std::uint8_t>(under + (lit - under) * share + 0.5F);
+          out[x][c] = static_cast<std::uint8_t>(under + (lit - under) * share);
         }
         cover[x] = std::max(cover[x], inside[x]);
       }
@@ -1220,8 +1220,10 @@ cv::Mat3b backdrop(Random& random, int full_canvas, View view) {
   cv::Mat3b picture(canvas, canvas);
   for (int y = 0; y < canvas; ++y) {
     for (int x = 0; x < canvas; ++x) {
-      const double away = std::hypot(x - glow_x, y - glow_y) / canvas;
-      double light = 1 + glow - 0.28 * away * away - 0.1 * away;
+      const double dx = (x - glow_x) / canvas;
+      const double dy = (y - glow_y) / canvas;
+      const double away = dx * dx + dy * dy;
+      double light = 1 + glow - 0.28 * away - 0.1 * std::sqrt(away);
       Colour c = wall;
       if (kind == 1) c = mixed(wall, other, double(y) / canvas);
       if (kind == 2) {
@@ -1304,7 +1306,7 @@ GarmentArtist::GarmentArtist(std::uint64_t seed, int item, int colours, int size
   }
 }
 
-cv::Mat3b GarmentArtist::draw(int colour, int view) const {
+cv::Mat3b GarmentArtist::draw(int colour, int view) {
   const auto photograph = (static_cast<std::uint64_t>(static_cast<unsigned>(colour)) << 16) |
                           static_cast<std::uint64_t>(static_cast<unsigned>(view));
   Random random(seed_, stream_of("wardrobe.photograph"), photograph,
@@ -1316,15 +1318,18 @@ cv::Mat3b GarmentArtist::draw(int colour, int view) const {
   const double from = random.uniform(-0.9, 0.9);
   const Point light(std::sin(from), -std::cos(from));
 
-  const cv::Mat3b plain = dye(cloth_, colours);
-  const cv::Mat3b printed = design_.print == Print::none ? plain : dye(front_, colours);
+  if (dyed_colour_ != colour) {
+    dyed_ = dye(cloth_, colours);
+    dyed_front_ = design_.print == Print::none ? dyed_ : dye(front_, colours);
+    dyed_colour_ = colour;
+  }
   Fabric fabric;
-  fabric.pixels = &plain;
+  fabric.pixels = &dyed_;
   fabric.texels_per_unit = cloth_.texels_per_unit;
   fabric.origin = {0, (design_.top() + design_.bottom()) / 2};
   fabric.flat = colours.base;
   Fabric front = fabric;
-  front.pixels = &printed;
+  front.pixels = &dyed_front_;
 
   Easel easel(canvas_, camera, light);
   Dresser(easel, design_, colours, pose, fabric, front).dress(random);

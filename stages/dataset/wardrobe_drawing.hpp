@@ -27,8 +27,8 @@ class GarmentArtist {
   GarmentArtist(std::uint64_t seed, int item, int colours, int size);
 
   /// A picture (blue, green, red) of size x size. Colours and views count from 0. The same
-  /// arguments give the same pixels; calls may run on several threads.
-  [[nodiscard]] cv::Mat3b draw(int colour, int view) const;
+  /// arguments give the same pixels in any order; fastest colour by colour.
+  [[nodiscard]] cv::Mat3b draw(int colour, int view);
 
   [[nodiscard]] const GarmentDesign& design() const { return design_; }
 
@@ -40,6 +40,11 @@ class GarmentArtist {
   GarmentDesign design_;
   Cloth cloth_;
   Cloth front_;  ///< the cloth with its print
+
+  // The cloth in the colours of the last picture.
+  int dyed_colour_ = -1;
+  cv::Mat3b dyed_;
+  cv::Mat3b dyed_front_;
 };
 
 }  // namespace seam::stages

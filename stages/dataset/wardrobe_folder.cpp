@@ -251,7 +251,8 @@ class Studio {
  private:
   void work_alone(int worker) {
     try {
-      const std::size_t per_item = static_cast<std::size_t>(options_.colours * options_.views);
+      const std::size_t per_item =
+          static_cast<std::size_t>(options_.colours) * static_cast<std::size_t>(options_.views);
       while (!stopped_) {
         const int item = next_item_++;
         if (item >= options_.items) return;
@@ -360,9 +361,12 @@ std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
               options.colours > 1 ? colour < options.colours / 2 : view < options.views / 2;
           image.split = asks ? Split::query : Split::gallery;
         }
-        const std::string number = std::to_string(colour + 1);
-        image.path = folder + (number.size() < 2 ? "0" : "") + number + "_" +
-                     wardrobe_view_name(view) + ".jpg";
+        image.path = folder;
+        image.path += colour < 9 ? "0" : "";
+        image.path += std::to_string(colour + 1);
+        image.path += "_";
+        image.path += wardrobe_view_name(view);
+        image.path += ".jpg";
         images.push_back(std::move(image));
       }
     }

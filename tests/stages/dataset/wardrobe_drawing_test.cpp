@@ -49,20 +49,20 @@ TEST(WardrobeDesign, GarmentsHaveAHeight) {
 }
 
 TEST(GarmentArtist, DrawsTheSamePictureAgain) {
-  const GarmentArtist artist(7, 4, 2, 48);
-  const GarmentArtist again(7, 4, 2, 48);
+  GarmentArtist artist(7, 4, 2, 48);
+  GarmentArtist again(7, 4, 2, 48);
   EXPECT_EQ(difference(artist.draw(1, 2), again.draw(1, 2)), 0);
 }
 
 TEST(GarmentArtist, ViewsAndColoursDiffer) {
-  const GarmentArtist artist(7, 4, 2, 48);
+  GarmentArtist artist(7, 4, 2, 48);
   EXPECT_GT(difference(artist.draw(0, 0), artist.draw(0, 1)), 3);
   EXPECT_GT(difference(artist.draw(0, 0), artist.draw(1, 0)), 3);
 }
 
 TEST(GarmentArtist, DrawsEveryGarmentFromEverySide) {
   for (int item = 0; item < 56; ++item) {
-    const GarmentArtist artist(13, item, 1, 32);
+    GarmentArtist artist(13, item, 1, 32);
     for (int view = 0; view < 6; ++view) {
       const cv::Mat3b picture = artist.draw(0, view);
       ASSERT_EQ(picture.size(), cv::Size(32, 32));

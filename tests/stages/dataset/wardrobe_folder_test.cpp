@@ -202,6 +202,7 @@ TEST(WardrobeFolder, IsDrawnOnceWhenManyAskAtOnce) {
   std::array<WardrobeOutcome, 4> outcomes{};
   {
     std::vector<std::jthread> askers;
+    askers.reserve(outcomes.size());
     for (WardrobeOutcome& outcome : outcomes) {
       askers.emplace_back([&] { outcome = provide(folder.path(), small); });
     }
