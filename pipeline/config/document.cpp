@@ -195,7 +195,10 @@ Node read_document(const Source& source, Findings& findings) {
   } catch (const toml::parse_error& error) {
     Place place = place_of(error.source(), source);
     if (place.column > characters(source.line(place.line)) + 1) place.column = 1;
-    findings.error("toml-syntax", place, "this is not TOML: " + std::string(error.description()));
+    const bool at_end = place.column > characters(source.line(place.line));
+    findings.error("toml-syntax", place, "this is not TOML: " + std::string(error.description()),
+                   {at_end ? "the line ends too early: a quote, a bracket or a value is missing"
+                           : std::string{}});
   }
   Node broken;
   broken.value = Table{};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -142,11 +143,14 @@ struct FieldState {
   bool anything = false;  ///< a stage before is not known: it may have provided or changed any
 };
 
-/// "std::string" for what the compiler spells with all template arguments.
+/// A type as people write it, from how the compiler spells it.
 std::string short_type(std::string type) {
-  const std::string text = "std::__cxx11::basic_string<char>";
-  for (std::size_t at = type.find(text); at != std::string::npos; at = type.find(text)) {
-    type.replace(at, text.size(), "std::string");
+  static const std::array<std::pair<std::string, std::string>, 2> spellings{
+      {{"std::__cxx11::basic_string<char>", "std::string"}, {"long int", "std::int64_t"}}};
+  for (const auto& [spelling, name] : spellings) {
+    for (std::size_t at = type.find(spelling); at != std::string::npos; at = type.find(spelling)) {
+      type.replace(at, spelling.size(), name);
+    }
   }
   return type;
 }
@@ -287,22 +291,6 @@ class FieldCheck {
   std::set<std::tuple<std::string, std::size_t, std::size_t>> conflicts_;
 };
 
-/// Stage names in a text that could not be read, so that they are not called unused as well.
-std::set<std::string> words_of(const std::string& text) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char c : text + " ") {
-    if (is_flow_name(word + c)) {
-      word += c;
-      continue;
-    }
-    while (word.ends_with('-')) word.pop_back();
-    if (!word.empty()) words.insert(word);
-    word.clear();
-  }
-  return words;
-}
-
 }  // namespace
 
 std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
@@ -352,17 +340,11 @@ void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, F
   FieldCheck(flow, stages, findings).check();
 }
 
-void check_use(const Table& tree, const std::vector<StageDraft>& stages,
-               const std::vector<FlowSpec>& flows, Findings& findings) {
+void check_use(const std::vector<StageDraft>& stages, const std::vector<FlowSpec>& flows,
+               Findings& findings) {
   std::set<std::string> used;
   for (const FlowSpec& flow : flows) {
     for (const FlowNode& node : flow.nodes) used.insert(node.stage);
-  }
-  const Entry* entry = tree.find("flow");
-  const Table* table = entry != nullptr ? entry->node.table() : nullptr;
-  if (table == nullptr || table->entries.empty()) return;  // which has been reported
-  for (const Entry& line : table->entries) {
-    if (line.node.text() != nullptr) used.merge(words_of(*line.node.text()));
   }
   for (const StageDraft& stage : stages) {
     for (const auto& [parameter, target] : stage.spec.references) used.insert(target);

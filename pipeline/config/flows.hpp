@@ -26,8 +26,9 @@ std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
 /// fields are not known may provide anything.
 void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings);
 
-/// Warns of stages that no flow has and no stage refers to.
-void check_use(const Table& tree, const std::vector<StageDraft>& stages,
-               const std::vector<FlowSpec>& flows, Findings& findings);
+/// Warns of stages that no flow has and no stage refers to. To be asked only where no flow is at
+/// fault: a misspelt stage is not an unused one.
+void check_use(const std::vector<StageDraft>& stages, const std::vector<FlowSpec>& flows,
+               Findings& findings);
 
 }  // namespace seam::host

@@ -28,6 +28,22 @@ std::vector<SearchEntry> search_path(const LoadOptions& options, const PipelineS
   return entries;
 }
 
+/// A path that was named on purpose must lead to plugins, whether this pipeline needs them or not.
+void check_plugin_paths(const Table& tree, const LoadOptions& options, const Registry& registry,
+                        Findings& findings) {
+  const auto check = [&](const std::string& written, const std::string& path, const Place& place) {
+    const auto absolute = std::filesystem::absolute(path).lexically_normal();
+    for (const PluginFile& file : registry.files()) {
+      if (file.path != absolute || file.refusal.empty()) continue;
+      findings.error("plugin-path", place, "'" + written + "' gives no plugin: " + file.refusal);
+    }
+  };
+  for (const Node* node : plugin_nodes(tree)) check(*node->text(), plugin_path(*node), node->place);
+  for (const std::string& path : options.plugin_paths) {
+    check(path, path, {"--plugin-path", 0, 0, 1});
+  }
+}
+
 std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sources,
                                        Findings& findings) {
   std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
@@ -43,14 +59,19 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
 
   Registry registry(search_path(options, spec),
                     options.threads.value_or(spec.threads.value_or(cores())));
+  check_plugin_paths(*tree, options, registry, findings);
   std::vector<StageDraft> stages = read_stages(*tree, registry, findings);
   check_references(stages, findings);
 
+  const Entry* stage_tables = tree->find("stage");
+  if (stage_tables != nullptr && stage_tables->node.table() == nullptr) return std::nullopt;
+
   KnownNames known;
   known.stages = names_of(stages);
+  const std::size_t errors_before = findings.errors();
   spec.flows = read_flows(*tree, spec.file, stages, sources, known.flows, findings);
+  if (findings.errors() == errors_before) check_use(stages, spec.flows, findings);
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
-  check_use(*tree, stages, spec.flows, findings);
   spec.schedule = read_schedule(*tree, known, findings);
   if (findings.has_errors()) return std::nullopt;
 

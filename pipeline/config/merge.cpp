@@ -1,6 +1,7 @@
 #include "pipeline/config/merge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
@@ -36,9 +37,13 @@ std::optional<std::string> read_text(const fs::path& file, std::string& why) {
     why = std::generic_category().message(errno);
     return std::nullopt;
   }
-  std::string text(largest_file + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  // By pieces: the size of a pipe is not known before.
+  std::string text;
+  std::array<char, 1 << 14> piece{};
+  while (stream && text.size() <= largest_file) {
+    stream.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
   if (text.size() > largest_file) {
     why = "it has more than 16 MiB and cannot be a pipeline";
     return std::nullopt;

@@ -24,16 +24,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A plugin path as the run will use it: relative to the file that names it, wherever `seam` runs.
-std::string plugin_path(const Node& node) {
-  std::error_code error;
-  const fs::path base =
-      node.place.file == "--set" ? fs::path{} : fs::path(node.place.file).parent_path();
-  const fs::path path = base / *node.text();
-  const fs::path absolute = fs::absolute(path, error);
-  return (error ? path : absolute).lexically_normal().string();
-}
-
 class ScheduleReader {
  public:
   ScheduleReader(const KnownNames& known, Findings& findings)
@@ -69,7 +59,8 @@ class ScheduleReader {
   static constexpr const char* where = "[schedule]";
 
   bool check_flow(const Node& node) {
-    if (contains(known_.flows, *node.text())) return true;
+    // Where there are no flows at all, that has been reported.
+    if (known_.flows.empty() || contains(known_.flows, *node.text())) return true;
     findings_.error(
         "unknown-flow", node.place, fmt::format("there is no flow '{}'", *node.text()),
         {did_you_mean(*node.text(), known_.flows),
@@ -190,11 +181,35 @@ class ScheduleReader {
 
 }  // namespace
 
-void check_top_level(const Table& tree, Findings& findings) {
+std::string plugin_path(const Node& node) {
+  // Relative to the file that names it, wherever the program runs.
+  std::error_code error;
+  const fs::path base =
+      node.place.file == "--set" ? fs::path{} : fs::path(node.place.file).parent_path();
+  const fs::path path = base / *node.text();
+  const fs::path absolute = fs::absolute(path, error);
+  return (error ? path : absolute).lexically_normal().string();
+}
+
+std::vector<const Node*> plugin_nodes(const Table& tree) {
+  const Entry* pipeline = tree.find("pipeline");
+  const Table* table = pipeline != nullptr ? pipeline->node.table() : nullptr;
+  const Entry* entry = table != nullptr ? table->find("plugins") : nullptr;
+  if (entry == nullptr) return {};
+  std::vector<const Node*> nodes;
+  if (entry->node.text() != nullptr) nodes.push_back(&entry->node);
+  if (const Array* array = entry->node.array()) {
+    for (const Node& element : *array) nodes.push_back(&element);
+  }
+  std::erase_if(nodes, [](const Node* node) { return node->text() == nullptr || node->broken; });
+  return nodes;
+}
+
+void check_top_level(Table& tree, Findings& findings) {
   static const std::vector<std::string> known{"pipeline", "limits", "stage", "flow", "schedule"};
   std::vector<std::string> accepted = known;
   accepted.emplace_back("extends");
-  for (const Entry& entry : tree.entries) {
+  for (Entry& entry : tree.entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const bool table = entry.node.table() != nullptr;
     findings.error(
@@ -204,6 +219,10 @@ void check_top_level(const Table& tree, Findings& findings) {
          table ? "it takes: [pipeline], [limits], [stage.NAME], [flow], [schedule]"
                : "at the top stands 'extends'; all else belongs into a table: "
                  "[pipeline], [limits], [stage.NAME], [flow], [schedule]"});
+    const std::vector<std::string> nearest = nearest_names(entry.key, known, 1);
+    if (table && !nearest.empty() && tree.find(nearest.front()) == nullptr) {
+      entry.key = nearest.front();
+    }
   }
 }
 

@@ -10,12 +10,17 @@
 
 namespace seam::host {
 
-/// Refuses what stands at the top of a file and is none of Seam's tables.
-void check_top_level(const Table& tree, Findings& findings);
+/// Refuses what stands at the top of a file and is none of Seam's tables. A misspelt table gets its
+/// right name, so that what is in it can be checked as well.
+void check_top_level(Table& tree, Findings& findings);
 
 /// Fills name, seed, threads, max_errors, plugin_paths and limits. `spec.file` must be set: it
 /// gives the name where none is said, and plugin paths are relative to the file that names them.
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings);
+
+/// The texts of `plugins` in [pipeline]; the path that each means, absolute.
+std::vector<const Node*> plugin_nodes(const Table& tree);
+std::string plugin_path(const Node& node);
 
 /// Names that a schedule may use. A flow or stage that is there but broken counts as known.
 struct KnownNames {

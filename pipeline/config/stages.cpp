@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <seam/error.hpp>
 #include <set>
@@ -128,15 +129,19 @@ bool looks_like_number(const std::string& text) {
 
 /// What the writer may have meant by a value of the wrong kind.
 std::string type_hint(const ParameterInfo& parameter, const Node& node) {
-  const bool wants_text = parameter.kind == ValueKind::text || parameter.kind == ValueKind::path ||
-                          parameter.kind == ValueKind::enumeration;
+  const bool wants_text = parameter.kind == ValueKind::text || parameter.kind == ValueKind::path;
   if (const std::string* text = node.text()) {
     const bool number = looks_like_number(*text) && !wants_text;
     const bool flag = (*text == "true" || *text == "false") && !wants_text;
     return number || flag ? "write it without quotes" : std::string{};
   }
-  const bool scalar_value = scalar(node).has_value();
-  return wants_text && scalar_value ? "write it in quotes" : std::string{};
+  const auto* number = std::get_if<double>(&node.value);
+  const bool wants_integer =
+      parameter.kind == ValueKind::integer || parameter.kind == ValueKind::integers;
+  if (wants_integer && number != nullptr && std::nearbyint(*number) == *number) {
+    return "write it without a point";
+  }
+  return wants_text && scalar(node) ? "write it in quotes" : std::string{};
 }
 
 std::vector<std::string> parameter_names(const Description& description) {
@@ -201,12 +206,14 @@ class StageReader {
 
   void refuse_type(const Entry& use, const std::string& type, const Error& error) {
     std::vector<std::string> notes = lines_of(error.full_message());
+    for (std::string& note : notes) note.erase(0, note.find_first_not_of(' '));
     const std::string message = notes.front();
     notes.erase(notes.begin());
     const std::size_t offering = registry_.find_all(type).size();
-    const std::string code = offering == 0   ? "unknown-stage-type"
-                             : offering == 1 ? "plugin-load"
-                                             : "ambiguous-stage-type";
+    const std::string code = offering == 0                           ? "unknown-stage-type"
+                             : offering > 1                          ? "ambiguous-stage-type"
+                             : error.fault() == Fault::configuration ? "plugin-load"
+                                                                     : "plugin-defect";
     // The search path is the same for all: told once.
     const bool told = !told_.insert(code == "plugin-load" ? message : code).second;
     if (told && offering == 0) {
@@ -265,7 +272,9 @@ class StageReader {
       if (!is_common(key.key)) read_parameter(key, draft, given);
     }
     for (const ParameterInfo& parameter : draft.runner->description().parameters) {
-      if (!parameter.required || given.contains(parameter.name)) continue;
+      // Of references, check_references knows more to say.
+      const bool reference = parameter.kind == ValueKind::reference;
+      if (!parameter.required || reference || given.contains(parameter.name)) continue;
       findings_.error(
           "missing-parameter", entry.key_place,
           fmt::format("{} needs '{}': {}", described(draft), parameter.name, parameter.doc),
@@ -304,7 +313,8 @@ class StageReader {
           "renamed-parameter", key.key_place,
           fmt::format("'{}' of {} is now called '{}'", key.key, draft.spec.use, parameter->name));
     }
-    if (!key.node.broken) read_value(key, *parameter, draft);
+    draft.faulty.insert(parameter->name);
+    if (!key.node.broken && read_value(key, *parameter, draft)) draft.faulty.erase(parameter->name);
   }
 
   void unknown_parameter(const Entry& key, const StageDraft& draft) {
@@ -324,15 +334,16 @@ class StageReader {
                      names.empty() ? "it has no parameters" : "it takes: " + enumerated(names)});
   }
 
-  void read_value(const Entry& key, const ParameterInfo& parameter, StageDraft& draft) {
+  /// Keeps the value where it fits.
+  bool read_value(const Entry& key, const ParameterInfo& parameter, StageDraft& draft) {
     const std::string accepted =
         fmt::format("'{}' of {} takes {}", key.key, draft.spec.use, accepted_by(parameter));
     const auto value = value_for(parameter, key.node);
     if (!value) {
       const Node& culprit = wrong_element(parameter, key.node);
-      findings_.error("type", culprit.place, accepted + ", not " + shown_kind(culprit),
+      findings_.error("type", culprit.place, accepted + ", not " + shown_kind(parameter, culprit),
                       {type_hint(parameter, culprit)});
-      return;
+      return false;
     }
     if (problem_with(parameter, *value)) {
       const Node& culprit = wrong_element(parameter, key.node);
@@ -340,7 +351,7 @@ class StageReader {
       findings_.error(choice ? "choice" : "range", culprit.place,
                       accepted + ", not " + shown(culprit),
                       {choice ? did_you_mean(*culprit.text(), parameter.choices) : std::string{}});
-      return;
+      return false;
     }
     if (parameter.kind == ValueKind::reference) {
       draft.spec.references[parameter.name] = *key.node.text();
@@ -348,9 +359,11 @@ class StageReader {
     } else {
       draft.spec.values[parameter.name] = *value;
     }
+    return true;
   }
 
-  static std::string shown_kind(const Node& node) {
+  static std::string shown_kind(const ParameterInfo& parameter, const Node& node) {
+    if (is_list(parameter.kind) && node.array() != nullptr) return "a list of lists";
     const std::string kind = kind_of(node);
     return scalar(node) && kind != "true or false" ? fmt::format("{} ({})", kind, shown(node))
            : scalar(node)                          ? shown(node)
@@ -458,9 +471,7 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
   for (const StageDraft& stage : stages) {
     if (stage.runner == nullptr) continue;
     for (const ParameterInfo& parameter : stage.runner->description().parameters) {
-      const auto written = stage.spec.references.find(parameter.name);
-      if (written == stage.spec.references.end()) continue;
-      const Place& place = stage.reference_nodes.at(parameter.name).place;
+      if (parameter.kind != ValueKind::reference) continue;
       std::vector<std::string> offering;
       for (const StageDraft& other : stages) {
         if (other.runner != nullptr && other.runner->interface(parameter.interface) != nullptr) {
@@ -469,6 +480,16 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
       }
       const std::string offered =
           offering.empty() ? "no stage of this file offers " + parameter.interface : "stages that offer it: " + enumerated(offering);
+      const auto written = stage.spec.references.find(parameter.name);
+      if (written == stage.spec.references.end()) {
+        if (!parameter.required || stage.faulty.contains(parameter.name)) continue;
+        findings.error(
+            "missing-parameter", stage.spec.place,
+            fmt::format("{} needs '{}': {}", described(stage), parameter.name, parameter.doc),
+            {"it takes " + accepted_by(parameter), offered});
+        continue;
+      }
+      const Place& place = stage.reference_nodes.at(parameter.name).place;
       const StageDraft* target = find_stage(stages, written->second);
       if (target == nullptr) {
         findings.error("unknown-reference", place,
@@ -506,6 +527,7 @@ const StageDraft* find_stage(const std::vector<StageDraft>& stages, std::string_
 
 std::vector<std::string> names_of(const std::vector<StageDraft>& stages) {
   std::vector<std::string> names;
+  names.reserve(stages.size());
   for (const StageDraft& stage : stages) names.push_back(stage.spec.name);
   return names;
 }

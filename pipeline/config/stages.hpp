@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct StageDraft {
   StageSpec spec;
   std::unique_ptr<StageRunner> runner;          ///< null: its type is unknown
   std::map<std::string, Node> reference_nodes;  ///< where each reference is written
+  std::set<std::string> faulty;                 ///< parameters whose values were refused
   bool sound = false;  ///< configured with all it says; else its fields are not known for sure
 };
 

@@ -46,7 +46,8 @@ std::vector<std::string> nearest_names(std::string_view name,
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest) continue;
     const std::size_t mistakes = edit_distance(name, candidate);
-    if (mistakes <= most_mistakes(name)) {
+    const std::size_t longer = std::max(name.size(), candidate.size());
+    if (mistakes <= most_mistakes(name) && mistakes < longer) {
       near.emplace_back(mistakes, candidate);
       continue;
     }

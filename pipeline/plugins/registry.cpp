@@ -210,32 +210,32 @@ std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std:
   }
   const PluginFile& file = *offering.front();
   const PluginDescriptor& descriptor = load(file);
-  for (const StageEntry& entry : descriptor.stages) {
-    if (entry.name != stage) continue;
-    const std::string doing =
-        "making stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";
-    try {
-      return std::make_unique<StageRunner>(instance, stage, entry.create());
-    } catch (Error& error) {
-      error.while_doing(doing);
-      throw;
-    } catch (const std::exception& error) {
-      Error wrapped(error.what(), Fault::internal);
-      wrapped.while_doing(doing);
-      throw wrapped;
-    } catch (...) {  // a plugin may throw anything
-      Error wrapped("the plugin threw something that is not a std::exception", Fault::internal);
-      wrapped.while_doing(doing);
-      throw wrapped;
-    }
+  const auto entry =
+      std::find_if(descriptor.stages.begin(), descriptor.stages.end(),
+                   [&](const StageEntry& candidate) { return candidate.name == stage; });
+  if (entry == descriptor.stages.end()) {
+    throw refuse("plugin '" + file.path.string() + "' lists stage '" + stage +
+                 "' in its manifest but does not offer it; rebuild it");
   }
-  throw refuse("plugin '" + file.path.string() + "' lists stage '" + stage +
-               "' in its manifest but does not offer it; rebuild it");
+  const std::string doing =
+      "making stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";
+  try {
+    return std::make_unique<StageRunner>(instance, stage, entry->create());
+  } catch (Error& error) {
+    error.while_doing(doing);
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(error.what(), Fault::internal).while_doing(doing);
+  } catch (...) {  // a plugin may throw anything
+    throw Error("the plugin threw something that is not a std::exception", Fault::internal)
+        .while_doing(doing);
+  }
 }
 
 std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,
                                            const std::vector<std::string>& from_command_line) {
   std::vector<SearchEntry> entries;
+  entries.reserve(from_pipeline.size() + from_command_line.size());
   for (const std::string& path : from_pipeline) entries.push_back({path, "the pipeline's plugins"});
   for (const std::string& path : from_command_line) entries.push_back({path, "--plugin-path"});
   return entries;

@@ -92,12 +92,13 @@ TEST_F(Load, SmallestPipeline) {
 }
 
 TEST_F(Load, AllSettings) {
+  fs::create_directory(folder_.path() / "mine");
   const CheckedPipeline pipeline = loaded(std::string(R"([pipeline]
 name = "all"
 seed = 7
 threads = 3
 max_errors = 12
-plugins = ["plugins/mine.so"]
+plugins = ["mine"]
 
 [limits]
 packets = 17
@@ -119,7 +120,7 @@ first = "numbers"
   EXPECT_EQ(spec.seed, 7U);
   EXPECT_EQ(spec.threads, 3);
   EXPECT_EQ(spec.max_errors, 12);
-  EXPECT_THAT(spec.plugin_paths, ElementsAre((folder_.path() / "plugins/mine.so").string()));
+  EXPECT_THAT(spec.plugin_paths, ElementsAre((folder_.path() / "mine").string()));
   EXPECT_EQ(spec.limits.packets, 17);
   EXPECT_EQ(spec.limits.bytes, 1536);
   EXPECT_EQ(spec.schedule.epochs, 60);
@@ -343,6 +344,7 @@ main = "numbers -> label -> batch"
 
 TEST_F(Load, ResolvedReadsBackAsTheSamePipeline) {
   folder_.write("base.toml", simple);
+  fs::create_directory(folder_.path() / "mine");
   environment_["TITLE"] = "cost: $5 \"quoted\"\n\x7f";
   const CheckedPipeline first = loaded(R"(extends = "base.toml"
 [pipeline]

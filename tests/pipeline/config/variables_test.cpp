@@ -54,7 +54,7 @@ TEST(ExpandVariables, DollarSigns) {
 TEST(ExpandVariables, CharactersKnowWhereTheyWereWritten) {
   const Expansion expansion = expand_variables("a${EMPTY:-xy}$$z", environment);
   EXPECT_EQ(expansion.text, "axy$z");
-  EXPECT_THAT(expansion.written, ElementsAre(0, 11, 12, 14, 16));
+  EXPECT_THAT(expansion.written, ElementsAre(0, 10, 11, 13, 15));
 }
 
 TEST(ExpandVariables, UndefinedIsAnErrorAtItsPlace) {

@@ -20,6 +20,7 @@ using testing::HasSubstr;
 
 const fs::path plugins = SEAM_TEST_PLUGINS;
 const fs::path good = plugins / "good/seam_test_stages.so";
+const fs::path small = plugins / "no_entry/no_entry.so";  // a manifest and little else
 
 std::string bytes_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -113,10 +114,10 @@ TEST_F(ReadManifest, WrongKindsOfElf) {
 }
 
 TEST_F(ReadManifest, EveryTruncationIsRefusedOrNoPlugin) {
-  const std::string bytes = bytes_of(good);
+  const std::string bytes = bytes_of(small);
   std::vector<std::size_t> lengths;
   for (std::size_t length = 1; length < 130; ++length) lengths.push_back(length);
-  for (std::size_t part = 1; part < 200; ++part) lengths.push_back(bytes.size() * part / 200);
+  for (std::size_t part = 1; part < 50; ++part) lengths.push_back(bytes.size() * part / 50);
   lengths.push_back(bytes.size() - 1);
   for (const std::size_t length : lengths) {
     const ManifestReading reading =
@@ -128,12 +129,12 @@ TEST_F(ReadManifest, EveryTruncationIsRefusedOrNoPlugin) {
 }
 
 TEST_F(ReadManifest, DamagedHeadersAreNeverBelieved) {
-  const std::string bytes = bytes_of(good);
+  const std::string bytes = bytes_of(small);
   const Elf64_Ehdr header = header_of(bytes);
   // Every byte of the section headers in turn takes its largest value; nothing may crash, and
   // nothing may be read from outside of the file (which sanitizers see).
   const std::size_t table = header.e_shnum * sizeof(Elf64_Shdr);
-  for (std::size_t at = 0; at < table; at += 3) {
+  for (std::size_t at = 0; at < table; at += 7) {
     std::string damaged = bytes;
     damaged[header.e_shoff + at] = '\xff';
     read_manifest(folder_.write("odd.so", damaged));
