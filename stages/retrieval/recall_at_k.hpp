@@ -1,0 +1,109 @@
+/// Recall@K and its relatives over the ranked gallery of each query.
+///
+///     query of item 7:   7  3  7  9 | 7      hit at rank 1: counts for every K
+///                        └ k nearest ┘└─ tied with the last, cut off
+///
+/// Recall@K is the hit rate of deep metric learning papers: 1 for a query if any of its K nearest
+/// shows its item, averaged over queries (images, not items). Neighbours at equal distance are
+/// ranked by gallery row; the two bounds say what recall would be had ties been ranked with luck or
+/// without.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+
+/// What to do with a query whose item the gallery does not show.
+enum class LoneQueries : std::uint8_t {
+  leave_out,  ///< not part of any mean
+  miss,       ///< counted as never found
+};
+
+/// One query's result.
+struct RankedQuery {
+  std::span<const std::int64_t> items;  ///< of its k nearest, nearest first; -1 past the end
+  std::span<const float> distances;     ///< the same length
+  std::int64_t tied_beyond = 0;         ///< images cut off that are as far as the last
+  std::int64_t tied_beyond_relevant = 0;
+  std::int64_t relevant = 0;  ///< R: all gallery images of its item, itself not counted
+  std::int64_t item = 0;
+  std::int64_t category = -1;  ///< -1: unknown
+};
+
+struct CategoryRecall {
+  std::int64_t queries = 0;
+  std::vector<double> recall;  ///< for each K
+};
+
+/// Fractions from 0 to 1; all vectors are as long as `ks`. Zeros where no query was counted.
+struct RecallResult {
+  std::vector<std::int64_t> ks;
+  std::int64_t queries = 0;       ///< all, lone ones included
+  std::int64_t lone_queries = 0;  ///< those with R = 0
+  std::int64_t query_items = 0;   ///< different items among the queries
+  LoneQueries lone_policy = LoneQueries::leave_out;
+
+  std::vector<double> recall;  ///< ties ranked by gallery row
+  std::vector<double> optimistic;
+  std::vector<double> pessimistic;
+  /// Of `recall`, with the queries of one item treated as one observation (cluster-robust): images
+  /// of one item succeed and fail together, so counting them apart would promise too much.
+  std::vector<double> standard_error;
+  std::vector<double> precision;  ///< relevant among the first K, divided by K
+  /// Relevant among the first R, divided by R; none where an R is larger than k.
+  std::optional<double> r_precision;
+  /// (1/R) sum over ranks i <= R of precision@i at hits (Musgrave et al. 2020, eq. 2); as above.
+  std::optional<double> map_at_r;
+  double mrr = 0;  ///< 1 / rank of the first hit, 0 where it is not among the k
+  std::map<std::int64_t, CategoryRecall> by_category;
+};
+
+/// Takes queries one by one, in an order of no consequence for anything but the last bits of means.
+class RecallCounter {
+ public:
+  /// Throws seam::Error where a K is below 1 or `ks` is empty. They are sorted, doubles removed.
+  explicit RecallCounter(std::vector<std::int64_t> ks, LoneQueries policy = LoneQueries::leave_out);
+
+  /// The largest K: how many neighbours a query must bring.
+  [[nodiscard]] std::int64_t largest_k() const { return ks_.back(); }
+
+  /// Throws seam::Error where fewer than largest_k() neighbours are given.
+  void add(const RankedQuery& query);
+
+  [[nodiscard]] RecallResult result() const;
+
+ private:
+  struct ItemHits {
+    std::int64_t queries = 0;
+    std::vector<std::int64_t> hits;
+  };
+  struct CategoryHits {
+    std::int64_t queries = 0;
+    std::vector<std::int64_t> hits;
+  };
+
+  void add_ranks(const RankedQuery& query, std::int64_t listed);
+
+  std::vector<std::int64_t> ks_;
+  LoneQueries policy_;
+  std::int64_t queries_ = 0;
+  std::int64_t lone_ = 0;
+  std::int64_t counted_ = 0;
+  std::vector<std::int64_t> hits_;
+  std::vector<std::int64_t> optimistic_;
+  std::vector<std::int64_t> pessimistic_;
+  std::vector<std::int64_t> relevant_found_;
+  bool all_relevant_in_reach_ = true;
+  double r_precision_ = 0;
+  double map_at_r_ = 0;
+  double mrr_ = 0;
+  std::map<std::int64_t, ItemHits> by_item_;
+  std::map<std::int64_t, CategoryHits> by_category_;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,134 @@
+#include "stages/retrieval/recall_report.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <seam/error.hpp>
+#include <string_view>
+
+namespace seam::stages {
+namespace {
+
+std::string percent(double share, int decimals = 2) {
+  std::string text(32, '\0');
+  const int length = std::snprintf(text.data(), text.size(), "%.*f", decimals, 100 * share);
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+/// 14218 as "14,218".
+std::string grouped(std::int64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string counted(std::int64_t number, std::string_view one, std::string_view many) {
+  return grouped(number) + " " + std::string(number == 1 ? one : many);
+}
+
+std::string head(const RecallResult& result, const std::string& first_columns, int count) {
+  std::string text = first_columns;
+  for (const std::int64_t k : result.ks) text += " R@" + std::to_string(k) + " |";
+  text += "\n|";
+  for (int i = 0; i < count; ++i) text += "---|";
+  for (std::size_t i = 0; i < result.ks.size(); ++i) text += "---:|";
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) {
+  std::string text = evaluation.protocol.empty() ? "unnamed" : evaluation.protocol;
+  text += reads_labels(result.mask) ? "/category-gallery" : "/full-gallery";
+  text += result.metric == Metric::cosine ? "/cosine" : "/l2";
+  text += "/ties=id/self=";
+  text += evaluation.self_excluded ? "excluded" : "kept";
+  text += "/lone=";
+  text += result.recall.lone_policy == LoneQueries::leave_out ? "left-out" : "missed";
+  return text + "/mask=" + to_string(result.mask);
+}
+
+std::string incomparable(const Evaluation& evaluation, std::int64_t queries) {
+  std::string reason;
+  const auto compare = [&](std::int64_t count, const std::optional<std::int64_t>& expected,
+                           const std::string& what) {
+    if (!expected || *expected == count) return;
+    reason += (reason.empty() ? "" : ", ") + grouped(count) + " " + what + " where " +
+              grouped(*expected) + " are expected";
+  };
+  compare(queries, evaluation.expected_queries, "queries");
+  compare(evaluation.gallery_images, evaluation.expected_gallery, "gallery images");
+  return reason;
+}
+
+std::string recall_table(const Evaluation& evaluation, const std::vector<MaskResult>& results) {
+  if (results.empty()) throw Error("there are no results to report", Fault::internal);
+  const RecallResult& first = results.front().recall;
+  std::string text =
+      counted(first.queries, "query", "queries") + " of " +
+      counted(first.query_items, "item", "items") + " in a gallery of " +
+      counted(evaluation.gallery_images, "image", "images") + " of " +
+      counted(evaluation.gallery_items, "item", "items") + "; " +
+      counted(first.lone_queries, "lone query", "lone queries") +
+      (first.lone_policy == LoneQueries::leave_out ? " left out" : " counted as missed");
+  text += ".\n\n" + head(first, "| mask | reads labels |", 2);
+  bool leaky = false;
+  for (const MaskResult& result : results) {
+    const RecallResult& recall = result.recall;
+    leaky = leaky || reads_labels(result.mask);
+    text += "| " + to_string(result.mask) + " | " +
+            (reads_labels(result.mask) ? "**yes: leaky**" : "no") + " |";
+    for (std::size_t i = 0; i < recall.ks.size(); ++i) {
+      text += " " + percent(recall.recall[i]) + " ± " + percent(recall.standard_error[i]) + " |";
+    }
+    text += "\n";
+    if (recall.optimistic == recall.pessimistic) continue;
+    text += "| · ties lucky or not | |";
+    for (std::size_t i = 0; i < recall.ks.size(); ++i) {
+      text += " " + percent(recall.pessimistic[i]) + " to " + percent(recall.optimistic[i]) + " |";
+    }
+    text += "\n";
+  }
+  text +=
+      "\nPercent of queries with an image of the same item among the K nearest; ± one standard "
+      "error, by "
+      "item.\n\n";
+  text += "| mask | MRR | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
+  for (const MaskResult& result : results) {
+    const auto optional = [](const std::optional<double>& share) {
+      return share ? percent(*share) : std::string("needs a larger k");
+    };
+    text += "| " + to_string(result.mask) + " | " + percent(result.recall.mrr) + " | " +
+            optional(result.recall.r_precision) + " | " + optional(result.recall.map_at_r) +
+            " | `" + protocol_of(evaluation, result) + "` |\n";
+  }
+  if (leaky) {
+    text +=
+        "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
+        "is given.\n";
+  }
+  const std::string reason = incomparable(evaluation, first.queries);
+  if (!reason.empty()) {
+    text += "\n**Not comparable with published numbers:** " + reason + ".\n";
+  } else if (evaluation.expected_queries || evaluation.expected_gallery) {
+    text += "\nThe counts are those of the published protocol.\n";
+  }
+  return text;
+}
+
+std::string category_table(const MaskResult& result) {
+  std::string text = head(result.recall, "| category | queries |", 2);
+  for (const auto& [category, recall] : result.recall.by_category) {
+    text += "| " + (category < 0 ? std::string("unknown") : std::to_string(category)) + " | " +
+            grouped(recall.queries) + " |";
+    for (const double share : recall.recall) text += " " + percent(share) + " |";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace seam::stages

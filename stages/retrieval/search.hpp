@@ -1,0 +1,40 @@
+/// The stage that finds each query's nearest gallery images, exactly.
+///
+///     embedding, items ──► [ retrieval.search ] ──► rankings
+///                                 │ index
+///                          retrieval.index
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <seam/tensor.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/retrieval/gallery_index.hpp"
+#include "stages/retrieval/ranking.hpp"
+
+namespace seam::stages {
+
+class Search final : public Compute<Transform> {
+ public:
+  static constexpr std::string_view name = "retrieval.search";
+
+  void declare(Declaration& d) override;
+  void begin(Context& context) override;
+  void process(Packet& packet, Context& context) override;
+
+ private:
+  [[nodiscard]] std::int64_t number_of(const std::string& item);
+  [[nodiscard]] std::int64_t row_of_itself(std::int64_t id, const std::string& item,
+                                           const Origin& origin) const;
+
+  Ref<GalleryIndex> gallery_;
+  std::vector<Mask> masks_{Mask::none};
+  std::int64_t k_ = 50;
+  bool exclude_self_ = false;
+  std::map<std::string, std::int64_t> unknown_items_;  ///< of this flow: numbers below -1
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,309 @@
+#include "stages/retrieval/exact_search.hpp"
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <seam/error.hpp>
+#include <utility>
+
+#include "stages/retrieval/masked_embedding.hpp"
+
+namespace {
+
+using seam::stages::ExactIndex;
+using seam::stages::Metric;
+using seam::stages::Neighbours;
+using seam::stages::SearchOptions;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+torch::Tensor random_vectors(std::int64_t count, std::int64_t dimensions, std::uint64_t seed) {
+  torch::manual_seed(seed);
+  return torch::randn({count, dimensions});
+}
+
+/// The distance as the interface defines it; inner_product() has a test of its own.
+float distance_of(const float* q, const float* g, std::int64_t dimensions, Metric metric) {
+  const double product = seam::stages::inner_product(q, g, dimensions);
+  const double left = seam::stages::inner_product(q, q, dimensions);
+  const double right = seam::stages::inner_product(g, g, dimensions);
+  const double distance = metric == Metric::cosine ? 2 - 2 * (product / std::sqrt(left * right))
+                                                   : left + (right - 2 * product);
+  return static_cast<float>(std::max(0.0, distance));
+}
+
+/// All pairs, sorted: the slow and obvious way.
+Neighbours slow_search(const torch::Tensor& queries, const torch::Tensor& gallery, Metric metric,
+                       const SearchOptions& options) {
+  Neighbours result;
+  result.queries = queries.size(0);
+  result.k = options.k;
+  const std::int64_t dimensions = queries.size(1);
+  for (std::int64_t i = 0; i < queries.size(0); ++i) {
+    std::vector<std::pair<float, std::int64_t>> all;
+    for (std::int64_t j = 0; j < gallery.size(0); ++j) {
+      if (!options.excluded_row.empty() && options.excluded_row[i] == j) continue;
+      all.emplace_back(distance_of(queries.data_ptr<float>() + i * dimensions,
+                                   gallery.data_ptr<float>() + j * dimensions, dimensions, metric),
+                       j);
+    }
+    std::sort(all.begin(), all.end());
+    std::int64_t tied = 0;
+    std::int64_t relevant = 0;
+    for (std::int64_t n = 0; n < options.k; ++n) {
+      const bool found = n < static_cast<std::int64_t>(all.size());
+      result.rows.push_back(found ? all[n].second : -1);
+      result.distances.push_back(found ? all[n].first : std::numeric_limits<float>::infinity());
+    }
+    for (std::int64_t n = options.k; n < static_cast<std::int64_t>(all.size()); ++n) {
+      if (all[n].first != all[options.k - 1].first) break;
+      ++tied;
+      if (!options.query_item.empty() &&
+          options.query_item[i] == options.gallery_item[all[n].second]) {
+        ++relevant;
+      }
+    }
+    result.tied_beyond.push_back(tied);
+    result.tied_beyond_relevant.push_back(relevant);
+  }
+  return result;
+}
+
+struct Case {
+  std::string name;
+  torch::Tensor queries;
+  torch::Tensor gallery;
+  Metric metric = Metric::squared_euclidean;
+};
+
+/// Vectors on a coarse grid tie all the time; masked ones tie at 2; constant ones always.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Metric metric : {Metric::squared_euclidean, Metric::cosine}) {
+    const std::string suffix = "_" + to_string(metric);
+    all.push_back(
+        {"normal" + suffix, random_vectors(37, 48, 1), random_vectors(900, 48, 2), metric});
+    all.push_back({"grid" + suffix, random_vectors(23, 5, 3).round().add_(0.5),
+                   random_vectors(1500, 5, 4).round().add_(0.5), metric});
+    all.push_back({"constant" + suffix, torch::ones({5, 17}), torch::ones({800, 17}), metric});
+    all.push_back({"far_from_origin" + suffix, random_vectors(11, 33, 5) + 300,
+                   random_vectors(700, 33, 6) + 300, metric});
+  }
+  const auto masked = [](std::int64_t count, std::uint64_t seed) {
+    torch::Tensor capsules = random_vectors(count * 7, 16, seed).view({count, 7, 16});
+    capsules = capsules / capsules.norm(2, 2, true);
+    return seam::stages::masked_embedding(capsules, torch::randint(7, {count}, torch::kInt64));
+  };
+  all.push_back({"masked", masked(29, 7), masked(1200, 8), Metric::cosine});
+  return all;
+}
+
+TEST(ExactSearch, AgreesWithSortingAllPairsInDouble) {
+  for (const Case& c : cases()) {
+    std::vector<std::int64_t> query_item(static_cast<std::size_t>(c.queries.size(0)));
+    std::vector<std::int64_t> gallery_item(static_cast<std::size_t>(c.gallery.size(0)));
+    for (std::size_t i = 0; i < query_item.size(); ++i) query_item[i] = static_cast<int>(i) % 5;
+    for (std::size_t i = 0; i < gallery_item.size(); ++i) gallery_item[i] = static_cast<int>(i) % 7;
+    for (const std::int64_t k : {1, 10, 70}) {
+      SearchOptions options;
+      options.k = k;
+      options.query_item = query_item;
+      options.gallery_item = gallery_item;
+      EXPECT_EQ(ExactIndex(c.gallery, c.metric).search(c.queries, options),
+                slow_search(c.queries, c.gallery, c.metric, options))
+          << c.name << ", k = " << k;
+    }
+  }
+}
+
+TEST(ExactSearch, DistancesAreThoseOfExtendedPrecision) {
+  for (const Case& c : cases()) {
+    const Neighbours found = ExactIndex(c.gallery, c.metric).search(c.queries, {});
+    for (std::int64_t i = 0; i < c.queries.size(0); ++i) {
+      for (std::int64_t n = 0; n < found.k; ++n) {
+        const float* q = c.queries.data_ptr<float>() + i * c.queries.size(1);
+        const float* g =
+            c.gallery.data_ptr<float>() + found.rows[i * found.k + n] * c.queries.size(1);
+        long double left = 0;
+        long double right = 0;
+        for (std::int64_t d = 0; d < c.queries.size(1); ++d) {
+          left += static_cast<long double>(q[d]) * q[d];
+          right += static_cast<long double>(g[d]) * g[d];
+        }
+        const long double scale_left = c.metric == Metric::cosine ? 1 / std::sqrt(left) : 1.0L;
+        const long double scale_right = c.metric == Metric::cosine ? 1 / std::sqrt(right) : 1.0L;
+        long double distance = 0;
+        for (std::int64_t d = 0; d < c.queries.size(1); ++d) {
+          const long double difference = q[d] * scale_left - g[d] * scale_right;
+          distance += difference * difference;
+        }
+        const double size =
+            static_cast<double>(left * scale_left * scale_left + right * scale_right * scale_right);
+        EXPECT_NEAR(found.distances[i * found.k + n], static_cast<double>(distance),
+                    1e-7 * static_cast<double>(distance) + 1e-14 * size)
+            << c.name;
+      }
+    }
+  }
+}
+
+TEST(ExactSearch, TileSizesAndThreadsChangeNothing) {
+  const int threads = at::get_num_threads();
+  for (const Case& c : cases()) {
+    const ExactIndex index(c.gallery, c.metric);
+    SearchOptions options;
+    options.k = 20;
+    const Neighbours expected = index.search(c.queries, options);
+    for (const int count : {1, 8}) {
+      at::set_num_threads(count);
+      for (const auto& [query_tile, gallery_tile] :
+           std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {1, 1}, {3, 31}, {256, 32}, {7, 100}, {1000, 5000}}) {
+        options.query_tile = query_tile;
+        options.gallery_tile = gallery_tile;
+        EXPECT_EQ(index.search(c.queries, options), expected)
+            << c.name << ", " << count << " threads, tiles " << query_tile << " x " << gallery_tile;
+      }
+    }
+    at::set_num_threads(threads);
+  }
+}
+
+TEST(ExactSearch, ABatchOfQueriesFindsWhatEachFindsAlone) {
+  const torch::Tensor gallery = random_vectors(500, 24, 1);
+  const torch::Tensor queries = random_vectors(9, 24, 2);
+  const ExactIndex index(gallery, Metric::squared_euclidean);
+  SearchOptions options;
+  options.k = 5;
+  const Neighbours together = index.search(queries, options);
+  for (std::int64_t q = 0; q < 9; ++q) {
+    const Neighbours alone = index.search(queries.narrow(0, q, 1), options);
+    for (std::int64_t n = 0; n < 5; ++n) {
+      EXPECT_EQ(alone.rows[n], together.rows[q * 5 + n]);
+      EXPECT_EQ(alone.distances[n], together.distances[q * 5 + n]);
+    }
+  }
+}
+
+TEST(ExactSearch, IdenticalVectorsAreAtDistanceZeroExactly) {
+  const torch::Tensor vectors = random_vectors(300, 100, 1) * 1000;
+  for (const Metric metric : {Metric::squared_euclidean, Metric::cosine}) {
+    SearchOptions options;
+    options.k = 1;
+    const Neighbours found = ExactIndex(vectors, metric).search(vectors, options);
+    EXPECT_THAT(found.distances, Each(0.0F));
+    for (std::int64_t q = 0; q < 300; ++q) EXPECT_EQ(found.rows[q], q);
+  }
+}
+
+TEST(ExactSearch, MaskedEmbeddingsOfDifferentCategoriesAreAtDistanceTwoExactly) {
+  torch::Tensor capsules = random_vectors(40 * 3, 16, 1).view({40, 3, 16});
+  capsules = capsules / capsules.norm(2, 2, true);
+  const torch::Tensor first = torch::zeros({40}, torch::kInt64);
+  const torch::Tensor gallery = seam::stages::masked_embedding(capsules, first + 1);
+  const torch::Tensor queries = seam::stages::masked_embedding(capsules, first);
+  SearchOptions options;
+  options.k = 4;
+  const Neighbours found = ExactIndex(gallery, Metric::cosine).search(queries, options);
+  EXPECT_THAT(found.distances, Each(2.0F));
+  EXPECT_THAT(found.tied_beyond, Each(36));
+  EXPECT_THAT(std::vector<std::int64_t>(found.rows.begin(), found.rows.begin() + 4),
+              ElementsAre(0, 1, 2, 3));
+}
+
+TEST(ExactSearch, AnExcludedRowIsNotFoundEvenAmongDuplicatesOfIt) {
+  torch::Tensor vectors = random_vectors(6, 8, 1);
+  vectors[4].copy_(vectors[1]);  // a duplicate, at distance 0
+  const std::vector<std::int64_t> itself{0, 1, 2, 3, 4, 5};
+  SearchOptions options;
+  options.k = 6;
+  options.excluded_row = itself;
+  const Neighbours found = ExactIndex(vectors, Metric::squared_euclidean).search(vectors, options);
+  EXPECT_EQ(found.rows[1 * 6], 4);  // image 1 finds its duplicate, and the duplicate finds image 1
+  EXPECT_EQ(found.rows[4 * 6], 1);
+  EXPECT_EQ(found.distances[1 * 6], 0);
+  for (std::int64_t q = 0; q < 6; ++q) {
+    for (std::int64_t n = 0; n < 6; ++n) EXPECT_NE(found.rows[q * 6 + n], q);
+    EXPECT_EQ(found.rows[q * 6 + 5], -1);  // five others are all there is
+    EXPECT_TRUE(std::isinf(found.distances[q * 6 + 5]));
+  }
+}
+
+TEST(ExactSearch, SearchesNothingForNoQueries) {
+  const Neighbours found =
+      ExactIndex(torch::ones({3, 4}), Metric::cosine).search(torch::empty({0, 4}), {});
+  EXPECT_EQ(found.queries, 0);
+  EXPECT_TRUE(found.rows.empty());
+}
+
+template <class Body>
+std::string message_of(Body&& body) {
+  try {
+    body();
+  } catch (const seam::Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ExactSearch, RefusesVectorsThatCannotBeComparedAndNamesTheImage) {
+  const auto name = [](std::int64_t row) { return "image_" + std::to_string(row) + ".jpg"; };
+  torch::Tensor vectors = torch::ones({5, 3});
+  vectors[3][1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(message_of([&] { ExactIndex(vectors, Metric::cosine, name); }),
+              AllOf(HasSubstr("image_3.jpg"), HasSubstr("NaN")));
+  vectors[3][1] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(message_of([&] { ExactIndex(vectors, Metric::cosine, name); }),
+              HasSubstr("image_3.jpg"));
+  vectors[3].fill_(0);
+  EXPECT_THAT(message_of([&] { ExactIndex(vectors, Metric::cosine, name); }),
+              AllOf(HasSubstr("image_3.jpg"), HasSubstr("is zero")));
+  const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
+  EXPECT_THAT(message_of([&] { static_cast<void>(index.search(vectors, {}, name)); }),
+              HasSubstr("image_3.jpg"));
+  vectors[3].fill_(1e20F);
+  EXPECT_THAT(message_of([&] { static_cast<void>(index.search(vectors, {}, name)); }),
+              AllOf(HasSubstr("image_3.jpg"), HasSubstr("too long")));
+}
+
+TEST(ExactSearch, RefusesShapesThatDoNotFit) {
+  const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
+  EXPECT_THAT(message_of([&] {
+                static_cast<void>(index.search(torch::ones({2, 4}), {}));
+              }),
+              HasSubstr("4 dimensions"));
+  EXPECT_THAT(message_of([&] {
+                ExactIndex(torch::ones({2, 3}, torch::kFloat64), Metric::cosine);
+              }),
+              HasSubstr("float32"));
+  EXPECT_THAT(message_of([&] { ExactIndex(torch::ones({6}), Metric::cosine); }), HasSubstr("[6]"));
+  SearchOptions options;
+  options.k = 0;
+  EXPECT_THAT(message_of([&] {
+                static_cast<void>(index.search(torch::ones({2, 3}), options));
+              }),
+              HasSubstr("at least 1"));
+}
+
+TEST(InnerProduct, IsSummedInTheSameOrderForEveryLength) {
+  const torch::Tensor values = random_vectors(2, 100, 1);
+  const float* a = values.data_ptr<float>();
+  const float* b = a + 100;
+  for (std::int64_t count = 0; count <= 100; ++count) {
+    std::vector<double> lanes(16);
+    for (std::int64_t i = 0; i < count; ++i) {
+      lanes[i % 16] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
+    for (std::size_t half = 8; half > 0; half /= 2) {
+      for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    }
+    EXPECT_EQ(seam::stages::inner_product(a, b, count), lanes[0]) << count;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,35 @@
+#include "stages/retrieval/masked_embedding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <seam/error.hpp>
+
+namespace {
+
+using seam::stages::Mask;
+using seam::stages::masked_embedding;
+
+TEST(MaskedEmbedding, KeepsTheCapsuleOfTheCategoryInItsPlace) {
+  const torch::Tensor capsules = torch::arange(1, 13, torch::kFloat32).view({2, 3, 2});
+  const torch::Tensor masked = masked_embedding(capsules, torch::tensor({2, 0}, torch::kInt64));
+  EXPECT_TRUE(torch::equal(masked, torch::tensor({{0.F, 0.F, 0.F, 0.F, 5.F, 6.F},  //
+                                                  {7.F, 8.F, 0.F, 0.F, 0.F, 0.F}})));
+}
+
+TEST(MaskedEmbedding, RefusesCategoriesWithoutACapsule) {
+  const torch::Tensor capsules = torch::ones({1, 3, 2});
+  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({3}, torch::kInt64))),
+               seam::Error);
+  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({-1}, torch::kInt64))),
+               seam::Error);
+  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({0, 1}, torch::kInt64))),
+               seam::Error);
+}
+
+TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
+  EXPECT_FALSE(reads_labels(Mask::none));
+  EXPECT_FALSE(reads_labels(Mask::predicted));
+  EXPECT_TRUE(reads_labels(Mask::ground_truth));
+}
+
+}  // namespace

@@ -1,0 +1,207 @@
+#include "stages/retrieval/recall_at_k.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <seam/error.hpp>
+
+#include "stages/retrieval/exact_search.hpp"
+
+namespace {
+
+using seam::stages::ExactIndex;
+using seam::stages::LoneQueries;
+using seam::stages::Metric;
+using seam::stages::Neighbours;
+using seam::stages::RankedQuery;
+using seam::stages::RecallCounter;
+using seam::stages::RecallResult;
+using seam::stages::SearchOptions;
+using ::testing::DoubleEq;
+using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Searches and counts; leave-one-out where `excluded` is given.
+RecallResult evaluate(const torch::Tensor& queries, const Numbers& query_item,
+                      const torch::Tensor& gallery, const Numbers& gallery_item, const Numbers& ks,
+                      const Numbers& excluded = {}, std::int64_t k = 0) {
+  RecallCounter counter(ks);
+  SearchOptions options;
+  options.k = k > 0 ? k : counter.largest_k();
+  options.query_item = query_item;
+  options.gallery_item = gallery_item;
+  options.excluded_row = excluded;
+  const Neighbours found = ExactIndex(gallery, Metric::squared_euclidean).search(queries, options);
+  for (std::size_t q = 0; q < query_item.size(); ++q) {
+    Numbers items;
+    const auto width = static_cast<std::size_t>(found.k);
+    for (std::size_t n = 0; n < width; ++n) {
+      const std::int64_t row = found.rows[q * width + n];
+      items.push_back(row < 0 ? -1 : gallery_item[row]);
+    }
+    RankedQuery query;
+    query.items = items;
+    query.distances = std::span(found.distances).subspan(q * width, width);
+    query.tied_beyond = found.tied_beyond[q];
+    query.tied_beyond_relevant = found.tied_beyond_relevant[q];
+    query.item = query_item[q];
+    query.relevant = std::ranges::count(gallery_item, query_item[q]) - (excluded.empty() ? 0 : 1);
+    counter.add(query);
+  }
+  return counter.result();
+}
+
+// Six images on a line, leave-one-out:
+//
+//     position  0    1    3    4    8    20
+//     item      A    B    A    A    B    C       (C is alone)
+//
+// Ranked lists, by hand (distance on the line; no ties):
+//     0:A  1B 3A 4A 8B 20C       R = 2   hits at 2, 3
+//     1:B  0A 3A 4A 8B 20C       R = 1   hit at 4
+//     3:A  4A 1B 0A 8B 20C       R = 2   hits at 1, 3
+//     4:A  3A 1B 0A|8B 20C       R = 2   0A and 8B tie at distance 4; 0A has the smaller row
+//     8:B  4A 3A 1B 0A 20C       R = 1   hit at 3
+//     20:C                        lone
+const torch::Tensor& line() {
+  static const torch::Tensor positions =
+      torch::tensor({0.F, 1.F, 3.F, 4.F, 8.F, 20.F}).add(100).view({6, 1});
+  return positions;
+}
+const Numbers line_items{0, 1, 0, 0, 1, 2};
+const Numbers line_itself{0, 1, 2, 3, 4, 5};
+
+TEST(RecallAtK, AgreesWithSixImagesByHand) {
+  const RecallResult result =
+      evaluate(line(), line_items, line(), line_items, {1, 2, 3, 4}, line_itself);
+  EXPECT_EQ(result.queries, 6);
+  EXPECT_EQ(result.lone_queries, 1);
+  EXPECT_EQ(result.query_items, 3);
+  // Of five counted queries: first hits at ranks 2, 4, 1, 1, 3.
+  EXPECT_THAT(result.recall,
+              ElementsAre(DoubleEq(2. / 5), DoubleEq(3. / 5), DoubleEq(4. / 5), 1.0));
+  EXPECT_THAT(result.optimistic, ElementsAre(DoubleEq(.4), DoubleEq(.6), DoubleEq(.8), 1.0));
+  EXPECT_THAT(result.pessimistic, result.optimistic);  // the tie comes after a hit
+  // Relevant among the first 1, 2, 3, 4: 2, 3, 7, 8 in all.
+  EXPECT_THAT(result.precision, ElementsAre(DoubleEq(2. / 5), DoubleEq(3. / 10), DoubleEq(7. / 15),
+                                            DoubleEq(8. / 20)));
+  EXPECT_THAT(result.mrr, DoubleNear((1. / 2 + 1. / 4 + 1 + 1 + 1. / 3) / 5, 1e-15));
+  // R-precision: 1/2, 0, 1/2, 1/2, 0.   MAP@R: (1/2)/2, 0, 1/2, 1/2, 0.
+  EXPECT_THAT(result.r_precision.value(), DoubleNear(1.5 / 5, 1e-15));
+  EXPECT_THAT(result.map_at_r.value(), DoubleNear(1.25 / 5, 1e-15));
+  // By item at K = 1: A has 2 of 3, B 0 of 2, the mean is 0.4: deviations 0.8 and -0.8.
+  EXPECT_THAT(result.standard_error[0], DoubleNear(std::sqrt(2 * 0.64) / 5, 1e-12));
+}
+
+TEST(RecallAtK, LoneQueriesCanCountAsMissed) {
+  RecallCounter counter({1}, LoneQueries::miss);
+  const Numbers right{7};
+  const std::vector<float> distance{0.5F};
+  RankedQuery query;
+  query.items = right;
+  query.distances = distance;
+  query.item = 7;
+  query.relevant = 1;
+  counter.add(query);
+  query.item = 8;
+  query.relevant = 0;
+  counter.add(query);
+  EXPECT_THAT(counter.result().recall, ElementsAre(0.5));
+  EXPECT_EQ(counter.result().lone_queries, 1);
+}
+
+TEST(RecallAtK, ConstantEmbeddingsScoreChanceNotAHundredPercent) {
+  // 60 items of 4 images each side: chance at K = 10 is about 10 / 60 * (a bit less than 1).
+  Numbers items;
+  for (std::int64_t i = 0; i < 240; ++i) items.push_back(i * 7 % 60);
+  const torch::Tensor constant = torch::ones({240, 32});
+  const RecallResult result = evaluate(constant, items, constant, items, {1, 10});
+  EXPECT_LE(result.recall[0], 1. / 60 + 1e-12);
+  EXPECT_LE(result.recall[1], 10. / 60 + 1e-12);
+  EXPECT_THAT(result.optimistic, Each(1.0));  // which is why the bounds are printed
+  EXPECT_THAT(result.pessimistic, Each(0.0));
+}
+
+TEST(RecallAtK, OneHotItemsScoreAHundredPercent) {
+  Numbers items;
+  for (std::int64_t i = 0; i < 120; ++i) items.push_back(i % 40);
+  const torch::Tensor one_hot =
+      torch::one_hot(torch::tensor(items, torch::kInt64), 40).to(torch::kFloat32);
+  const RecallResult result = evaluate(one_hot, items, one_hot, items, {1, 5});
+  EXPECT_THAT(result.recall, Each(1.0));
+  EXPECT_THAT(result.pessimistic, Each(1.0));
+  EXPECT_THAT(result.r_precision.value(), 1.0);
+  EXPECT_THAT(result.map_at_r.value(), 1.0);
+  EXPECT_THAT(result.standard_error, Each(0.0));
+}
+
+TEST(RecallAtK, DuplicatesAtDistanceZeroAreNotMistakenForTheQueryItself) {
+  // Images 0 and 1 are equal and of different items: dropping "the first neighbour" instead of the
+  // query itself would let image 1 find itself.
+  const torch::Tensor positions = torch::tensor({1.F, 1.F, 50.F, 60.F}).view({4, 1});
+  const Numbers items{0, 1, 0, 1};
+  const RecallResult result = evaluate(positions, items, positions, items, {1}, {0, 1, 2, 3});
+  EXPECT_THAT(result.recall, ElementsAre(0.0));
+}
+
+TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
+  // Gallery at distance 1, 1, 1, 2 from the query; the relevant image is the last of the tie.
+  const torch::Tensor gallery = torch::tensor({2.F, 2.F, 2.F, 3.F}).view({4, 1});
+  const torch::Tensor query = torch::ones({1, 1});
+  const Numbers items{5, 6, 7, 8};
+  for (const std::int64_t k : {3, 4}) {  // whether or not the tie is cut off by k = 2
+    const RecallResult result = evaluate(query, {7}, gallery, items, {1, 2}, {}, k);
+    EXPECT_THAT(result.recall, ElementsAre(0.0, 0.0));
+    EXPECT_THAT(result.optimistic, ElementsAre(1.0, 1.0));
+    EXPECT_THAT(result.pessimistic, ElementsAre(0.0, 0.0));
+  }
+  const RecallResult cut = evaluate(query, {7}, gallery, items, {1, 2});
+  EXPECT_THAT(cut.optimistic, ElementsAre(1.0, 1.0));
+  EXPECT_THAT(cut.pessimistic, ElementsAre(0.0, 0.0));
+  const RecallResult found = evaluate(query, {5}, gallery, items, {1, 3});
+  EXPECT_THAT(found.recall, ElementsAre(1.0, 1.0));
+  EXPECT_THAT(found.pessimistic, ElementsAre(0.0, 1.0));  // three tie, so among three it must be
+  const RecallResult beyond = evaluate(query, {8}, gallery, items, {2});
+  EXPECT_THAT(beyond.optimistic, ElementsAre(0.0));  // the tie at the cut holds nothing relevant
+}
+
+TEST(RecallAtK, MetricsThatLookFartherThanTheSearchAreLeftOut) {
+  const torch::Tensor positions = torch::tensor({1.F, 2.F, 3.F}).view({3, 1});
+  const RecallResult result = evaluate(positions, {0, 0, 0}, positions, {0, 0, 0}, {1}, {0, 1, 2});
+  EXPECT_FALSE(result.r_precision);  // R = 2, k = 1
+  EXPECT_FALSE(result.map_at_r);
+}
+
+TEST(RecallAtK, CountsByCategory) {
+  RecallCounter counter({1});
+  const std::vector<float> distance{0.5F};
+  const Numbers found{1};
+  for (const auto& [item, category] : std::vector<std::pair<int, int>>{{1, 0}, {2, 0}, {1, 3}}) {
+    RankedQuery query;
+    query.items = found;
+    query.distances = distance;
+    query.relevant = 1;
+    query.item = item;
+    query.category = category;
+    counter.add(query);
+  }
+  const RecallResult result = counter.result();
+  EXPECT_EQ(result.by_category.at(0).queries, 2);
+  EXPECT_THAT(result.by_category.at(0).recall, ElementsAre(0.5));
+  EXPECT_THAT(result.by_category.at(3).recall, ElementsAre(1.0));
+}
+
+TEST(RecallAtK, SortsKAndRefusesNonsense) {
+  EXPECT_THAT(RecallCounter({10, 1, 10}).result().ks, ElementsAre(1, 10));
+  EXPECT_THROW(RecallCounter({}), seam::Error);
+  EXPECT_THROW(RecallCounter({0}), seam::Error);
+  RecallCounter counter({5});
+  EXPECT_THROW(counter.add(RankedQuery{}), seam::Error);  // brings no neighbours
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+#include "stages/retrieval/recall_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using seam::stages::Evaluation;
+using seam::stages::Mask;
+using seam::stages::MaskResult;
+using seam::stages::Metric;
+using seam::stages::RecallResult;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+MaskResult result_of(Mask mask) {
+  MaskResult result{mask, mask == Mask::none ? Metric::squared_euclidean : Metric::cosine, {}};
+  result.recall.ks = {1, 10};
+  result.recall.queries = 14218;
+  result.recall.query_items = 3985;
+  result.recall.recall = {0.321, 0.724};
+  result.recall.optimistic = {0.321, 0.724};
+  result.recall.pessimistic = {0.321, 0.724};
+  result.recall.standard_error = {0.005, 0.004};
+  return result;
+}
+
+Evaluation inshop() {
+  return {"inshop/img256", 12612, 3985, false, 14218, 12612};
+}
+
+TEST(RecallTable, NamesCountsProtocolAndRecall) {
+  const std::string table = recall_table(inshop(), {result_of(Mask::none)});
+  EXPECT_THAT(table, HasSubstr("14,218 queries of 3,985 items in a gallery of 12,612 images"));
+  EXPECT_THAT(table, HasSubstr("0 lone queries left out"));
+  EXPECT_THAT(table, HasSubstr("| none | no | 32.10 ± 0.50 | 72.40 ± 0.40 |"));
+  EXPECT_THAT(table,
+              HasSubstr("inshop/img256/full-gallery/l2/ties=id/self=kept/lone=left-out/mask=none"));
+  EXPECT_THAT(table, HasSubstr("The counts are those of the published protocol"));
+  EXPECT_THAT(table, Not(HasSubstr("lucky")));
+  EXPECT_THAT(table, Not(HasSubstr("eaky")));
+}
+
+TEST(RecallTable, SaysThatTheTrueCategoryIsLeaky) {
+  const std::string table =
+      recall_table(inshop(), {result_of(Mask::none), result_of(Mask::ground_truth)});
+  EXPECT_THAT(table, HasSubstr("| ground_truth | **yes: leaky** |"));
+  EXPECT_THAT(table, HasSubstr("category-gallery"));
+  EXPECT_THAT(table, HasSubstr("\nLeaky: "));
+}
+
+TEST(RecallTable, ShowsBoundsWhereTiesMatter) {
+  MaskResult result = result_of(Mask::predicted);
+  result.recall.optimistic[1] = 0.75;
+  EXPECT_THAT(recall_table(inshop(), {result}), HasSubstr("| 32.10 to 32.10 | 72.40 to 75.00 |"));
+}
+
+TEST(RecallTable, WrongCountsRefuseComparison) {
+  Evaluation evaluation = inshop();
+  evaluation.gallery_images = 12611;
+  EXPECT_EQ(incomparable(inshop(), 14218), "");
+  EXPECT_THAT(incomparable(evaluation, 100),
+              AllOf(HasSubstr("100 queries where 14,218"), HasSubstr("12,611 gallery images")));
+  const std::string table = recall_table(evaluation, {result_of(Mask::none)});
+  EXPECT_THAT(table, HasSubstr("Not comparable with published numbers"));
+  EXPECT_THAT(table, Not(HasSubstr("published protocol")));
+}
+
+TEST(CategoryTable, HasARowACategory) {
+  MaskResult result = result_of(Mask::none);
+  result.recall.by_category[-1] = {3, {0, 1}};
+  result.recall.by_category[4] = {1200, {0.25, 0.5}};
+  const std::string table = category_table(result);
+  EXPECT_THAT(table, HasSubstr("| unknown | 3 | 0.00 | 100.00 |"));
+  EXPECT_THAT(table, HasSubstr("| 4 | 1,200 | 25.00 | 50.00 |"));
+}
+
+}  // namespace
