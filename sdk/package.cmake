@@ -15,6 +15,7 @@ set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake
 install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
   FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY template DESTINATION "${CMAKE_INSTALL_DATADIR}/seam")
 
 set(SEAM_PROGRAM_PATH "${CMAKE_INSTALL_BINDIR}/seam")
 set(SEAM_PLUGIN_PATH "${CMAKE_INSTALL_LIBDIR}/seam/plugins")

@@ -1,0 +1,7 @@
+#include <seam/plugin.hpp>
+
+#include "average.hpp"
+#include "sharpness.hpp"
+#include "stripes.hpp"
+
+SEAM_PLUGIN(Stripes, Sharpness, AverageSharpness)
