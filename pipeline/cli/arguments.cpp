@@ -103,7 +103,7 @@ class CommandLine {
         ->excludes(resume);
     verb.get_option("--set")->excludes(resume);
     verb.add_flag("--quiet", run_.quiet, "say only what went wrong");
-    verb.final_callback([file, resume] {
+    verb.parse_complete_callback([file, resume] {
       if (file->empty() && resume->empty()) {
         throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
       }

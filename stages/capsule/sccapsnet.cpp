@@ -83,7 +83,7 @@ NetworkOptions Sccapsnet::network_options() const {
 
 void Sccapsnet::open(Context& context) {
   network_ = std::make_unique<CapsuleNetwork>(network_options(), context.random_of_run().bits64());
-  for (const auto& [name, tensor] : network_->weights()) tensor.set_requires_grad(true);
+  for (const auto& [weight_name, tensor] : network_->weights()) tensor.set_requires_grad(true);
 }
 
 void Sccapsnet::process(Packet& packet, Context& context) {
@@ -119,18 +119,18 @@ void Sccapsnet::process(Packet& packet, Context& context) {
 }
 
 void Sccapsnet::save(Archive& archive) const {
-  for (const auto& [name, tensor] : network_->weights()) put_tensor(archive, name, tensor);
-  for (const auto& [name, tensor] : network_->buffers()) put_tensor(archive, name, tensor);
+  for (const auto& [weight_name, tensor] : network_->weights()) put_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->buffers()) put_tensor(archive, weight_name, tensor);
 }
 
 void Sccapsnet::load(const Archive& archive) {
-  for (const auto& [name, tensor] : network_->weights()) get_tensor(archive, name, tensor);
-  for (const auto& [name, tensor] : network_->buffers()) get_tensor(archive, name, tensor);
+  for (const auto& [weight_name, tensor] : network_->weights()) get_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->buffers()) get_tensor(archive, weight_name, tensor);
 }
 
 std::vector<NamedWeight> Sccapsnet::weights() {
   std::vector<NamedWeight> weights;
-  for (const auto& [name, tensor] : network_->weights()) weights.push_back({name, tensor});
+  for (const auto& [weight_name, tensor] : network_->weights()) weights.push_back({weight_name, tensor});
   return weights;
 }
 

@@ -1,0 +1,34 @@
+/// Stage `loss.triplet`: how much closer positives must come than negatives.
+#pragma once
+
+#include <seam/tensor.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace seam::stages {
+
+class Triplet final : public Compute<Transform> {
+ public:
+  static constexpr std::string_view name = "loss.triplet";
+
+  void declare(Declaration& d) override;
+  void process(Packet& packet, Context& context) override;
+
+ private:
+  double margin_ = 2.0;
+};
+
+/// Rows of the batch by role, in order of their groups' first rows.
+struct TripletRows {
+  std::vector<std::int64_t> anchors;
+  std::vector<std::int64_t> positives;
+  std::vector<std::int64_t> negatives;
+};
+
+/// Throws seam::Error naming the group that is no triplet: not exactly one of each role.
+[[nodiscard]] TripletRows triplet_rows(const std::vector<std::int64_t>& groups,
+                                       const std::vector<Role>& roles);
+
+}  // namespace seam::stages
