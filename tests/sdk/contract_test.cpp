@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <seam/contract.hpp>
+#include <seam/error.hpp>
+#include <string>
+
+namespace seam {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+std::optional<std::string> difference(std::string_view provided, std::string_view needed) {
+  return TensorContract::first_difference(TensorContract::parse(provided),
+                                          TensorContract::parse(needed));
+}
+
+TEST(TensorContract, ReadsElementDimensionsAndOpenEnd) {
+  const TensorContract images = TensorContract::parse("f32[N, 3,H,W]");
+  EXPECT_EQ(images.element(), "f32");
+  EXPECT_THAT(images.dimensions(), ElementsAre("N", "3", "H", "W"));
+  EXPECT_FALSE(images.open_ended());
+  EXPECT_TRUE(TensorContract::parse("*[N,...]").open_ended());
+  EXPECT_TRUE(TensorContract::parse("i64[]").dimensions().empty());
+}
+
+TEST(TensorContract, RefusesWhatIsNoContractQuotingIt) {
+  for (const char* text : {"", "f32", "f31[N]", "f32[N", "f32[N,,C]", "f32[...,N]"}) {
+    try {
+      TensorContract::parse(text);
+      ADD_FAILURE() << "'" << text << "' was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::internal);
+      EXPECT_THAT(error.what(), HasSubstr("'" + std::string(text) + "'"));
+    }
+  }
+}
+
+TEST(TensorContract, NamesFitAnySizeAndStarsAnyElement) {
+  EXPECT_EQ(difference("f32[N,128]", "f32[B,D]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,D]", "f32[N,128]"), std::nullopt);
+  EXPECT_EQ(difference("*[N]", "i64[N]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,3,H,W]", "f32[N,...]"), std::nullopt);
+}
+
+TEST(TensorContract, NamesTheFirstDifference) {
+  EXPECT_THAT(difference("f64[N]", "f32[N]"), Optional(HasSubstr("f64, not f32")));
+  EXPECT_THAT(difference("f32[N,1,H,W]", "f32[N,3,H,W]"),
+              Optional(HasSubstr("dimension 1 is 1, not 3")));
+  EXPECT_THAT(difference("f32[N]", "f32[N,D]"),
+              Optional(HasSubstr("1 dimension, not 2 dimensions")));
+  EXPECT_THAT(difference("f32[N,C,H,W]", "f32[N,D]"), Optional(HasSubstr("4 dimensions")));
+}
+
+TEST(TensorContract, ComparesRealSizes) {
+  const TensorContract square = TensorContract::parse("f32[N,S,S]");
+  EXPECT_EQ(square.first_violation("f32", {2, 5, 5}), std::nullopt);
+  EXPECT_THAT(square.first_violation("f32", {2, 5, 6}), Optional(HasSubstr("6, not 5 as S")));
+  EXPECT_THAT(square.first_violation("f64", {2, 5, 5}), Optional(HasSubstr("f64, not f32")));
+  EXPECT_THAT(square.first_violation("f32", {2, 5}), Optional(HasSubstr("2 dimensions, not 3")));
+  const TensorContract open = TensorContract::parse("*[4,...]");
+  EXPECT_EQ(open.first_violation("u8", {4, 1, 1}), std::nullopt);
+  EXPECT_THAT(open.first_violation("u8", {3}), Optional(HasSubstr("3, not 4")));
+}
+
+}  // namespace
+}  // namespace seam

@@ -1,0 +1,31 @@
+#include <gtest/gtest.h>
+
+#include <seam/error.hpp>
+#include <seam/origin.hpp>
+
+namespace seam {
+namespace {
+
+TEST(Error, TellsTheChainFromTheInside) {
+  Error error("'a.jpg' ends early", Fault::data);
+  error.while_doing("decoding 'a.jpg'").while_doing("running flow 'train'");
+  EXPECT_STREQ(error.what(), "'a.jpg' ends early");
+  EXPECT_EQ(error.full_message(),
+            "'a.jpg' ends early\n  while decoding 'a.jpg'\n  while running flow 'train'");
+}
+
+TEST(Error, IsAFaultOfTheDataUnlessSaidOtherwise) {
+  EXPECT_EQ(Error("x").fault(), Fault::data);
+  EXPECT_EQ(Error("x", Fault::internal).fault(), Fault::internal);
+}
+
+TEST(Origin, SaysWhatIsKnown) {
+  const auto list = std::make_shared<const std::string>("list.txt");
+  EXPECT_EQ((Origin{list, 17, "img/a.jpg"}).text(), "list.txt:17 (img/a.jpg)");
+  EXPECT_EQ((Origin{list, 0, ""}).text(), "list.txt");
+  EXPECT_EQ((Origin{nullptr, 0, "img/a.jpg"}).text(), "img/a.jpg");
+  EXPECT_EQ(Origin().text(), "an unnamed origin");
+}
+
+}  // namespace
+}  // namespace seam

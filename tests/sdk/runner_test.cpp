@@ -1,0 +1,314 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <seam/runner.hpp>
+#include <seam/testing.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace seam {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr Field<std::int64_t> number{"number"};
+
+Packet packet_of(std::int64_t value, const std::string& item = "item") {
+  Packet packet(Origin{nullptr, 0, item});
+  packet.set(number, value);
+  return packet;
+}
+
+std::vector<std::int64_t> numbers_of(const std::vector<Packet>& packets) {
+  std::vector<std::int64_t> numbers;
+  for (const Packet& packet : packets) numbers.push_back(packet.get(number));
+  return numbers;
+}
+
+/// Adds an amount; odd things happen at certain numbers.
+class Add final : public ParallelTransform {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("amount", amount_, "what is added").range(0, 100);
+    d.parameter("forget", forget_, "leaves out what it promised");
+    d.needs(number);
+    d.provides(number);
+  }
+  void process(Packet& packet, Context& context) const override {
+    if (packet.get(number) == 13) return context.drop("unlucky");
+    if (packet.get(number) == 14) throw Error("fourteen", Fault::data);
+    if (packet.get(number) == 15) throw std::runtime_error("fifteen");
+    if (packet.get(number) == 16) throw 16;  // NOLINT: what the wrapper must survive
+    packet[number] += amount_;
+    if (forget_) packet.erase(number);
+  }
+
+ private:
+  std::int64_t amount_ = 1;
+  bool forget_ = false;
+};
+
+TEST(Runner, ConfiguresAndTransforms) {
+  Harness harness("add", std::make_unique<Add>());
+  harness.set("amount", 10).push(packet_of(1)).push(packet_of(2)).finish();
+  EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(11, 12));
+}
+
+TEST(Runner, RefusesUnknownParametersAndValuesOutOfRange) {
+  Harness harness("add", std::make_unique<Add>());
+  EXPECT_THROW(harness.set("amuont", 1), Error);
+  try {
+    harness.set("amount", 101);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("more than 100"), HasSubstr("from 0 to 100")));
+  }
+}
+
+TEST(Runner, ADroppedPacketGoesNoFurtherAndKeepsItsReason) {
+  Harness harness("add", std::make_unique<Add>());
+  harness.push(packet_of(13, "thirteen.jpg")).finish();
+  EXPECT_TRUE(harness.outputs().empty());
+  ASSERT_THAT(harness.drops(), SizeIs(1));
+  EXPECT_EQ(harness.drops()[0].reason, "unlucky");
+  EXPECT_EQ(harness.drops()[0].origin.item, "thirteen.jpg");
+}
+
+TEST(Runner, AnErrorNamesOriginAndStageAndKeepsItsFault) {
+  Harness harness("plus", std::make_unique<Add>());
+  harness.push(packet_of(14, "a.jpg")).finish();
+  ASSERT_THAT(harness.errors(), SizeIs(1));
+  EXPECT_EQ(harness.errors()[0].fault(), Fault::data);
+  EXPECT_THAT(harness.errors()[0].full_message(),
+              AllOf(HasSubstr("fourteen"), HasSubstr("a.jpg"), HasSubstr("stage 'plus'")));
+}
+
+TEST(Runner, WhateverAPluginThrowsBecomesAnError) {
+  Harness harness("add", std::make_unique<Add>());
+  harness.push(packet_of(15)).push(packet_of(16)).push(packet_of(1)).finish();
+  ASSERT_THAT(harness.errors(), SizeIs(2));
+  EXPECT_EQ(harness.errors()[0].fault(), Fault::internal);
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("fifteen"));
+  EXPECT_EQ(harness.errors()[1].fault(), Fault::internal);
+  EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(2));
+}
+
+TEST(Runner, APromisedFieldThatIsMissingIsTheStagesFault) {
+  Harness harness("add", std::make_unique<Add>());
+  harness.set("forget", Value{true}).push(packet_of(1)).finish();
+  ASSERT_THAT(harness.errors(), SizeIs(1));
+  EXPECT_THAT(harness.errors()[0].what(), AllOf(HasSubstr("'number'"), HasSubstr("missing")));
+}
+
+TEST(Runner, ManyThreadsKeepTheOrder) {
+  std::vector<Packet> packets;
+  std::vector<std::int64_t> expected;
+  for (std::int64_t i = 100; i < 400; ++i) {
+    packets.push_back(packet_of(i));
+    expected.push_back(i + 1);
+  }
+  Harness harness("add", std::make_unique<Add>());
+  harness.push_all(std::move(packets), 4).finish();
+  EXPECT_EQ(numbers_of(harness.outputs()), expected);
+}
+
+/// Emits `count` numbers, two a call.
+class Count final : public Source {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("count", count_, "");
+    d.provides(number);
+  }
+  void begin(Context& /*context*/) override { next_ = 0; }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    for (int i = 0; i < 2 && next_ < count_; ++i) emitter.emit(packet_of(next_++));
+    return next_ < count_ ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t count_ = 5;
+  std::int64_t next_ = 0;
+};
+
+TEST(Runner, ASourceProducesInSequence) {
+  Harness harness("count", std::make_unique<Count>());
+  harness.produce().finish();
+  EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(0, 1, 2, 3, 4));
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(harness.outputs()[i].sequence(), i);
+}
+
+TEST(Runner, AFlowThatRunsAgainBeginsAnew) {
+  Harness harness("count", std::make_unique<Count>());
+  harness.produce().finish();
+  EXPECT_THAT(harness.take_outputs(), SizeIs(5));
+  harness.epoch(1).produce().finish();
+  EXPECT_THAT(harness.outputs(), SizeIs(5));
+}
+
+/// Sums up pairs; drops a number that stays alone.
+class Pairs final : public Collector {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    if (!first_) {
+      first_ = std::move(packet);
+      return;
+    }
+    packet[number] += first_->get(number);
+    first_.reset();
+    emitter.emit(std::move(packet));
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (first_) emitter.drop(*first_, "it has no partner");
+    first_.reset();
+    return More::no;
+  }
+
+ private:
+  std::optional<Packet> first_;
+};
+
+TEST(Runner, ACollectorEmitsFewerAndAccountsForTheRest) {
+  Harness harness("pairs", std::make_unique<Pairs>());
+  for (std::int64_t i = 1; i <= 5; ++i) harness.push(packet_of(i));
+  harness.finish();
+  EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(3, 7));
+  ASSERT_THAT(harness.drops(), SizeIs(1));
+  EXPECT_EQ(harness.drops()[0].reason, "it has no partner");
+}
+
+struct Counted {
+  virtual ~Counted() = default;
+  [[nodiscard]] virtual std::int64_t total() const = 0;
+};
+
+/// Keeps a total over all flows.
+class Total final : public Sink, public Counted {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.keeps_state();
+    d.offers<Counted>(*this);
+  }
+  void open(Context& context) override { context.info("opened"); }
+  void process(const Packet& packet, Context& context) override {
+    total_ += packet.get(number);
+    context.metric("seen", static_cast<double>(packet.get(number)));
+  }
+  void end(Context& context) override {
+    context.metric("total", static_cast<double>(total_));
+    context.report("Totals", "all of it");
+  }
+  void save(Archive& archive) const override { archive.put("total", total_); }
+  void load(const Archive& archive) override { total_ = archive.integer("total"); }
+  [[nodiscard]] std::int64_t total() const override { return total_; }
+
+ private:
+  std::int64_t total_ = 0;
+};
+
+TEST(Runner, ASinkReportsWhenTheFlowEnds) {
+  Harness harness("total", std::make_unique<Total>());
+  harness.push(packet_of(4)).push(packet_of(5)).finish();
+  EXPECT_EQ(harness.metric("total"), 9);
+  EXPECT_THAT(harness.metrics().at("seen"), ElementsAre(4, 5));
+  ASSERT_THAT(harness.reports(), SizeIs(1));
+  EXPECT_EQ(harness.reports()[0].title, "Totals");
+  ASSERT_THAT(harness.log(), SizeIs(1));
+  EXPECT_EQ(harness.log()[0].text, "opened");
+}
+
+TEST(Runner, StateGoesThroughAnArchive) {
+  Harness one("total", std::make_unique<Total>());
+  one.push(packet_of(4)).finish();
+  Harness two("total", std::make_unique<Total>());
+  two.open();
+  two.runner().load(one.runner().save());
+  two.push(packet_of(1)).finish();
+  EXPECT_EQ(two.metric("total"), 5);
+}
+
+TEST(Runner, AStateThatDoesNotFitIsAnErrorOfThatStage) {
+  Harness harness("total", std::make_unique<Total>());
+  harness.open();
+  try {
+    harness.runner().load(Archive());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.full_message(), AllOf(HasSubstr("'total'"), HasSubstr("saved state")));
+  }
+}
+
+/// Looks at what stands before it and at one named stage.
+class Looking final : public Sink {
+ public:
+  void declare(Declaration& d) override {
+    d.reference("counted", counted_, "").optional();
+    d.upstream(before_, "");
+  }
+  void process(const Packet& /*packet*/, Context& context) override {
+    context.metric("before", static_cast<double>(before_.size()));
+    context.metric("bound", counted_ ? static_cast<double>(counted_->total()) : -1.0);
+  }
+
+ private:
+  Ref<Counted> counted_;
+  Refs<Counted> before_;
+};
+
+TEST(Runner, ReferencesReachOtherStages) {
+  Harness total("total", std::make_unique<Total>());
+  total.push(packet_of(6)).finish();
+  Harness add("add", std::make_unique<Add>());
+  Harness looking("looking", std::make_unique<Looking>());
+  auto* counted = static_cast<Counted*>(total.runner().interface(type_name<Counted>()));
+  ASSERT_NE(counted, nullptr);
+  EXPECT_EQ(add.runner().interface(type_name<Counted>()), nullptr);
+  looking.refer("counted", *counted).upstream({&add.runner(), &total.runner()});
+  looking.push(packet_of(1)).finish();
+  EXPECT_EQ(looking.metric("before"), 1);
+  EXPECT_EQ(looking.metric("bound"), 6);
+}
+
+/// Emits what chance says, to see what chance depends on.
+class Chance final : public ParallelTransform {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
+  void process(Packet& packet, Context& context) const override {
+    packet[number] = static_cast<std::int64_t>(context.random(packet).bits32());
+  }
+};
+
+std::vector<std::int64_t> chance(const std::string& name, std::uint64_t seed, std::int64_t epoch,
+                                 int threads) {
+  Harness harness(name, std::make_unique<Chance>());
+  std::vector<Packet> packets;
+  for (std::int64_t i = 0; i < 64; ++i) packets.push_back(packet_of(i));
+  harness.seed(seed).epoch(epoch).push_all(std::move(packets), threads).finish();
+  return numbers_of(harness.outputs());
+}
+
+TEST(Runner, ChanceDependsOnSeedStageAndEpochButNotOnThreads) {
+  const auto draws = chance("chance", 1, 0, 1);
+  EXPECT_EQ(chance("chance", 1, 0, 4), draws);
+  EXPECT_NE(chance("chance", 2, 0, 1), draws);
+  EXPECT_NE(chance("chance", 1, 1, 1), draws);
+  EXPECT_NE(chance("other", 1, 0, 1), draws);
+}
+
+}  // namespace
+}  // namespace seam

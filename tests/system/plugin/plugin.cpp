@@ -1,0 +1,158 @@
+/// Stages that let a test look at the program from outside: they count, fail, and wait at a gate
+/// until the test lets them go on.
+#include <seam/plugin.hpp>
+#include <seam/stage.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace seam::test {
+namespace {
+
+constexpr Field<std::int64_t> number{"number"};
+
+/// Makes the packets 0 to n - 1.
+class Count final : public Source {
+ public:
+  static constexpr std::string_view name = "test.count";
+
+  void declare(Declaration& d) override {
+    d.doc("Makes the numbers from 0.");
+    d.parameter("n", n_, "how many").at_least(0);
+    d.provides(number);
+  }
+  void open(Context& context) override {
+    const char* threads = std::getenv("OMP_NUM_THREADS");  // NOLINT(concurrency-mt-unsafe)
+    context.metric("openmp_threads", threads == nullptr ? -1.0 : std::atof(threads));
+  }
+  void begin(Context& /*context*/) override { next_ = 0; }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (next_ == n_) return More::no;
+    Packet packet(Origin{nullptr, 0, "number " + std::to_string(next_)});
+    packet.set(number, next_++);
+    emitter.emit(std::move(packet));
+    return next_ < n_ ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t n_ = 10;
+  std::int64_t next_ = 0;
+};
+
+/// Adds an amount and some chance, on many threads.
+class Add final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.add";
+
+  void declare(Declaration& d) override {
+    d.doc("Adds an amount and, with `chance`, a random number below it.");
+    d.parameter("amount", amount_, "what is added").range(0, 1000).unit("apples");
+    d.parameter("chance", chance_, "numbers below this are drawn for each packet").at_least(1);
+    d.needs(number);
+    d.provides(number);
+  }
+  void process(Packet& packet, Context& context) const override {
+    Random random = context.random(packet);
+    const auto drawn = static_cast<std::int64_t>(random.index(chance_));
+    context.metric("drawn", static_cast<double>(drawn));
+    packet[number] += amount_ + drawn;
+  }
+
+ private:
+  std::int64_t amount_ = 1;
+  std::uint64_t chance_ = 1;
+};
+
+enum class Kind : std::uint8_t { data, internal, drop };
+
+/// Fails at one number.
+class Fail final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.fail";
+
+  void declare(Declaration& d) override {
+    d.doc("Fails at one number.");
+    d.parameter("at", at_, "the number");
+    d.parameter("kind", kind_, "in what way",
+                {{"data", Kind::data}, {"internal", Kind::internal}, {"drop", Kind::drop}});
+    d.needs(number);
+  }
+  void process(Packet& packet, Context& context) override {
+    if (packet.get(number) != at_) return;
+    switch (kind_) {
+      case Kind::data:
+        throw Error("this number cannot be read");
+      case Kind::internal:
+        throw std::logic_error("a defect");
+      case Kind::drop:
+        context.drop("not wanted");
+    }
+  }
+
+ private:
+  std::int64_t at_ = -1;
+  Kind kind_ = Kind::data;
+};
+
+/// At one number of one epoch: tells the test that it is there, and waits. `folder` holds two
+/// FIFOs, "reached" and "go"; without them nobody waits. Opening a FIFO blocks until the other side
+/// opens it too, so neither side ever has to look again and again.
+class Gate final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.gate";
+
+  void declare(Declaration& d) override {
+    d.doc("Waits for a test.");
+    d.parameter("folder", folder_, "where the FIFOs are").required();
+    d.parameter("at", at_, "the number to wait at");
+    d.parameter("epoch", epoch_, "the epoch to wait in");
+    d.needs(number);
+  }
+  void process(Packet& packet, Context& context) override {
+    if (context.epoch() != epoch_ || packet.get(number) != at_) return;
+    if (!std::filesystem::exists(folder_ / "reached")) return;
+    ::close(::open((folder_ / "reached").c_str(), O_WRONLY | O_CLOEXEC));
+    ::close(::open((folder_ / "go").c_str(), O_RDONLY | O_CLOEXEC));
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t at_ = 0;
+  std::int64_t epoch_ = 0;
+};
+
+/// Keeps a total over all epochs that depends on the order of what it sees.
+class Total final : public Sink {
+ public:
+  static constexpr std::string_view name = "test.total";
+
+  void declare(Declaration& d) override {
+    d.doc("Adds up all numbers.");
+    d.needs(number);
+    d.keeps_state();
+  }
+  void process(const Packet& packet, Context& context) override {
+    total_ = total_ * 0.999 + static_cast<double>(packet.get(number));
+    context.metric("loss", 1 / (1 + total_));
+  }
+  void end(Context& context) override {
+    context.metric("total", total_);
+    context.report("The total", "It is " + std::to_string(total_) + ".");
+  }
+  void save(Archive& archive) const override { archive.put("total", total_); }
+  void load(const Archive& archive) override { total_ = archive.number("total"); }
+
+ private:
+  double total_ = 0;
+};
+
+}  // namespace
+}  // namespace seam::test
+
+SEAM_PLUGIN(seam::test::Count, seam::test::Add, seam::test::Fail, seam::test::Gate,
+            seam::test::Total)

@@ -1,0 +1,153 @@
+#include "tests/system/program.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+namespace seam::test {
+namespace fs = std::filesystem;
+namespace {
+
+std::pair<int, int> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  return {ends[0], ends[1]};
+}
+
+/// Adds what can be read; false at the end.
+bool read_some(int descriptor, std::string& text) {
+  std::array<char, 4096> buffer{};
+  const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
+  if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Program::Program(const std::vector<std::string>& arguments, const fs::path& folder,
+                 const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> words{SEAM_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    const std::string name = text.substr(0, text.find('='));
+    if (name != "SEAM_PLUGIN_PATH" && !environment.contains(name)) variables.push_back(text);
+  }
+  for (const auto& [name, value] : environment) {
+    std::string text = name;
+    text += '=';
+    text += value;
+    variables.push_back(std::move(text));
+  }
+  const auto [out, out_write] = make_pipe();
+  const auto [err, err_write] = make_pipe();
+  out_ = out;
+  err_ = err;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, out_write, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err_write, STDERR_FILENO);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, nullptr,
+                                   pointers(words).data(), pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(out_write);
+  ::close(err_write);
+  if (failed != 0) throw std::runtime_error("cannot start " SEAM_PROGRAM);
+}
+
+Program::~Program() {
+  close_output();
+  ::close(err_);
+  if (process_ > 0) {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+}
+
+void Program::signal(int number) const {
+  ::kill(process_, number);
+}
+
+void Program::wait_for_error_text(const std::string& text) {
+  while (err_text_.find(text) == std::string::npos) {
+    if (!read_some(err_, err_text_)) {
+      throw std::runtime_error("the program ended without saying '" + text + "':\n" + err_text_);
+    }
+  }
+}
+
+void Program::close_output() {
+  if (out_ >= 0) ::close(out_);
+  out_ = -1;
+}
+
+Finished Program::finish() {
+  Finished finished;
+  finished.err = err_text_;
+  // Both at once: a program that fills one pipe while the other is read would wait for ever.
+  std::array<pollfd, 2> open{{{out_, POLLIN, 0}, {err_, POLLIN, 0}}};
+  while (open[0].fd >= 0 || open[1].fd >= 0) {
+    ::poll(open.data(), open.size(), -1);
+    if (open[0].revents != 0 && !read_some(out_, finished.out)) open[0].fd = -1;
+    if (open[1].revents != 0 && !read_some(err_, finished.err)) open[1].fd = -1;
+  }
+  int status = 0;
+  ::waitpid(process_, &status, 0);
+  process_ = -1;
+  if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) finished.signal = WTERMSIG(status);
+  return finished;
+}
+
+Finished seam(const std::vector<std::string>& arguments, const fs::path& folder,
+              const std::map<std::string, std::string>& environment) {
+  return Program(arguments, folder, environment).finish();
+}
+
+Gate::Gate(fs::path folder) : folder_(std::move(folder)) {
+  fs::create_directories(folder_);
+  for (const char* name : {"reached", "go"}) {
+    if (::mkfifo((folder_ / name).c_str(), 0600) != 0) throw std::runtime_error("no FIFO");
+  }
+}
+
+void Gate::wait_until_reached() const {
+  ::close(::open((folder_ / "reached").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+void Gate::open() const {
+  ::close(::open((folder_ / "go").c_str(), O_WRONLY | O_CLOEXEC));
+}
+
+void Gate::remove() const {
+  fs::remove(folder_ / "reached");
+  fs::remove(folder_ / "go");
+}
+
+std::string text_of_file(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+}  // namespace seam::test

@@ -1,0 +1,75 @@
+/// The real program in a process of its own.
+///
+///     Program seam({"run", file});
+///     seam.wait_for_error_text("stopping");     reads its stderr until the text comes
+///     seam.signal(SIGINT);
+///     Finished result = seam.finish();          exit code, all of stdout and stderr
+///
+/// Nothing sleeps: a test waits for what the program writes, or at a FIFO.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace seam::test {
+
+struct Finished {
+  int exit_code = -1;  ///< or -1 where a signal ended it
+  int signal = 0;
+  std::string out;
+  std::string err;
+};
+
+class Program {
+ public:
+  /// Starts `seam` with these arguments, in `folder`. The environment is the test's, less
+  /// SEAM_PLUGIN_PATH, plus `environment`.
+  Program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+          const std::map<std::string, std::string>& environment = {});
+  /// Kills what is still running.
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  Program(Program&&) = delete;
+  Program& operator=(Program&&) = delete;
+
+  void signal(int number) const;
+  /// Reads the standard error until it holds the text; throws where it ends before.
+  void wait_for_error_text(const std::string& text);
+  /// Closes this side of its standard output: what it writes then has no reader.
+  void close_output();
+  Finished finish();
+
+ private:
+  pid_t process_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+  std::string err_text_;
+};
+
+/// Starts the program and waits for its end.
+Finished seam(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+              const std::map<std::string, std::string>& environment = {});
+
+/// The two FIFOs at which test.gate waits.
+class Gate {
+ public:
+  explicit Gate(std::filesystem::path folder);
+  /// Until a stage is at the gate.
+  void wait_until_reached() const;
+  /// Lets it go on.
+  void open() const;
+  /// Later stages pass.
+  void remove() const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string text_of_file(const std::filesystem::path& file);
+
+}  // namespace seam::test

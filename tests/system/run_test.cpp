@@ -1,0 +1,381 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/system/program.hpp"
+
+namespace seam::test {
+namespace {
+
+namespace fs = std::filesystem;
+using host::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* counting = R"(
+[pipeline]
+name = "counting"
+seed = 5
+
+[stage.numbers]
+use = "test.count"
+n = 40
+
+[stage.add]
+use = "test.add"
+amount = 3
+chance = 100
+
+[stage.gate]
+use = "test.gate"
+folder = "gate"
+epoch = 2
+
+[stage.fail]
+use = "test.fail"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+train = "numbers -> gate -> fail -> add -> total"
+
+[schedule]
+epochs = 4
+)";
+
+class RunTest : public ::testing::Test {
+ protected:
+  RunTest() { folder_.write("counting.toml", counting); }
+
+  [[nodiscard]] const fs::path& here() const { return folder_.path(); }
+
+  /// Arguments of `seam run` on the pipeline above.
+  static std::vector<std::string> run_into(const std::string& directory,
+                                           const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{
+        "run", "counting.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", directory};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Finished run(const std::string& directory, const std::vector<std::string>& more = {}) {
+    return seam(run_into(directory, more), here());
+  }
+  Finished resume(const std::string& directory) {
+    return seam({"run", "--resume", directory}, here());
+  }
+  [[nodiscard]] std::string metrics(const std::string& directory) const {
+    return text_of_file(here() / directory / "metrics.jsonl");
+  }
+  /// What an uninterrupted run writes.
+  std::string whole_metrics() {
+    EXPECT_EQ(run("whole").exit_code, 0);
+    return metrics("whole");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(RunTest, LeavesARunDirectory) {
+  const Finished finished = run("out");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const fs::path out = here() / "out";
+  for (const char* file : {"resolved.toml", "metrics.jsonl", "timing.jsonl", "run.log",
+                           "summary.json", "checkpoints/epoch-4.seam", "checkpoints/epoch-3.seam",
+                           "reports/epoch-0003-train-total-the-total.md"}) {
+    EXPECT_TRUE(fs::exists(out / file)) << file;
+  }
+  EXPECT_FALSE(fs::exists(out / "checkpoints/epoch-2.seam")) << "only the last two are kept";
+  for (const auto& entry : fs::recursive_directory_iterator(out)) {
+    EXPECT_NE(entry.path().extension(), ".part");
+  }
+  EXPECT_THAT(text_of_file(out / "summary.json"),
+              AllOf(HasSubstr("\"outcome\":\"success\""), HasSubstr("\"epochs_done\":4"),
+                    HasSubstr("\"ledger\":[]")));
+  EXPECT_THAT(text_of_file(out / "reports/epoch-0003-train-total-the-total.md"),
+              HasSubstr("# The total\n\nIt is "));
+  EXPECT_THAT(finished.out, AllOf(HasSubstr("The total"), HasSubstr("packets"),
+                                  HasSubstr("every packet is accounted for")));
+  EXPECT_THAT(finished.err, HasSubstr("epoch 4/4  train: 40 images"));
+}
+
+TEST_F(RunTest, MetricsAreALineANumberWithoutTimes) {
+  ASSERT_EQ(run("out", {"--set", "schedule.epochs=1", "--set", "stage.numbers.n=1", "--set",
+                        "stage.add.chance=1", "--threads", "1"})
+                .exit_code,
+            0);
+  EXPECT_EQ(metrics("out"),
+            R"({"epoch":0,"flow":"","stage":"numbers","name":"openmp_threads","step":0,"value":1}
+{"epoch":0,"flow":"train","stage":"add","name":"drawn","step":0,"value":0}
+{"epoch":0,"flow":"train","stage":"total","name":"loss","step":0,"value":0.25}
+{"epoch":0,"flow":"train","stage":"total","name":"total","step":0,"value":3}
+)");
+}
+
+TEST_F(RunTest, TheNumberOfThreadsDoesNotChangeAByte) {
+  // Not the same number of threads in the metrics, so without the stage that records it.
+  const auto without_environment = [](std::string text) { return text.substr(text.find('\n')); };
+  ASSERT_EQ(run("one", {"--threads", "1"}).exit_code, 0);
+  ASSERT_EQ(run("four", {"--threads", "4"}).exit_code, 0);
+  EXPECT_EQ(without_environment(metrics("one")), without_environment(metrics("four")));
+}
+
+TEST_F(RunTest, ItsThreadBudgetIsObeyedWhateverTheEnvironmentSays) {
+  const Finished finished =
+      seam(run_into("out", {"--threads", "3"}), here(), {{"OMP_NUM_THREADS", "8"}});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(metrics("out"), HasSubstr(R"("name":"openmp_threads","step":0,"value":3})"));
+}
+
+TEST_F(RunTest, TheFilesThreadsCountWhereTheCommandLineSaysNothing) {
+  ASSERT_EQ(run("out", {"--set", "pipeline.threads=5"}).exit_code, 0);
+  EXPECT_THAT(metrics("out"), HasSubstr(R"("name":"openmp_threads","step":0,"value":5})"));
+}
+
+TEST_F(RunTest, ResolvedFileIsAPipelineThatPassesCheck) {
+  ASSERT_EQ(run("out", {"--set", "stage.add.amount=7"}).exit_code, 0);
+  EXPECT_THAT(text_of_file(here() / "out/resolved.toml"),
+              AllOf(HasSubstr("amount = 7"), HasSubstr("#: sha256 = \""), HasSubstr("#: seam = ")));
+  const Finished check =
+      seam({"check", "out/resolved.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS}, here());
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+}
+
+TEST_F(RunTest, WithoutAFolderItMakesOneForEachRun) {
+  const std::vector<std::string> arguments{"run", "counting.toml", "--plugin-path",
+                                           SEAM_SYSTEM_PLUGINS, "--quiet"};
+  ASSERT_EQ(seam(arguments, here()).exit_code, 0);
+  ASSERT_EQ(seam(arguments, here()).exit_code, 0);
+  int runs = 0;
+  for (const auto& entry : fs::directory_iterator(here() / "runs")) {
+    EXPECT_THAT(entry.path().filename().string(), ::testing::StartsWith("counting-"));
+    ++runs;
+  }
+  EXPECT_EQ(runs, 2);
+}
+
+TEST_F(RunTest, QuietSaysNothingWhereNothingIsWrong) {
+  const Finished finished = run("out", {"--quiet"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(finished.err, "");
+}
+
+TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here());
+  gate.wait_until_reached();  // in the third of four epochs
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.finish().signal, SIGKILL);
+  gate.remove();
+  EXPECT_FALSE(fs::exists(here() / "out/summary.json"));
+
+  const Finished finished = resume("out");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("going on after epoch 2 of 4"));
+  EXPECT_THAT(finished.err, Not(HasSubstr("differ")));
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
+TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out", {"--set", "stage.gate.epoch=0"}), here());
+  gate.wait_until_reached();
+  program.signal(SIGKILL);
+  program.finish();
+  gate.remove();
+  const Finished finished = resume("out");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("begins from the start"));
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
+TEST_F(RunTest, ADamagedCheckpointIsPassedOver) {
+  const std::string whole = whole_metrics();
+  const fs::path newest = here() / "whole/checkpoints/epoch-4.seam";
+  fs::resize_file(newest, fs::file_size(newest) - 1);
+  const Finished finished = resume("whole");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("epoch-4.seam' is damaged"),
+                                  HasSubstr("going on after epoch 3 of 4")));
+  EXPECT_EQ(metrics("whole"), whole);
+}
+
+TEST_F(RunTest, WithEveryCheckpointDamagedItSaysSo) {
+  whole_metrics();
+  for (const char* name : {"epoch-3.seam", "epoch-4.seam"}) {
+    fs::resize_file(here() / "whole/checkpoints" / name, 10);
+  }
+  const Finished finished = resume("whole");
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, HasSubstr("no checkpoint of this run can be used"));
+}
+
+TEST_F(RunTest, ACompleteRunHasNothingLeftToDo) {
+  const std::string whole = whole_metrics();
+  const std::string summary = text_of_file(here() / "whole/summary.json");
+  const Finished finished = resume("whole");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_THAT(finished.err, HasSubstr("nothing left to do"));
+  EXPECT_EQ(metrics("whole"), whole);
+  EXPECT_EQ(text_of_file(here() / "whole/summary.json"), summary);
+}
+
+TEST_F(RunTest, AnInterruptDrainsAndTheRunGoesOnLater) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const std::string directory = "out" + std::to_string(number);
+    const Gate gate(here() / "gate");
+    // Many more packets than may be under way: draining is not the same as running to the end.
+    const std::vector<std::string> many{"--set", "stage.numbers.n=4000"};
+    Program program(run_into(directory, many), here());
+    gate.wait_until_reached();
+    program.signal(number);
+    program.wait_for_error_text("stopping");
+    gate.open();
+    const Finished stopped = program.finish();
+    gate.remove();
+    EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+    EXPECT_THAT(stopped.err, AllOf(HasSubstr("stopped on request after 2 of 4 epochs"),
+                                   HasSubstr("seam run --resume")));
+    EXPECT_THAT(text_of_file(here() / directory / "summary.json"),
+                HasSubstr("\"outcome\":\"cancelled\""));
+    ASSERT_EQ(resume(directory).exit_code, 0);
+    if (!fs::exists(here() / "whole")) ASSERT_EQ(run("whole", many).exit_code, 0);
+    EXPECT_EQ(metrics(directory), metrics("whole"));
+  }
+}
+
+TEST_F(RunTest, ASecondInterruptCancels) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here());
+  gate.wait_until_reached();
+  program.signal(SIGINT);
+  program.wait_for_error_text("stopping");
+  program.signal(SIGINT);
+  program.wait_for_error_text("cancelling");
+  gate.open();
+  const Finished stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+}
+
+TEST_F(RunTest, AThirdInterruptKills) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here());
+  gate.wait_until_reached();
+  program.signal(SIGINT);
+  program.wait_for_error_text("stopping");
+  program.signal(SIGINT);
+  program.wait_for_error_text("cancelling");
+  program.signal(SIGINT);
+  EXPECT_EQ(program.finish().signal, SIGINT);
+}
+
+TEST_F(RunTest, AFolderInUseIsRefused) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here());
+  gate.wait_until_reached();
+  const Finished second = resume("out");
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr("in use by another run"));
+  gate.open();
+  EXPECT_EQ(program.finish().exit_code, 0);
+}
+
+TEST_F(RunTest, AFolderThatHoldsARunIsRefused) {
+  ASSERT_EQ(run("out").exit_code, 0);
+  const Finished again = run("out");
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("holds a run already"));
+}
+
+TEST_F(RunTest, AFailingStageEndsTheRunWithItsKindOfFault) {
+  const Finished data = run("data", {"--set", "stage.fail.at=7"});
+  EXPECT_EQ(data.exit_code, 3);
+  EXPECT_THAT(data.err, AllOf(HasSubstr("this number cannot be read"), HasSubstr("number 7"),
+                              HasSubstr("stage 'fail' (test.fail)"),
+                              HasSubstr("flow 'train' in epoch 1 of 4")));
+  const Finished internal =
+      run("internal", {"--set", "stage.fail.at=7", "--set", "stage.fail.kind=internal"});
+  EXPECT_EQ(internal.exit_code, 5);
+  EXPECT_THAT(internal.err, HasSubstr("a defect"));
+  EXPECT_THAT(text_of_file(here() / "internal/summary.json"),
+              HasSubstr("\"outcome\":\"internal error\""));
+}
+
+TEST_F(RunTest, SkippedPacketsAreListed) {
+  const Finished finished =
+      run("out", {"--set", "stage.fail.at=7", "--set", "stage.fail.on_error=skip"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string skipped = text_of_file(here() / "out/skipped.jsonl");
+  EXPECT_THAT(skipped, AllOf(HasSubstr("\"epoch\":0"), HasSubstr("\"epoch\":3"),
+                             HasSubstr("number 7"), HasSubstr("this number cannot be read")));
+  EXPECT_THAT(finished.out, HasSubstr("skipped: 4 packets"));
+}
+
+TEST_F(RunTest, TooManySkippedPacketsOverAllEpochsEndTheRun) {
+  const Finished finished =
+      run("out", {"--set", "stage.fail.at=7", "--set", "stage.fail.on_error=skip", "--set",
+                  "pipeline.max_errors=2"});
+  EXPECT_EQ(finished.exit_code, 3) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("epoch 3 of 4"));
+}
+
+TEST_F(RunTest, DropsAreCountedWithTheirReason) {
+  const Finished finished =
+      run("out", {"--set", "stage.fail.at=7", "--set", "stage.fail.kind=drop"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("dropped by fail in train: 4 (not wanted)"));
+}
+
+TEST_F(RunTest, ABadFileLeavesNoFolder) {
+  const Finished finished = run("out", {"--set", "stage.add.amuont=3"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("amuont"));
+  EXPECT_FALSE(fs::exists(here() / "out"));
+}
+
+TEST_F(RunTest, AFolderThatCannotBeMadeIsAnError) {
+  const Finished finished = run("/proc/no-such-folder");
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, HasSubstr("cannot make the run's folder"));
+}
+
+TEST_F(RunTest, AFolderThatIsNoRunCannotBeResumed) {
+  const Finished finished = resume(".");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("is not the folder of a run"));
+}
+
+TEST_F(RunTest, AClosedOutputDoesNotEndTheRun) {
+  Program program(run_into("out"), here());
+  program.close_output();
+  EXPECT_EQ(program.finish().exit_code, 0);
+  EXPECT_TRUE(fs::exists(here() / "out/summary.json"));
+}
+
+TEST_F(RunTest, StopsEarlyWhereAMetricIsNoBetter) {
+  const Finished finished = run(
+      "out", {"--set", "schedule.epochs=50", "--set",
+              R"(schedule.stop_early={ metric = "total.total", goal = "lowest", patience = 2 })"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("total.total has not improved for 2 measurements"));
+  EXPECT_THAT(text_of_file(here() / "out/summary.json"),
+              AllOf(HasSubstr("\"stopped_early\":true"), HasSubstr("\"epochs_done\":3")));
+  EXPECT_TRUE(fs::exists(here() / "out/checkpoints/epoch-1.seam")) << "the best is kept";
+}
+
+TEST_F(RunTest, AMetricThatNobodyRecordsIsNamed) {
+  const Finished finished =
+      run("out", {"--set", R"(schedule.stop_early={ metric = "total.totl", patience = 2 })"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("'total.totl'"), HasSubstr("total.total")));
+}
+
+}  // namespace
+}  // namespace seam::test
