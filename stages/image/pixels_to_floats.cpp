@@ -1,4 +1,4 @@
-// Compiled with -O3, which vectorises the loops.
+// Compiled with -O3, which vectorises the loops, and -ffp-contract=off, which keeps the rounding.
 #include "stages/image/pixels_to_floats.hpp"
 
 #include <stdexcept>
@@ -15,11 +15,20 @@ struct Job {
   ChannelOrder order;
 };
 
+/// byte / 255 as division rounds it, for all 256 bytes, without the division, which would take half
+/// of the time: 1/255 in two parts, of which the first has 16 bits, so that its product is exact.
+[[gnu::always_inline]] inline float part_of_255(std::uint8_t byte) {
+  constexpr float large = 32896.0F / 8388608.0F;  // 32896 / 2^23
+  constexpr auto small = static_cast<float>(1.0 / 255.0 - 32896.0 / 8388608.0);
+  const auto value = static_cast<float>(byte);
+  return value * large + value * small;
+}
+
 [[gnu::always_inline]] inline void convert(const Job& job) {
   const std::uint8_t* __restrict bytes = job.bytes;
   float* __restrict out = job.out;
   if (job.order == ChannelOrder::last) {
-    for (std::size_t i = 0; i < 3 * job.pixels; ++i) out[i] = static_cast<float>(bytes[i]) / 255.0F;
+    for (std::size_t i = 0; i < 3 * job.pixels; ++i) out[i] = part_of_255(bytes[i]);
     if (job.plain) return;
     for (std::size_t i = 0; i < job.pixels; ++i) {
       for (std::size_t c = 0; c < 3; ++c) {
@@ -34,7 +43,7 @@ struct Job {
     const float mean = job.normalisation.mean[c];
     const float deviation = job.normalisation.deviation[c];
     for (std::size_t i = 0; i < job.pixels; ++i) {
-      plane[i] = (static_cast<float>(bytes[3 * i + c]) / 255.0F - mean) / deviation;
+      plane[i] = (part_of_255(bytes[3 * i + c]) - mean) / deviation;
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
+#include <new>
 #include <utility>
 
 namespace seam::stages {
@@ -29,16 +31,57 @@ T value_or(const Packet& packet, const Field<T>& key, T otherwise) {
 
 }  // namespace
 
-Tensor images_to_tensor(std::span<const Image> images, const Normalisation& normalisation,
-                        MemoryLayout layout) {
+struct BatchMemory::Shelf {
+  struct Free {
+    void operator()(float* memory) const { ::operator delete(memory, alignment); }
+  };
+  using Block = std::unique_ptr<float, Free>;
+  static constexpr std::align_val_t alignment{64};
+  static constexpr std::size_t most_blocks = 4;  // one in the model, the rest on their way
+
+  std::mutex mutex;
+  std::size_t count = 0;  // floats of each block
+  std::vector<Block> blocks;
+};
+
+BatchMemory::BatchMemory() : shelf_(std::make_shared<Shelf>()) {}
+
+std::shared_ptr<float> BatchMemory::take(std::size_t count) {
+  Shelf::Block block;
+  {
+    const std::scoped_lock lock(shelf_->mutex);
+    if (shelf_->count != count) shelf_->blocks.clear();
+    shelf_->count = count;
+    if (!shelf_->blocks.empty()) {
+      block = std::move(shelf_->blocks.back());
+      shelf_->blocks.pop_back();
+    }
+  }
+  if (block == nullptr) {
+    block.reset(static_cast<float*>(
+        ::operator new(std::max<std::size_t>(count, 1) * sizeof(float), Shelf::alignment)));
+  }
+  return {block.release(), [shelf = shelf_, count](float* memory) {
+            Shelf::Block back(memory);
+            const std::scoped_lock lock(shelf->mutex);
+            if (shelf->count == count && shelf->blocks.size() < Shelf::most_blocks) {
+              shelf->blocks.push_back(std::move(back));
+            }
+          }};
+}
+
+Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
+                        const Normalisation& normalisation, MemoryLayout layout) {
   const auto count = static_cast<std::int64_t>(images.size());
-  const int height = images.empty() ? 0 : images.front().height();
-  const int width = images.empty() ? 0 : images.front().width();
+  const std::int64_t height = images.empty() ? 0 : images.front().height();
+  const std::int64_t width = images.empty() ? 0 : images.front().width();
   const bool last = layout == MemoryLayout::channels_last;
-  Tensor tensor =
-      torch::empty({count, 3, height, width}, torch::TensorOptions(torch::kFloat32),
-                   last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous);
-  float* out = tensor.data_ptr<float>();
+  const std::int64_t pixels = height * width;
+  const std::vector<std::int64_t> strides =
+      last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
+           : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
+  std::shared_ptr<float> room = memory.take(static_cast<std::size_t>(count * 3 * pixels));
+  float* out = room.get();
   for (const Image& image : images) {
     if (image.height() != height || image.width() != width || image.channels() != 3) {
       throw Error(
@@ -49,7 +92,10 @@ Tensor images_to_tensor(std::span<const Image> images, const Normalisation& norm
                      {out, image.bytes()});
     out += image.bytes();
   }
-  return tensor;
+  float* const data = room.get();
+  return torch::from_blob(
+      data, {count, 3, height, width}, strides, [keep = std::move(room)](void*) {},
+      torch::kFloat32);
 }
 
 void Batch::declare(Declaration& d) {
@@ -178,7 +224,7 @@ More Batch::end(Emitter& emitter, Context& /*context*/) {
   return More::no;
 }
 
-Packet Batch::gather() const {
+Packet Batch::gather() {
   Packet batch(ready_.front().origin());
   std::vector<Image> images;
   images.reserve(ready_.size());
@@ -197,7 +243,7 @@ Packet Batch::gather() const {
     roles.push_back(value_or(packet, field::role, Role::single));
     origins.push_back(packet.origin());
   }
-  batch.set(field::images, images_to_tensor(images, normalisation_, layout_));
+  batch.set(field::images, images_to_tensor(images, memory_, normalisation_, layout_));
   return batch;
 }
 

@@ -4,7 +4,9 @@
 ///     └─ group 7 ──┘ └─ group 8               never a group in two batches
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,8 +25,23 @@ enum class MemoryLayout : std::uint8_t {
   contiguous,     ///< plane by plane
 };
 
+/// Memory of past batches for those to come. Fresh memory costs a page fault every 4 KiB, which is
+/// more than filling it; a tensor's memory comes back here when its last handle goes, on any thread
+/// and even after the pool itself.
+class BatchMemory {
+ public:
+  BatchMemory();
+  /// Room for `count` floats, uninitialised, aligned to 64 bytes.
+  [[nodiscard]] std::shared_ptr<float> take(std::size_t count);
+
+ private:
+  struct Shelf;
+  std::shared_ptr<Shelf> shelf_;
+};
+
 /// The images, which must have one size and 3 channels, as f32[N,3,H,W].
-Tensor images_to_tensor(std::span<const Image> images, const Normalisation& normalisation = {},
+Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
+                        const Normalisation& normalisation = {},
                         MemoryLayout layout = MemoryLayout::channels_last);
 
 /// Gathers pictures until `size` are there or the next group does not fit.
@@ -50,7 +67,7 @@ class Batch final : public Collector {
   void check(const Packet& packet) const;
   void close_group(Emitter& emitter);
   void emit(Emitter& emitter);
-  [[nodiscard]] Packet gather() const;
+  [[nodiscard]] Packet gather();
 
   int size_ = 32;
   int group_size_ = 0;
@@ -60,6 +77,7 @@ class Batch final : public Collector {
   std::vector<double> deviation_;
 
   Normalisation normalisation_;
+  BatchMemory memory_;
   std::optional<Pattern> pattern_;
   std::vector<Packet> ready_;  // whole groups
   std::vector<Packet> group_;  // the group that is arriving

@@ -258,8 +258,9 @@ Image numbered(int height, int width, int start) {
 
 TEST(ImagesToTensor, PutsEveryPixelWhereItBelongs) {
   const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
+  BatchMemory memory;
   for (const auto layout : {MemoryLayout::channels_last, MemoryLayout::contiguous}) {
-    const Tensor tensor = images_to_tensor(images, {}, layout);
+    const Tensor tensor = images_to_tensor(images, memory, {}, layout);
     ASSERT_THAT(tensor.sizes(), ElementsAre(2, 3, 3, 5));
     for (int n = 0; n < 2; ++n) {
       for (int c = 0; c < 3; ++c) {
@@ -277,12 +278,47 @@ TEST(ImagesToTensor, PutsEveryPixelWhereItBelongs) {
 
 TEST(ImagesToTensor, LiesInMemoryAsAsked) {
   const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
-  EXPECT_TRUE(images_to_tensor(images).is_contiguous(torch::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(images_to_tensor(images, {}, MemoryLayout::contiguous).is_contiguous());
+  BatchMemory memory;
+  EXPECT_TRUE(images_to_tensor(images, memory).is_contiguous(torch::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(images_to_tensor(images, memory, {}, MemoryLayout::contiguous).is_contiguous());
 }
 
 TEST(ImagesToTensor, RefusesImagesOfDifferentSizes) {
-  EXPECT_THROW(images_to_tensor(std::vector<Image>{numbered(3, 5, 0), numbered(5, 3, 0)}), Error);
+  const std::vector<Image> images{numbered(3, 5, 0), numbered(5, 3, 0)};
+  BatchMemory memory;
+  EXPECT_THROW(images_to_tensor(images, memory), Error);
+}
+
+TEST(BatchMemory, GivesMemoryAgainWhenItsTensorIsGone) {
+  BatchMemory memory;
+  const std::vector<Image> images{numbered(3, 5, 0)};
+  Tensor tensor = images_to_tensor(images, memory);
+  const void* first = tensor.data_ptr();
+  const Tensor other = images_to_tensor(images, memory);
+  EXPECT_NE(other.data_ptr(), first);  // still in use
+  Tensor view = tensor[0];
+  tensor = Tensor();
+  EXPECT_NE(images_to_tensor(images, memory).data_ptr(), first);  // the view is in use
+  view = Tensor();
+  EXPECT_EQ(images_to_tensor(images, memory).data_ptr(), first);
+}
+
+TEST(BatchMemory, MayGoBeforeItsTensors) {
+  Tensor tensor;
+  {
+    BatchMemory memory;
+    tensor = images_to_tensor(std::vector<Image>{numbered(3, 5, 0)}, memory);
+  }
+  EXPECT_EQ(tensor[0][0][0][0].item<float>(), 0);
+}
+
+TEST(BatchMemory, MayChangeItsSize) {
+  BatchMemory memory;
+  const std::shared_ptr<float> small = memory.take(10);
+  std::shared_ptr<float> large = memory.take(1000);
+  const float* where = large.get();
+  large.reset();
+  EXPECT_EQ(memory.take(1000).get(), where);
 }
 
 }  // namespace
