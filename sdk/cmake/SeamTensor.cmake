@@ -2,6 +2,11 @@
 find_package(Torch REQUIRED)
 find_package(OpenMP REQUIRED)  # at::parallel_for is an inline function: parallel only under -fopenmp
 
+# LibTorch's targets speak of each other by name wherever they are used (1.13 does), but are only
+# known in the folder that found them.
+get_property(found DIRECTORY PROPERTY IMPORTED_TARGETS)
+set_target_properties(${found} PROPERTIES IMPORTED_GLOBAL TRUE)
+
 add_library(Seam::tensor INTERFACE IMPORTED GLOBAL)
 # SYSTEM: LibTorch's headers are not ours to keep free of warnings.
 target_include_directories(Seam::tensor SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
