@@ -78,7 +78,7 @@ struct ScheduleSpec {
 /// Bounds on what is under way in a flow.
 struct LimitSpec {
   std::int64_t packets = 256;
-  std::int64_t bytes = std::int64_t{1} << 30;
+  std::int64_t bytes = std::int64_t{256} << 20;
 };
 
 struct PipelineSpec {

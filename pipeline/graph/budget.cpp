@@ -14,11 +14,11 @@ void raise_to(std::atomic<std::int64_t>& peak, std::int64_t value) {
 
 }  // namespace
 
-Ticket::Ticket(Budget& budget, std::int64_t bytes)
-    : budget_(&budget), reserved_(bytes), peak_(bytes) {}
+Ticket::Ticket(Budget& budget, std::int64_t bytes, std::uint64_t weight)
+    : budget_(&budget), reserved_(bytes), peak_(bytes), weight_(weight) {}
 
 Ticket::~Ticket() {
-  budget_->release(reserved_.load(), peak_.load());
+  budget_->release(reserved_.load(), peak_.load(), weight_.load());
 }
 
 void Ticket::set_bytes(std::int64_t bytes) {
@@ -45,22 +45,22 @@ bool Budget::room() const {
          bytes_.load(std::memory_order_relaxed) + std::max<std::int64_t>(largest, 0) <= byte_limit_;
 }
 
-std::shared_ptr<Ticket> Budget::admit(std::int64_t bytes) {
+std::shared_ptr<Ticket> Budget::admit(std::int64_t bytes, std::uint64_t weight) {
   const std::int64_t reserved =
       std::max(bytes, std::max<std::int64_t>(largest_.load(std::memory_order_relaxed), 0));
   raise_to(packets_peak_, packets_.fetch_add(1) + 1);
   change_bytes(reserved);
-  return std::make_shared<Ticket>(*this, reserved);
+  return std::make_shared<Ticket>(*this, reserved, weight);
 }
 
 void Budget::change_bytes(std::int64_t by) {
   raise_to(bytes_peak_, bytes_.fetch_add(by, std::memory_order_relaxed) + by);
 }
 
-void Budget::release(std::int64_t reserved, std::int64_t peak) {
+void Budget::release(std::int64_t reserved, std::int64_t peak, std::uint64_t weight) {
   raise_to(largest_, peak);
   bytes_.fetch_sub(reserved, std::memory_order_relaxed);
-  released_.fetch_add(1, std::memory_order_relaxed);
+  finished_.fetch_add(weight, std::memory_order_relaxed);
   packets_.fetch_sub(1);
   on_room_();
 }

@@ -20,7 +20,7 @@ class Budget;
 /// One packet's place. Shared by the copies of a packet in branches.
 class Ticket {
  public:
-  Ticket(Budget& budget, std::int64_t bytes);
+  Ticket(Budget& budget, std::int64_t bytes, std::uint64_t weight);
   ~Ticket();
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
@@ -29,11 +29,14 @@ class Ticket {
 
   /// What the packet holds now.
   void set_bytes(std::int64_t bytes);
+  /// How many of the sources' packets this one stands for, now taken over by another.
+  [[nodiscard]] std::uint64_t take_weight() { return weight_.exchange(0); }
 
  private:
   Budget* budget_;  // outlives all tickets: the flow waits for them
   std::atomic<std::int64_t> reserved_;
   std::atomic<std::int64_t> peak_;
+  std::atomic<std::uint64_t> weight_;
 };
 
 class Budget {
@@ -46,18 +49,19 @@ class Budget {
   /// Whether a source may make a packet. Always when nothing is under way.
   [[nodiscard]] bool room() const;
   /// Takes a place, with or without room: collectors may emit more than they took in.
-  [[nodiscard]] std::shared_ptr<Ticket> admit(std::int64_t bytes);
+  /// `weight`: how many of the sources' packets it stands for, as a batch does for its images.
+  [[nodiscard]] std::shared_ptr<Ticket> admit(std::int64_t bytes, std::uint64_t weight = 1);
 
   [[nodiscard]] std::int64_t packets() const { return packets_.load(); }
   [[nodiscard]] std::int64_t packets_peak() const { return packets_peak_.load(); }
   [[nodiscard]] std::int64_t bytes_peak() const { return bytes_peak_.load(); }
-  /// Tickets given back so far.
-  [[nodiscard]] std::uint64_t released() const { return released_.load(); }
+  /// The weight of all tickets given back so far: sources' packets that are through.
+  [[nodiscard]] std::uint64_t finished() const { return finished_.load(); }
 
  private:
   friend class Ticket;
   void change_bytes(std::int64_t by);
-  void release(std::int64_t reserved, std::int64_t peak);
+  void release(std::int64_t reserved, std::int64_t peak, std::uint64_t weight);
 
   const std::int64_t packet_limit_;
   const std::int64_t byte_limit_;
@@ -68,7 +72,7 @@ class Budget {
   std::atomic<std::int64_t> packets_peak_ = 0;
   std::atomic<std::int64_t> bytes_peak_ = 0;
   std::atomic<std::int64_t> largest_ = -1;  // -1: no packet has been through yet
-  std::atomic<std::uint64_t> released_ = 0;
+  std::atomic<std::uint64_t> finished_ = 0;
 };
 
 }  // namespace seam::host

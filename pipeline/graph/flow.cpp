@@ -5,6 +5,9 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -18,6 +21,29 @@ namespace {
 using tbb::flow::continue_msg;
 using MessageNode = tbb::flow::function_node<Message, continue_msg>;
 using WakeNode = tbb::flow::function_node<continue_msg, continue_msg>;
+
+/// Counts what is still to happen in a flow: tasks, work on the compute thread, sources that wait
+/// for room. The thread that runs the flow sleeps until it is zero; tbb::flow::graph::wait_for_all
+/// would burn a core while it waits for the compute thread.
+class Activity {
+ public:
+  void begin() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void end() {
+    if (count_.fetch_sub(1) == 1) {
+      const std::lock_guard lock(mutex_);
+      quiet_.notify_all();
+    }
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    quiet_.wait(lock, [this] { return count_.load() == 0; });
+  }
+
+ private:
+  std::atomic<std::int64_t> count_ = 0;
+  std::mutex mutex_;
+  std::condition_variable quiet_;
+};
 
 /// A serial node: an inbox, and who empties it.
 struct SerialNode {
@@ -63,6 +89,7 @@ class RunningFlow {
   int threads_;
   ComputeThread& compute_;
 
+  Activity activity_;
   tbb::task_group_context context_;
   tbb::flow::graph graph_;
   Budget budget_;
@@ -160,12 +187,13 @@ void RunningFlow::make_nodes() {
       if (spec != options_.stage_specs.end() && spec->second.concurrency) {
         concurrency = static_cast<std::size_t>(*spec->second.concurrency);
       }
-      parallel_.push_back(
-          std::make_unique<MessageNode>(graph_, concurrency, [segment](const Message& message) {
-            segment->leave_queue();
-            segment->accept(message);
-            return continue_msg();
-          }));
+      parallel_.push_back(std::make_unique<MessageNode>(graph_, concurrency,
+                                                        [this, segment](const Message& message) {
+                                                          segment->leave_queue();
+                                                          segment->accept(message);
+                                                          activity_.end();
+                                                          return continue_msg();
+                                                        }));
       serial_.push_back(nullptr);
     } else {
       parallel_.push_back(nullptr);
@@ -185,8 +213,9 @@ std::unique_ptr<SerialNode> RunningFlow::make_serial(Workplace place,
   node->handle = std::move(handle);
   if (place != Workplace::compute_thread) {
     node->wake = std::make_unique<WakeNode>(graph_, tbb::flow::serial,
-                                            [target = node.get()](const continue_msg&) {
+                                            [this, target = node.get()](const continue_msg&) {
                                               target->inbox.drain(target->handle);
+                                              activity_.end();
                                               return continue_msg();
                                             });
   }
@@ -195,14 +224,14 @@ std::unique_ptr<SerialNode> RunningFlow::make_serial(Workplace place,
 
 void RunningFlow::put(SerialNode& node, Message message) {
   if (!node.inbox.put(std::move(message))) return;
+  activity_.begin();
   if (node.wake) {
     node.wake->try_put(continue_msg());
     return;
   }
-  graph_.reserve_wait();
   compute_.post([this, &node] {
     node.inbox.drain(node.handle);
-    graph_.release_wait();
+    activity_.end();
   });
 }
 
@@ -210,8 +239,9 @@ void RunningFlow::put(SerialNode& node, Message message) {
 std::function<void(Message)> RunningFlow::entrance(std::size_t segment) {
   Segment* target = segments_[segment].get();
   if (target->place() == Workplace::parallel_workers) {
-    return [target, node = parallel_[segment].get()](Message message) {
+    return [this, target, node = parallel_[segment].get()](Message message) {
       target->enter_queue();
+      activity_.begin();
       node->try_put(message);  // queueing nodes accept always
     };
   }
@@ -255,11 +285,12 @@ void RunningFlow::add_pump(Segment& segment) {
     pump->node = std::make_unique<WakeNode>(graph_, tbb::flow::serial,
                                             [this, target = pump.get()](const continue_msg&) {
                                               run_pump(*target);
+                                              activity_.end();
                                               return continue_msg();
                                             });
   }
   segment.on_pumping = [this, target = pump.get()] {
-    graph_.reserve_wait();  // until the pump is done: a parked pump has no task in the graph
+    activity_.begin();  // until the pump is done: a parked pump has no task
     poke(*target);
   };
   pumps_.push_back(std::move(pump));
@@ -267,7 +298,7 @@ void RunningFlow::add_pump(Segment& segment) {
 
 void RunningFlow::poke_all() {
   if (options_.progress != nullptr) {
-    options_.progress->finished.store(budget_.released(), std::memory_order_relaxed);
+    options_.progress->finished.store(budget_.finished(), std::memory_order_relaxed);
     options_.progress->in_flight.store(static_cast<std::uint64_t>(budget_.packets()),
                                        std::memory_order_relaxed);
   }
@@ -285,13 +316,13 @@ void RunningFlow::poke(Pump& pump) {
     if (seen != Pump::State::idle) return;
     break;
   }
+  activity_.begin();
   if (pump.node) {
     pump.node->try_put(continue_msg());
   } else {
-    graph_.reserve_wait();
     compute_.post([this, &pump] {
       run_pump(pump);
-      graph_.release_wait();
+      activity_.end();
     });
   }
 }
@@ -300,7 +331,7 @@ void RunningFlow::run_pump(Pump& pump) {
   while (true) {
     if (pump.segment->pump() == More::no) {
       pump.state = Pump::State::done;
-      graph_.release_wait();
+      activity_.end();
       return;
     }
     // No room. Park, unless a place was freed since the pump looked.
@@ -344,7 +375,8 @@ FlowResult RunningFlow::run() {
   for (const auto& pump : pumps_) {
     if (pump->segment->pumping()) pump->segment->on_pumping();
   }
-  graph_.wait_for_all();
+  activity_.wait();
+  graph_.wait_for_all();  // the last tasks have nothing to do but return
   closing_ = true;
   FlowResult flow_result = result();
   flow_result.compute_idle_seconds = compute_.take_idle_seconds();
@@ -415,11 +447,20 @@ std::uint64_t StageCount::dropped_total() const {
                          [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
-/// TBB's own limit stands for as long as the engine lives.
+/// As many workers as threads were asked for: the thread that runs a flow sleeps meanwhile, and so
+/// has no place in the arena. TBB's own limit, which counts it, stands for as long as the engine
+/// lives.
 struct FlowEngine::Workers {
   explicit Workers(int threads)
-      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
-        arena(threads) {}
+      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads) + 1),
+        arena(threads, 0) {
+    if (tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) < 2) {
+      throw Error(
+          "another part of this program limits oneTBB to one thread, the caller's; flows need a "
+          "worker: lift that tbb::global_control",
+          Fault::configuration);
+    }
+  }
   tbb::global_control limit;
   tbb::task_arena arena;
 };
@@ -438,12 +479,10 @@ void FlowEngine::on_compute_thread(const std::function<void()>& work) {
 FlowResult FlowEngine::run(const FlowSpec& flow,
                            std::map<std::string, std::unique_ptr<StageRunner>>& stages,
                            const FlowOptions& options) {
-  FlowResult result;
-  workers_->arena.execute([&] {
-    RunningFlow running(flow, stages, options, threads_, *compute_);
-    result = running.run();
-  });
-  return result;
+  std::optional<RunningFlow> running;
+  // Built in the arena, so that the graph's tasks go there; waited for outside of it.
+  workers_->arena.execute([&] { running.emplace(flow, stages, options, threads_, *compute_); });
+  return running->run();
 }
 
 }  // namespace seam::host

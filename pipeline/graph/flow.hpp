@@ -63,8 +63,7 @@ struct FlowResult {
 /// Live numbers for a progress line; read at any time by another thread.
 struct FlowProgress {
   std::atomic<std::uint64_t> produced = 0;  ///< packets made by sources
-  std::atomic<std::uint64_t> finished = 0;  ///< packets (images) that reached the end of the flow,
-                                            ///< counted as the source packets they hold
+  std::atomic<std::uint64_t> finished = 0;  ///< those through the flow; a batch counts its images
   std::atomic<std::uint64_t> in_flight = 0;
 };
 

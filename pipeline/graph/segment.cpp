@@ -1,5 +1,6 @@
 #include "pipeline/graph/segment.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -108,7 +109,7 @@ class Segment::Output final : public Emitter {
       segment_.flow_.fail(outcome.error());
       message.kind = Message::Kind::gap;
     }
-    if (segment_.flow_.options.progress != nullptr) {
+    if (segment_.pumping_ && segment_.flow_.options.progress != nullptr) {
       segment_.flow_.options.progress->produced.fetch_add(1, std::memory_order_relaxed);
     }
     segment_.forward(std::move(message));
@@ -223,6 +224,7 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
       specs_[at] != nullptr && specs_[at]->on_error == OnError::retry ? specs_[at]->retries : 0;
   switch (stage.kind()) {
     case StageKind::collector: {
+      weight_taken_ += envelope.ticket->take_weight();
       Output output(*this);
       return stage.collect(flow_.run, std::move(envelope.packet), output);
     }

@@ -120,7 +120,8 @@ class Segment {
   std::vector<const StageSpec*> specs_;  // null: defaults
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
-  std::uint64_t next_out_ = 0;  // collectors and sources number what they emit
+  std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
+  std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::atomic<bool> pumping_ = false;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
   // last message before the end, or the end itself, brings it to zero.

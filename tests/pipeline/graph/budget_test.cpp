@@ -52,7 +52,7 @@ TEST(Budget, TellsWhoeverWaitsThatThereIsRoom) {
   EXPECT_EQ(told, 0) << "a copy is still under way";
   copy = nullptr;
   EXPECT_EQ(told, 1);
-  EXPECT_EQ(budget.released(), 1U);
+  EXPECT_EQ(budget.finished(), 1U);
 }
 
 }  // namespace
