@@ -75,17 +75,31 @@ Tensor padded_bias(const Tensor& bias, std::int64_t panel) {
   return result;
 }
 
+bool pixels_together(const Tensor& images) {
+  return images.is_contiguous(torch::MemoryFormat::ChannelsLast);
+}
+
+/// As the kernels read them: plane by plane, or pixel by pixel where they come so.
+Tensor readable(const Tensor& images) {
+  return pixels_together(images) ? images : images.contiguous();
+}
+
 /// The padded input of output rows [first, last) of one image of a layer.
 template <class T>
 void pad_input(const kernels::ConvolutionKernels<T>& kernels, const ConvolutionShape& shape,
                const Tensor& images, const Step<T>* before, std::int64_t image, std::int64_t first,
                std::int64_t last, T* buffer) {
   const std::int64_t size = shape.height * shape.width * shape.in_channels;
-  if (before == nullptr) {
-    kernels.pad_planes(shape, data<T>(images) + image * size, first, last, buffer);
-  } else {
+  if (before != nullptr) {
     kernels.pad_pixels(shape, data<T>(before->output) + image * size, before->transform.of(image),
                        first, last, buffer);
+    return;
+  }
+  const T* const from = data<T>(images) + image * size;
+  if (images.is_contiguous()) {
+    kernels.pad_planes(shape, from, first, last, buffer);
+  } else {
+    kernels.copy_pixels(shape, from, first, last, buffer);
   }
 }
 
@@ -375,7 +389,7 @@ Tensor train_with_kernels(std::vector<FeatureExtractor::Layer>& layers,
   std::vector<Step<T>> steps(layers.size());
   {
     const torch::NoGradGuard no_gradient;
-    images = given.detach().contiguous();
+    images = readable(given.detach());
     std::int64_t height = images.size(2);
     std::int64_t width = images.size(3);
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -547,9 +561,8 @@ Tensor FeatureExtractor::evaluate(const Tensor& images) const {
   if (!kernels_cover(images) || torch::GradMode::is_enabled()) return evaluate_reference(images);
   std::vector<Tensor> parts;
   for (std::int64_t first = 0; first < images.size(0); first += images_of_an_evaluation) {
-    const Tensor some =
-        images.narrow(0, first, std::min(images_of_an_evaluation, images.size(0) - first))
-            .contiguous();
+    const Tensor some = readable(
+        images.narrow(0, first, std::min(images_of_an_evaluation, images.size(0) - first)));
     parts.push_back(options_.type == torch::kFloat32
                         ? evaluate_with_kernels<float>(layers_, options_, some)
                         : evaluate_with_kernels<double>(layers_, options_, some));

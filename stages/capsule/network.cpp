@@ -32,6 +32,13 @@ FeatureExtractorOptions extractor_options(const NetworkOptions& options) {
   return result;
 }
 
+/// Some rows of a batch, in its layout: LibTorch's selection would reorder pixels into planes.
+Tensor rows_of(const Tensor& images, const std::vector<std::int64_t>& rows) {
+  const Tensor chosen = torch::tensor(rows, torch::kInt64).to(images.device());
+  if (images.dim() != 4 || images.is_contiguous()) return images.index_select(0, chosen);
+  return images.permute({0, 2, 3, 1}).index_select(0, chosen).permute({0, 3, 1, 2});
+}
+
 }  // namespace
 
 NetworkOptions sccapsnet_as_published(NetworkOptions options) {
@@ -133,8 +140,7 @@ ClassCapsules CapsuleNetwork::train_towers(const Tensor& images,
     DropoutKey of_tower = key;
     // Towers draw masks of their own: streams a large odd number apart.
     of_tower.stream += 0xD1B54A32D192ED03U * static_cast<std::uint64_t>(tower);
-    const ClassCapsules part = train(
-        images.index_select(0, torch::tensor(rows, torch::kInt64).to(images.device())), of_tower);
+    const ClassCapsules part = train(rows_of(images, rows), of_tower);
     capsules.push_back(part.capsules);
     lengths.push_back(part.lengths);
     predicted.push_back(part.predicted);

@@ -119,18 +119,23 @@ void Sccapsnet::process(Packet& packet, Context& context) {
 }
 
 void Sccapsnet::save(Archive& archive) const {
-  for (const auto& [weight_name, tensor] : network_->weights()) put_tensor(archive, weight_name, tensor);
-  for (const auto& [weight_name, tensor] : network_->buffers()) put_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->weights())
+    put_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->buffers())
+    put_tensor(archive, weight_name, tensor);
 }
 
 void Sccapsnet::load(const Archive& archive) {
-  for (const auto& [weight_name, tensor] : network_->weights()) get_tensor(archive, weight_name, tensor);
-  for (const auto& [weight_name, tensor] : network_->buffers()) get_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->weights())
+    get_tensor(archive, weight_name, tensor);
+  for (const auto& [weight_name, tensor] : network_->buffers())
+    get_tensor(archive, weight_name, tensor);
 }
 
 std::vector<NamedWeight> Sccapsnet::weights() {
   std::vector<NamedWeight> weights;
-  for (const auto& [weight_name, tensor] : network_->weights()) weights.push_back({weight_name, tensor});
+  for (const auto& [weight_name, tensor] : network_->weights())
+    weights.push_back({weight_name, tensor});
   return weights;
 }
 

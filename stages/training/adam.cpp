@@ -32,8 +32,7 @@ void Adam::declare(Declaration& d) {
               "exponential: the factor of an epoch; inverse_time: rate / (1 + decay * step)")
       .range(0, 1);
   d.parameter("beta1", settings_.beta1, "decay of the first moment").range(0, 0.999999);
-  d.parameter("beta2", settings_.beta2, "decay of the second moment")
-      .range(0, 0.999999);
+  d.parameter("beta2", settings_.beta2, "decay of the second moment").range(0, 0.999999);
   d.parameter("epsilon", settings_.epsilon,
               "added to the root of the second moment; Keras' default")
       .range(0, 1);

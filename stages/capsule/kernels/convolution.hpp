@@ -84,7 +84,10 @@ struct ConvolutionKernels {
   /// Fills the input buffer for output rows [first, last) from [channels][height][width].
   void (*pad_planes)(const ConvolutionShape&, const T* image, std::int64_t first, std::int64_t last,
                      T* buffer);
-  /// The same from [height][width][channels], each value transformed.
+  /// The same from [height][width][channels].
+  void (*copy_pixels)(const ConvolutionShape&, const T* image, std::int64_t first,
+                      std::int64_t last, T* buffer);
+  /// The same, each value transformed.
   void (*pad_pixels)(const ConvolutionShape&, const T* image, const ChannelTransform<T>&,
                      std::int64_t first, std::int64_t last, T* buffer);
 

@@ -176,13 +176,30 @@ struct ConvolutionBody {
     }
   }
 
+  static void copy_pixels(const ConvolutionShape& s, const T* image, Index first, Index last,
+                          T* buffer) {
+    pad_rows(s, first, last, buffer, [&](Index width, Index y, Index c, T* to) {
+      const T* from = image + y * s.width * s.in_channels + c;
+      for (Index x = 0; x < width; ++x) {
+        for (Index i = 0; i < s.group; ++i) to[x * s.group + i] = from[x * s.in_channels + i];
+      }
+    });
+  }
   static void pad_pixels(const ConvolutionShape& s, const T* image, const ChannelTransform<T>& t,
                          Index first, Index last, T* buffer) {
+    pad_rows(s, first, last, buffer, [&](Index width, Index y, Index c, T* to) {
+      transform_row(width, s.group, s.in_channels, image + y * s.width * s.in_channels + c, t, c,
+                    to);
+    });
+  }
+  /// Zeros around what `row(width, y, first channel, to)` writes.
+  template <class Row>
+  static void pad_rows(const ConvolutionShape& s, Index first, Index last, T* buffer,
+                       const Row& row_of) {
     const Index rows = input_rows(s, last - first);
     const Index width = minimum(s.width, s.padded_width - s.pad_left);
     const Index after = s.padded_width - s.pad_left - width;
     for (Index g = 0; g < s.groups; ++g) {
-      const Index c = g * s.group;
       for (Index row = 0; row < rows; ++row) {
         T* to = buffer + (g * rows + row) * s.padded_width * s.group;
         const Index y = first * s.stride + row - s.pad_top;
@@ -191,9 +208,8 @@ struct ConvolutionBody {
           continue;
         }
         fill_zero(to, s.pad_left * s.group);
-        const T* from = image + y * s.width * s.in_channels + c;
         T* inside = to + s.pad_left * s.group;
-        transform_row(width, s.group, s.in_channels, from, t, c, inside);
+        row_of(width, y, g * s.group, inside);
         fill_zero(inside + width * s.group, after * s.group);
       }
     }
@@ -472,6 +488,7 @@ struct ConvolutionBody {
                                                &pack_transposed,
                                                &unpack,
                                                &pad_planes,
+                                               &copy_pixels,
                                                &pad_pixels,
                                                &forward,
                                                &gradient_sums,

@@ -250,6 +250,22 @@ TEST(FeatureExtractor, EveryInstructionSetGivesTheSameNumbers) {
   }
 }
 
+TEST(FeatureExtractor, LayoutOfTheImagesDoesNotMatter) {
+  torch::manual_seed(10);
+  const Tensor images = torch::rand({3, 3, 33, 30});
+  const Tensor pixels = images.contiguous(torch::MemoryFormat::ChannelsLast);
+  FeatureExtractor a(small(), 6, 0);
+  FeatureExtractor b(small(), 6, 0);
+  const Pass expected = pass(a, images, false);
+  const Pass actual = pass(b, pixels, false);
+  EXPECT_TRUE(torch::equal(actual.output, expected.output));
+  for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
+    EXPECT_TRUE(torch::equal(actual.gradients[i], expected.gradients[i])) << i;
+  }
+  const torch::NoGradGuard no_gradient;
+  EXPECT_TRUE(torch::equal(a.evaluate(images), a.evaluate(pixels)));
+}
+
 TEST(FeatureExtractor, BfloatIsCloseToFloat) {
   torch::manual_seed(8);
   FeatureExtractorOptions options = small();

@@ -1,0 +1,167 @@
+/// One training step of the published network: 32 triplets of 256 x 256 pictures through three
+/// towers, triplet loss, backward pass, Adam. An image is one tower pass of one picture.
+///
+///     step_bench [--steps 4] [--batch 32] [--size 256] [--threads 2] [--breakdown 1]
+#include <sys/resource.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/capsule/network.hpp"
+#include "stages/training/adam.hpp"
+#include "stages/training/triplet_loss.hpp"
+
+namespace {
+
+using namespace seam::stages;  // the classes under measurement are all this file is about
+using torch::Tensor;
+
+class Clock {
+ public:
+  /// Milliseconds since the last call.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> taken = now - last_;
+    last_ = now;
+    return taken.count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+class Trainer {
+ public:
+  Trainer(std::int64_t triplets, std::int64_t size)
+      : network_(sccapsnet_as_released(), 1), triplets_(triplets) {
+    images_ =
+        torch::rand({3 * triplets, 3, size, size}).contiguous(torch::MemoryFormat::ChannelsLast);
+    for (std::int64_t i = 0; i < 3 * triplets; ++i) towers_.push_back(i % 3);
+    categories_ = torch::randint(23, {triplets}).repeat_interleave(3);
+    for (const auto& [name, weight] : network_.weights()) {
+      weights_.push_back({name, weight});
+      means_.push_back(torch::zeros_like(weight));
+      squares_.push_back(torch::zeros_like(weight));
+    }
+  }
+
+  void step() {
+    const ClassCapsules out = network_.train_towers(images_, towers_, key());
+    loss(out.capsules).backward();
+    optimise();
+  }
+
+  /// The same work for one tower at a time, stopped between its parts.
+  void step_in_parts(std::map<std::string, double>& parts) {
+    Clock clock;
+    const Tensor rows = torch::arange(0, 3 * triplets_, 3);
+    std::vector<Tensor> features;
+    std::vector<Tensor> cut;
+    std::vector<Tensor> capsules;
+    for (std::int64_t tower = 0; tower < 3; ++tower) {
+      const Tensor images =
+          images_.permute({0, 2, 3, 1}).index_select(0, rows + tower).permute({0, 3, 1, 2});
+      parts["1 gather a tower's pictures"] += clock.lap();
+      features.push_back(network_.extractor().train(images, key()));
+      parts["2 extractor, forward"] += clock.lap();
+      cut.push_back(features.back().detach().requires_grad_(true));
+      const Tensor u = squash(group_capsules(cut.back(), 16));
+      parts["3 squash, forward"] += clock.lap();
+      const Tensor v = route(u, network_.routing_weight(), 23);
+      capsules.push_back(normalise_capsules(v, NormAxis::capsule));
+      parts["4 routing, forward"] += clock.lap();
+    }
+    const Tensor total = loss(torch::stack(capsules, 1).flatten(0, 1));
+    parts["5 loss"] += clock.lap();
+    total.backward();
+    parts["6 loss, routing, squash, backward"] += clock.lap();
+    for (std::size_t tower = 0; tower < 3; ++tower) {
+      features[tower].backward(cut[tower].grad());
+      cut[tower] = Tensor();
+      features[tower] = Tensor();
+    }
+    parts["7 extractor, backward"] += clock.lap();
+    optimise();
+    parts["8 Adam"] += clock.lap();
+  }
+
+ private:
+  DropoutKey key() { return {1, 2, 0, drawn_++}; }
+  [[nodiscard]] Tensor loss(const Tensor& capsules) const {
+    const Tensor embedding = mask_capsules(capsules, categories_).view({triplets_, 3, -1});
+    return triplet_loss(embedding.select(1, 0), embedding.select(1, 1), embedding.select(1, 2), 2.0)
+        .loss;
+  }
+  void optimise() {
+    ++steps_;
+    norm_ = gradient_norm(weights_);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      adam_step(weights_[i].tensor, weights_[i].tensor.grad(), means_[i], squares_[i], steps_, {});
+      weights_[i].tensor.mutable_grad() = Tensor();
+    }
+  }
+
+  CapsuleNetwork network_;
+  std::int64_t triplets_;
+  Tensor images_, categories_;
+  std::vector<std::int64_t> towers_;
+  std::vector<seam::NamedWeight> weights_;
+  std::vector<Tensor> means_, squares_;
+  std::int64_t steps_ = 0;
+  std::uint64_t drawn_ = 0;
+  double norm_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::int64_t batch = 32;
+  std::int64_t size = 256;
+  int steps = 4;
+  bool breakdown = false;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view name = arguments[i];
+    if (name == "--breakdown") breakdown = true;
+    if (i + 1 == count) break;
+    const char* const value = arguments[i + 1];
+    if (name == "--batch") batch = std::atoll(value);
+    if (name == "--size") size = std::atoll(value);
+    if (name == "--steps") steps = std::atoi(value);
+    if (name == "--threads") at::set_num_threads(std::atoi(value));
+  }
+  torch::manual_seed(0);
+  Trainer trainer(batch, size);
+  const auto images = static_cast<double>(3 * batch);
+  trainer.step();  // warm-up: first touch of all memory
+  Clock clock;
+  std::vector<double> taken;
+  std::map<std::string, double> parts;
+  for (int step = 0; step < steps; ++step) {
+    clock.lap();
+    if (breakdown) {
+      trainer.step_in_parts(parts);
+    } else {
+      trainer.step();
+    }
+    taken.push_back(clock.lap() / images);
+  }
+  for (const auto& [part, milliseconds] : parts) {
+    std::printf("%-36s %7.2f ms an image\n", part.c_str(), milliseconds / steps / images);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("step ms_per_image=%.2f peak_gib=%.2f\n", median(taken),
+              static_cast<double>(usage.ru_maxrss) / (1024 * 1024));
+}
