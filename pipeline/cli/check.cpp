@@ -39,7 +39,7 @@ ExitCode check_verb(const CheckArguments& arguments) {
       std::cerr << file << ": " << counted(errors_in(loaded.problems), "error") << std::endl;
     }
   }
-  if (arguments.json) std::cout << to_json(all) << std::endl;
+  if (arguments.json) std::cout << to_json(all) << std::flush;
   return errors_in(all) == 0 ? ExitCode::success : ExitCode::configuration;
 }
 

@@ -37,6 +37,7 @@ LoadOptions load_options(const RunArguments& arguments) {
 ExitCode run_verb(const RunArguments& arguments) {
   LoadOptions to_load = load_options(arguments);
   to_load.environment = process_environment();
+  StopSignals::block();  // the display has a thread
   StopState stop;
   Display display(std::cout, std::cerr, style_of(arguments));
   const StopSignals signals(stop, [&display](int count) {

@@ -41,10 +41,16 @@ Error folder_fault(const std::string& what, const fs::path& path, const std::err
   return Error(what + " '" + path.string() + "': " + error.message());
 }
 
-bool holds_anything_but_lock(const fs::path& folder) {
-  return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
-    return entry.path().filename() != "lock";
-  });
+void refuse_unless_empty(const fs::path& folder) {
+  const auto is_lock = [](const fs::directory_entry& entry) {
+    return entry.path().filename() == "lock";
+  };
+  if (std::ranges::all_of(fs::directory_iterator(folder), is_lock)) return;
+  const bool run = fs::exists(folder / "resolved.toml");
+  throw Error("'" + folder.string() + "' " +
+                  (run ? "holds a run already; go on with it by --resume, or name another folder"
+                       : "is not empty; name a new or empty folder with --run-dir"),
+              Fault::configuration);
 }
 
 void make_folder(const fs::path& path) {
@@ -68,7 +74,7 @@ Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plug
   launch.version = seam_version();
   launch.compiler = host_manifest().compiler;
   launch.started = time_text(std::chrono::system_clock::now());
-  launch.file = fs::absolute(spec.file).lexically_normal().string();
+  if (!spec.file.empty()) launch.file = fs::absolute(spec.file).lexically_normal().string();
   launch.working_directory = fs::current_path().string();
   for (const PluginFile& plugin : plugins) {
     launch.plugins.push_back({plugin.path.string(), sha256_of_file(plugin.path),
@@ -148,15 +154,9 @@ Launch read_launch(const fs::path& run_directory) {
 RunDirectory RunDirectory::create(const fs::path& requested, const std::string& pipeline) {
   if (!requested.empty()) {
     make_folder(requested);
+    refuse_unless_empty(requested);  // before the lock, which would leave a file in it
     RunDirectory directory(fs::absolute(requested).lexically_normal());
-    if (holds_anything_but_lock(directory.path())) {
-      const bool run = fs::exists(directory.resolved());
-      throw Error("'" + requested.string() + "' " +
-                      (run ? "holds a run already; go on with it by --resume, or name another "
-                             "folder"
-                           : "is not empty; name a new or empty folder with --run-dir"),
-                  Fault::configuration);
-    }
+    refuse_unless_empty(requested);  // another run may have been quicker
     return directory;
   }
   const fs::path runs = "runs";

@@ -44,10 +44,15 @@ void die_by(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals(StopState& stop, std::function<void(int)> told)
-    : stop_(stop), told_(std::move(told)), wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+void StopSignals::block() {
   const sigset_t set = stop_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+StopSignals::StopSignals(StopState& stop, std::function<void(int)> told)
+    : stop_(stop), told_(std::move(told)), wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+  block();
+  const sigset_t set = stop_set();
   std::signal(SIGPIPE, SIG_IGN);
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC), "signalfd");
   thread_ = std::thread([this] { watch(); });

@@ -16,9 +16,12 @@ namespace seam::host {
 
 class StopSignals {
  public:
-  /// Make it before any other thread: threads inherit that the signals are blocked. `told` is
-  /// called on the watching thread with 1 or 2. Also ignores SIGPIPE, so that a closed pipe behind
-  /// the standard output does not end a run.
+  /// Keeps the signals from the calling thread and from those it makes. To be called before there
+  /// are others: a signal goes to any thread that does not block it, and ends the process.
+  static void block();
+
+  /// Blocks and watches. `told` is called on the watching thread with 1 or 2. Also ignores SIGPIPE,
+  /// so that a closed pipe behind the standard output does not end a run.
   StopSignals(StopState& stop, std::function<void(int count)> told);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

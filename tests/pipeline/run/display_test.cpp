@@ -1,0 +1,75 @@
+#include "pipeline/run/display.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "pipeline/run/clock.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ProgressLine, TellsWhatIsKnown) {
+  FlowProgress progress;
+  Metrics metrics;
+  FlowView view;
+  view.flow = "train";
+  view.progress = &progress;
+  view.metrics = &metrics;
+  EXPECT_EQ(progress_line(view, 0), "train  0 images");
+  view.epoch = 2;
+  view.epochs = 60;
+  progress.finished = 12'400;
+  view.expected = 25'882;
+  metrics.record("triplet_loss", "loss", 0.12345);
+  view.seconds_left = 350;
+  EXPECT_EQ(progress_line(view, 100),
+            "epoch 3/60  train  12,400/25,882 images  124/s  loss 0.1235  4 min 10 s left");
+  progress.finished = 26'000;  // more than last time
+  EXPECT_THAT(progress_line(view, 400), HasSubstr("26,000/26,000"));
+  EXPECT_THAT(progress_line(view, 400), HasSubstr("0 s left"));
+}
+
+TEST(Clock, WritesDurationsForPeople) {
+  EXPECT_EQ(duration_text(0.0421), "0.042 s");
+  EXPECT_EQ(duration_text(9.94), "9.9 s");
+  EXPECT_EQ(duration_text(59.4), "59 s");
+  EXPECT_EQ(duration_text(60), "1 min 0 s");
+  EXPECT_EQ(duration_text(3 * 3600 + 12 * 60 + 5), "3 h 12 min");
+  EXPECT_EQ(time_text(std::chrono::system_clock::time_point()), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(1'234'567), "1,234,567");
+}
+
+TEST(Display, ResultsAndMessagesGoTheirOwnWays) {
+  std::ostringstream results;
+  std::ostringstream messages;
+  Display display(results, messages, Display::Style::plain);
+  display.report("recall", "Recall at K", "| 1 | 0.5 |");
+  display.note("going on");
+  display.log(LogLevel::warning, "decode", "odd file");
+  display.log(LogLevel::debug, "decode", "never shown");
+  EXPECT_EQ(results.str(), "\n## Recall at K (recall)\n\n| 1 | 0.5 |\n");
+  EXPECT_EQ(messages.str(), "seam: going on\nwarning: decode: odd file\n");
+}
+
+TEST(Display, QuietKeepsToWhatIsWrong) {
+  std::ostringstream results;
+  std::ostringstream messages;
+  Display display(results, messages, Display::Style::quiet);
+  display.report("recall", "Recall at K", "table");
+  display.result("table");
+  display.note("note");
+  display.log(LogLevel::info, "decode", "info");
+  display.log(LogLevel::error, "decode", "error");
+  display.message("message");
+  EXPECT_EQ(results.str(), "");
+  EXPECT_EQ(messages.str(), "error: decode: error\nseam: message\n");
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,111 @@
+#include "pipeline/run/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+
+#include "seam/error.hpp"
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string content(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+TEST(WholeFile, AppearsUnderItsNameOnlyWhenItIsWhole) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  {
+    WholeFile whole(file);
+    whole.write(std::as_bytes(std::span(std::string_view("half"))));
+    EXPECT_FALSE(fs::exists(file));
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "a part is left";
+  write_whole_file(file, "all");
+  EXPECT_EQ(content(file), "all");
+}
+
+TEST(WholeFile, AnEarlierOneStandsUntilTheNewOneIsWhole) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("file", "old");
+  {
+    WholeFile whole(file);
+    whole.write(std::as_bytes(std::span(std::string_view("new"))));
+    EXPECT_EQ(content(file), "old");
+    whole.commit();
+  }
+  EXPECT_EQ(content(file), "new");
+}
+
+TEST(WholeFile, AFullDiskIsAnErrorThatNamesTheFile) {
+  try {
+    Descriptor full("/dev/full", 1 /* O_WRONLY */);
+    full.write(std::as_bytes(std::span(std::string_view("x"))));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot write '/dev/full': No space left"));
+  }
+}
+
+TEST(LineFile, AddsAtItsEndAndKnowsItsSize) {
+  const TemporaryFolder folder;
+  LineFile lines(folder.path() / "lines", 0);
+  lines.append("one\n");
+  lines.append("two\n");
+  EXPECT_EQ(lines.size(), 8U);
+  EXPECT_EQ(content(folder.path() / "lines"), "one\ntwo\n");
+}
+
+TEST(LineFile, IsCutBackToAnEarlierSize) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("lines", "one\ntwo\nthree\n");
+  LineFile lines(file, 8);
+  lines.append("3\n");
+  EXPECT_EQ(content(file), "one\ntwo\n3\n");
+}
+
+TEST(LineFile, AShortenedFileIsRefused) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("lines", "one\n");
+  EXPECT_THROW(LineFile(file, 8), Error);
+  EXPECT_EQ(content(file), "one\n");
+}
+
+TEST(FolderLock, LetsOneIn) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock lock(folder.path());
+    try {
+      const FolderLock second(folder.path());
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::configuration);
+      EXPECT_THAT(error.what(), HasSubstr("in use by another run (process "));
+    }
+  }
+  EXPECT_NO_THROW(FolderLock(folder.path()));
+}
+
+TEST(Files, AMissingFileIsNamed) {
+  try {
+    read_file("/no/such/file");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'/no/such/file': No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,92 @@
+#include "pipeline/run/metrics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace seam::host {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Metrics, LinesComeInFlowOrderWhoeverRecordedFirst) {
+  Metrics metrics;
+  metrics.record("loss", "loss", 0.5);
+  metrics.record("batch", "size", 32);
+  metrics.record("loss", "accuracy", 0.25);
+  metrics.record("loss", "loss", 0.125);
+  EXPECT_EQ(metrics.take_lines(3, "train", {"batch", "model", "loss"}, {}),
+            R"({"epoch":3,"flow":"train","stage":"batch","name":"size","step":0,"value":32}
+{"epoch":3,"flow":"train","stage":"loss","name":"accuracy","step":0,"value":0.25}
+{"epoch":3,"flow":"train","stage":"loss","name":"loss","step":0,"value":0.5}
+{"epoch":3,"flow":"train","stage":"loss","name":"loss","step":1,"value":0.125}
+)");
+  EXPECT_EQ(metrics.take_lines(3, "train", {"batch"}, {}), "") << "they are taken once";
+}
+
+TEST(Metrics, AStageOutsideTheFlowComesLast) {
+  Metrics metrics;
+  metrics.record("a", "x", 1);
+  metrics.record("b", "x", 2);
+  const std::string lines = metrics.take_lines(0, "f", {"b"}, {});
+  EXPECT_LT(lines.find("\"b\""), lines.find("\"a\""));
+}
+
+TEST(Metrics, WhatManyThreadsRecordIsTheSameInAnyOrder) {
+  const auto lines = [](int threads) {
+    Metrics metrics;
+    std::vector<std::jthread> recording;
+    for (int thread = 0; thread < threads; ++thread) {
+      recording.emplace_back([&metrics, thread, threads] {
+        for (int i = thread; i < 200; i += threads) {
+          metrics.record("stage", "value", i % 7 == 0 ? std::nan("") : i * 0.5);
+        }
+      });
+    }
+    recording.clear();
+    return metrics.take_lines(0, "f", {"stage"}, {"stage"});
+  };
+  EXPECT_EQ(lines(1), lines(4));
+}
+
+TEST(Metrics, ValuesAreThoseOfTheEpochsFlowsThatEnded) {
+  Metrics metrics;
+  metrics.record("recall", "r@1", 0.5);
+  EXPECT_EQ(metrics.value("recall.r@1"), std::nullopt) << "the flow has not ended";
+  metrics.take_lines(0, "evaluate", {"recall"}, {});
+  EXPECT_EQ(metrics.value("recall.r@1"), 0.5);
+  metrics.epoch_begins();
+  EXPECT_EQ(metrics.value("recall.r@1"), std::nullopt);
+  EXPECT_EQ(metrics.last_values().at("recall.r@1"), 0.5);
+}
+
+TEST(Metrics, TheProgressLinePrefersALoss) {
+  Metrics metrics;
+  EXPECT_EQ(metrics.latest(), std::nullopt);
+  metrics.record("a", "accuracy", 0.5);
+  EXPECT_EQ(metrics.latest()->first, "accuracy");
+  metrics.record("b", "loss", 2);
+  metrics.record("a", "accuracy", 0.75);
+  EXPECT_EQ(*metrics.latest(), std::pair(std::string("loss"), 2.0));
+}
+
+TEST(Metrics, DiscardedOnesLeaveNothing) {
+  Metrics metrics;
+  metrics.record("a", "x", 1);
+  metrics.discard();
+  EXPECT_EQ(metrics.take_lines(0, "f", {"a"}, {}), "");
+  EXPECT_TRUE(metrics.last_values().empty());
+}
+
+TEST(Metrics, ValuesThatAreNoNumbersAreStillJson) {
+  Metrics metrics;
+  metrics.record("a", "x", std::nan(""));
+  EXPECT_THAT(metrics.take_lines(0, "f", {"a"}, {}), HasSubstr("\"value\":null}"));
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,383 @@
+#include "pipeline/run/run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/run/checkpoint.hpp"
+#include "seam/stage.hpp"
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// What happened in a run, in order: "open model", "flow train 0", "save model (compute)".
+using Events = std::vector<std::string>;
+
+/// Whether the code that runs now was sent to the compute thread.
+struct Place {
+  bool compute = false;
+};
+
+struct StageScript {
+  Events* events = nullptr;
+  const Place* place = nullptr;
+  bool on_compute = false;
+  bool keeps_state = false;
+  std::string fails_in;  ///< "open", "save", "load", "close"
+};
+
+/// Writes down what is done to it; its state counts the flows it has seen begin.
+class Scripted final : public Sink {
+ public:
+  Scripted(std::string name, StageScript script)
+      : name_(std::move(name)), script_(std::move(script)) {}
+
+  void declare(Declaration& d) override {
+    if (script_.keeps_state) d.keeps_state();
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return script_.on_compute; }
+  void open(Context& /*context*/) override { note("open"); }
+  void begin(Context& context) override {
+    ++flows_;
+    context.metric("flows", static_cast<double>(flows_));
+  }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+  void close() override { note("close"); }
+  void save(Archive& archive) const override {
+    note("save");
+    archive.put("flows", flows_);
+  }
+  void load(const Archive& archive) override {
+    note("load");
+    flows_ = archive.integer("flows");
+  }
+
+ private:
+  void note(const std::string& what) const {
+    script_.events->push_back(what + " " + name_ + (script_.place->compute ? " (compute)" : ""));
+    if (what == script_.fails_in) throw Error("cannot " + what);
+  }
+
+  std::string name_;
+  StageScript script_;
+  std::int64_t flows_ = 0;
+};
+
+/// Runs no packets: begins the stages and gives back what the test says.
+class FakeFlows final : public FlowRunner {
+ public:
+  FakeFlows(Events& events, Place& place) : events_(events), place_(place) {}
+
+  void on_compute_thread(const std::function<void()>& work) override {
+    place_.compute = true;
+    try {
+      work();
+    } catch (...) {
+      place_.compute = false;
+      throw;
+    }
+    place_.compute = false;
+  }
+
+  FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                 const FlowOptions& options) override {
+    events_.push_back("flow " + flow.name + " " + std::to_string(options.run.epoch));
+    last_options = options;
+    for (const FlowNode& node : flow.nodes) stages.at(node.stage)->begin(options.run);
+    FlowResult result;
+    result.seconds = 1;
+    if (script) script(options, result);
+    return result;
+  }
+
+  std::function<void(const FlowOptions&, FlowResult&)> script;
+  FlowOptions last_options;
+
+ private:
+  Events& events_;
+  Place& place_;
+};
+
+class RunPipelineTest : public ::testing::Test {
+ protected:
+  RunPipelineTest() {
+    pipeline_.spec.name = "test";
+    pipeline_.spec.resolved = "[pipeline]\nname = \"test\"\n";
+    pipeline_.spec.schedule.epochs = 3;
+    pipeline_.spec.schedule.each_epoch = {{"train", 1}};
+    pipeline_.spec.flows.push_back({"train", "a -> b", {}, {}});
+    options_.run_directory = folder_.path() / "run";
+    options_.stop = &stop_;
+    options_.threads = 7;
+  }
+
+  StageSpec& add_stage(const std::string& name, StageScript script, const std::string& flow) {
+    script.events = &events_;
+    script.place = &place_;
+    pipeline_.stages[name] =
+        std::make_unique<StageRunner>(name, "test.stage", std::make_unique<Scripted>(name, script));
+    for (FlowSpec& spec : pipeline_.spec.flows) {
+      if (spec.name == flow) spec.nodes.push_back({name, {}, {}});
+    }
+    StageSpec spec;
+    spec.name = name;
+    spec.use = "test.stage";
+    pipeline_.spec.stages.push_back(spec);
+    return pipeline_.spec.stages.back();
+  }
+  /// The usual two: one of the compute thread with a state, one without.
+  void add_stages() {
+    add_stage("plain", {}, "train");
+    StageScript model;
+    model.on_compute = true;
+    model.keeps_state = true;
+    add_stage("model", model, "train");
+  }
+
+  RunSummary run() { return run_pipeline(pipeline_, options_, display_, flows_); }
+  RunSummary resume() {
+    options_.start = Start::resume;
+    return run();
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    std::ifstream stream(folder_.path() / "run" / name);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+
+  TemporaryFolder folder_;
+  Events events_;
+  Place place_;
+  StopState stop_;
+  std::ostringstream results_;
+  std::ostringstream messages_;
+  Display display_{results_, messages_, Display::Style::plain};
+  CheckedPipeline pipeline_;
+  RunOptions options_;
+  FakeFlows flows_{events_, place_};
+};
+
+TEST_F(RunPipelineTest, OpensRunsSavesAndClosesEachWhereItBelongs) {
+  add_stages();
+  pipeline_.spec.schedule.epochs = 2;
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::success);
+  EXPECT_TRUE(summary.complete);
+  EXPECT_THAT(events_, ElementsAre("open plain", "open model (compute)", "flow train 0",
+                                   "save model (compute)", "flow train 1", "save model (compute)",
+                                   "close model (compute)", "close plain"));
+}
+
+TEST_F(RunPipelineTest, AStageIsOpenedAfterThoseItRefersTo) {
+  add_stage("search", {}, "train").references = {{"index", "index"}};
+  add_stage("index", {}, "").references = {{"source", "source"}};
+  add_stage("source", {}, "");
+  add_stage("unused", {}, "");
+  pipeline_.spec.schedule.epochs = 1;
+  run();
+  EXPECT_THAT(events_, ElementsAre("open source", "open index", "open search", "flow train 0",
+                                   "close search", "close index", "close source"));
+}
+
+TEST_F(RunPipelineTest, TellsTheFlowsWhatTheyNeed) {
+  add_stages();
+  pipeline_.spec.seed = 99;
+  pipeline_.spec.limits.packets = 5;
+  run();
+  const FlowOptions& options = flows_.last_options;
+  EXPECT_EQ(options.run.seed, 99U);
+  EXPECT_EQ(options.run.epoch, 2);
+  EXPECT_EQ(options.run.flow, "train");
+  EXPECT_EQ(options.run.compute_threads, 7);
+  EXPECT_EQ(options.run.run_directory, folder_.path() / "run");
+  EXPECT_EQ(options.threads, 7);
+  EXPECT_EQ(options.limits.packets, 5);
+  EXPECT_EQ(options.stop, &stop_);
+  EXPECT_TRUE(options.stage_specs.contains("model"));
+}
+
+TEST_F(RunPipelineTest, AFailedFlowEndsTheRunAndClosesTheStages) {
+  add_stages();
+  flows_.script = [](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch == 1) result.error = Error("broken", Fault::internal);
+  };
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::internal);
+  EXPECT_EQ(summary.position.epochs_done, 1);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("running flow 'train' in epoch 2 of 3"));
+  EXPECT_EQ(events_.back(), "close plain");
+  EXPECT_THAT(file("summary.json"), HasSubstr("\"outcome\":\"internal error\""));
+  EXPECT_THAT(file("run.log"), HasSubstr("broken"));
+}
+
+TEST_F(RunPipelineTest, ALedgerThatDoesNotBalanceIsAnIncompleteRun) {
+  add_stages();
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    result.imbalances = {"'a' sent 3 packets to 'b', which received 2"};
+  };
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::incomplete);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("'a' sent 3 packets"));
+  EXPECT_THAT(file("summary.json"), HasSubstr("\"exit_code\":6"));
+}
+
+TEST_F(RunPipelineTest, AnEngineThatThrowsIsADefect) {
+  add_stages();
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& /*result*/) {
+    throw std::logic_error("engine");
+  };
+  EXPECT_EQ(run().code, ExitCode::internal);
+  EXPECT_EQ(events_.back(), "close plain");
+}
+
+TEST_F(RunPipelineTest, AStageThatCannotOpenClosesThoseThatAreOpen) {
+  add_stage("first", {}, "train");
+  StageScript broken;
+  broken.fails_in = "open";
+  add_stage("second", broken, "train");
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_THAT(events_, ElementsAre("open first", "open second", "close first"));
+}
+
+TEST_F(RunPipelineTest, AStageThatCannotSaveEndsTheRun) {
+  StageScript broken;
+  broken.keeps_state = true;
+  broken.fails_in = "save";
+  add_stage("model", broken, "train");
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("stage 'model'"));
+}
+
+TEST_F(RunPipelineTest, AStageThatCannotCloseIsTheRunsFaultAtTheEnd) {
+  StageScript broken;
+  broken.fails_in = "close";
+  add_stage("model", broken, "train");
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_TRUE(summary.complete);
+}
+
+TEST_F(RunPipelineTest, ADrainedRunGoesOnBitForBit) {
+  add_stages();
+  flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch != 1) return;
+    stop_.drain = true;
+    result.cancelled = true;
+  };
+  const RunSummary stopped = run();
+  EXPECT_EQ(stopped.code, ExitCode::cancelled);
+  EXPECT_EQ(stopped.position.epochs_done, 1);
+  EXPECT_FALSE(stopped.error);
+
+  stop_.drain = false;
+  flows_.script = nullptr;
+  const RunSummary resumed = resume();
+  EXPECT_EQ(resumed.code, ExitCode::success);
+  // The state counts the flows: the one that was stopped must not count twice.
+  EXPECT_THAT(
+      file("metrics.jsonl"),
+      AllOf(HasSubstr(
+                R"("epoch":1,"flow":"train","stage":"model","name":"flows","step":0,"value":2)"),
+            HasSubstr(
+                R"("epoch":2,"flow":"train","stage":"model","name":"flows","step":0,"value":3)")));
+}
+
+TEST_F(RunPipelineTest, AStageThatEndsItselfOnRequestIsNoFailure) {
+  add_stages();
+  flows_.script = [this](const FlowOptions& /*options*/, FlowResult& result) {
+    stop_.drain = true;
+    result.error = Error("stopped in the middle", Fault::cancelled);
+  };
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::cancelled);
+  EXPECT_FALSE(summary.error);
+}
+
+TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
+  add_stage("plain", {}, "train");
+  run();
+  pipeline_.spec.schedule.epochs = 5;  // otherwise there is nothing left to do
+  StageScript model;
+  model.keeps_state = true;
+  add_stage("model", model, "train");
+  const RunSummary summary = resume();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("no state of stage 'model'"));
+}
+
+TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {
+  add_stages();
+  run();
+  pipeline_.spec.schedule.epochs = 4;
+  pipeline_.spec.resolved += "changed";
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml is not what the checkpoint"));
+}
+
+TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {
+  add_stages();
+  pipeline_.spec.max_errors = 5;
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    StageCount count;
+    count.stage = "plain";
+    count.failed = 2;
+    result.stages = {count};
+    result.failures = {{"plain", "b.jpg", "ends early"}, {"plain", "a.jpg", "ends early"}};
+  };
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::success);
+  EXPECT_EQ(summary.skipped_packets, 6U);
+  EXPECT_EQ(flows_.last_options.max_errors, 1) << "what is left for the third flow";
+  const std::string skipped = file("skipped.jsonl");
+  EXPECT_LT(skipped.find("a.jpg"), skipped.find("b.jpg"));
+}
+
+TEST_F(RunPipelineTest, FailuresBeyondTheListAreCounted) {
+  add_stages();
+  pipeline_.spec.schedule.epochs = 1;
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    StageCount count;
+    count.failed = 1500;
+    result.stages = {count};
+    result.failures = {{"plain", "a.jpg", "ends early"}};
+  };
+  run();
+  EXPECT_THAT(file("skipped.jsonl"), HasSubstr("\"not_listed\":1499"));
+}
+
+TEST_F(RunPipelineTest, AnInterruptedRunWithoutCheckpointSaysThatItBeginsAgain) {
+  add_stages();
+  stop_.drain = true;
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::cancelled);
+  EXPECT_THAT(messages_.str(), HasSubstr("there is no checkpoint yet"));
+}
+
+TEST_F(RunPipelineTest, AFolderInUseLeavesNoTrace) {
+  add_stages();
+  folder_.write("run/thesis.tex", "x");
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_FALSE(fs::exists(folder_.path() / "run/summary.json"));
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,252 @@
+#include "pipeline/run/schedule.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Writes down what it is asked to do.
+class Script final : public ScheduleSteps {
+ public:
+  FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override {
+    done.push_back(flow + "@" + std::to_string(epoch));
+    if (done.back() == stop_in) return FlowEnd::stopped;
+    if (done.back() == stop_after) stop = true;
+    if (done.back() == fail_in) throw Error("no");
+    return FlowEnd::complete;
+  }
+  [[nodiscard]] bool stop_requested() const override { return stop; }
+  [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
+    if (name != metric_name || current >= static_cast<std::int64_t>(values.size())) {
+      return std::nullopt;
+    }
+    return values[static_cast<std::size_t>(current)];
+  }
+  [[nodiscard]] std::vector<std::string> metric_names() const override {
+    return {"recall.r@1", "loss.loss"};
+  }
+  void epoch_begins(std::int64_t epoch) override { current = epoch; }
+  void epoch_ended(const SchedulePosition& /*position*/) override {}
+  void checkpoint(const SchedulePosition& position) override {
+    done.push_back("checkpoint " + std::to_string(position.epochs_done));
+    last = position;
+  }
+
+  std::vector<std::string> done;
+  std::string stop_in;
+  std::string stop_after;
+  std::string fail_in;
+  bool stop = false;
+  std::string metric_name = "recall.r@1";
+  std::vector<std::optional<double>> values;  // by epoch
+  std::int64_t current = 0;
+  SchedulePosition last;
+};
+
+ScheduleSpec two_flows(std::int64_t epochs) {
+  ScheduleSpec schedule;
+  schedule.epochs = epochs;
+  schedule.each_epoch = {{"train", 1}, {"evaluate", 1}};
+  return schedule;
+}
+
+TEST(Schedule, RunsEveryFlowOfEveryEpochInOrder) {
+  ScheduleSpec schedule = two_flows(2);
+  schedule.before = {"prepare"};
+  schedule.after = {"report"};
+  Script script;
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(schedule, position, script), ScheduleEnd::complete);
+  EXPECT_THAT(script.done,
+              ElementsAre("prepare@0", "checkpoint 0", "train@0", "evaluate@0", "checkpoint 1",
+                          "train@1", "evaluate@1", "checkpoint 2", "report@1", "checkpoint 2"));
+  EXPECT_TRUE(is_complete(schedule, position));
+}
+
+TEST(Schedule, EveryNthEpochAndTheLast) {
+  ScheduleSpec schedule = two_flows(8);
+  schedule.each_epoch[1].every = 3;
+  for (std::int64_t epoch = 0; epoch < 8; ++epoch) {
+    const bool due = epoch == 2 || epoch == 5 || epoch == 7;
+    EXPECT_EQ(flows_of_epoch(schedule, epoch).size(), due ? 2U : 1U) << epoch;
+  }
+}
+
+TEST(Schedule, CheckpointsEveryNthEpochAndAtTheEnd) {
+  ScheduleSpec schedule;
+  schedule.epochs = 5;
+  schedule.each_epoch = {{"t", 1}};
+  schedule.checkpoint_every = 2;
+  Script script;
+  SchedulePosition position;
+  run_schedule(schedule, position, script);
+  EXPECT_THAT(script.done, ElementsAre("t@0", "t@1", "checkpoint 2", "t@2", "t@3", "checkpoint 4",
+                                       "t@4", "checkpoint 5"));
+}
+
+TEST(Schedule, AFlowThatStopsLeavesTheLastWholeEpoch) {
+  Script script;
+  script.stop_in = "evaluate@1";
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(two_flows(3), position, script), ScheduleEnd::stopped);
+  EXPECT_EQ(position.epochs_done, 1);
+  EXPECT_EQ(script.last, position);
+}
+
+TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
+  Script script;
+  script.stop_after = "train@0";
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(two_flows(3), position, script), ScheduleEnd::stopped);
+  EXPECT_THAT(script.done, ElementsAre("train@0"));
+}
+
+TEST(Schedule, ARequestAtTheEndOfAnEpochIsCheckpointedThere) {
+  ScheduleSpec schedule = two_flows(9);
+  schedule.checkpoint_every = 5;
+  Script script;
+  script.stop_after = "evaluate@2";
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(schedule, position, script), ScheduleEnd::stopped);
+  EXPECT_EQ(script.done.back(), "checkpoint 3");
+}
+
+TEST(Schedule, GoesOnWhereItStopped) {
+  ScheduleSpec schedule = two_flows(3);
+  schedule.before = {"prepare"};
+  Script whole;
+  SchedulePosition position;
+  run_schedule(schedule, position, whole);
+
+  Script first;
+  first.stop_in = "train@2";
+  SchedulePosition stopped;
+  run_schedule(schedule, stopped, first);
+  Script second;
+  SchedulePosition resumed = first.last;
+  EXPECT_EQ(run_schedule(schedule, resumed, second), ScheduleEnd::complete);
+  EXPECT_THAT(second.done, ElementsAre("train@2", "evaluate@2", "checkpoint 3"));
+  EXPECT_EQ(resumed, position);
+}
+
+TEST(Schedule, ACompleteOneDoesNothing) {
+  ScheduleSpec schedule = two_flows(1);
+  schedule.after = {"report"};
+  Script script;
+  SchedulePosition position;
+  run_schedule(schedule, position, script);
+  Script again;
+  EXPECT_EQ(run_schedule(schedule, position, again), ScheduleEnd::complete);
+  EXPECT_THAT(again.done, IsEmpty());
+}
+
+TEST(Schedule, AFailureComesThroughWithThePositionBefore) {
+  Script script;
+  script.fail_in = "train@1";
+  SchedulePosition position;
+  EXPECT_THROW(run_schedule(two_flows(3), position, script), Error);
+  EXPECT_EQ(position.epochs_done, 1);
+}
+
+ScheduleSpec stopping(Goal goal, std::int64_t patience, std::int64_t epochs = 20) {
+  ScheduleSpec schedule = two_flows(epochs);
+  schedule.stop_early = StopEarly{"recall.r@1", patience, goal};
+  return schedule;
+}
+
+TEST(EarlyStop, WaitsForPatienceMeasurementsWithoutGain) {
+  Script script;
+  script.values = {0.1, 0.3, 0.2, 0.3, 0.4, 0.1, 0.1, 0.1, 0.9};
+  SchedulePosition position;
+  const ScheduleSpec schedule = stopping(Goal::highest, 3);
+  EXPECT_EQ(run_schedule(schedule, position, script), ScheduleEnd::complete);
+  EXPECT_EQ(position.epochs_done, 8);
+  EXPECT_TRUE(position.stopped_early);
+  EXPECT_EQ(position.best, 0.4);
+  EXPECT_EQ(position.best_epochs, 5);
+  EXPECT_EQ(script.done.back(), "checkpoint 8");
+  EXPECT_TRUE(is_complete(schedule, position));
+}
+
+TEST(EarlyStop, AfterFlowsStillRun) {
+  ScheduleSpec schedule = stopping(Goal::highest, 1);
+  schedule.after = {"report"};
+  Script script;
+  script.values = {0.5, 0.4};
+  SchedulePosition position;
+  run_schedule(schedule, position, script);
+  EXPECT_THAT(script.done[script.done.size() - 2], "report@1");
+}
+
+TEST(EarlyStop, LowestCanBeTheGoal) {
+  Script script;
+  script.values = {3, 2, 1, 2, 2};
+  SchedulePosition position;
+  run_schedule(stopping(Goal::lowest, 2), position, script);
+  EXPECT_EQ(position.best, 1);
+  EXPECT_EQ(position.epochs_done, 5);
+}
+
+TEST(EarlyStop, NoNumberIsNoGain) {
+  Script script;
+  script.values = {std::nan(""), std::nan("")};
+  SchedulePosition position;
+  run_schedule(stopping(Goal::highest, 2), position, script);
+  EXPECT_EQ(position.epochs_done, 2);
+  EXPECT_EQ(position.best, std::nullopt);
+}
+
+TEST(EarlyStop, EpochsWithoutAMeasurementDoNotCount) {
+  Script script;
+  script.values = {0.5, std::nullopt, std::nullopt, 0.4};
+  SchedulePosition position;
+  run_schedule(stopping(Goal::highest, 1), position, script);
+  EXPECT_EQ(position.epochs_done, 4);
+}
+
+TEST(EarlyStop, GoesOnCountingAfterAResume) {
+  Script first;
+  first.values = {0.5, 0.4};
+  first.stop_in = "train@2";
+  SchedulePosition stopped;
+  const ScheduleSpec schedule = stopping(Goal::highest, 2);
+  run_schedule(schedule, stopped, first);
+  Script second;
+  second.values = {0.5, 0.4, 0.45};
+  SchedulePosition resumed = first.last;
+  run_schedule(schedule, resumed, second);
+  EXPECT_EQ(resumed.epochs_done, 3);
+  EXPECT_TRUE(resumed.stopped_early);
+}
+
+TEST(EarlyStop, AMetricThatNobodyRecordsIsAnErrorWithTheNearestName) {
+  ScheduleSpec schedule = stopping(Goal::highest, 2);
+  schedule.stop_early->metric = "recal.r@1";
+  schedule.each_epoch[1].every = 3;  // it may come with the first evaluation
+  Script script;
+  SchedulePosition position;
+  try {
+    run_schedule(schedule, position, script);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("recal.r@1"), HasSubstr("did you mean 'recall.r@1'"),
+                                    HasSubstr("loss.loss")));
+  }
+  EXPECT_EQ(position.epochs_done, 3);
+}
+
+}  // namespace
+}  // namespace seam::host

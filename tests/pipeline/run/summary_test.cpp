@@ -1,0 +1,92 @@
+#include "pipeline/run/summary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace seam::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+StageCount count(const std::string& stage, StageKind kind, std::uint64_t packets) {
+  StageCount count;
+  count.stage = stage;
+  count.kind = kind;
+  (kind == StageKind::source ? count.emitted : count.received) = packets;
+  return count;
+}
+
+FlowResult result_of(std::uint64_t packets, double seconds) {
+  FlowResult result;
+  result.stages = {count("items", StageKind::source, packets),
+                   count("decode", StageKind::parallel_transform, packets)};
+  result.stages[1].busy_seconds = seconds / 2;
+  result.stages[1].dropped["too small"] = 2;
+  result.stages[1].waiting_most = packets / 10;
+  result.seconds = seconds;
+  return result;
+}
+
+TEST(FlowTotal, AddsUpTheTimesAFlowRan) {
+  FlowTotal total;
+  total.flow = "train";
+  total.add(result_of(2000, 4));
+  total.add(result_of(1000, 2));
+  EXPECT_EQ(total.times, 2U);
+  EXPECT_EQ(total.seconds, 6);
+  ASSERT_EQ(total.stages.size(), 2U);
+  EXPECT_EQ(total.stages[0].emitted, 3000U);
+  EXPECT_EQ(total.stages[1].dropped.at("too small"), 4U);
+  EXPECT_EQ(total.stages[1].waiting_most, 200U) << "the longest queue, not the sum";
+}
+
+TEST(Summary, TableHasARowAStage) {
+  RunSummary summary;
+  FlowTotal total;
+  total.flow = "train";
+  total.add(result_of(2000, 4));
+  summary.flows.push_back(total);
+  EXPECT_EQ(to_table(summary),
+            "\nflow   stage   packets  dropped  failed   time  of wall  queue\n"
+            "train  items     2,000        0       0    0 s      0 %      0\n"
+            "train  decode    2,000        2       0    2 s     50 %    200\n"
+            "dropped by decode in train: 2 (too small)\n"
+            "ledger: every packet is accounted for\n");
+}
+
+TEST(Summary, AnUnbalancedLedgerIsToldSentenceBySentence) {
+  RunSummary summary;
+  summary.code = ExitCode::incomplete;
+  summary.imbalances = {"'a' sent 3 packets to 'b', which received 2"};
+  EXPECT_THAT(to_table(summary),
+              AllOf(HasSubstr("does not balance\n  'a' sent 3"), Not(HasSubstr("accounted"))));
+}
+
+TEST(Summary, JsonTellsHowItEnded) {
+  RunSummary summary;
+  summary.code = ExitCode::data;
+  summary.error = Error("no such image");
+  summary.error->while_doing("decoding");
+  summary.position.epochs_done = 3;
+  summary.position.best = 0.5;
+  summary.metrics = {{"recall.r@1", 0.25}};
+  const std::string json = to_json(summary, "demo", 60);
+  EXPECT_THAT(json, AllOf(HasSubstr(R"("outcome":"data error","exit_code":3)"),
+                          HasSubstr(R"("error":"no such image\n  while decoding")"),
+                          HasSubstr(R"("epochs_done":3,"epochs":60)"), HasSubstr(R"("best":0.5)"),
+                          HasSubstr(R"("metrics":{"recall.r@1":0.25})")));
+}
+
+TEST(ExitCodes, FollowTheFault) {
+  EXPECT_EQ(exit_code_of(Fault::configuration), ExitCode::configuration);
+  EXPECT_EQ(exit_code_of(Fault::data), ExitCode::data);
+  EXPECT_EQ(exit_code_of(Fault::cancelled), ExitCode::cancelled);
+  EXPECT_EQ(exit_code_of(Fault::internal), ExitCode::internal);
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,67 @@
+#include "pipeline/run/thread_budget.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+TEST(ThreadBudget, TheCommandLineComesFirstThenTheFileThenTheMachine) {
+  const CoreCount cores{6, std::nullopt};
+  EXPECT_EQ(thread_budget(3, 4, cores), 3);
+  EXPECT_EQ(thread_budget(std::nullopt, 4, cores), 4);
+  EXPECT_EQ(thread_budget(std::nullopt, std::nullopt, cores), 6);
+}
+
+TEST(CoreCount, TheQuotaLimitsTheAffinity) {
+  EXPECT_EQ((CoreCount{8, 2.5}).usable(), 2);
+  EXPECT_EQ((CoreCount{8, 0.5}).usable(), 1);
+  EXPECT_EQ((CoreCount{8, 64.0}).usable(), 8);
+  EXPECT_EQ((CoreCount{0, std::nullopt}).usable(), 1);
+}
+
+TEST(CoreCount, ThisProcessMayUseSomeCore) {
+  EXPECT_GE(count_cores().usable(), 1);
+}
+
+TEST(CoreCount, ReadsTheTightestQuotaOfItsGroups) {
+  const TemporaryFolder root;
+  root.write("proc/self/cgroup", "0::/user/job\n");
+  root.write("sys/fs/cgroup/user/job/cpu.max", "max 100000\n");
+  EXPECT_EQ(count_cores(root.path()).quota, std::nullopt);
+  root.write("sys/fs/cgroup/user/cpu.max", "350000 100000\n");
+  EXPECT_EQ(count_cores(root.path()).quota, 3.5);
+  root.write("sys/fs/cgroup/cpu.max", "100000 100000\n");
+  EXPECT_EQ(count_cores(root.path()).quota, 1.0);
+}
+
+TEST(CoreCount, ReadsQuotasOfTheOlderHierarchies) {
+  const TemporaryFolder root;
+  root.write("proc/self/cgroup", "5:memory:/job\n4:cpu,cpuacct:/job\n");
+  root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
+  root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(count_cores(root.path()).quota, std::nullopt);
+  root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "150000\n");
+  EXPECT_EQ(count_cores(root.path()).quota, 1.5);
+}
+
+TEST(CoreCount, NonsenseIsNoQuota) {
+  const TemporaryFolder root;
+  root.write("proc/self/cgroup", "0::/\nnonsense\n\n");
+  root.write("sys/fs/cgroup/cpu.max", "lots\n");
+  EXPECT_EQ(count_cores(root.path()).quota, std::nullopt);
+}
+
+TEST(ThreadBudget, IsToldToTheLibraries) {
+  obey_thread_budget(3);
+  for (const std::string_view variable : thread_variables) {
+    EXPECT_STREQ(std::getenv(std::string(variable).c_str()), "3");
+  }
+}
+
+}  // namespace
+}  // namespace seam::host
