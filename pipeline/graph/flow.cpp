@@ -239,7 +239,7 @@ void RunningFlow::put(SerialNode& node, Message message) {
 std::function<void(Message)> RunningFlow::entrance(std::size_t segment) {
   Segment* target = segments_[segment].get();
   if (target->place() == Workplace::parallel_workers) {
-    return [this, target, node = parallel_[segment].get()](Message message) {
+    return [this, target, node = parallel_[segment].get()](const Message& message) {
       target->enter_queue();
       activity_.begin();
       node->try_put(message);  // queueing nodes accept always

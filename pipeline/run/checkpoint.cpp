@@ -282,8 +282,7 @@ Checkpoint read_checkpoint(const fs::path& file) {
 
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
   fs::create_directories(folder_);
-  const fs::path file =
-      folder_ / ("epoch-" + std::to_string(checkpoint.position.epochs_done) + ".seam");
+  fs::path file = folder_ / ("epoch-" + std::to_string(checkpoint.position.epochs_done) + ".seam");
   write_checkpoint(file, checkpoint);
   const std::vector<fs::path> present = files();
   for (std::size_t at = 2; at < present.size(); ++at) {

@@ -59,7 +59,8 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
     for (auto& [name, values] : found->second) {
       // A total order, unlike operator<, also where there are nans.
       if (sorted) {
-        std::ranges::sort(values, [](double a, double b) { return std::strong_order(a, b) < 0; });
+        std::ranges::sort(values,
+                          [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });
       }
       for (std::size_t step = 0; step < values.size(); ++step) {
         lines += JsonObject()

@@ -151,8 +151,10 @@ Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
       case StageKind::parallel_transform:
         if (threads <= 1) outcomes[at] = runner_.transform(run_, packet);
         break;
-      case StageKind::collector:
-        note(Packet(packet.origin()), runner_.collect(run_, std::move(packet), emitter));
+      case StageKind::collector: {
+        const Packet taken(packet.origin());  // what a message needs of it
+        note(taken, runner_.collect(run_, std::move(packet), emitter));
+      }
         continue;
       case StageKind::sink:
         outcomes[at] = runner_.consume(run_, packet);

@@ -79,7 +79,7 @@ TEST(Declaration, ADefaultIsTheMembersInitialiser) {
 
 TEST(Declaration, AssigningSetsTheMember) {
   Declared declared;
-  const auto assign = [&](const std::string& name, Value value) {
+  const auto assign = [&](const std::string& name, const Value& value) {
     ASSERT_EQ(problem_with(declared[name], value), std::nullopt);
     declared[name].assign(value);
   };

@@ -22,10 +22,8 @@ inline Image image_from_mat(const cv::Mat& mat) {
   if (mat.depth() != CV_8U || mat.dims != 2) {
     throw std::invalid_argument("only a two-dimensional 8-bit matrix can become an image");
   }
-  auto keeper = std::make_shared<cv::Mat>(mat.isContinuous() ? mat : mat.clone());
-  std::uint8_t* pixels = keeper->data;
-  return {keeper->rows, keeper->cols, keeper->channels(),
-          std::shared_ptr<std::uint8_t>(std::move(keeper), pixels)};
+  const auto keeper = std::make_shared<cv::Mat>(mat.isContinuous() ? mat : mat.clone());
+  return {mat.rows, mat.cols, mat.channels(), std::shared_ptr<std::uint8_t>(keeper, keeper->data)};
 }
 
 }  // namespace seam
