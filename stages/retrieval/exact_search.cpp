@@ -319,7 +319,7 @@ class QuerySearch {
         excluded_(excluded),
         item_(item),
         k_(static_cast<std::size_t>(k)),
-        capacity_(static_cast<std::size_t>(std::max<std::int64_t>(256, 4 * k))) {
+        capacity_(static_cast<std::size_t>(std::max<std::int64_t>(128, 3 * k))) {
     // Any order of summation errs by less than D u / (1 - D u) of the product of lengths (Higham,
     // Accuracy and Stability of Numerical Algorithms, eq. 3.5); the score adds a few roundings, and
     // two distances may differ by one more and still round to the same float32.
@@ -368,7 +368,7 @@ class QuerySearch {
 
   void make_room() {
     if (best_.empty()) tighten_by_score();
-    if (pending_.size() > capacity_ / 2) settle();
+    if (pending_.size() > capacity_ * 3 / 4) settle();
   }
 
   /// With k scores at most s, the k-th nearest is at most s + error away; a pair that scores more
@@ -385,8 +385,9 @@ class QuerySearch {
   /// Scores everything pending in double and keeps the k nearest.
   void settle() {
     std::copy(query_, query_ + gallery_.dimensions, scratch_.begin());
-    for (const Candidate& candidate : pending_) {
-      best_.push_back({measure(candidate), candidate.row});
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      if (i + fetched_ahead < pending_.size()) fetch(pending_[i + fetched_ahead].row);
+      best_.push_back({measure(pending_[i]), pending_[i].row});
     }
     pending_.clear();
     if (best_.size() < k_) return;
@@ -405,6 +406,17 @@ class QuerySearch {
                              ? -norm_ * (1 - static_cast<double>(cut) / 2)
                              : static_cast<double>(cut) - squared_norm_;
     set_threshold(score + error_);
+  }
+
+  static constexpr std::size_t fetched_ahead = 4;
+
+  /// Candidates lie anywhere in the gallery: asks for a vector while others are being compared.
+  void fetch(std::int64_t row) const {
+    constexpr std::int64_t line = 64 / sizeof(float);
+    const float* vector = gallery_.vectors + row * gallery_.dimensions;
+    const std::int64_t end = std::min(extent_.end, gallery_.extents[row].end);
+    const std::int64_t begin = std::max(extent_.begin, gallery_.extents[row].begin);
+    for (std::int64_t d = begin; d < end; d += line) __builtin_prefetch(vector + d);
   }
 
   double inner_product_with(std::int64_t row) const {

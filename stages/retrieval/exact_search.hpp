@@ -88,9 +88,9 @@ class ExactIndex {
 
   /// `queries`: f32[Q,D]. Memory beside inputs and result, for each thread:
   ///
-  ///     query_tile * (4 gallery_tile + 24 max(256, 4 k) + 16 k) + 8 D bytes at most
+  ///     query_tile * (4 gallery_tile + 24 max(128, 3 k) + 16 k) + 8 D bytes at most
   ///
-  /// 2.8 MB for k = 50, D = 368. Work is Q * G * D multiplications in float32 and, in double, what
+  /// 2.2 MB for k = 50, D = 368. Work is Q * G * D multiplications in float32 and, in double, what
   /// cannot be told apart by these: close to Q * k * D, at most Q * G * D where everything ties.
   /// Throws seam::Error for wrong shapes, spans of another length, and as check_vectors() does.
   [[nodiscard]] Neighbours search(const torch::Tensor& queries, const SearchOptions& options,
