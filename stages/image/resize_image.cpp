@@ -20,6 +20,7 @@ std::size_t nearest_place(int x, int length, int source_length) {
 Image pick_nearest(const Image& image, int height, int width) {
   const auto channels = static_cast<std::size_t>(image.channels());
   std::vector<std::size_t> columns;
+  columns.reserve(static_cast<std::size_t>(width));
   for (int x = 0; x < width; ++x) {
     columns.push_back(nearest_place(x, width, image.width()) * channels);
   }
