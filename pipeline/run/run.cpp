@@ -20,7 +20,6 @@
 #include "pipeline/run/services.hpp"
 
 namespace seam::host {
-namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
