@@ -51,7 +51,7 @@ class CheckpointTest : public ::testing::Test {
 
   /// What reading says of a file with these bytes.
   std::string complaint(const std::vector<std::byte>& bytes) const {
-    write_whole_file(file(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    folder_.write("epoch-12.seam", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     try {
       read_checkpoint(file());
     } catch (const Error& error) {

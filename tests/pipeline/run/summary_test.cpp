@@ -51,9 +51,9 @@ TEST(Summary, TableHasARowAStage) {
   total.add(result_of(2000, 4));
   summary.flows.push_back(total);
   EXPECT_EQ(to_table(summary),
-            "\nflow   stage   packets  dropped  failed   time  of wall  queue\n"
-            "train  items     2,000        0       0    0 s      0 %      0\n"
-            "train  decode    2,000        2       0    2 s     50 %    200\n"
+            "\nflow   stage   packets  dropped  failed  time  of wall  queue\n"
+            "train  items     2,000        0       0   0 s      0 %      0\n"
+            "train  decode    2,000        2       0   2 s     50 %    200\n"
             "dropped by decode in train: 2 (too small)\n"
             "ledger: every packet is accounted for\n");
 }
