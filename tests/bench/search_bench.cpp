@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
@@ -33,9 +34,7 @@ torch::Tensor make_vectors(const std::string& which, std::int64_t count, std::in
   return vectors;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int measure(int argc, char** argv) {
   std::map<std::string, std::string> flags{{"--queries", "14218"},     {"--gallery", "12612"},
                                            {"--dimensions", "368"},    {"--k", "50"},
                                            {"--case", "normal"},       {"--repeat", "3"},
@@ -85,4 +84,15 @@ int main(int argc, char** argv) {
               << " checksum=" << sum_of_rows << std::endl;
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return measure(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
 }
