@@ -102,7 +102,10 @@ class Segment::Output final : public Emitter {
     Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
     if (outcome) {
       auto envelope = std::make_shared<Envelope>();
-      envelope->ticket = segment_.flow_.budget.admit(static_cast<std::int64_t>(packet.bytes()));
+      envelope->ticket =
+          segment_.flow_.budget.admit(static_cast<std::int64_t>(packet.bytes()),
+                                      std::max<std::uint64_t>(segment_.weight_taken_, 1));
+      segment_.weight_taken_ = 0;
       envelope->packet = std::move(packet);
       message.envelope = std::move(envelope);
     } else {

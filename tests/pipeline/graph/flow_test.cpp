@@ -228,6 +228,17 @@ TEST_F(FlowTest, CollectorsNumberAnewAndEmitTheRestAtTheEnd) {
   EXPECT_EQ(result.stages[2].emitted, 3U);
 }
 
+TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
+  FlowProgress progress;
+  options_.progress = &progress;
+  add<Count>("count", 10);
+  add<Sum>("sum", 4, 0);
+  add<Keep>("keep", kept_);
+  EXPECT_FALSE(run({"count", "sum", "keep"}).error);
+  EXPECT_EQ(kept_.size(), 3U);
+  EXPECT_EQ(progress.finished, 10U);
+}
+
 TEST_F(FlowTest, HoldsTheBoundWhenACollectorEmitsMuchAtItsEnd) {
   options_.limits.packets = 16;
   add<Count>("count", 3);
