@@ -176,7 +176,7 @@ TEST(DrawAugmentation, StaysInItsRangesAndReachesThem) {
     farthest = std::max(farthest, std::abs(a.shift_rows));
     zoom_difference = std::max(zoom_difference, std::abs(a.zoom_rows - a.zoom_columns));
   }
-  EXPECT_NEAR(mirrored, draws / 2, 5 * std::sqrt(draws / 4.0));
+  EXPECT_NEAR(mirrored, draws / 2.0, 5 * std::sqrt(draws / 4.0));
   EXPECT_GT(steepest, 29);
   EXPECT_GT(farthest, 0.19);
   EXPECT_GT(zoom_difference, 0.15);

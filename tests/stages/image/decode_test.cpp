@@ -30,9 +30,7 @@ class DecodeTest : public ::testing::Test {
         (std::string("decode ") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
-  ~DecodeTest() override { std::filesystem::remove_all(folder_); }
-  DecodeTest(const DecodeTest&) = delete;
-  DecodeTest& operator=(const DecodeTest&) = delete;
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] std::filesystem::path write(const std::string& name,
                                             const test::Bytes& bytes) const {
