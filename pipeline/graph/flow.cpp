@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
@@ -34,9 +35,10 @@ class Activity {
       quiet_.notify_all();
     }
   }
-  void wait() {
+  /// Returns whether all is quiet, at once or within the time given.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
-    quiet_.wait(lock, [this] { return count_.load() == 0; });
+    return quiet_.wait_for(lock, time, [this] { return count_.load() == 0; });
   }
 
  private:
@@ -59,7 +61,7 @@ class RunningFlow {
   RunningFlow(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
               const FlowOptions& options, int threads, ComputeThread& compute);
 
-  FlowResult run();
+  FlowResult run(tbb::task_arena& arena);
 
  private:
   struct Pump {
@@ -347,7 +349,7 @@ void RunningFlow::run_pump(Pump& pump) {
   }
 }
 
-FlowResult RunningFlow::run() {
+FlowResult RunningFlow::run(tbb::task_arena& arena) {
   const auto from = std::chrono::steady_clock::now();
   try {
     std::vector<StageRunner*> before;
@@ -375,8 +377,14 @@ FlowResult RunningFlow::run() {
   for (const auto& pump : pumps_) {
     if (pump->segment->pumping()) pump->segment->on_pumping();
   }
-  activity_.wait();
-  graph_.wait_for_all();  // the last tasks have nothing to do but return
+  // TBB expects someone to wait in the arena that tasks are spawned into, and may leave a task
+  // lying when its last worker has just gone to sleep (seen with 2021.8). Looking in now and then
+  // picks it up; staying there would burn a core while the compute thread works.
+  while (!activity_.wait_for(std::chrono::milliseconds(5))) {
+    arena.execute([this] { graph_.wait_for_all(); });
+  }
+  arena.execute([this] { graph_.wait_for_all(); });
+  compute_.run([] {});  // its last work may still be letting go of the flow
   closing_ = true;
   FlowResult flow_result = result();
   flow_result.compute_idle_seconds = compute_.take_idle_seconds();
@@ -482,7 +490,7 @@ FlowResult FlowEngine::run(const FlowSpec& flow,
   std::optional<RunningFlow> running;
   // Built in the arena, so that the graph's tasks go there; waited for outside of it.
   workers_->arena.execute([&] { running.emplace(flow, stages, options, threads_, *compute_); });
-  return running->run();
+  return running->run(workers_->arena);
 }
 
 }  // namespace seam::host
