@@ -1,6 +1,8 @@
 #include "pipeline/run/display.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -25,6 +27,13 @@ std::string_view level_text(LogLevel level) {
       return "error";
   }
   return "";
+}
+
+/// A line that fits on the terminal: one that goes over its edge could not be replaced.
+std::string fitting(const std::string& line) {
+  winsize size{};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? line.substr(0, size.ws_col - 1U) : line;
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ void Display::show_progress() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - flow_began_;
   const std::string line = progress_line(*view_, seconds.count());
   if (style_ == Style::terminal) {
-    messages_ << clear_line << line << std::flush;
+    messages_ << clear_line << fitting(line) << std::flush;
     line_shown_ = true;
   } else {
     messages_ << line << std::endl;

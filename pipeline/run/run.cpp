@@ -270,6 +270,7 @@ void Run::open_stages() {
   services_->flow_begins(summary_.position.epochs_done, "opening");
   const RunState run = run_state(summary_.position.epochs_done, "");
   for (const std::string& name : opening_order(spec_)) {
+    if (stop_requested()) throw Error("stopped on request before the first flow", Fault::cancelled);
     StageRunner& runner = stage(name);
     where_it_belongs(runner, [&] { runner.open(run); });
     opened_.push_back(name);
@@ -300,6 +301,7 @@ void Run::load_states() {
 
 /// Opens the line files, cut back to what the checkpoint covers.
 void Run::open_files() {
+  fs::remove(directory_->summary());  // it told how the run ended before
   const Checkpoint begin = restored_ ? std::move(*restored_) : Checkpoint();
   metrics_file_.emplace(directory_->metrics(), begin.metrics_size);
   timing_file_.emplace(directory_->timing(), begin.timing_size);

@@ -44,6 +44,14 @@ void die_by(int signal) {
 
 }  // namespace
 
+int RequestCount::note(int signal, std::chrono::steady_clock::time_point now) {
+  constexpr auto moment = std::chrono::milliseconds(300);
+  const bool again = signal == last_signal_ && now - last_time_ < moment;
+  last_signal_ = signal;
+  last_time_ = now;
+  return again ? 0 : ++count_;
+}
+
 void StopSignals::block() {
   const sigset_t set = stop_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -69,13 +77,15 @@ StopSignals::~StopSignals() {
 
 void StopSignals::watch() {
   std::array<pollfd, 2> waiting{{{signals_, POLLIN, 0}, {wake_, POLLIN, 0}}};
-  int count = 0;
+  RequestCount requests;
   while (true) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // EINTR
     if ((waiting[1].revents & POLLIN) != 0) return;
     signalfd_siginfo info{};
     if (::read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
-    ++count;
+    const int count =
+        requests.note(static_cast<int>(info.ssi_signo), std::chrono::steady_clock::now());
+    if (count == 0) continue;
     if (count == 1) stop_.drain = true;
     if (count == 2) stop_.cancel = true;
     if (count > 2) die_by(static_cast<int>(info.ssi_signo));

@@ -7,12 +7,26 @@
 /// A thread of its own waits for the signals, so that what is done on one may take locks and print.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <thread>
 
 #include "pipeline/graph/flow.hpp"
 
 namespace seam::host {
+
+/// Counts requests. The same signal again within a moment is the same request: `timeout` sends its
+/// SIGTERM to the program and to its whole process group.
+class RequestCount {
+ public:
+  /// How many requests there were with this one; 0 where it is none of its own.
+  int note(int signal, std::chrono::steady_clock::time_point now);
+
+ private:
+  int count_ = 0;
+  int last_signal_ = 0;
+  std::chrono::steady_clock::time_point last_time_;
+};
 
 class StopSignals {
  public:

@@ -362,9 +362,19 @@ TEST_F(RunPipelineTest, FailuresBeyondTheListAreCounted) {
   EXPECT_THAT(file("skipped.jsonl"), HasSubstr("\"not_listed\":1499"));
 }
 
-TEST_F(RunPipelineTest, AnInterruptedRunWithoutCheckpointSaysThatItBeginsAgain) {
+TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {
   add_stages();
   stop_.drain = true;
+  EXPECT_EQ(run().code, ExitCode::cancelled);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(RunPipelineTest, AnInterruptedRunWithoutCheckpointSaysThatItBeginsAgain) {
+  add_stages();
+  flows_.script = [this](const FlowOptions& /*options*/, FlowResult& result) {
+    stop_.drain = true;
+    result.cancelled = true;
+  };
   const RunSummary summary = run();
   EXPECT_EQ(summary.code, ExitCode::cancelled);
   EXPECT_THAT(messages_.str(), HasSubstr("there is no checkpoint yet"));

@@ -1,0 +1,45 @@
+#include "pipeline/run/stop_signals.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <future>
+
+namespace seam::host {
+namespace {
+
+using std::chrono::milliseconds;
+using Time = std::chrono::steady_clock::time_point;
+
+TEST(RequestCount, TheSameSignalWithinAMomentIsTheSameRequest) {
+  RequestCount requests;
+  const Time start{};
+  EXPECT_EQ(requests.note(SIGTERM, start), 1);
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 0);
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(200)), 0);
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1000)), 2);
+}
+
+TEST(RequestCount, AnotherSignalIsAnotherRequest) {
+  RequestCount requests;
+  const Time start{};
+  EXPECT_EQ(requests.note(SIGINT, start), 1);
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 2);
+  EXPECT_EQ(requests.note(SIGINT, start + milliseconds(2)), 3);
+}
+
+TEST(StopSignals, ASignalAsksToDrain) {
+  StopState stop;
+  std::promise<int> told;
+  const StopSignals signals(stop, [&](int count) { told.set_value(count); });
+  ::kill(::getpid(), SIGINT);
+  EXPECT_EQ(told.get_future().get(), 1);
+  EXPECT_TRUE(stop.drain);
+  EXPECT_FALSE(stop.cancel);
+}
+
+}  // namespace
+}  // namespace seam::host
