@@ -301,7 +301,7 @@ void Run::load_states() {
 
 /// Opens the line files, cut back to what the checkpoint covers.
 void Run::open_files() {
-  fs::remove(directory_->summary());  // it told how the run ended before
+  std::filesystem::remove(directory_->summary());  // it told how the run ended before
   const Checkpoint begin = restored_ ? std::move(*restored_) : Checkpoint();
   metrics_file_.emplace(directory_->metrics(), begin.metrics_size);
   timing_file_.emplace(directory_->timing(), begin.timing_size);
