@@ -61,7 +61,7 @@ class RunningFlow {
   RunningFlow(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
               const FlowOptions& options, int threads, ComputeThread& compute);
 
-  FlowResult run(tbb::task_arena& arena);
+  FlowResult run();
 
  private:
   struct Pump {
@@ -349,7 +349,7 @@ void RunningFlow::run_pump(Pump& pump) {
   }
 }
 
-FlowResult RunningFlow::run(tbb::task_arena& arena) {
+FlowResult RunningFlow::run() {
   const auto from = std::chrono::steady_clock::now();
   try {
     std::vector<StageRunner*> before;
@@ -374,16 +374,17 @@ FlowResult RunningFlow::run(tbb::task_arena& arena) {
     return result();
   }
   compute_.take_idle_seconds();
+  // Only sources: a collector starts its pump by itself, which may happen while this loop still
+  // runs.
   for (const auto& pump : pumps_) {
-    if (pump->segment->pumping()) pump->segment->on_pumping();
+    if (pump->segment->first().kind() == StageKind::source) pump->segment->on_pumping();
   }
-  // TBB expects someone to wait in the arena that tasks are spawned into, and may leave a task
-  // lying when its last worker has just gone to sleep (seen with 2021.8). Looking in now and then
-  // picks it up; staying there would burn a core while the compute thread works.
-  while (!activity_.wait_for(std::chrono::milliseconds(5))) {
-    arena.execute([this] { graph_.wait_for_all(); });
-  }
-  arena.execute([this] { graph_.wait_for_all(); });
+  // TBB wants its waiting thread in the arena where tasks are spawned: it works there while there
+  // are any. While the compute thread alone works it sleeps, for TBB's own wait would burn a core.
+  do {
+    graph_.wait_for_all();
+  } while (!activity_.wait_for(std::chrono::milliseconds(1)));
+  graph_.wait_for_all();
   compute_.run([] {});  // its last work may still be letting go of the flow
   closing_ = true;
   FlowResult flow_result = result();
@@ -455,20 +456,11 @@ std::uint64_t StageCount::dropped_total() const {
                          [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
-/// As many workers as threads were asked for: the thread that runs a flow sleeps meanwhile, and so
-/// has no place in the arena. TBB's own limit, which counts it, stands for as long as the engine
-/// lives.
+/// TBB's own limit stands for as long as the engine lives.
 struct FlowEngine::Workers {
   explicit Workers(int threads)
-      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads) + 1),
-        arena(threads, 0) {
-    if (tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) < 2) {
-      throw Error(
-          "another part of this program limits oneTBB to one thread, the caller's; flows need a "
-          "worker: lift that tbb::global_control",
-          Fault::configuration);
-    }
-  }
+      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
+        arena(threads) {}
   tbb::global_control limit;
   tbb::task_arena arena;
 };
@@ -487,10 +479,12 @@ void FlowEngine::on_compute_thread(const std::function<void()>& work) {
 FlowResult FlowEngine::run(const FlowSpec& flow,
                            std::map<std::string, std::unique_ptr<StageRunner>>& stages,
                            const FlowOptions& options) {
-  std::optional<RunningFlow> running;
-  // Built in the arena, so that the graph's tasks go there; waited for outside of it.
-  workers_->arena.execute([&] { running.emplace(flow, stages, options, threads_, *compute_); });
-  return running->run(workers_->arena);
+  FlowResult result;
+  workers_->arena.execute([&] {
+    RunningFlow running(flow, stages, options, threads_, *compute_);
+    result = running.run();
+  });
+  return result;
 }
 
 }  // namespace seam::host
