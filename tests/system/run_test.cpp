@@ -120,7 +120,9 @@ TEST_F(RunTest, MetricsAreALineANumberWithoutTimes) {
 
 TEST_F(RunTest, TheNumberOfThreadsDoesNotChangeAByte) {
   // Not the same number of threads in the metrics, so without the stage that records it.
-  const auto without_environment = [](std::string text) { return text.substr(text.find('\n')); };
+  const auto without_environment = [](const std::string& text) {
+    return text.substr(text.find('\n'));
+  };
   ASSERT_EQ(run("one", {"--threads", "1"}).exit_code, 0);
   ASSERT_EQ(run("four", {"--threads", "4"}).exit_code, 0);
   EXPECT_EQ(without_environment(metrics("one")), without_environment(metrics("four")));
