@@ -158,7 +158,8 @@ template <class T>
 void normalise(FeatureExtractor::Layer& layer, const FeatureExtractorOptions& options,
                const std::vector<double>& sums, Tensor keep, Step<T>& step) {
   const std::int64_t channels = step.shape.out_channels;
-  const auto count = static_cast<double>(step.output.numel() / channels);
+  const std::int64_t values = step.output.numel() / channels;  // divides evenly
+  const auto count = static_cast<double>(values);
   step.mean = torch::empty({channels}, torch::kFloat64);
   Tensor variance = torch::empty({channels}, torch::kFloat64);
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -292,7 +293,8 @@ class Backward {
                                 Tensor& scale_gradient, Tensor& shift_gradient) const {
     const Step<T>& step = steps_[l];
     const std::int64_t channels = step.shape.out_channels;
-    const auto count = static_cast<double>(step.output.numel() / channels);
+    const std::int64_t values = step.output.numel() / channels;  // divides evenly
+    const auto count = static_cast<double>(values);
     scale_gradient = torch::empty_like(layers_[l].scale);
     shift_gradient = torch::empty_like(layers_[l].shift);
     Tensor factors = torch::empty({3, channels}, step.output.options());
