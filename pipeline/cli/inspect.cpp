@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string_view>
+#include <utility>
 
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/stages.hpp"
@@ -41,10 +43,26 @@ std::string accepted_text(const ParameterInfo& parameter) {
   return "a stage that offers " + parameter.interface;
 }
 
+/// A C++ type as people write it, not as the compiler spells it out.
+std::string readable(std::string type) {
+  const std::pair<std::string_view, std::string_view> names[] = {
+      {"std::__cxx11::basic_string<char>", "std::string"},
+      {"std::filesystem::__cxx11::path", "std::filesystem::path"},
+      {"long int", "std::int64_t"},
+      {" >", ">"}};
+  for (const auto& [spelt, written] : names) {
+    for (auto at = type.find(spelt); at != std::string::npos; at = type.find(spelt)) {
+      type.replace(at, spelt.size(), written);
+    }
+  }
+  return type;
+}
+
 Rows field_rows(const std::vector<FieldInfo>& fields) {
   Rows rows;
   for (const FieldInfo& field : fields) {
-    rows.push_back({field.name, field.contract.empty() ? field.type : field.contract, field.doc});
+    rows.push_back(
+        {field.name, field.contract.empty() ? readable(field.type) : field.contract, field.doc});
   }
   return rows;
 }
