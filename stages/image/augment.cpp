@@ -18,7 +18,8 @@ void Augment::declare(Declaration& d) {
   d.doc(
       "Rotates, shifts, shears, zooms, flips and brightens a picture at random: one composed "
       "affine map with bilinear interpolation, edges repeated, then a horizontal flip, then "
-      "brightness. The conventions are those of Keras-Preprocessing 1.1.0. A preset gives all "
+      "brightness, then saturation and hue. The conventions are those of Keras-Preprocessing "
+      "1.1.0. A preset gives all "
       "ranges; a parameter that is set replaces its part of the preset.");
   d.parameter(
       "preset", preset_,
@@ -45,6 +46,14 @@ void Augment::declare(Declaration& d) {
   d.parameter("stretch", stretch_,
               "multiply the picture so that its largest value is 255, before brightness: a defect "
               "of Keras-Preprocessing up to 1.1.0");
+  d.parameter("saturation_least", saturation_least_,
+              "how colourful: the factor is uniform from this; 0 is grey")
+      .range(0, 100);
+  d.parameter("saturation_most", saturation_most_, "... to this").range(0, 100);
+  d.parameter("hue_degrees", hue_degrees_,
+              "colours turn on the colour circle, uniform in plus and minus this")
+      .range(0, 180)
+      .unit("degrees");
   d.parameter("centre", centre_,
               "what rotation and zoom leave in place: the middle, or the pixel to its lower right, "
               "as Keras-Preprocessing up to 1.1.0 has it",
@@ -83,12 +92,16 @@ void Augment::open(Context& /*context*/) {
   ranges.flip_probability = flip_probability_.value_or(ranges.flip_probability);
   ranges.brightness_least = brightness_least_.value_or(ranges.brightness_least);
   ranges.brightness_most = brightness_most_.value_or(ranges.brightness_most);
+  ranges.saturation_least = saturation_least_;
+  ranges.saturation_most = saturation_most_;
+  ranges.hue_degrees = hue_degrees_;
   if (stretch_) settings_.contrast = *stretch_ ? Contrast::stretch : Contrast::keep;
   if (centre_ != CentreChoice::of_preset) {
     settings_.centre = centre_ == CentreChoice::middle ? Centre::middle : Centre::keras_1_1_0;
   }
   check_order(ranges.zoom_least, ranges.zoom_most, "zoom");
   check_order(ranges.brightness_least, ranges.brightness_most, "brightness");
+  check_order(ranges.saturation_least, ranges.saturation_most, "saturation");
 }
 
 void Augment::process(Packet& packet, Context& context) const {

@@ -42,6 +42,9 @@ class Augment final : public ParallelTransform {
   std::optional<double> brightness_least_;
   std::optional<double> brightness_most_;
   std::optional<bool> stretch_;
+  double saturation_least_ = 1;
+  double saturation_most_ = 1;
+  double hue_degrees_ = 0;
   CentreChoice centre_ = CentreChoice::of_preset;
   Settings settings_;  // the preset and what overrides it, from open() on
 };

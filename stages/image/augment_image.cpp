@@ -18,7 +18,53 @@ void multiply(Image& image, double factor) {
   for (std::size_t i = 0; i < image.bytes(); ++i) pixels[i] = table[pixels[i]];
 }
 
+/// Gives every pixel the colour that the matrix says, rounding and cutting at 0 and 255.
+void recolour(Image& image, const std::array<double, 9>& matrix) {
+  constexpr int one = 1 << 16;
+  std::array<int, 9> m{};
+  for (std::size_t i = 0; i < m.size(); ++i) m[i] = static_cast<int>(std::lround(matrix[i] * one));
+  std::uint8_t* const pixels = image.data();
+  for (std::size_t i = 0; i < image.bytes(); i += 3) {
+    std::uint8_t* const pixel = pixels + i;
+    const int red = pixel[0];
+    const int green = pixel[1];
+    const int blue = pixel[2];
+    for (std::size_t c = 0; c < 3; ++c) {
+      const int sum = m[3 * c] * red + m[3 * c + 1] * green + m[3 * c + 2] * blue + one / 2;
+      pixel[c] = static_cast<std::uint8_t>(std::clamp(sum / one, 0, 255));
+    }
+  }
+}
+
+Image moved_and_brightened(const Image& image, const Augmentation& augmentation, Centre centre,
+                           Contrast contrast) {
+  const SourceMap map = source_map(augmentation, image.height(), image.width(), centre);
+  if (contrast == Contrast::keep) {
+    if (map == SourceMap{} && augmentation.brightness == 1) return image;
+    return warp_bilinear(image, map, augmentation.brightness);
+  }
+  Image result = warp_bilinear(image, map);
+  const auto pixels = result.pixels();
+  const std::uint8_t largest = *std::ranges::max_element(pixels);
+  if (largest > 0) multiply(result, 255.0 / largest * augmentation.brightness);
+  return result;
+}
+
 }  // namespace
+
+std::array<double, 9> colour_matrix(double saturation, double hue_degrees) {
+  constexpr std::array<double, 3> luma{0.213, 0.715, 0.072};
+  constexpr std::array<double, 9> quarter_turn{-0.213, -0.715, 0.928,  //
+                                               0.143,  0.140,  -0.283, -0.787, 0.715, 0.072};
+  const double angle = hue_degrees * std::numbers::pi / 180;
+  std::array<double, 9> matrix{};
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    const double chroma = (i % 4 == 0 ? 1.0 : 0.0) - luma.at(i % 3);  // of the unchanged colour
+    matrix[i] = luma.at(i % 3) +
+                saturation * (std::cos(angle) * chroma + std::sin(angle) * quarter_turn.at(i));
+  }
+  return matrix;
+}
 
 Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random) {
   const auto within = [&random](double most) { return random.uniform(-most, most); };
@@ -31,6 +77,8 @@ Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random)
   drawn.zoom_columns = random.uniform(ranges.zoom_least, ranges.zoom_most);
   drawn.flip = random.coin(ranges.flip_probability);
   drawn.brightness = random.uniform(ranges.brightness_least, ranges.brightness_most);
+  drawn.saturation = random.uniform(ranges.saturation_least, ranges.saturation_most);
+  drawn.hue_degrees = within(ranges.hue_degrees);
   return drawn;
 }
 
@@ -71,15 +119,11 @@ SourceMap source_map(const Augmentation& augmentation, int height, int width, Ce
 
 Image augment_image(const Image& image, const Augmentation& augmentation, Centre centre,
                     Contrast contrast) {
-  const SourceMap map = source_map(augmentation, image.height(), image.width(), centre);
-  if (contrast == Contrast::keep) {
-    if (map == SourceMap{} && augmentation.brightness == 1) return image;
-    return warp_bilinear(image, map, augmentation.brightness);
-  }
-  Image result = warp_bilinear(image, map);
-  const auto pixels = result.pixels();
-  const std::uint8_t largest = *std::ranges::max_element(pixels);
-  if (largest > 0) multiply(result, 255.0 / largest * augmentation.brightness);
+  Image result = moved_and_brightened(image, augmentation, centre, contrast);
+  if (augmentation.saturation == 1 && augmentation.hue_degrees == 0) return result;
+  if (result.data() == image.data())
+    result = warp_bilinear(image, {});  // the caller's stays as it is
+  recolour(result, colour_matrix(augmentation.saturation, augmentation.hue_degrees));
   return result;
 }
 

@@ -1,4 +1,5 @@
-/// Random views of a training picture: one affine map, a flip and a brightness, in one pass.
+/// Random views of a training picture: one affine map, a flip and a brightness, in one pass; then,
+/// where asked for, other colours.
 ///
 ///     AugmentationRanges ──► draw ──► Augmentation ──► augment_image
 ///     (a stage's parameters)  │       (numbers, for     (pure)
@@ -8,6 +9,7 @@
 /// code of SCCapsNet and RCCapsNet trains with.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <seam/image.hpp>
@@ -42,6 +44,8 @@ struct Augmentation {
   double zoom_columns = 1;
   bool flip = false;  ///< left and right change places
   double brightness = 1;
+  double saturation = 1;   ///< 0: grey
+  double hue_degrees = 0;  ///< by how much colours turn on the colour circle
 };
 
 /// Uniform ranges, symmetric where one number is given.
@@ -54,15 +58,23 @@ struct AugmentationRanges {
   double flip_probability = 0.5;
   double brightness_least = 0.5;
   double brightness_most = 1.5;
+  double saturation_least = 1;
+  double saturation_most = 1;
+  double hue_degrees = 0;
 };
 
-/// Draws the eight numbers in the order of Augmentation's members, always eight, so that a range
+/// Draws the ten numbers in the order of Augmentation's members, always ten, so that a range
 /// set to nothing leaves the others' draws as they are.
 Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random);
 
 /// The composed affine map with the flip folded in: centre, rotation, shift, shear and zoom
 /// (apply_affine_transform of Keras-Preprocessing 1.1.0), for a picture of height x width.
 SourceMap source_map(const Augmentation& augmentation, int height, int width, Centre centre);
+
+/// What a colour (red, green, blue) becomes, row by row: its chroma, which is what it differs from
+/// its luma by, turned and made longer or shorter; the luma stays. The numbers are those of
+/// `hueRotate` and `saturate` in the W3C's Filter Effects Module Level 1, section 9.6.
+std::array<double, 9> colour_matrix(double saturation, double hue_degrees);
 
 /// The augmented image, of the same size. Returns the same handle where nothing changes. Rounds
 /// once, to the nearest value (Keras cuts off twice). Throws what warp_bilinear throws.

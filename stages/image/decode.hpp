@@ -20,6 +20,9 @@ class Decode final : public ParallelTransform {
   void process(Packet& packet, Context& context) const override;
 
  private:
+  enum class Colour : std::uint8_t { rgb, grey };
+
+  Colour colour_ = Colour::rgb;
   std::int64_t max_pixels_ = 64'000'000;
 };
 

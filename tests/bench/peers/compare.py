@@ -65,7 +65,8 @@ def in_turns(name, turns, programs):
 
 def bench_itself(name, programs):
     """For programs that measure both sides in one process."""
-    os.execv(programs / f"{name}_bench", [f"{name}_bench"])
+    program = programs / f"{name}_bench"
+    os.execv(program, [str(program)])  # in full: it starts itself again to measure memory
 
 
 def bench_step(programs, turns):
@@ -122,7 +123,7 @@ def main():
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # a folder may follow options
     programs = (ROOT / options.build / "bench").resolve()
     if options.name in ("routing", "hop"):
         bench_itself(options.name, programs)

@@ -82,6 +82,55 @@ TEST(AugmentImage, StretchesContrastOnlyWhereAsked) {
   EXPECT_EQ(augment_image(black, {}, Centre::middle, Contrast::stretch), black);
 }
 
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+Matrix operator*(const Matrix& a, const Matrix& b) {
+  Matrix c{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (std::size_t k = 0; k < 3; ++k) c.at(i).at(j) += a.at(i).at(k) * b.at(k).at(j);
+    }
+  }
+  return c;
+}
+
+TEST(AugmentImage, TakesColourAwayAndTurnsIt) {
+  Image image(1, 2, 3);
+  const std::array<std::uint8_t, 6> colours{255, 0, 0, 90, 90, 90};  // red, grey
+  std::ranges::copy(colours, image.data());
+  const auto bytes = [](const Image& of) {
+    const auto pixels = of.pixels();
+    return std::vector<int>(pixels.begin(), pixels.end());
+  };
+  EXPECT_EQ(bytes(augment_image(image, {.saturation = 0})),
+            (std::vector<int>{54, 54, 54, 90, 90, 90}));  // 0.213 x 255
+  // Half a turn: twice the luma less the colour; what leaves the range is cut.
+  EXPECT_EQ(bytes(augment_image(image, {.hue_degrees = 180})),
+            (std::vector<int>{0, 109, 109, 90, 90, 90}));
+  EXPECT_EQ(image.data()[0], 255) << "the caller's picture was changed";
+}
+
+TEST(AugmentImage, ColourMatricesKeepLumaAndCompose) {
+  const Matrix same{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  const auto matrix = [](double saturation, double hue) {
+    const std::array<double, 9> m = colour_matrix(saturation, hue);
+    return Matrix{{{m[0], m[1], m[2]}, {m[3], m[4], m[5]}, {m[6], m[7], m[8]}}};
+  };
+  const auto expect_near = [](const Matrix& a, const Matrix& b) {
+    for (std::size_t i = 0; i < 9; ++i)
+      EXPECT_NEAR(a.at(i / 3).at(i % 3), b.at(i / 3).at(i % 3), 2e-3);
+  };
+  expect_near(matrix(1, 0), same);
+  expect_near(matrix(1, 50) * matrix(1, -50), same);
+  expect_near(matrix(0.5, 20) * matrix(0.6, 30), matrix(0.3, 50));
+  const Matrix turned = matrix(1.3, 77);
+  for (std::size_t c = 0; c < 3; ++c) {
+    const std::array<double, 3> luma{0.213, 0.715, 0.072};
+    EXPECT_NEAR(luma[0] * turned[0].at(c) + luma[1] * turned[1].at(c) + luma[2] * turned[2].at(c),
+                luma.at(c), 1e-3);
+  }
+}
+
 TEST(AugmentImage, TurnsAroundTheCentreThatIsAskedFor) {
   // Keras-Preprocessing 1.1.0 turns 3 x 3 pixels about (2, 2): (r, c) is looked up at (4 - c, r),
   // of which the first two columns lie below the picture.
@@ -93,18 +142,6 @@ TEST(AugmentImage, TurnsAroundTheCentreThatIsAskedFor) {
   EXPECT_NEAR(map.row, 4, 1e-12);
   EXPECT_NEAR(map.column_by_row, 1, 1e-12);
   EXPECT_NEAR(map.column, 0, 1e-12);
-}
-
-using Matrix = std::array<std::array<double, 3>, 3>;
-
-Matrix operator*(const Matrix& a, const Matrix& b) {
-  Matrix c{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t j = 0; j < 3; ++j) {
-      for (std::size_t k = 0; k < 3; ++k) c.at(i).at(j) += a.at(i).at(k) * b.at(k).at(j);
-    }
-  }
-  return c;
 }
 
 TEST(AugmentImage, ComposesItsMapAsTheMatrixProductSays) {

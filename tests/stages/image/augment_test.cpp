@@ -106,6 +106,19 @@ TEST(Augment, TurnsAroundTheCentreOfThePreset) {
   EXPECT_EQ(augmented(corrected), augmented(released));
 }
 
+TEST(Augment, ColoursChangeOnlyWhereAsked) {
+  Settings settings = nothing();
+  settings.emplace_back("saturation_least", 0.0);
+  settings.emplace_back("saturation_most", 0.0);
+  const Image grey = augmented(settings).front();
+  for (std::size_t i = 0; i < grey.bytes(); i += 3) EXPECT_EQ(grey.data()[i], grey.data()[i + 2]);
+  settings = nothing();
+  settings.emplace_back("hue_degrees", 180.0);
+  const std::vector<Image> turned = augmented(settings);
+  EXPECT_NE(turned[0], test::smooth_picture(40, 30));
+  EXPECT_NE(turned[0], turned[1]);
+}
+
 TEST(Augment, RefusesRangesTheWrongWayRound) {
   Harness harness("augment", std::make_unique<Augment>());
   harness.set("brightness_least", 2.0);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -18,6 +20,7 @@ namespace {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -59,6 +62,18 @@ TEST_F(DecodeTest, ProvidesTheImageAndKeepsThePath) {
   ASSERT_THAT(harness_.outputs(), SizeIs(1));
   EXPECT_EQ(harness_.outputs()[0].get(field::image), decode_image(png, "png"));
   EXPECT_EQ(harness_.outputs()[0].get(field::path), path);
+}
+
+TEST_F(DecodeTest, GreyIsTheLumaInAllChannels) {
+  Image colours(1, 3, 3);
+  const std::array<std::uint8_t, 9> values{255, 0, 0, 10, 200, 30, 77, 77, 77};
+  std::ranges::copy(values, colours.data());
+  harness_.set("colour", std::string("grey"));
+  harness_.push(packet_for(write("colours.png", test::encode(colours, ".png"))));
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  // 0.299 x 255 = 76.2; 2.99 + 117.4 + 3.42 = 123.8
+  EXPECT_THAT(harness_.outputs()[0].get(field::image).pixels(),
+              ElementsAre(76, 76, 76, 124, 124, 124, 77, 77, 77));
 }
 
 TEST_F(DecodeTest, NamesTheMissingFileAndItsLine) {
