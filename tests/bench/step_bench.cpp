@@ -1,7 +1,7 @@
 /// One training step of the published network: 32 triplets of 256 x 256 pictures through three
 /// towers, triplet loss, backward pass, Adam. An image is one tower pass of one picture.
 ///
-///     step_bench [--steps 4] [--batch 32] [--size 256] [--threads 2] [--breakdown 1]
+///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--breakdown 1]
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -129,7 +129,7 @@ class Trainer {
 int main(int count, char** arguments) {
   std::int64_t batch = 32;
   std::int64_t size = 256;
-  int steps = 4;
+  int steps = 2;
   bool breakdown = false;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];

@@ -76,6 +76,8 @@ def bench_step(programs, turns):
         "PyTorch": [python, PEERS / "sccapsnet_step.py"],
     })
     ours, peer = found["Seam"], found["PyTorch"]
+    print("where Seam's time goes:", flush=True)
+    subprocess.run([programs / "step_bench", "--steps", "1", "--breakdown"], check=True)
     print(f"step ratio={peer['ms_per_image'] / ours['ms_per_image']:.2f} "
           f"seam_ms={ours['ms_per_image']:.1f} peer_ms={peer['ms_per_image']:.1f} "
           f"memory_ratio={peer['peak_gib'] / ours['peak_gib']:.2f} "

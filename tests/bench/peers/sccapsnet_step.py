@@ -1,6 +1,6 @@
 """A training step of SCCapsNet as one writes it in PyTorch: the peer of step_bench.
 
-    python sccapsnet_step.py [--triplets 32] [--steps 4] [--threads 2]
+    python sccapsnet_step.py [--triplets 32] [--steps 2] [--threads 2]
 
 Follows the released Keras code layer by layer: stride-2 convolutions of 7x7 with TensorFlow's "SAME"
 padding, batch normalisation, ReLU and dropout of whole channels; 8,192 capsules of 16 numbers that
@@ -78,7 +78,7 @@ class SCCapsNet(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--triplets", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -1,0 +1,37 @@
+/// A stage that tells a test which bytes a batch has.
+#include <seam/plugin.hpp>
+#include <seam/tensor.hpp>
+
+#include <cstring>
+#include <string_view>
+
+namespace seam::test {
+namespace {
+
+/// Records a number that two batches share only where their pictures are the same, in the same
+/// order.
+class Digest final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.digest";
+
+  void declare(Declaration& d) override {
+    d.doc("Records a hash of each batch's pictures.");
+    d.needs(field::images);
+  }
+  void process(Packet& packet, Context& context) override {
+    const Tensor images = packet.get(field::images).contiguous();
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, word by word
+    const float* const values = images.data_ptr<float>();
+    for (std::int64_t i = 0; i < images.numel(); ++i) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, values + i, sizeof word);
+      hash = (hash ^ word) * 0x100000001b3;
+    }
+    context.metric("digest", static_cast<double>(hash >> 16U));  // 48 bits: exact in a double
+  }
+};
+
+}  // namespace
+}  // namespace seam::test
+
+SEAM_PLUGIN(seam::test::Digest)

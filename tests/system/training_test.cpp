@@ -1,0 +1,145 @@
+/// A whole training with the real program and the real stages: what must not change it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/system/program.hpp"
+
+namespace seam::test {
+namespace {
+
+using host::TemporaryFolder;
+using ::testing::HasSubstr;
+
+constexpr const char* training = R"(
+[pipeline]
+name = "training"
+seed = 3
+
+[stage.train_items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+
+[stage.query_items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+split = "query"
+
+[stage.gallery_items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+split = "gallery"
+
+[stage.triplets]
+use = "sampling.triplets"
+
+[stage.decode]
+use = "image.decode"
+
+[stage.augment]
+use = "image.augment"
+
+[stage.triplet_batch]
+use = "batch"
+size = 24
+group_size = 3
+
+[stage.digest]
+use = "test.digest"
+
+[stage.batch]
+use = "batch"
+size = 10
+
+[stage.model]
+use = "model.sccapsnet"
+classes = 14
+width = 16
+primary_channels = 64
+
+[stage.triplet_loss]
+use = "loss.triplet"
+
+[stage.adam]
+use = "train.adam"
+
+[stage.gallery]
+use = "retrieval.index"
+masks = ["none", "predicted", "ground_truth"]
+
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+masks = ["none", "predicted", "ground_truth"]
+
+[stage.recall]
+use = "retrieval.recall"
+
+[flow]
+train    = "train_items -> triplets -> decode -> augment -> triplet_batch -> digest -> model -> triplet_loss -> adam"
+gallery  = "gallery_items -> decode -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+
+[schedule]
+epochs = 3
+each_epoch = ["train", "gallery", "evaluate"]
+)";
+
+class TrainingTest : public ::testing::Test {
+ protected:
+  TrainingTest() { folder_.write("training.toml", training); }
+
+  static std::vector<std::string> run_into(const std::string& directory, int threads) {
+    return {"run",       "training.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
+            "--run-dir", directory,       "--threads",     std::to_string(threads)};
+  }
+  Finished run(const std::string& directory, int threads) {
+    return seam(run_into(directory, threads), folder_.path());
+  }
+  [[nodiscard]] std::string metrics(const std::string& directory) const {
+    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainingTest, EightThreadsMakeTheBatchesAndRecallsOfOne) {
+  const Finished one = run("one", 1);
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const Finished eight = run("eight", 8);
+  ASSERT_EQ(eight.exit_code, 0) << eight.err;
+  EXPECT_THAT(metrics("one"), HasSubstr(R"("name":"digest")"));
+  EXPECT_THAT(metrics("one"), HasSubstr(R"("name":"ground_truth.r@1")"));
+  EXPECT_EQ(metrics("one"), metrics("eight"));
+}
+
+TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
+  ASSERT_EQ(run("whole", 2).exit_code, 0);
+  Program program(run_into("killed", 2), folder_.path());
+  program.wait_for_error_text("epoch 1/3  evaluate");
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.finish().signal, SIGKILL);
+  const Finished resumed = seam({"run", "--resume", "killed"}, folder_.path());
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(metrics("killed"), metrics("whole"));
+}
+
+}  // namespace
+}  // namespace seam::test
