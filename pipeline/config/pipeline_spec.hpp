@@ -79,6 +79,7 @@ struct ScheduleSpec {
 struct LimitSpec {
   std::int64_t packets = 256;
   std::int64_t bytes = std::int64_t{256} << 20;
+  std::int64_t stall_seconds = 60;  ///< a flow that stands still so long is told about; 0: never
 };
 
 struct PipelineSpec {

@@ -101,8 +101,8 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
   text += spec.max_errors ? fmt::format("max_errors = {}\n", *spec.max_errors)
                           : "# max_errors: not set\n";
   text += fmt::format("plugins = {}\n", quoted_list(spec.plugin_paths));
-  text +=
-      fmt::format("\n[limits]\npackets = {}\nbytes = {}\n", spec.limits.packets, spec.limits.bytes);
+  text += fmt::format("\n[limits]\npackets = {}\nbytes = {}\nstall_seconds = {}\n",
+                      spec.limits.packets, spec.limits.bytes, spec.limits.stall_seconds);
   for (const StageDraft& stage : stages) text += stage_table(stage);
   text += "\n[flow]\n";
   for (const FlowSpec& flow : spec.flows) {

@@ -256,13 +256,17 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
   }
   const Entry* limits = tree.find("limits");
   if (const Table* table = limits ? read_table(*limits, "[limits]", findings) : nullptr) {
-    refuse_unknown_keys(*table, "[limits]", {"packets", "bytes"}, findings);
+    refuse_unknown_keys(*table, "[limits]", {"packets", "bytes", "stall_seconds"}, findings);
     if (const Entry* entry = table->find("packets")) {
       spec.limits.packets =
           read_integer(*entry, "[limits]", 1, findings).value_or(spec.limits.packets);
     }
     if (const Entry* entry = table->find("bytes")) {
       spec.limits.bytes = read_bytes(*entry, "[limits]", findings).value_or(spec.limits.bytes);
+    }
+    if (const Entry* entry = table->find("stall_seconds")) {
+      spec.limits.stall_seconds =
+          read_integer(*entry, "[limits]", 0, findings).value_or(spec.limits.stall_seconds);
     }
   }
 }

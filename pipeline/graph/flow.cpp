@@ -82,6 +82,8 @@ class RunningFlow {
   std::unique_ptr<SerialNode> make_serial(Workplace place, std::function<void(Message)> handle);
   void put(SerialNode& node, Message message);
   std::function<void(Message)> entrance(std::size_t segment);
+  [[nodiscard]] std::vector<StageActivity> activity() const;
+  [[nodiscard]] FlowResult run_begun();
   [[nodiscard]] FlowResult result() const;
   void check_ledger(FlowResult& result) const;
 
@@ -350,7 +352,6 @@ void RunningFlow::run_pump(Pump& pump) {
 }
 
 FlowResult RunningFlow::run() {
-  const auto from = std::chrono::steady_clock::now();
   try {
     std::vector<StageRunner*> before;
     const bool any_compute = std::ranges::any_of(
@@ -373,6 +374,15 @@ FlowResult RunningFlow::run() {
     state_.fail(error);
     return result();
   }
+  if (options_.progress == nullptr) return run_begun();
+  options_.progress->observe([this] { return activity(); });
+  FlowResult result = run_begun();
+  options_.progress->observe(nullptr);
+  return result;
+}
+
+FlowResult RunningFlow::run_begun() {
+  const auto from = std::chrono::steady_clock::now();
   compute_.take_idle_seconds();
   // Only sources: a collector starts its pump by itself, which may happen while this loop still
   // runs.
@@ -392,6 +402,30 @@ FlowResult RunningFlow::run() {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   flow_result.seconds = took.count();
   return flow_result;
+}
+
+std::vector<StageActivity> RunningFlow::activity() const {
+  std::vector<StageActivity> activity;
+  for (const auto& segment : segments_) {
+    for (std::size_t at = 0; at < segment->stages().size(); ++at) {
+      const StageRunner& stage = *segment->stages()[at];
+      const Segment::Counter& counter = segment->counter(at);
+      const bool last = at + 1 == segment->stages().size();
+      StageActivity now;
+      now.stage = stage.name();
+      now.kind = stage.kind();
+      // Loaded before `received`: a packet that leaves meanwhile is not counted below zero.
+      const std::uint64_t through = counter.delivered + counter.dropped_total + counter.failed;
+      const std::uint64_t received = counter.received;
+      now.done = through + counter.emitted;
+      if (stage.kind() != StageKind::source) now.inside = received - std::min(through, received);
+      now.waiting = at == 0 ? segment->waiting() : 0;
+      now.making = last && segment->making();
+      now.waits_for_room = last && segment->pumping() && !now.making && !budget_.room();
+      activity.push_back(std::move(now));
+    }
+  }
+  return activity;
 }
 
 FlowResult RunningFlow::result() const {
@@ -450,6 +484,16 @@ void RunningFlow::check_ledger(FlowResult& result) const {
 }
 
 }  // namespace
+
+std::vector<StageActivity> FlowProgress::activity() const {
+  const std::lock_guard lock(mutex_);
+  return observer_ ? observer_() : std::vector<StageActivity>();
+}
+
+void FlowProgress::observe(std::function<std::vector<StageActivity>()> observer) {
+  const std::lock_guard lock(mutex_);
+  observer_ = std::move(observer);
+}
 
 std::uint64_t StageCount::dropped_total() const {
   return std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0},

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,11 +61,32 @@ struct FlowResult {
   std::vector<std::string> imbalances;  ///< ledger sentences; not empty: the flow must fail
 };
 
-/// Live numbers for a progress line; read at any time by another thread.
-struct FlowProgress {
+/// What one stage is doing now.
+struct StageActivity {
+  std::string stage;
+  StageKind kind = StageKind::transform;
+  std::uint64_t done = 0;       ///< packets it is through with, or has made
+  std::uint64_t inside = 0;     ///< packets that it is working on
+  std::uint64_t waiting = 0;    ///< packets before it
+  bool making = false;          ///< a source or a collector's end, inside its produce() or end()
+  bool waits_for_room = false;  ///< it would make packets, but [limits] are reached
+};
+
+/// Live numbers for who watches; read at any time by another thread.
+class FlowProgress {
+ public:
   std::atomic<std::uint64_t> produced = 0;  ///< packets made by sources
   std::atomic<std::uint64_t> finished = 0;  ///< those through the flow; a batch counts its images
   std::atomic<std::uint64_t> in_flight = 0;
+
+  /// By stage, in flow order; empty while no flow runs.
+  [[nodiscard]] std::vector<StageActivity> activity() const;
+  /// The flow says how to find out, and at its end that it goes (null).
+  void observe(std::function<std::vector<StageActivity>()> observer);
+
+ private:
+  mutable std::mutex mutex_;
+  std::function<std::vector<StageActivity>()> observer_;
 };
 
 /// How a run asks its flows to stop; shared with the signal handler's thread.

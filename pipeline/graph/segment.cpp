@@ -285,8 +285,10 @@ More Segment::pump() {
          !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
     if (!flow_.budget.room()) return More::yes;
     Clock::time_point from = Clock::now();
+    making_.store(true, std::memory_order_relaxed);
     const Outcome outcome =
         source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
+    making_.store(false, std::memory_order_relaxed);
     add_alone(counters_.back()->busy_nanoseconds, lap(from));
     if (!outcome) {
       add_alone<std::uint64_t>(counters_.back()->failed, 1);
@@ -319,6 +321,7 @@ void Segment::forward(Message message) {
 
 void Segment::drop(std::size_t stage, const std::string& reason) {
   Counter& counter = *counters_[stage];
+  counter.dropped_total.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(counter.mutex);
   ++counter.dropped[reason];
 }

@@ -62,6 +62,7 @@ class Segment {
     std::atomic<std::uint64_t> delivered = 0;
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;
+    std::atomic<std::uint64_t> dropped_total = 0;
     std::atomic<std::int64_t> busy_nanoseconds = 0;
     std::mutex mutex;  // guards dropped, which is rare
     std::map<std::string, std::uint64_t> dropped;
@@ -81,7 +82,7 @@ class Segment {
   [[nodiscard]] const std::vector<StageRunner*>& stages() const { return stages_; }
   [[nodiscard]] StageRunner& first() const { return *stages_.front(); }
   [[nodiscard]] StageRunner& last() const { return *stages_.back(); }
-  [[nodiscard]] Counter& counter(std::size_t stage) { return *counters_[stage]; }
+  [[nodiscard]] Counter& counter(std::size_t stage) const { return *counters_[stage]; }
   [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
   void add_edge(std::string to, std::function<void(Message)> put);
 
@@ -100,6 +101,9 @@ class Segment {
   void enter_queue();
   void leave_queue() { queued_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t waiting_most() const { return waiting_most_.load(); }
+  [[nodiscard]] std::uint64_t waiting() const { return queued_.load(); }
+  /// Whether it is making packets at this moment: inside produce(), or inside a collector's end().
+  [[nodiscard]] bool making() const { return making_.load(); }
 
  private:
   class Output;
@@ -123,6 +127,7 @@ class Segment {
   std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::atomic<bool> pumping_ = false;
+  std::atomic<bool> making_ = false;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
   // last message before the end, or the end itself, brings it to zero.
   std::atomic<std::int64_t> outstanding_;

@@ -18,6 +18,7 @@
 #include "pipeline/run/json.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/services.hpp"
+#include "pipeline/run/watchdog.hpp"
 
 namespace seam::host {
 namespace {
@@ -373,6 +374,9 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   display_.flow_begins(std::move(view));
   FlowResult result;
   try {
+    const Watchdog watchdog(
+        place_text(flow.name, epoch), progress, spec_.limits,
+        [this](const std::string& text) { services_->message(LogLevel::warning, text); });
     result = flows_.run(flow, pipeline_.stages, options);
   } catch (...) {
     display_.flow_ends();  // the view points at this function's variables

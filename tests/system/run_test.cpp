@@ -280,6 +280,22 @@ TEST_F(RunTest, AThirdInterruptKills) {
   EXPECT_EQ(program.finish().signal, SIGINT);
 }
 
+TEST_F(RunTest, AFlowThatStandsStillIsTold) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out", {"--set", "limits.stall_seconds=1"}), here());
+  gate.wait_until_reached();
+  program.wait_for_error_text("has stood still for");
+  gate.open();
+  gate.remove();
+  const Finished finished = program.finish();
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("flow 'train' in epoch 3 of 4 has stood still"),
+                                  HasSubstr("gate     is at work on 1 packet"),
+                                  HasSubstr("total    waits for packets")));
+  EXPECT_THAT(text_of_file(here() / "out/run.log"), HasSubstr("has stood still"));
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
 TEST_F(RunTest, AFolderInUseIsRefused) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here());

@@ -1,0 +1,89 @@
+#include "pipeline/run/watchdog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "pipeline/run/clock.hpp"
+
+namespace seam::host {
+namespace {
+
+std::string packets_text(std::uint64_t count) {
+  return count_text(count) + (count == 1 ? " packet" : " packets");
+}
+
+std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
+  if (stage.inside > 0) return "is at work on " + packets_text(stage.inside);
+  if (stage.making) {
+    return stage.kind == StageKind::source ? "is making a packet" : "is sending what it gathered";
+  }
+  if (stage.waits_for_room) {
+    return fmt::format(
+        "waits for room: [limits] packets = {} or bytes = {} are under way further down",
+        limits.packets, limits.bytes);
+  }
+  return stage.waiting > 0 ? "has not begun with what waits before it" : "waits for packets";
+}
+
+}  // namespace
+
+std::optional<std::chrono::nanoseconds> StallClock::look(std::uint64_t done, Time now) {
+  if (done != done_) {
+    done_ = done;
+    since_ = now;
+    next_ = limit_;
+    return std::nullopt;
+  }
+  const std::chrono::nanoseconds still = now - since_;
+  if (still < next_) return std::nullopt;
+  next_ = 2 * still;
+  return still;
+}
+
+std::string stall_text(const std::string& place, double seconds,
+                       const std::vector<StageActivity>& activity, const LimitSpec& limits) {
+  std::string text = fmt::format("{} has stood still for {}:", place, duration_text(seconds));
+  std::size_t width = 0;
+  for (const StageActivity& stage : activity) width = std::max(width, stage.stage.size());
+  for (const StageActivity& stage : activity) {
+    text += fmt::format("\n  {:<{}}  {}", stage.stage, width, doing_text(stage, limits));
+    if (stage.waiting > 0) text += fmt::format("; {} before it", packets_text(stage.waiting));
+  }
+  text +=
+      "\nIt may just need its time ([limits] stall_seconds says when to tell); Ctrl-C stops the "
+      "run "
+      "and keeps its last checkpoint.";
+  return text;
+}
+
+Watchdog::Watchdog(std::string place, const FlowProgress& progress, const LimitSpec& limits,
+                   std::function<void(const std::string&)> say) {
+  if (limits.stall_seconds == 0) return;
+  thread_ = std::jthread([place = std::move(place), &progress, limits,
+                          say = std::move(say)](const std::stop_token& stop) {
+    const std::chrono::nanoseconds limit = std::chrono::seconds(limits.stall_seconds);
+    StallClock clock(limit, std::chrono::steady_clock::now());
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+      // Nothing is notified: only the request to stop ends the wait early.
+      wake.wait_for(lock, stop, limit / 4, [] { return false; });
+      if (stop.stop_requested()) return;
+      const std::vector<StageActivity> activity = progress.activity();
+      if (activity.empty()) continue;  // not begun, or at its end
+      std::uint64_t done = 0;
+      for (const StageActivity& stage : activity) done += stage.done;
+      if (const auto still = clock.look(done, std::chrono::steady_clock::now())) {
+        const std::chrono::duration<double> seconds = *still;
+        say(stall_text(place, seconds.count(), activity, limits));
+      }
+    }
+  });
+}
+
+}  // namespace seam::host
