@@ -101,6 +101,9 @@ class CommandLine {
                     "folder to leave the run in; else runs/NAME-DATE-TIME-N")
         ->type_name("DIR")
         ->excludes(resume);
+    verb.add_option("--trace", run_.trace,
+                    "write when each stage worked on what, for ui.perfetto.dev")
+        ->type_name("FILE");
     verb.get_option("--set")->excludes(resume);
     verb.add_flag("--quiet", run_.quiet, "say only what went wrong");
     verb.parse_complete_callback([file, resume] {

@@ -55,6 +55,7 @@ ExitCode run_verb(const RunArguments& arguments) {
   options.run_directory = resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
   options.stop = &stop;
+  options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);
   return summary.code;

@@ -18,6 +18,7 @@ struct RunArguments {
   std::optional<int> threads;
   std::vector<std::string> plugin_paths;
   std::string run_directory;  ///< empty: runs/NAME-DATE-TIME-N
+  std::string trace;          ///< empty: none
   bool quiet = false;
 };
 ExitCode run_verb(const RunArguments& arguments);

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/config/load.hpp"
@@ -95,6 +96,28 @@ struct StopState {
   std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
 };
 
+/// One call into a stage.
+struct StageCall {
+  std::string_view flow;
+  std::string_view stage;
+  std::uint64_t sequence = 0;  ///< the packet's, or the next one's of a source
+  bool compute_thread = false;
+  std::chrono::steady_clock::time_point from;
+  std::chrono::steady_clock::time_point to;
+};
+
+/// Is told of every call into a stage when it has returned, from the thread that made it.
+class CallListener {
+ public:
+  CallListener() = default;
+  virtual ~CallListener() = default;
+  CallListener(const CallListener&) = delete;
+  CallListener& operator=(const CallListener&) = delete;
+  CallListener(CallListener&&) = delete;
+  CallListener& operator=(CallListener&&) = delete;
+  virtual void called(const StageCall& call) = 0;
+};
+
 struct FlowOptions {
   RunState run;  ///< services, seed, epoch, flow name; `training` is set by run_flow
   LimitSpec limits;
@@ -103,6 +126,7 @@ struct FlowOptions {
   std::optional<std::int64_t> max_errors;
   FlowProgress* progress = nullptr;  ///< optional
   StopState* stop = nullptr;         ///< optional
+  CallListener* calls = nullptr;     ///< optional
 };
 
 /// The thread on which all tensor work of a run happens; started once a run, before the first

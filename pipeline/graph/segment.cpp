@@ -13,13 +13,6 @@ constexpr std::size_t most_failures_listed = 1000;
 
 using Clock = std::chrono::steady_clock;
 
-/// Moves `from` to now and returns the nanoseconds between: one look at the clock a stage.
-std::int64_t lap(Clock::time_point& from) {
-  const Clock::time_point now = Clock::now();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now - std::exchange(from, now))
-      .count();
-}
-
 /// For counters that one thread writes at a time: no locked instruction.
 template <class Number>
 void add_alone(std::atomic<Number>& counter, Number by) {
@@ -201,8 +194,9 @@ void Segment::handle_packet(Message message) {
 bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& from) {
   Counter& counter = *counters_[at];
   add<std::uint64_t>(place_, counter.received, 1);
+  const std::uint64_t sequence = envelope.packet.sequence();  // collectors take the packet away
   Outcome outcome = attempt(at, envelope);
-  add(place_, counter.busy_nanoseconds, lap(from));
+  account(at, sequence, from);
   if (outcome) {
     add<std::uint64_t>(place_, counter.delivered, 1);
     return true;
@@ -289,7 +283,7 @@ More Segment::pump() {
     const Outcome outcome =
         source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
     making_.store(false, std::memory_order_relaxed);
-    add_alone(counters_.back()->busy_nanoseconds, lap(from));
+    account(stages_.size() - 1, next_out_, from);
     if (!outcome) {
       add_alone<std::uint64_t>(counters_.back()->failed, 1);
       flow_.fail(outcome.error());
@@ -317,6 +311,15 @@ void Segment::forward(Message message) {
     if (is_packet) copy.envelope = std::make_shared<Envelope>(*message.envelope);
     edge.put(std::move(copy));
   }
+}
+
+void Segment::account(std::size_t stage, std::uint64_t sequence, Clock::time_point& from) {
+  const Clock::time_point began = std::exchange(from, Clock::now());
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(from - began);
+  add<std::int64_t>(place_, counters_[stage]->busy_nanoseconds, took.count());
+  if (flow_.options.calls == nullptr) return;
+  flow_.options.calls->called({flow_.run.flow, stages_[stage]->name(), sequence,
+                               place_ == Workplace::compute_thread, began, from});
 }
 
 void Segment::drop(std::size_t stage, const std::string& reason) {

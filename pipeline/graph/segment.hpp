@@ -116,6 +116,9 @@ class Segment {
   void finish_stages(std::uint64_t sequence);
   void forward(Message message);
   void drop(std::size_t stage, const std::string& reason);
+  /// Adds the time since `from` to the stage's, tells who listens, and moves `from` to now.
+  void account(std::size_t stage, std::uint64_t sequence,
+               std::chrono::steady_clock::time_point& from);
 
   FlowState& flow_;
   Workplace place_;

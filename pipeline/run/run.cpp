@@ -18,6 +18,7 @@
 #include "pipeline/run/json.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/services.hpp"
+#include "pipeline/run/trace.hpp"
 #include "pipeline/run/watchdog.hpp"
 
 namespace seam::host {
@@ -151,6 +152,7 @@ class Run final : public ScheduleSteps {
   std::optional<LineFile> metrics_file_;
   std::optional<LineFile> timing_file_;
   std::optional<LineFile> skipped_file_;
+  std::unique_ptr<Trace> trace_;  // null: none
 
   RunSummary summary_;
   std::map<std::string, std::uint64_t> finished_before_;  // images of a flow's last run
@@ -187,6 +189,12 @@ RunSummary Run::execute() {
     failed(Error(error.what(), Fault::internal));
   }
   close_stages();
+  if (trace_) {
+    if (const auto error = trace_->finish()) {
+      services_->message(LogLevel::warning,
+                         fmt::format("the trace is not complete: {}", error->what()));
+    }
+  }
   summary_.seconds = seconds_since(from);
   summary_.metrics = services_->metrics().last_values();
   write_summary();
@@ -194,6 +202,8 @@ RunSummary Run::execute() {
 }
 
 void Run::start() {
+  // First, so that a path that cannot be written leaves no folder behind.
+  if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(options_.trace);
   const bool resume = options_.start == Start::resume;
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
@@ -360,6 +370,7 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   }
   options.progress = &progress;
   options.stop = options_.stop;
+  options.calls = trace_.get();
 
   FlowView view;
   view.flow = flow.name;

@@ -27,7 +27,8 @@ struct RunOptions {
   std::filesystem::path run_directory;  ///< empty for a fresh run: runs/NAME-DATE-TIME-N
   Start start = Start::fresh;
   int threads = 1;
-  StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
+  StopState* stop = nullptr;    ///< optional; the caller's, outlives the run
+  std::filesystem::path trace;  ///< a file for every stage's times; empty: none
 };
 
 /// Never throws for what a user, a stage or a disk does: that is in the summary. Stages are closed

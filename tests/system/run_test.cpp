@@ -296,6 +296,22 @@ TEST_F(RunTest, AFlowThatStandsStillIsTold) {
   EXPECT_EQ(metrics("out"), whole_metrics());
 }
 
+TEST_F(RunTest, ATraceHoldsACallForEachPacketOfEachStage) {
+  ASSERT_EQ(run("out", {"--trace", "trace.json", "--set", "schedule.epochs=1"}).exit_code, 0);
+  const std::string text = text_of_file(here() / "trace.json");
+  const auto times = [&text](const std::string& part) {
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(times(R"({"name":"add","cat":"train","ph":"X")"), 40);
+  EXPECT_EQ(times(R"({"name":"total","cat":"train","ph":"X")"), 40);
+  EXPECT_EQ(text.front(), '[');
+  EXPECT_TRUE(text.ends_with("]\n"));
+}
+
 TEST_F(RunTest, AFolderInUseIsRefused) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here());

@@ -1,0 +1,75 @@
+#include "pipeline/run/trace.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <span>
+
+#include "pipeline/run/json.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::size_t bytes_of_a_write = std::size_t{1} << 20;
+
+double microseconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+}  // namespace
+
+Trace::Trace(const std::filesystem::path& path)
+    : file_(path, O_WRONLY | O_CREAT | O_TRUNC), began_(std::chrono::steady_clock::now()) {
+  waiting_ = "[";
+  flush();
+  if (error_) throw Error(*error_);
+}
+
+void Trace::called(const StageCall& call) {
+  const std::lock_guard lock(mutex_);
+  if (error_) return;
+  const int thread = thread_number(call);
+  add(fmt::format(R"({{"name":{},"cat":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":1,"tid":{},)"
+                  R"("args":{{"packet":{}}}}})",
+                  json_text(call.stage), json_text(call.flow), microseconds(call.from - began_),
+                  microseconds(call.to - call.from), thread, call.sequence));
+  if (waiting_.size() >= bytes_of_a_write) flush();
+}
+
+std::optional<Error> Trace::finish() {
+  const std::lock_guard lock(mutex_);
+  waiting_ += "\n]\n";
+  flush();
+  return error_;
+}
+
+/// Numbers a thread when it is first seen, and says its name.
+int Trace::thread_number(const StageCall& call) {
+  const auto [place, added] =
+      threads_.try_emplace(std::this_thread::get_id(), static_cast<int>(threads_.size()) + 1);
+  if (added) {
+    const std::string name =
+        call.compute_thread ? "compute" : "worker " + std::to_string(place->second);
+    add(fmt::format(R"({{"name":"thread_name","ph":"M","pid":1,"tid":{},"args":{{"name":{}}}}})",
+                    place->second, json_text(name)));
+  }
+  return place->second;
+}
+
+void Trace::add(const std::string& event) {
+  waiting_ += empty_ ? "\n" : ",\n";
+  empty_ = false;
+  waiting_ += event;
+}
+
+void Trace::flush() {
+  if (error_) return;
+  try {
+    file_.write(std::as_bytes(std::span(waiting_)));
+  } catch (const Error& error) {
+    error_ = error;
+  }
+  waiting_.clear();
+}
+
+}  // namespace seam::host

@@ -1,0 +1,69 @@
+#include "pipeline/run/trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "tests/pipeline/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using std::chrono::microseconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(Trace, WritesCallsByThread) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "trace.json";
+  Trace trace(path);
+  const auto from = std::chrono::steady_clock::now() + microseconds(100);
+  trace.called({"train", "decode \"a\"", 7, false, from, from + microseconds(25)});
+  std::thread([&] {
+    trace.called({"train", "model", 0, true, from, from + microseconds(1500)});
+  }).join();
+  EXPECT_FALSE(trace.finish());
+  const std::string text = text_of(path);
+  EXPECT_THAT(text, StartsWith("[\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,"
+                               "\"args\":{\"name\":\"worker 1\"}},\n"));
+  EXPECT_THAT(text, HasSubstr(R"({"name":"decode \"a\"","cat":"train","ph":"X","ts":)"));
+  EXPECT_THAT(text, HasSubstr(R"("dur":25.000,"pid":1,"tid":1,"args":{"packet":7}},)"));
+  EXPECT_THAT(text, HasSubstr(R"("tid":2,"args":{"name":"compute"}})"));
+  EXPECT_THAT(text, HasSubstr(R"("dur":1500.000,"pid":1,"tid":2,"args":{"packet":0}})"
+                              "\n]\n"));
+}
+
+TEST(Trace, OfARunWithoutCallsIsAnEmptyArray) {
+  const TemporaryFolder folder;
+  Trace trace(folder.path() / "trace.json");
+  EXPECT_FALSE(trace.finish());
+  EXPECT_EQ(text_of(folder.path() / "trace.json"), "[\n]\n");
+}
+
+TEST(Trace, NamesTheFileThatCannotBeWritten) {
+  const TemporaryFolder folder;
+  try {
+    const Trace trace(folder.path() / "missing" / "trace.json");
+    ADD_FAILURE() << "was opened";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("missing/trace.json"));
+  }
+}
+
+TEST(Trace, AFullDiskIsToldAtTheEnd) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_THROW(Trace("/dev/full"), Error);
+}
+
+}  // namespace
+}  // namespace seam::host
