@@ -48,10 +48,10 @@ function(seam_library name)
   endif()
 endfunction()
 
-# seam_test(NAME SOURCES ... LINK ... [TENSOR] [LABELS ...])
-# A GoogleTest program; each of its cases is a test of ctest's, with the plugin path set.
+# seam_test(NAME SOURCES ... LINK ... [TENSOR])
+# A GoogleTest program; each of its cases is a test of ctest's.
 function(seam_test name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -60,10 +60,7 @@ function(seam_test name)
     target_link_libraries(${name} PRIVATE Seam::tensor)
     target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
   endif()
-  gtest_discover_tests(${name}
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 LABELS "${arg_LABELS}"
-               ENVIRONMENT "SEAM_PLUGIN_PATH=${CMAKE_BINARY_DIR}/lib/seam/plugins")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()
 
 # seam_bench(NAME SOURCES ... LINK ... [TENSOR]): a benchmark program in build/.../bench.
