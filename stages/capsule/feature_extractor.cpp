@@ -24,9 +24,17 @@ using torch::autograd::variable_list;
 constexpr std::int64_t rows_of_a_task = 8;
 /// Parts that the images of a batch are divided into for the sums of a backward pass.
 constexpr std::int64_t most_parts = 16;
-/// Images that an evaluation takes through all layers at a time, so that memory does not grow with
-/// the batch.
-constexpr std::int64_t images_of_an_evaluation = 8;
+/// Pixels, and images at most, that an evaluation takes through all layers at a time, so that
+/// memory does not grow with the batch.
+constexpr std::int64_t pixels_of_an_evaluation = std::int64_t{8} * 256 * 256;
+constexpr std::int64_t most_of_an_evaluation = 64;
+
+/// Images whose outputs are made together: small ones take turns at a part of the weights while it
+/// lies in the cache. By the shape alone, so that the results are the same on any machine.
+std::int64_t images_of_a_task(const ConvolutionShape& shape) {
+  constexpr std::int64_t pixels_of_a_task = 64;
+  return std::clamp<std::int64_t>(pixels_of_a_task / (shape.out_height * shape.out_width), 1, 4);
+}
 
 std::int64_t whole_lines(std::int64_t elements) {
   return (elements + 15) / 16 * 16;
@@ -35,6 +43,14 @@ std::int64_t whole_lines(std::int64_t elements) {
 template <class T>
 T* data(const Tensor& tensor) {
   return tensor.data_ptr<T>();
+}
+
+/// Calls `work` for parts of 0..count, side by side.
+template <class Work>
+void in_parallel(std::int64_t count, const Work& work) {
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    work(kernels::Range{begin, end});
+  });
 }
 
 /// What the kernels need to turn a raw output into the next layer's input.
@@ -112,29 +128,47 @@ std::vector<double> convolve(const FeatureExtractor::Layer& layer, const Tensor&
   const std::int64_t batch = images.size(0);
   const std::int64_t channels = shape.out_channels;
   const std::int64_t blocks = (shape.out_height + rows_of_a_task - 1) / rows_of_a_task;
+  const std::int64_t together = images_of_a_task(shape);
+  const std::int64_t tasks = (batch + together - 1) / together * blocks;
+  const std::int64_t output_size = shape.out_height * shape.out_width * channels;
+  const std::int64_t buffer_size = whole_lines(kernels.input_size(shape, rows_of_a_task));
   step.output = torch::empty({batch, shape.out_height, shape.out_width, channels},
                              images.options().memory_format(torch::MemoryFormat::Contiguous));
   const Tensor packed = torch::empty({kernels.packed_size(shape)}, images.options());
-  kernels.pack(shape, data<T>(layer.weight), data<T>(packed));
+  in_parallel(kernels.panels(shape), [&](kernels::Range panels) {
+    kernels.pack(shape, panels, data<T>(layer.weight), data<T>(packed));
+  });
   const Tensor bias = padded_bias(layer.bias.detach(), kernels.panel);
   const Tensor scratch =
-      torch::empty({at::get_num_threads(), whole_lines(kernels.input_size(shape, rows_of_a_task))},
-                   images.options());
-  std::vector<double> partial(
-      want_sums ? static_cast<std::size_t>(batch * blocks * 2 * channels) : 0, 0.0);
-  at::parallel_for(0, batch * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    T* const buffer = data<T>(scratch) + at::get_thread_num() * scratch.size(1);
+      torch::empty({at::get_num_threads(), together * buffer_size}, images.options());
+  std::vector<double> partial(want_sums ? static_cast<std::size_t>(tasks * 2 * channels) : 0, 0.0);
+  at::parallel_for(0, tasks, 1, [&](std::int64_t begin, std::int64_t end) {
+    T* const buffers = data<T>(scratch) + at::get_thread_num() * scratch.size(1);
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t image = task / blocks;
+      const std::int64_t image = task / blocks * together;
+      const std::int64_t images_here = std::min(together, batch - image);
       const std::int64_t first = task % blocks * rows_of_a_task;
       const std::int64_t last = std::min(first + rows_of_a_task, shape.out_height);
-      pad_input(kernels, shape, images, before, image, first, last, buffer);
-      kernels.forward(shape, buffer, data<T>(packed), data<T>(bias), first, last,
-                      data<T>(step.output) + image * shape.out_height * shape.out_width * channels,
-                      want_sums ? partial.data() + task * 2 * channels : nullptr);
+      T* const output = data<T>(step.output) + image * output_size;
+      for (std::int64_t i = 0; i < images_here; ++i) {
+        pad_input(kernels, shape, images, before, image + i, first, last,
+                  buffers + i * buffer_size);
+      }
+      for (std::int64_t panel = 0; panel < kernels.panels(shape); ++panel) {
+        for (std::int64_t i = 0; i < images_here; ++i) {
+          kernels.forward(shape, {panel, panel + 1}, buffers + i * buffer_size, data<T>(packed),
+                          data<T>(bias), first, last, output + i * output_size);
+        }
+      }
+      if (!want_sums) continue;
+      for (std::int64_t i = 0; i < images_here; ++i) {
+        kernels.output_sums((last - first) * shape.out_width, channels,
+                            output + i * output_size + first * shape.out_width * channels,
+                            partial.data() + task * 2 * channels);
+      }
     }
   });
-  return want_sums ? add_parts(partial, batch * blocks, 2 * channels) : std::vector<double>();
+  return want_sums ? add_parts(partial, tasks, 2 * channels) : std::vector<double>();
 }
 
 template <class T>
@@ -206,85 +240,193 @@ class Backward {
   }
 
  private:
+  /// What the backward pass of one layer works on.
+  struct Work {
+    const Step<T>& step;
+    const Step<T>* before;           // null at the first layer
+    Tensor gradient;                 // [N,h,w,C] of the output
+    Tensor factors;                  // [3][C] of GradientTransform; undefined at the last layer
+    Tensor transposed;               // packed weights; undefined at the first layer, like the next
+    Tensor input_gradient;           // [N,h,w,C] of the input
+    std::vector<double> input_sums;  // [N][2][C] of gradient_sums, of the input
+    std::vector<double> bias;        // [N][C], at the last layer
+  };
+
   /// Replaces `gradient` and `sums` by those of the layer before.
   variable_list layer(std::int64_t l, Tensor& gradient, std::vector<double>& sums) {
     const auto& kernels = kernels::convolution_kernels<T>();
-    const Step<T>& step = steps_[l];
-    const Step<T>* before = l > 0 ? &steps_[l - 1] : nullptr;
-    const ConvolutionShape& shape = step.shape;
+    const ConvolutionShape& shape = steps_[l].shape;
     const bool last = l + 1 == static_cast<std::int64_t>(layers_.size());
     const std::int64_t batch = images_.size(0);
-    const std::int64_t channels = shape.out_channels;
-    const std::int64_t output_size = shape.out_height * shape.out_width * channels;
-    const std::int64_t input_size = shape.height * shape.width * shape.in_channels;
-    const auto options = images_.options().memory_format(torch::MemoryFormat::Contiguous);
 
     variable_list result(last ? 2 : 4);
-    Tensor factors;  // [3][C] of GradientTransform
-    if (!last) factors = normalisation_gradient(l, sums, result[2], result[3]);
-
-    Tensor input_gradient;
-    Tensor transposed;
-    std::vector<double> sums_before;
-    if (before != nullptr) {
-      input_gradient = torch::empty({batch, shape.height, shape.width, shape.in_channels}, options);
-      transposed = torch::empty({kernels.packed_transposed_size(shape)}, options);
-      kernels.pack_transposed(shape, data<T>(layers_[l].weight), data<T>(transposed));
-      sums_before.assign(static_cast<std::size_t>(batch * 2 * shape.in_channels), 0.0);
+    Work work{steps_[l], l > 0 ? &steps_[l - 1] : nullptr, gradient, {}, {}, {}, {}, {}};
+    if (last) {
+      work.bias.assign(static_cast<std::size_t>(batch * shape.out_channels), 0.0);
+    } else {
+      work.factors = normalisation_gradient(l, sums, result[2], result[3]);
     }
+    if (work.before != nullptr) {
+      work.input_gradient =
+          torch::empty({batch, shape.height, shape.width, shape.in_channels}, options());
+      work.transposed = torch::empty({kernels.packed_transposed_size(shape)}, options());
+      in_parallel(kernels.transposed_blocks(shape), [&](kernels::Range blocks) {
+        kernels.pack_transposed(shape, blocks, data<T>(layers_[l].weight),
+                                data<T>(work.transposed));
+      });
+      work.input_sums.assign(static_cast<std::size_t>(batch * 2 * shape.in_channels), 0.0);
+    }
+
+    // Whichever takes less memory: padded copies of all images, or sums of the weights' gradients
+    // over parts of the images. Small pictures have few pixels for many weights.
+    const std::int64_t copies =
+        batch * (kernels.input_size(shape, shape.out_height) + kernels.gradient_size(shape));
+    const std::int64_t parts = std::min(batch, most_parts) * kernels.packed_size(shape);
+    const Tensor packed = copies <= parts ? by_weights(work) : by_images(work);
+
+    result[0] = torch::empty_like(layers_[l].weight, torch::MemoryFormat::Contiguous);
+    in_parallel(kernels.panels(shape), [&](kernels::Range panels) {
+      kernels.unpack(shape, panels, data<T>(packed), data<T>(result[0]));
+    });
+    result[1] = torch::zeros_like(layers_[l].bias);
+    if (last) {
+      const std::vector<double> bias = add_parts(work.bias, batch, shape.out_channels);
+      for (std::int64_t c = 0; c < shape.out_channels; ++c) {
+        data<T>(result[1])[c] = static_cast<T>(bias[c]);
+      }
+    }  // else: normalisation takes the mean away, and with it the bias; its gradient is zero
+    if (work.before != nullptr) sums = add_parts(work.input_sums, batch, 2 * shape.in_channels);
+    gradient = work.input_gradient;
+    return result;
+  }
+
+  [[nodiscard]] torch::TensorOptions options() const {
+    return images_.options().memory_format(torch::MemoryFormat::Contiguous);
+  }
+
+  /// Fills the gradient buffer of an image, and adds up the bias' gradient.
+  static void pad_gradient(Work& work, std::int64_t image, T* padded) {
+    const auto& kernels = kernels::convolution_kernels<T>();
+    const ConvolutionShape& shape = work.step.shape;
+    const std::int64_t channels = shape.out_channels;
+    const std::int64_t at = image * shape.out_height * shape.out_width * channels;
+    if (!work.factors.defined()) {
+      kernels.pad_gradient(shape, nullptr, data<T>(work.gradient) + at, nullptr, nullptr, padded);
+      kernels.bias_gradient(shape, padded, work.bias.data() + image * channels);
+      return;
+    }
+    const kernels::ChannelTransform<T> transform = work.step.transform.of(image);
+    const T* const factor = data<T>(work.factors);
+    const kernels::GradientTransform<T> through{factor, factor + channels, factor + 2 * channels};
+    kernels.pad_gradient(shape, data<T>(work.step.output) + at, data<T>(work.gradient) + at,
+                         &transform, &through, padded);
+  }
+
+  /// The gradient of the input of `count` images from `image` on, whose gradient buffers lie
+  /// `padded_size` apart.
+  static void pass_on(Work& work, std::int64_t image, std::int64_t count, const T* padded,
+                      std::int64_t padded_size) {
+    if (work.before == nullptr) return;
+    const auto& kernels = kernels::convolution_kernels<T>();
+    const ConvolutionShape& shape = work.step.shape;
+    const std::int64_t input_size = shape.height * shape.width * shape.in_channels;
+    T* const to = data<T>(work.input_gradient) + image * input_size;
+    const std::int64_t blocks = kernels.transposed_blocks(shape);
+    const std::int64_t turn = count > 1 ? 1 : blocks;
+    for (std::int64_t block = 0; block < blocks; block += turn) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        kernels.input_gradient(shape, {block, block + turn}, padded + i * padded_size,
+                               data<T>(work.transposed), to + i * input_size);
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      kernels.gradient_sums(shape.height * shape.width, shape.in_channels,
+                            data<T>(work.before->output) + (image + i) * input_size,
+                            to + i * input_size, work.before->transform.of(image + i),
+                            work.input_sums.data() + (image + i) * 2 * shape.in_channels);
+    }
+  }
+
+  /// Each task has some images, and sums of its own; returns the packed gradient of the weights.
+  Tensor by_images(Work& work) const {
+    const auto& kernels = kernels::convolution_kernels<T>();
+    const ConvolutionShape& shape = work.step.shape;
+    const std::int64_t batch = images_.size(0);
     const std::int64_t parts = std::min(batch, most_parts);
     const std::int64_t packed_size = kernels.packed_size(shape);
-    const Tensor weight_parts = torch::empty({parts, packed_size}, options);
-    std::vector<double> bias_parts(static_cast<std::size_t>(last ? parts * channels : 0), 0.0);
+    const std::int64_t padded_size = whole_lines(kernels.gradient_size(shape));
     const std::int64_t buffer_size = whole_lines(kernels.input_size(shape, rows_of_a_task));
-    const Tensor scratch = torch::empty(
-        {at::get_num_threads(), buffer_size + whole_lines(kernels.gradient_size(shape))}, options);
-
+    const Tensor sums = torch::empty({parts, packed_size}, options());
+    const Tensor scratch =
+        torch::empty({at::get_num_threads(), buffer_size + padded_size}, options());
     at::parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
       T* const buffer = data<T>(scratch) + at::get_thread_num() * scratch.size(1);
       T* const padded = buffer + buffer_size;
       for (std::int64_t part = begin; part < end; ++part) {
-        T* const packed = data<T>(weight_parts) + part * packed_size;
+        T* const packed = data<T>(sums) + part * packed_size;
         std::fill_n(packed, packed_size, T(0));
         for (std::int64_t image = part * batch / parts; image < (part + 1) * batch / parts;
              ++image) {
-          const T* const g = data<T>(gradient) + image * output_size;
-          if (last) {
-            kernels.pad_gradient(shape, nullptr, g, nullptr, nullptr, padded);
-            kernels.bias_gradient(shape, padded, bias_parts.data() + part * channels);
-          } else {
-            const kernels::ChannelTransform<T> transform = step.transform.of(image);
-            const T* const factor = data<T>(factors);
-            const kernels::GradientTransform<T> through{factor, factor + channels,
-                                                        factor + 2 * channels};
-            kernels.pad_gradient(shape, data<T>(step.output) + image * output_size, g, &transform,
-                                 &through, padded);
-          }
+          pad_gradient(work, image, padded);
           for (std::int64_t first = 0; first < shape.out_height; first += rows_of_a_task) {
-            const std::int64_t end_row = std::min(first + rows_of_a_task, shape.out_height);
-            pad_input(kernels, shape, images_, before, image, first, end_row, buffer);
-            kernels.weight_gradient(shape, buffer, padded, first, end_row, packed);
+            const std::int64_t last = std::min(first + rows_of_a_task, shape.out_height);
+            pad_input(kernels, shape, images_, work.before, image, first, last, buffer);
+            kernels.weight_gradient(shape, {0, kernels.weight_rows(shape)}, buffer, padded, first,
+                                    last, packed);
           }
-          if (before == nullptr) continue;
-          T* const to = data<T>(input_gradient) + image * input_size;
-          kernels.input_gradient(shape, padded, data<T>(transposed), to);
-          kernels.gradient_sums(shape.height * shape.width, shape.in_channels,
-                                data<T>(before->output) + image * input_size, to,
-                                before->transform.of(image),
-                                sums_before.data() + image * 2 * shape.in_channels);
+          pass_on(work, image, 1, padded, padded_size);
         }
       }
     });
+    T* const sum = data<T>(sums);  // the first part takes the others up
+    at::parallel_for(0, packed_size, 16384, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t part = 1; part < parts; ++part) {
+        const T* const term = sum + part * packed_size;
+        for (std::int64_t i = begin; i < end; ++i) sum[i] += term[i];
+      }
+    });
+    return sums[0];
+  }
 
-    result[0] = add_weight_parts(shape, weight_parts, layers_[l].weight);
-    result[1] = torch::zeros_like(layers_[l].bias);
-    if (last) {
-      const std::vector<double> bias = add_parts(bias_parts, parts, channels);
-      for (std::int64_t c = 0; c < channels; ++c) data<T>(result[1])[c] = static_cast<T>(bias[c]);
-    }  // else: normalisation takes the mean away, and with it the bias; its gradient is zero
-    if (before != nullptr) sums = add_parts(sums_before, batch, 2 * shape.in_channels);
-    gradient = input_gradient;
-    return result;
+  /// All images are padded first; then each task has some rows of weights, and goes through all
+  /// images. Returns the packed gradient of the weights.
+  Tensor by_weights(Work& work) const {
+    const auto& kernels = kernels::convolution_kernels<T>();
+    const ConvolutionShape& shape = work.step.shape;
+    const std::int64_t batch = images_.size(0);
+    const std::int64_t together = images_of_a_task(shape);
+    const std::int64_t padded_size = whole_lines(kernels.gradient_size(shape));
+    const std::int64_t buffer_size = whole_lines(kernels.input_size(shape, shape.out_height));
+    const Tensor buffers = torch::empty({batch, buffer_size}, options());
+    const Tensor all_padded = torch::empty({batch, padded_size}, options());
+    const std::int64_t tasks = (batch + together - 1) / together;
+    at::parallel_for(0, tasks, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t first = task * together;
+        const std::int64_t count = std::min(together, batch - first);
+        T* const padded = data<T>(all_padded) + first * padded_size;
+        for (std::int64_t i = 0; i < count; ++i) {
+          pad_gradient(work, first + i, padded + i * padded_size);
+          pad_input(kernels, shape, images_, work.before, first + i, 0, shape.out_height,
+                    data<T>(buffers) + (first + i) * buffer_size);
+        }
+        pass_on(work, first, count, padded, padded_size);
+      }
+    });
+    Tensor packed = torch::empty({kernels.packed_size(shape)}, options());
+    const std::int64_t rows = kernels.weight_rows(shape);
+    const std::int64_t row_size = packed.size(0) / rows;  // divides evenly
+    at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        std::fill_n(data<T>(packed) + row * row_size, row_size, T(0));
+        for (std::int64_t image = 0; image < batch; ++image) {
+          kernels.weight_gradient(shape, {row, row + 1}, data<T>(buffers) + image * buffer_size,
+                                  data<T>(all_padded) + image * padded_size, 0, shape.out_height,
+                                  data<T>(packed));
+        }
+      }
+    });
+    return packed;
   }
 
   /// Through batch normalisation: with x = (y - mean) * deviation and M values a channel,
@@ -313,22 +455,6 @@ class Backward {
       factor[2 * channels + c] = static_cast<T>(-gain * sum / count - slope * mean);
     }
     return factors;
-  }
-
-  static Tensor add_weight_parts(const ConvolutionShape& shape, const Tensor& parts,
-                                 const Tensor& weight) {
-    const auto& kernels = kernels::convolution_kernels<T>();
-    const std::int64_t size = parts.size(1);
-    T* const sum = data<T>(parts);  // the first part takes the others up
-    at::parallel_for(0, size, 16384, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t part = 1; part < parts.size(0); ++part) {
-        const T* const term = sum + part * size;
-        for (std::int64_t i = begin; i < end; ++i) sum[i] += term[i];
-      }
-    });
-    Tensor result = torch::empty_like(weight, torch::MemoryFormat::Contiguous);
-    kernels.unpack(shape, sum, data<T>(result));
-    return result;
   }
 
   const std::vector<FeatureExtractor::Layer>& layers_;
@@ -561,10 +687,12 @@ Tensor FeatureExtractor::train(const Tensor& images, const DropoutKey& key) {
 Tensor FeatureExtractor::evaluate(const Tensor& images) const {
   check(images);
   if (!kernels_cover(images) || torch::GradMode::is_enabled()) return evaluate_reference(images);
+  const std::int64_t together = std::clamp<std::int64_t>(
+      pixels_of_an_evaluation / (images.size(2) * images.size(3)), 1, most_of_an_evaluation);
   std::vector<Tensor> parts;
-  for (std::int64_t first = 0; first < images.size(0); first += images_of_an_evaluation) {
-    const Tensor some = readable(
-        images.narrow(0, first, std::min(images_of_an_evaluation, images.size(0) - first)));
+  for (std::int64_t first = 0; first < images.size(0); first += together) {
+    const Tensor some =
+        readable(images.narrow(0, first, std::min(together, images.size(0) - first)));
     parts.push_back(options_.type == torch::kFloat32
                         ? evaluate_with_kernels<float>(layers_, options_, some)
                         : evaluate_with_kernels<double>(layers_, options_, some));

@@ -66,6 +66,12 @@ struct GradientTransform {
   const T* offset;
 };
 
+/// Begin and end of a part.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
 template <class T>
 struct ConvolutionKernels {
   std::int64_t panel;  ///< output channels of one packed panel; buffers of channels round up to it
@@ -76,10 +82,18 @@ struct ConvolutionKernels {
   std::int64_t (*input_size)(const ConvolutionShape&, std::int64_t out_rows);
   std::int64_t (*gradient_size)(const ConvolutionShape&);
 
-  /// weight [out][in][kernel][kernel] to the order in which the products read it, and back.
-  void (*pack)(const ConvolutionShape&, const T* weight, T* packed);
-  void (*pack_transposed)(const ConvolutionShape&, const T* weight, T* packed);
-  void (*unpack)(const ConvolutionShape&, const T* packed, T* weight);
+  /// Into how many parts a pass over the weights can be divided: panels of output channels, rows of
+  /// packed weights, blocks of transposed ones. Where pictures are small, several of them take
+  /// turns at one part while it lies in the cache.
+  std::int64_t (*panels)(const ConvolutionShape&);
+  std::int64_t (*weight_rows)(const ConvolutionShape&);
+  std::int64_t (*transposed_blocks)(const ConvolutionShape&);
+
+  /// weight [out][in][kernel][kernel] to the order in which the products read it, and back: some
+  /// panels, or some blocks.
+  void (*pack)(const ConvolutionShape&, Range panels, const T* weight, T* packed);
+  void (*pack_transposed)(const ConvolutionShape&, Range blocks, const T* weight, T* packed);
+  void (*unpack)(const ConvolutionShape&, Range panels, const T* packed, T* weight);
 
   /// Fills the input buffer for output rows [first, last) from [channels][height][width].
   void (*pad_planes)(const ConvolutionShape&, const T* image, std::int64_t first, std::int64_t last,
@@ -91,11 +105,12 @@ struct ConvolutionKernels {
   void (*pad_pixels)(const ConvolutionShape&, const T* image, const ChannelTransform<T>&,
                      std::int64_t first, std::int64_t last, T* buffer);
 
-  /// Output rows [first, last) into output [out_height][out_width][out_channels]; bias is padded to
-  /// the panel. Adds the sums of values and of squares of each channel to sums [2][out_channels]
-  /// unless it is null.
-  void (*forward)(const ConvolutionShape&, const T* buffer, const T* packed, const T* bias,
-                  std::int64_t first, std::int64_t last, T* output, double* sums);
+  /// Output rows [first, last) of some panels into output [out_height][out_width][out_channels];
+  /// bias is padded to the panel.
+  void (*forward)(const ConvolutionShape&, Range panels, const T* buffer, const T* packed,
+                  const T* bias, std::int64_t first, std::int64_t last, T* output);
+  /// Adds to sums [2][channels] the sums of values and of squares over `pixels` pixels.
+  void (*output_sums)(std::int64_t pixels, std::int64_t channels, const T* output, double* sums);
 
   /// Adds to sums [2][channels] the sums of dz and of dz * y over `pixels` pixels.
   void (*gradient_sums)(std::int64_t pixels, std::int64_t channels, const T* y, const T* gradient,
@@ -106,11 +121,13 @@ struct ConvolutionKernels {
   /// Adds the sums over the pixels of the gradient buffer to sums [out_channels].
   void (*bias_gradient)(const ConvolutionShape&, const T* gradient_buffer, double* sums);
 
-  /// Adds the weight gradient of output rows [first, last) to `packed`.
-  void (*weight_gradient)(const ConvolutionShape&, const T* buffer, const T* gradient_buffer,
-                          std::int64_t first, std::int64_t last, T* packed);
-  /// Writes the gradient of the input [height][width][in_channels].
-  void (*input_gradient)(const ConvolutionShape&, const T* gradient_buffer,
+  /// Adds what output rows [first, last) give to the gradient of some weight rows to `packed`.
+  void (*weight_gradient)(const ConvolutionShape&, Range weight_rows, const T* buffer,
+                          const T* gradient_buffer, std::int64_t first, std::int64_t last,
+                          T* packed);
+  /// Writes what some blocks make of the gradient of the input [height][width][in_channels]; all
+  /// blocks together write every number once.
+  void (*input_gradient)(const ConvolutionShape&, Range blocks, const T* gradient_buffer,
                          const T* packed_transposed, T* input_gradient);
 };
 

@@ -30,6 +30,13 @@ struct ConvolutionBody {
   static Index packed_transposed_size(const ConvolutionShape& s) {
     return panels(s.in_channels) * panels(s.out_channels) * panel * s.kernel * s.kernel * panel;
   }
+  static Index all_panels(const ConvolutionShape& s) { return panels(s.out_channels); }
+  static Index weight_rows(const ConvolutionShape& s) {
+    return panels(s.out_channels) * s.groups * s.kernel;
+  }
+  static Index transposed_blocks(const ConvolutionShape& s) {
+    return s.stride * s.stride * panels(s.in_channels);
+  }
   static Index input_rows(const ConvolutionShape& s, Index out_rows) {
     return (out_rows - 1) * s.stride + s.kernel;
   }
@@ -47,8 +54,8 @@ struct ConvolutionBody {
   static Index weight_index(const ConvolutionShape& s, Index out, Index in, Index ky, Index kx) {
     return ((out * s.in_channels + in) * s.kernel + ky) * s.kernel + kx;
   }
-  static void pack(const ConvolutionShape& s, const T* weight, T* packed) {
-    for (Index n = 0; n < panels(s.out_channels); ++n) {
+  static void pack(const ConvolutionShape& s, Range some, const T* weight, T* packed) {
+    for (Index n = some.begin; n < some.end; ++n) {
       for (Index g = 0; g < s.groups; ++g) {
         for (Index ky = 0; ky < s.kernel; ++ky) {
           T* at = packed + packed_row(s, n, g, ky);
@@ -65,8 +72,8 @@ struct ConvolutionBody {
       }
     }
   }
-  static void unpack(const ConvolutionShape& s, const T* packed, T* weight) {
-    for (Index n = 0; n < panels(s.out_channels); ++n) {
+  static void unpack(const ConvolutionShape& s, Range some, const T* packed, T* weight) {
+    for (Index n = some.begin; n < some.end; ++n) {
       for (Index g = 0; g < s.groups; ++g) {
         for (Index ky = 0; ky < s.kernel; ++ky) {
           const T* at = packed + packed_row(s, n, g, ky);
@@ -92,24 +99,24 @@ struct ConvolutionBody {
     for (Index x = 0; x < px; ++x) before += taps(s, py) * taps(s, x);
     return before * panels(s.in_channels) * panels(s.out_channels) * panel * panel;
   }
-  static void pack_transposed(const ConvolutionShape& s, const T* weight, T* packed) {
-    for (Index py = 0; py < s.stride; ++py) {
-      for (Index px = 0; px < s.stride; ++px) {
-        T* at = packed + transposed_block(s, py, px);
-        for (Index n = 0; n < panels(s.in_channels); ++n) {
-          for (Index m = 0; m < panels(s.out_channels); ++m) {
-            for (Index q = 0; q < taps(s, py); ++q) {
-              for (Index r = taps(s, px) - 1; r >= 0; --r) {
-                for (Index o = 0; o < panel; ++o) {
-                  for (Index i = 0; i < panel; ++i) {
-                    const Index out = m * panel + o;
-                    const Index in = n * panel + i;
-                    *at++ =
-                        out < s.out_channels && in < s.in_channels
+  static void pack_transposed(const ConvolutionShape& s, Range some, const T* weight, T* packed) {
+    for (Index block = some.begin; block < some.end; ++block) {
+      const Index parity = block / panels(s.in_channels);
+      const Index py = parity / s.stride;
+      const Index px = parity % s.stride;
+      const Index n = block % panels(s.in_channels);
+      T* at = packed + transposed_block(s, py, px) +
+              n * panels(s.out_channels) * taps(s, py) * taps(s, px) * panel * panel;
+      for (Index m = 0; m < panels(s.out_channels); ++m) {
+        for (Index q = 0; q < taps(s, py); ++q) {
+          for (Index r = taps(s, px) - 1; r >= 0; --r) {
+            for (Index o = 0; o < panel; ++o) {
+              for (Index i = 0; i < panel; ++i) {
+                const Index out = m * panel + o;
+                const Index in = n * panel + i;
+                *at++ = out < s.out_channels && in < s.in_channels
                             ? weight[weight_index(s, out, in, s.stride * q + py, s.stride * r + px)]
                             : T(0);
-                  }
-                }
               }
             }
           }
@@ -215,15 +222,15 @@ struct ConvolutionBody {
     }
   }
 
-  static void forward(const ConvolutionShape& s, const T* buffer, const T* packed, const T* bias,
-                      Index first, Index last, T* output, double* sums) {
+  static void forward(const ConvolutionShape& s, Range some, const T* buffer, const T* packed,
+                      const T* bias, Index first, Index last, T* output) {
     const Index rows = input_rows(s, last - first);
     const Index row_length = s.padded_width * s.group;
     const Index run = s.kernel * s.group;  // contiguous in buffer and packed: kx and c
     // Enough of the kernel's rows at once to make a product long, few enough that the packed
     // weights of a panel stay in the first-level cache (16 KB).
     const Index together = run >= 112 ? 1 : minimum(s.kernel, (112 + run - 1) / run + 1);
-    for (Index n = 0; n < panels(s.out_channels); ++n) {
+    for (Index n = some.begin; n < some.end; ++n) {
       const Index columns = s.out_channels - n * panel;
       for (Index g = 0; g < s.groups; ++g) {
         for (Index ky = 0; ky < s.kernel; ky += together) {
@@ -243,13 +250,13 @@ struct ConvolutionBody {
         }
       }
     }
-    if (sums == nullptr) return;
-    const Index channels = s.out_channels;
-    const Index end = last * s.out_width;
+  }
+
+  static void output_sums(Index pixels, Index channels, const T* output, double* sums) {
     // Short runs are summed in T, in registers; runs are summed in double.
-    for (Index pixel = first * s.out_width; pixel < end; pixel += sum_run) {
+    for (Index pixel = 0; pixel < pixels; pixel += sum_run) {
       const T* const at = output + pixel * channels;
-      const Index run_length = minimum(sum_run, end - pixel);
+      const Index run_length = minimum(sum_run, pixels - pixel);
       Index c = 0;
       for (; c + L::count <= channels; c += L::count) {
         Vector sum{};
@@ -383,57 +390,57 @@ struct ConvolutionBody {
     }
   }
 
-  static void weight_gradient(const ConvolutionShape& s, const T* buffer, const T* gradient_buffer,
-                              Index first, Index last, T* packed) {
+  static void weight_gradient(const ConvolutionShape& s, Range some, const T* buffer,
+                              const T* gradient_buffer, Index first, Index last, T* packed) {
     const Index rows = input_rows(s, last - first);
     const Index row_length = s.padded_width * s.group;
     const Index run = s.kernel * s.group;
     const Index gradient_row_length = s.gradient_width * panel;
     // Enough pixels for a long product, few enough that the rows stay in the first-level cache.
     const Index together = maximum(1, 64 / s.out_width);
-    for (Index n = 0; n < panels(s.out_channels); ++n) {
-      for (Index g = 0; g < s.groups; ++g) {
-        for (Index ky = 0; ky < s.kernel; ++ky) {
-          T* to = packed + packed_row(s, n, g, ky);
-          for (Index y = first; y < last; y += together) {
-            const Index outer = minimum(together, last - y);
-            const T* row = buffer + (g * rows + (y - first) * s.stride + ky) * row_length;
-            const Operand<T> b{gradient_buffer +
-                                   (n * s.gradient_height + y + s.border) * gradient_row_length +
-                                   s.border * panel,
-                               0, gradient_row_length, panel};
-            for (Index r = 0; r < run; r += L::rows_of_two) {
-              L::tile(minimum(L::rows_of_two, run - r), panel,
-                      {row + r, 1, s.stride * row_length, s.stride * s.group}, b, outer,
-                      s.out_width, to + r * panel, panel, to + r * panel, panel);
-            }
-          }
+    for (Index weight_row = some.begin; weight_row < some.end; ++weight_row) {
+      const Index n = weight_row / (s.groups * s.kernel);
+      const Index g = weight_row / s.kernel % s.groups;
+      const Index ky = weight_row % s.kernel;
+      T* to = packed + weight_row * run * panel;
+      for (Index y = first; y < last; y += together) {
+        const Index outer = minimum(together, last - y);
+        const T* row = buffer + (g * rows + (y - first) * s.stride + ky) * row_length;
+        const Operand<T> b{gradient_buffer +
+                               (n * s.gradient_height + y + s.border) * gradient_row_length +
+                               s.border * panel,
+                           0, gradient_row_length, panel};
+        for (Index r = 0; r < run; r += L::rows_of_two) {
+          L::tile(minimum(L::rows_of_two, run - r), panel,
+                  {row + r, 1, s.stride * row_length, s.stride * s.group}, b, outer, s.out_width,
+                  to + r * panel, panel, to + r * panel, panel);
         }
       }
     }
   }
 
-  static void input_gradient(const ConvolutionShape& s, const T* gradient_buffer,
+  static void input_gradient(const ConvolutionShape& s, Range some, const T* gradient_buffer,
                              const T* packed_transposed, T* input_gradient) {
     alignas(64) T zeros[panel];
     fill_zero(zeros, panel);
     const Index first_position = s.pad_top / s.stride;
     const Index last_position = (s.height - 1 + s.pad_top) / s.stride + 1;
     const Index gradient_row_length = s.gradient_width * panel;
-    for (Index block = first_position; block < last_position; block += row_block) {
-      const Index block_end = minimum(block + row_block, last_position);
-      for (Index py = 0; py < s.stride; ++py) {
-        for (Index px = 0; px < s.stride; ++px) {
-          input_gradient_block(s, gradient_buffer, packed_transposed + transposed_block(s, py, px),
-                               block, block_end, py, px, gradient_row_length, zeros,
-                               input_gradient);
-        }
+    for (Index row = first_position; row < last_position; row += row_block) {
+      const Index row_end = minimum(row + row_block, last_position);
+      for (Index block = some.begin; block < some.end; ++block) {
+        const Index parity = block / panels(s.in_channels);
+        const Index py = parity / s.stride;
+        const Index px = parity % s.stride;
+        input_gradient_block(s, gradient_buffer, packed_transposed + transposed_block(s, py, px),
+                             row, row_end, py, px, block % panels(s.in_channels),
+                             gradient_row_length, zeros, input_gradient);
       }
     }
   }
   static void input_gradient_block(const ConvolutionShape& s, const T* gradient_buffer,
-                                   const T* weights, Index block, Index block_end, Index py,
-                                   Index px, Index gradient_row_length, const T* zeros,
+                                   const T* weights, Index first, Index last, Index py, Index px,
+                                   Index n, Index gradient_row_length, const T* zeros,
                                    T* input_gradient) {
     const Index taps_x = taps(s, px);
     const Index run = taps_x * panel;
@@ -442,37 +449,36 @@ struct ConvolutionBody {
     const Index x_last = s.width - 1 + s.pad_left - px;
     const Index x_end = x_last < 0 ? 0 : x_last / s.stride + 1;
     if (taps_x == 0 || taps(s, py) == 0) {  // a stride longer than the kernel skips these pixels
-      for (Index position = block; position < block_end; ++position) {
+      for (Index position = first; position < last; ++position) {
         const Index in_y = position * s.stride + py - s.pad_top;
         if (in_y < 0 || in_y >= s.height) continue;
         for (Index x = x_begin; x < x_end; ++x) {
           const Index in_x = x * s.stride + px - s.pad_left;
-          fill_zero(input_gradient + (in_y * s.width + in_x) * s.in_channels, s.in_channels);
+          fill_zero(input_gradient + (in_y * s.width + in_x) * s.in_channels + n * panel,
+                    minimum(panel, s.in_channels - n * panel));
         }
       }
       return;
     }
-    for (Index n = 0; n < panels(s.in_channels); ++n) {
-      const Index columns = s.in_channels - n * panel;
-      for (Index m = 0; m < panels(s.out_channels); ++m) {
-        for (Index q = 0; q < taps(s, py); ++q) {
-          const Operand<T> b{
-              weights + ((n * panels(s.out_channels) + m) * taps(s, py) + q) * run * panel, 0, 0,
-              panel};
-          const bool fresh = m == 0 && q == 0;
-          for (Index position = block; position < block_end; ++position) {
-            const Index in_y = position * s.stride + py - s.pad_top;
-            if (in_y < 0 || in_y >= s.height) continue;
-            const T* row = gradient_buffer +
-                           (m * s.gradient_height + position - q + s.border) * gradient_row_length +
-                           (s.border - taps_x + 1) * panel;
-            for (Index x = x_begin; x < x_end; x += L::rows_of_two) {
-              const Index in_x = x * s.stride + px - s.pad_left;
-              T* c = input_gradient + (in_y * s.width + in_x) * s.in_channels + n * panel;
-              L::tile(minimum(L::rows_of_two, x_end - x), columns, {row + x * panel, panel, 0, 1},
-                      b, 1, run, fresh ? zeros : c, fresh ? 0 : s.stride * s.in_channels, c,
-                      s.stride * s.in_channels);
-            }
+    const Index columns = s.in_channels - n * panel;
+    for (Index m = 0; m < panels(s.out_channels); ++m) {
+      for (Index q = 0; q < taps(s, py); ++q) {
+        const Operand<T> b{
+            weights + ((n * panels(s.out_channels) + m) * taps(s, py) + q) * run * panel, 0, 0,
+            panel};
+        const bool fresh = m == 0 && q == 0;
+        for (Index position = first; position < last; ++position) {
+          const Index in_y = position * s.stride + py - s.pad_top;
+          if (in_y < 0 || in_y >= s.height) continue;
+          const T* row = gradient_buffer +
+                         (m * s.gradient_height + position - q + s.border) * gradient_row_length +
+                         (s.border - taps_x + 1) * panel;
+          for (Index x = x_begin; x < x_end; x += L::rows_of_two) {
+            const Index in_x = x * s.stride + px - s.pad_left;
+            T* c = input_gradient + (in_y * s.width + in_x) * s.in_channels + n * panel;
+            L::tile(minimum(L::rows_of_two, x_end - x), columns, {row + x * panel, panel, 0, 1}, b,
+                    1, run, fresh ? zeros : c, fresh ? 0 : s.stride * s.in_channels, c,
+                    s.stride * s.in_channels);
           }
         }
       }
@@ -484,6 +490,9 @@ struct ConvolutionBody {
                                                &packed_transposed_size,
                                                &input_size,
                                                &gradient_size,
+                                               &all_panels,
+                                               &weight_rows,
+                                               &transposed_blocks,
                                                &pack,
                                                &pack_transposed,
                                                &unpack,
@@ -491,6 +500,7 @@ struct ConvolutionBody {
                                                &copy_pixels,
                                                &pad_pixels,
                                                &forward,
+                                               &output_sums,
                                                &gradient_sums,
                                                &pad_gradient,
                                                &bias_gradient,

@@ -238,13 +238,15 @@ TEST(FeatureExtractor, EveryInstructionSetGivesTheSameNumbers) {
     const Tensor packed = torch::empty({table.packed_size(shape)});
     const Tensor buffer = torch::empty({table.input_size(shape, shape.out_height)});
     const Tensor out = torch::empty({shape.out_height, shape.out_width, 40});
-    table.pack(shape, weight.data_ptr<float>(), packed.data_ptr<float>());
+    table.pack(shape, {0, table.panels(shape)}, weight.data_ptr<float>(), packed.data_ptr<float>());
     const Tensor unpacked = torch::empty_like(weight);
-    table.unpack(shape, packed.data_ptr<float>(), unpacked.data_ptr<float>());
+    table.unpack(shape, {0, table.panels(shape)}, packed.data_ptr<float>(),
+                 unpacked.data_ptr<float>());
     EXPECT_TRUE(torch::equal(unpacked, weight));
     table.pad_planes(shape, image.data_ptr<float>(), 0, shape.out_height, buffer.data_ptr<float>());
-    table.forward(shape, buffer.data_ptr<float>(), packed.data_ptr<float>(), bias.data_ptr<float>(),
-                  0, shape.out_height, out.data_ptr<float>(), nullptr);
+    table.forward(shape, {0, table.panels(shape)}, buffer.data_ptr<float>(),
+                  packed.data_ptr<float>(), bias.data_ptr<float>(), 0, shape.out_height,
+                  out.data_ptr<float>());
     if (set == 0) expected = out;
     EXPECT_TRUE(torch::allclose(out, expected, 1e-4, 1e-3)) << set;
   }
