@@ -143,7 +143,9 @@ class CommandLine {
     CLI::App& verb = add("graph", "Draw a pipeline's flows",
                          "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg",
                          [this] { return graph_verb(graph_); });
-    verb.add_option("file", graph_.file, "the pipeline file")->type_name("FILE")->required();
+    verb.add_option("file", graph_.file, "the pipeline file, or the folder of a run")
+        ->type_name("FILE")
+        ->required();
     verb.add_option("--format", graph_.format, "dot (Graphviz) or mermaid")
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"dot", "mermaid"}).description(""));

@@ -1,10 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/run.hpp"
+#include "pipeline/run/run_directory.hpp"
+#include "pipeline/run/summary.hpp"
 
 namespace seam::host {
 namespace {
@@ -34,10 +40,47 @@ struct Drawing {
   std::map<std::string, const StageSpec*> stages;
   std::map<std::string, std::string> first_node;  ///< by stage
   std::vector<Reference> references;
+  std::vector<FlowTotal> flows;  ///< what a run did; empty for a file
 };
 
-Drawing draw(const PipelineSpec& spec) {
-  Drawing drawing{spec, {}, {}, {}};
+/// What a stage did in the run that is drawn.
+struct Done {
+  const FlowTotal* flow;
+  const StageCount* stage;
+};
+
+std::optional<Done> done_by(const Drawing& drawing, const std::string& flow,
+                            const std::string& stage) {
+  const auto ran = std::ranges::find(drawing.flows, flow, &FlowTotal::flow);
+  if (ran == drawing.flows.end()) return std::nullopt;
+  const auto count = std::ranges::find(ran->stages, stage, &StageCount::stage);
+  if (count == ran->stages.end()) return std::nullopt;
+  return Done{&*ran, &*count};
+}
+
+/// Further lines of a stage's label, `line` before each: packets, time, what was lost.
+std::string done_text(const std::optional<Done>& done, const std::string& line) {
+  if (!done) return "";
+  const StageCount& stage = *done->stage;
+  std::string text =
+      fmt::format("{}{} packets, {:.0f} % of wall", line, count_text(packets_of(stage)),
+                  100 * share_of_wall(stage, *done->flow));
+  if (stage.dropped_total() > 0) {
+    text += fmt::format("{}{} dropped", line, count_text(stage.dropped_total()));
+  }
+  if (stage.failed > 0) text += fmt::format("{}{} failed", line, count_text(stage.failed));
+  return text;
+}
+
+/// What waited most before a stage.
+std::string queue_text(const std::optional<Done>& done) {
+  return done && done->stage->waiting_most > 0
+             ? fmt::format("queue {}", count_text(done->stage->waiting_most))
+             : std::string();
+}
+
+Drawing draw(const PipelineSpec& spec, std::vector<FlowTotal> flows) {
+  Drawing drawing{spec, {}, {}, {}, std::move(flows)};
   for (const StageSpec& stage : spec.stages) drawing.stages.emplace(stage.name, &stage);
   for (std::size_t flow = 0; flow < spec.flows.size(); ++flow) {
     for (std::size_t node = 0; node < spec.flows[flow].nodes.size(); ++node) {
@@ -65,10 +108,19 @@ void print_dot(const Drawing& drawing) {
                              label(spec.name));
     for (std::size_t node = 0; node < spec.nodes.size(); ++node) {
       const std::string& stage = spec.nodes[node].stage;
-      std::cout << fmt::format("    {} [label=\"{}\\n{}\"];\n", node_id(flow, node), label(stage),
-                               label(drawing.stages.at(stage)->use));
+      const auto done = done_by(drawing, spec.name, stage);
+      // The share of the time as the colour's strength: the hot stages stand out.
+      const std::string colour =
+          done ? fmt::format(", style=filled, fillcolor=\"0.08 {:.2f} 1.0\"",
+                             std::min(share_of_wall(*done->stage, *done->flow), 1.0))
+               : std::string();
+      std::cout << fmt::format("    {} [label=\"{}\\n{}{}\"{}];\n", node_id(flow, node),
+                               label(stage), label(drawing.stages.at(stage)->use),
+                               done_text(done, "\\n"), colour);
+      const std::string queue = queue_text(done);
       for (const std::size_t input : spec.nodes[node].inputs) {
-        std::cout << fmt::format("    {} -> {};\n", node_id(flow, input), node_id(flow, node));
+        std::cout << fmt::format("    {} -> {}{};\n", node_id(flow, input), node_id(flow, node),
+                                 queue.empty() ? "" : fmt::format(" [label=\"{}\"]", queue));
       }
     }
     std::cout << "  }\n";
@@ -87,10 +139,13 @@ void print_mermaid(const Drawing& drawing) {
     std::cout << fmt::format("  subgraph flow_{}[\"{}\"]\n", flow, label(spec.name));
     for (std::size_t node = 0; node < spec.nodes.size(); ++node) {
       const std::string& stage = spec.nodes[node].stage;
-      std::cout << fmt::format("    {}[\"{}<br>{}\"]\n", node_id(flow, node), label(stage),
-                               label(drawing.stages.at(stage)->use));
+      const auto done = done_by(drawing, spec.name, stage);
+      std::cout << fmt::format("    {}[\"{}<br>{}{}\"]\n", node_id(flow, node), label(stage),
+                               label(drawing.stages.at(stage)->use), done_text(done, "<br>"));
+      const std::string queue = queue_text(done);
       for (const std::size_t input : spec.nodes[node].inputs) {
-        std::cout << fmt::format("    {} --> {}\n", node_id(flow, input), node_id(flow, node));
+        std::cout << fmt::format("    {} -->{} {}\n", node_id(flow, input),
+                                 queue.empty() ? "" : "|" + queue + "|", node_id(flow, node));
       }
     }
     std::cout << "  end\n";
@@ -105,9 +160,14 @@ void print_mermaid(const Drawing& drawing) {
 }  // namespace
 
 ExitCode graph_verb(const GraphArguments& arguments) {
-  const auto pipeline = load_or_report(arguments.file, arguments.set, arguments.plugin_paths);
+  const bool of_run = std::filesystem::is_directory(arguments.file);
+  const auto pipeline = of_run
+                            ? load_or_report(resume_options(arguments.file, arguments.plugin_paths))
+                            : load_or_report(arguments.file, arguments.set, arguments.plugin_paths);
   if (!pipeline) return ExitCode::configuration;
-  const Drawing drawing = draw(pipeline->spec);
+  std::vector<FlowTotal> flows;
+  if (of_run) flows = read_flows(std::filesystem::path(arguments.file) / "summary.json");
+  const Drawing drawing = draw(pipeline->spec, std::move(flows));
   if (arguments.format == "mermaid") {
     print_mermaid(drawing);
   } else {

@@ -72,6 +72,7 @@ void print_text(const StageRunner& stage, const PluginFile& file) {
   std::cout << stage.type() << ": " << kind_text(stage.kind())
             << (stage.on_compute_thread() ? ", on the compute thread" : "")
             << (description.keeps_state ? ", keeps state" : "")
+            << (description.replaces_packets ? ", replaces its packets" : "")
             << (description.trains ? ", trains" : "") << "\nfrom " << file.path.string() << "\n";
   if (!description.doc.empty()) std::cout << "\n" << description.doc << "\n";
   Rows parameters;
@@ -190,6 +191,7 @@ void print_json(const StageRunner& stage, const PluginFile& file) {
                    .add("doc", description.doc)
                    .add("compute_thread", stage.on_compute_thread())
                    .add("keeps_state", description.keeps_state)
+                   .add("replaces_packets", description.replaces_packets)
                    .add("trains", description.trains)
                    .add_raw("parameters", parameters.text())
                    .add_raw("needs", fields_json(description.needs))

@@ -27,6 +27,10 @@ std::optional<CheckedPipeline> load_or_report(const std::string& file,
   options.file = file;
   options.overrides = set;
   options.plugin_paths = plugin_paths;
+  return load_or_report(std::move(options));
+}
+
+std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   options.environment = process_environment();
   LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
   report_problems(loaded.problems);

@@ -21,5 +21,6 @@ void report_problems(const std::vector<Problem>& problems);
 std::optional<CheckedPipeline> load_or_report(const std::string& file,
                                               const std::vector<std::string>& set,
                                               const std::vector<std::string>& plugin_paths);
+std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 
 }  // namespace seam::host

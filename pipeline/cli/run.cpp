@@ -10,6 +10,7 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/run/stop_signals.hpp"
+#include "pipeline/run/watchdog.hpp"
 
 namespace seam::host {
 namespace {
@@ -40,11 +41,19 @@ ExitCode run_verb(const RunArguments& arguments) {
   StopSignals::block();  // the display has a thread
   StopState stop;
   Display display(std::cout, std::cerr, style_of(arguments));
-  const StopSignals signals(stop, [&display](int count) {
-    display.message(count == 1
-                        ? "stopping: what is under way finishes first; once more to cancel it"
-                        : "cancelling: what is in hand finishes; once more to kill");
-  });
+  const StopSignals signals(
+      stop,
+      [&display](int count) {
+        display.message(count == 1
+                            ? "stopping: what is under way finishes first; once more to cancel it"
+                            : "cancelling: what is in hand has a second to finish");
+      },
+      [&display] {
+        display.message(overdue_text(display.activity()));
+        // A thread that is inside a stage cannot be ended from outside, and destructors would wait
+        // for it. Files appear whole or not at all, so that nothing is half written.
+        std::_Exit(static_cast<int>(ExitCode::cancelled));
+      });
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;

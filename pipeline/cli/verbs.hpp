@@ -47,9 +47,9 @@ struct InspectArguments {
 };
 ExitCode inspect_verb(const InspectArguments& arguments);
 
-/// Draws a pipeline's flows.
+/// Draws a pipeline's flows; those of a run with what its stages did.
 struct GraphArguments {
-  std::string file;
+  std::string file;  ///< or a run's folder
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   std::string format = "dot";  ///< "dot" or "mermaid"

@@ -170,6 +170,7 @@ class FieldCheck {
         const Description& description = stage.runner->description();
         for (const FieldInfo& field : description.needs) check_need(at, field, state, true);
         for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
+        if (description.replaces_packets) state = FieldState();
         for (const FieldInfo& field : description.provides) {
           state.fields[field.name] = {field.type, field.contract, at};
         }
@@ -260,7 +261,10 @@ class FieldCheck {
     std::vector<std::string> notes{did_you_mean(need.name, names)};
     std::vector<std::string> others;
     for (const StageDraft& stage : stages_) {
-      if (!stage.sound || stage.spec.name == flow_.nodes[at].stage) continue;
+      const bool before = std::ranges::any_of(ancestors_[at], [&](std::size_t node) {
+        return flow_.nodes[node].stage == stage.spec.name;
+      });
+      if (!stage.sound || before) continue;
       for (const FieldInfo& field : stage.runner->description().provides) {
         if (field.name == need.name) others.push_back(fmt::format("'{}'", stage.spec.name));
       }
@@ -274,6 +278,14 @@ class FieldCheck {
     for (const auto& [node, fields] : by_stage) {
       notes.push_back(
           fmt::format("there is from '{}': {}", flow_.nodes[node].stage, enumerated(fields)));
+    }
+    const auto replaced = std::ranges::find_if(ancestors_[at], [&](std::size_t node) {
+      const StageDraft& stage = stage_at(node);
+      return stage.sound && stage.runner->description().replaces_packets;
+    });
+    if (replaced != ancestors_[at].end()) {
+      notes.push_back(fmt::format("'{}' makes new packets: fields from before it end there",
+                                  flow_.nodes[*replaced].stage));
     }
     if (by_stage.empty()) notes.emplace_back("no stage before it provides any field");
     findings_.error("missing-field", flow_.nodes[at].place,

@@ -87,7 +87,8 @@ struct PipelineSpec {
   std::string name;
   std::uint64_t seed = 0;
   std::optional<int> threads;              ///< the budget; none: the machine's cores
-  std::optional<std::int64_t> max_errors;  ///< skipped packets that end the run
+  std::optional<std::int64_t> max_errors;  ///< skipped packets that a run may have
+  std::optional<double> max_error_share;   ///< the same, as a share of what a stage gets
   std::vector<std::string> plugin_paths;   ///< files or folders the file names
   LimitSpec limits;
   std::vector<StageSpec> stages;  ///< in the file's order

@@ -98,8 +98,13 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
   std::string text =
       fmt::format("[pipeline]\nname = {}\nseed = {}\n", quoted(spec.name), spec.seed);
   text += spec.threads ? fmt::format("threads = {}\n", *spec.threads) : "# threads: not set\n";
-  text += spec.max_errors ? fmt::format("max_errors = {}\n", *spec.max_errors)
-                          : "# max_errors: not set\n";
+  if (spec.max_errors) {
+    text += fmt::format("max_errors = {}\n", *spec.max_errors);
+  } else if (spec.max_error_share) {
+    text += fmt::format("max_errors = {:#}\n", *spec.max_error_share);
+  } else {
+    text += "# max_errors: not set\n";
+  }
   text += fmt::format("plugins = {}\n", quoted_list(spec.plugin_paths));
   text += fmt::format("\n[limits]\npackets = {}\nbytes = {}\nstall_seconds = {}\n",
                       spec.limits.packets, spec.limits.bytes, spec.limits.stall_seconds);

@@ -246,7 +246,19 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
       }
     }
     if (const Entry* entry = table->find("max_errors")) {
-      spec.max_errors = read_integer(*entry, where, 0, findings);
+      if (const auto* share = std::get_if<double>(&entry->node.value)) {
+        if (*share > 0 && *share < 1) {
+          spec.max_error_share = *share;
+        } else {
+          findings.error(
+              "range", entry->node.place,
+              fmt::format("'max_errors' of [pipeline] takes a number of packets, or their "
+                          "share between 0 and 1, not {}",
+                          *share));
+        }
+      } else {
+        spec.max_errors = read_integer(*entry, where, 0, findings);
+      }
     }
     if (const Entry* entry = table->find("plugins")) {
       for (const Node* node : read_texts(*entry, where, findings)) {

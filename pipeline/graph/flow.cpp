@@ -84,6 +84,7 @@ class RunningFlow {
   std::function<void(Message)> entrance(std::size_t segment);
   [[nodiscard]] std::vector<StageActivity> activity() const;
   [[nodiscard]] FlowResult run_begun();
+  void interrupt_sources() const;
   [[nodiscard]] FlowResult result() const;
   void check_ledger(FlowResult& result) const;
 
@@ -374,11 +375,18 @@ FlowResult RunningFlow::run() {
     state_.fail(error);
     return result();
   }
-  if (options_.progress == nullptr) return run_begun();
-  options_.progress->observe([this] { return activity(); });
+  if (options_.progress != nullptr) options_.progress->observe([this] { return activity(); });
+  if (options_.stop != nullptr) options_.stop->observe([this] { interrupt_sources(); });
   FlowResult result = run_begun();
-  options_.progress->observe(nullptr);
+  if (options_.stop != nullptr) options_.stop->observe(nullptr);
+  if (options_.progress != nullptr) options_.progress->observe(nullptr);
   return result;
+}
+
+void RunningFlow::interrupt_sources() const {
+  for (const StageRunner* runner : runners_) {
+    if (runner->kind() == StageKind::source) runner->interrupt();
+  }
 }
 
 FlowResult RunningFlow::run_begun() {
@@ -398,7 +406,9 @@ FlowResult RunningFlow::run_begun() {
   compute_.run([] {});  // its last work may still be letting go of the flow
   closing_ = true;
   FlowResult flow_result = result();
-  flow_result.compute_idle_seconds = compute_.take_idle_seconds();
+  const bool computes = std::ranges::any_of(
+      runners_, [](const StageRunner* stage) { return stage->on_compute_thread(); });
+  flow_result.compute_idle_seconds = computes ? compute_.take_idle_seconds() : 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   flow_result.seconds = took.count();
   return flow_result;
@@ -493,6 +503,18 @@ std::vector<StageActivity> FlowProgress::activity() const {
 void FlowProgress::observe(std::function<std::vector<StageActivity>()> observer) {
   const std::lock_guard lock(mutex_);
   observer_ = std::move(observer);
+}
+
+void StopState::observe(std::function<void()> interrupt) {
+  const std::lock_guard lock(mutex_);
+  interrupt_ = std::move(interrupt);
+  if (interrupt_ && (drain || cancel)) interrupt_();
+}
+
+void StopState::ask(std::atomic<bool>& flag) {
+  flag = true;
+  const std::lock_guard lock(mutex_);
+  if (interrupt_) interrupt_();
 }
 
 std::uint64_t StageCount::dropped_total() const {

@@ -56,7 +56,7 @@ struct FlowResult {
   std::optional<Error> error;      ///< what ended the flow early
   bool cancelled = false;          ///< stopped on request
   double seconds = 0;
-  double compute_idle_seconds = 0;  ///< the compute thread waited for data
+  double compute_idle_seconds = 0;  ///< the compute thread waited for data; 0 where it has no stage
   std::uint64_t packets_peak = 0;   ///< most tickets out at once
   std::uint64_t bytes_peak = 0;
   std::vector<std::string> imbalances;  ///< ledger sentences; not empty: the flow must fail
@@ -91,9 +91,23 @@ class FlowProgress {
 };
 
 /// How a run asks its flows to stop; shared with the signal handler's thread.
-struct StopState {
+class StopState {
+ public:
   std::atomic<bool> drain = false;   ///< sources stop, what is under way finishes
   std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
+
+  /// Sets the flag and interrupts the sources of the flow that runs.
+  void ask_to_drain() { ask(drain); }
+  void ask_to_cancel() { ask(cancel); }
+  /// The flow says how its sources are interrupted, and at its end that it goes (null). Called at
+  /// once where the run is to end already.
+  void observe(std::function<void()> interrupt);
+
+ private:
+  void ask(std::atomic<bool>& flag);
+
+  std::mutex mutex_;
+  std::function<void()> interrupt_;
 };
 
 /// One call into a stage.
@@ -123,11 +137,17 @@ struct FlowOptions {
   LimitSpec limits;
   int threads = 1;                               ///< TBB workers
   std::map<std::string, StageSpec> stage_specs;  ///< on_error, concurrency by stage name
-  std::optional<std::int64_t> max_errors;
-  FlowProgress* progress = nullptr;  ///< optional
-  StopState* stop = nullptr;         ///< optional
-  CallListener* calls = nullptr;     ///< optional
+  std::optional<std::int64_t> max_errors;        ///< skipped packets; one more ends the flow
+  std::optional<double> max_error_share;         ///< the same, as a share of what a stage received
+  FlowProgress* progress = nullptr;              ///< optional
+  StopState* stop = nullptr;                     ///< optional
+  CallListener* calls = nullptr;                 ///< optional
 };
+
+/// What is wrong where `failed` of a stage's packets failed and `share` of them may; nothing where
+/// they are few enough.
+std::optional<std::string> too_large_share(std::uint64_t failed, std::uint64_t received,
+                                           double share);
 
 /// The thread on which all tensor work of a run happens; started once a run, before the first
 /// stage is opened.

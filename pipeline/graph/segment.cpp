@@ -53,7 +53,15 @@ void FlowState::fail(Error error) {
   stopped = true;
 }
 
-void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error) {
+std::optional<std::string> too_large_share(std::uint64_t failed, std::uint64_t received,
+                                           double share) {
+  if (static_cast<double>(failed) <= share * static_cast<double>(received)) return std::nullopt;
+  return std::to_string(failed) + " of " + std::to_string(received) +
+         " packets failed, a larger share than max_errors = " + std::to_string(share) + " allows";
+}
+
+void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error,
+                     std::uint64_t failed, std::uint64_t received) {
   std::int64_t skipped = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -68,6 +76,15 @@ void FlowState::skip(const std::string& stage, const Packet& packet, const Error
                    error.fault());
     for (const std::string& step : error.chain()) too_many.while_doing(step);
     fail(std::move(too_many));
+  }
+  // A share means something once there are enough; the flow's end looks at it again.
+  constexpr std::uint64_t enough = 100;
+  if (options.max_error_share && failed >= enough) {
+    if (auto error_text = too_large_share(failed, received, *options.max_error_share)) {
+      Error too_many(*error_text + "; the last: " + error.what(), error.fault());
+      for (const std::string& step : error.chain()) too_many.while_doing(step);
+      fail(std::move(too_many));
+    }
   }
 }
 
@@ -95,10 +112,12 @@ class Segment::Output final : public Emitter {
     Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
     if (outcome) {
       auto envelope = std::make_shared<Envelope>();
+      // A batch counts as the images it stands for; what a sampler sends on is one each.
+      const std::uint64_t taken = std::exchange(segment_.weight_taken_, 0);
+      const bool stands_for_them = segment_.last().description().replaces_packets;
       envelope->ticket =
           segment_.flow_.budget.admit(static_cast<std::int64_t>(packet.bytes()),
-                                      std::max<std::uint64_t>(segment_.weight_taken_, 1));
-      segment_.weight_taken_ = 0;
+                                      stands_for_them ? std::max<std::uint64_t>(taken, 1) : 1);
       envelope->packet = std::move(packet);
       message.envelope = std::move(envelope);
     } else {
@@ -208,7 +227,8 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& f
   add<std::uint64_t>(place_, counter.failed, 1);
   const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
   if (skip && outcome.error().fault() != Fault::cancelled) {
-    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error());
+    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error(), counter.failed,
+               counter.received);
   } else {
     flow_.fail(outcome.error());
   }

@@ -40,7 +40,9 @@ struct FlowState {
   }
   /// The first error wins; later ones are consequences.
   void fail(Error error);
-  void skip(const std::string& stage, const Packet& packet, const Error& error);
+  /// `failed` of the `received` packets of the stage have failed, with this one.
+  void skip(const std::string& stage, const Packet& packet, const Error& error,
+            std::uint64_t failed, std::uint64_t received);
   [[nodiscard]] std::optional<Error> error() const;
   [[nodiscard]] std::vector<Failure> failures() const;
 

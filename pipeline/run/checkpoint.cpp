@@ -233,11 +233,14 @@ void write_checkpoint(const fs::path& file, const Checkpoint& checkpoint) {
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
+  return parse_checkpoint(read_file(file), file);
+}
+
+Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& file) {
   if (bytes.size() < head_size + checksum_size) {
     throw damaged(file, "it ends after " + std::to_string(bytes.size()) + " bytes");
   }
-  Reader head(file, std::span(bytes).first(head_size));
+  Reader head(file, bytes.first(head_size));
   const auto start = head.bytes(magic.size());
   if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) {
     throw damaged(file, "it does not begin as a checkpoint");
@@ -257,10 +260,10 @@ Checkpoint read_checkpoint(const fs::path& file) {
     throw damaged(file, "it has " + std::to_string(bytes.size()) + " of its " +
                             std::to_string(size) + " bytes");
   }
-  const auto covered = std::span(bytes).first(bytes.size() - checksum_size);
+  const auto covered = bytes.first(bytes.size() - checksum_size);
   Crc64 checksum;
   checksum.add(covered);
-  Reader tail(file, std::span(bytes).last(checksum_size));
+  Reader tail(file, bytes.last(checksum_size));
   if (tail.number<std::uint64_t>() != checksum.value()) {
     throw damaged(file, "its checksum does not fit its content");
   }

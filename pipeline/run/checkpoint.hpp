@@ -9,9 +9,11 @@
 /// stages. Numbers are in this machine's byte order; a machine with the other one refuses the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,8 @@ struct Checkpoint {
 void write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
 /// Throws seam::Error that says in what way the file is damaged.
 Checkpoint read_checkpoint(const std::filesystem::path& file);
+/// The same from memory; `file` is what messages call it.
+Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
 /// `checkpoints/epoch-12.seam` of a run: written, listed and thinned out.
 class CheckpointFolder {

@@ -49,6 +49,11 @@ std::string progress_line(const FlowView& view, double seconds) {
   if (const auto latest = view.metrics->latest()) {
     line += fmt::format("  {} {:.4g}", latest->first, latest->second);
   }
+  const std::vector<StageActivity> activity = view.progress->activity();
+  const auto fullest = std::ranges::max_element(activity, {}, &StageActivity::waiting);
+  if (fullest != activity.end() && fullest->waiting > 1) {
+    line += fmt::format("  {} wait for {}", count_text(fullest->waiting), fullest->stage);
+  }
   if (view.seconds_left) {
     line += fmt::format("  {} left", duration_text(std::max(*view.seconds_left - seconds, 0.0)));
   }
@@ -129,6 +134,11 @@ void Display::flow_begins(FlowView view) {
   const std::lock_guard lock(mutex_);
   view_ = std::move(view);
   flow_began_ = std::chrono::steady_clock::now();
+}
+
+std::vector<StageActivity> Display::activity() {
+  const std::lock_guard lock(mutex_);
+  return view_ ? view_->progress->activity() : std::vector<StageActivity>();
 }
 
 void Display::flow_ends() {

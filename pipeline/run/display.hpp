@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/metrics.hpp"
@@ -36,7 +37,8 @@ struct FlowView {
   const Metrics* metrics = nullptr;
 };
 
-/// "epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  4 min 10 s left"
+/// "epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  63 wait for model  4 min 10 s
+/// left"
 std::string progress_line(const FlowView& view, double seconds);
 
 class Display {
@@ -63,6 +65,8 @@ class Display {
   void flow_begins(FlowView view);
   /// Its view is not looked at any more.
   void flow_ends();
+  /// What the stages of the flow that runs are doing; empty where none does.
+  [[nodiscard]] std::vector<StageActivity> activity();
 
  private:
   void tick_until_stopped(const std::stop_token& stop);

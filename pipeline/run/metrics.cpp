@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <numeric>
 
 #include "pipeline/run/json.hpp"
 
@@ -15,6 +16,10 @@ std::vector<std::string> distinct(const std::vector<std::string>& names) {
     if (std::ranges::find(result, name) == result.end()) result.push_back(name);
   }
   return result;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace
@@ -76,7 +81,7 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
       std::string full_name = stage;
       full_name += '.';
       full_name += name;
-      this_epoch_[full_name] = last_[full_name] = values.back();
+      this_epoch_[full_name] = means_[full_name] = mean(values);
     }
   }
   return lines;

@@ -33,7 +33,7 @@ class Metrics {
 
   /// The lines of what was recorded since the last call, each
   /// {"epoch":,"flow":,"stage":,"name":,"step":,"value":}; `unordered`: stages that many threads
-  /// run. Moves the last values on to value().
+  /// run. The means over the flow are value()'s from here on.
   std::string take_lines(std::int64_t epoch, const std::string& flow,
                          const std::vector<std::string>& stages,
                          const std::vector<std::string>& unordered);
@@ -42,10 +42,10 @@ class Metrics {
 
   /// Forgets the values of the epoch before.
   void epoch_begins();
-  /// The last value of "stage.name" in this epoch's flows that have ended.
+  /// The mean of "stage.name" over the last of this epoch's flows that recorded it.
   [[nodiscard]] std::optional<double> value(const std::string& name) const;
-  /// All last values of the run so far, by "stage.name".
-  [[nodiscard]] const std::map<std::string, double>& last_values() const { return last_; }
+  /// The newest means of the whole run so far, by "stage.name".
+  [[nodiscard]] const std::map<std::string, double>& means() const { return means_; }
 
  private:
   using Stream = std::map<std::string, std::vector<double>, std::less<>>;  // by metric's name
@@ -54,7 +54,7 @@ class Metrics {
   std::map<std::string, Stream, std::less<>> recorded_;  // by stage
   std::optional<std::pair<std::string, double>> latest_;
   std::map<std::string, double> this_epoch_;
-  std::map<std::string, double> last_;
+  std::map<std::string, double> means_;
 };
 
 }  // namespace seam::host

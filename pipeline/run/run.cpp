@@ -130,6 +130,7 @@ class Run final : public ScheduleSteps {
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
   void note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
                  std::chrono::system_clock::time_point began);
+  [[nodiscard]] std::optional<std::string> too_many_skipped(const FlowResult& result) const;
   void list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result);
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;
@@ -196,7 +197,7 @@ RunSummary Run::execute() {
     }
   }
   summary_.seconds = seconds_since(from);
-  summary_.metrics = services_->metrics().last_values();
+  summary_.metrics = services_->metrics().means();
   write_summary();
   return summary_;
 }
@@ -368,6 +369,7 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
     const auto skipped = static_cast<std::int64_t>(summary_.skipped_packets);
     options.max_errors = std::max<std::int64_t>(*spec_.max_errors - skipped, 0);
   }
+  options.max_error_share = spec_.max_error_share;
   options.progress = &progress;
   options.stop = options_.stop;
   options.calls = trace_.get();
@@ -418,6 +420,11 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
     }
     throw error;
   }
+  if (const auto problem = too_many_skipped(result)) {
+    Error error(*problem);
+    error.while_doing(doing());
+    throw error;
+  }
   if (!result.imbalances.empty()) {
     summary_.imbalances = result.imbalances;
     std::string text = "the ledger does not balance: packets were lost";
@@ -429,6 +436,16 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
   if (result.cancelled) return FlowEnd::stopped;
   finished_before_[name] = finished_;
   return FlowEnd::complete;
+}
+
+std::optional<std::string> Run::too_many_skipped(const FlowResult& result) const {
+  if (!spec_.max_error_share) return std::nullopt;
+  for (const StageCount& count : result.stages) {
+    if (auto problem = too_large_share(count.failed, count.received, *spec_.max_error_share)) {
+      return "stage '" + count.stage + "': " + *problem;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Adds a flow's numbers to the files. Also where it failed: the last numbers before a fault are
@@ -513,7 +530,7 @@ std::string Run::flow_line(const FlowSpec& flow, std::int64_t epoch,
   int shown = 0;
   for (const FlowNode& node : flow.nodes) {
     const std::string prefix = node.stage + ".";
-    for (const auto& [name, value] : services_->metrics().last_values()) {
+    for (const auto& [name, value] : services_->metrics().means()) {
       if (!name.starts_with(prefix) || shown == most) continue;
       line += fmt::format("{} {} {}", shown == 0 ? ":" : ",", name, metric_text(value));
       ++shown;
@@ -525,7 +542,7 @@ std::string Run::flow_line(const FlowSpec& flow, std::int64_t epoch,
 
 std::vector<std::string> Run::metric_names() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : services_->metrics().last_values()) names.push_back(name);
+  for (const auto& [name, value] : services_->metrics().means()) names.push_back(name);
   return names;
 }
 

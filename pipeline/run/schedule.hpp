@@ -55,7 +55,7 @@ class ScheduleSteps {
   virtual FlowEnd run_flow(const std::string& flow, std::int64_t epoch) = 0;
   /// Whether the run is to end before its next flow.
   [[nodiscard]] virtual bool stop_requested() const = 0;
-  /// The last value of "stage.metric" in the epoch that just ended.
+  /// The mean of "stage.metric" over its flow in the epoch that just ended.
   [[nodiscard]] virtual std::optional<double> metric(const std::string& name) const = 0;
   /// Names of all metrics recorded so far, for a message.
   [[nodiscard]] virtual std::vector<std::string> metric_names() const = 0;

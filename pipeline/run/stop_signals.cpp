@@ -57,8 +57,12 @@ void StopSignals::block() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-StopSignals::StopSignals(StopState& stop, std::function<void(int)> told)
-    : stop_(stop), told_(std::move(told)), wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+StopSignals::StopSignals(StopState& stop, std::function<void(int)> told,
+                         std::function<void()> overdue)
+    : stop_(stop),
+      told_(std::move(told)),
+      overdue_(std::move(overdue)),
+      wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
   block();
   const sigset_t set = stop_set();
   std::signal(SIGPIPE, SIG_IGN);
@@ -78,16 +82,28 @@ StopSignals::~StopSignals() {
 void StopSignals::watch() {
   std::array<pollfd, 2> waiting{{{signals_, POLLIN, 0}, {wake_, POLLIN, 0}}};
   RequestCount requests;
+  constexpr int forever = -1;
+  constexpr int milliseconds_to_cancel = 1000;
+  int patience = forever;
   while (true) {
-    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // EINTR
+    const int ready = ::poll(waiting.data(), waiting.size(), patience);
+    if (ready < 0) continue;  // EINTR
+    if (ready == 0) {
+      patience = forever;
+      overdue_();
+      continue;
+    }
     if ((waiting[1].revents & POLLIN) != 0) return;
     signalfd_siginfo info{};
     if (::read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
     const int count =
         requests.note(static_cast<int>(info.ssi_signo), std::chrono::steady_clock::now());
     if (count == 0) continue;
-    if (count == 1) stop_.drain = true;
-    if (count == 2) stop_.cancel = true;
+    if (count == 1) stop_.ask_to_drain();
+    if (count == 2) {
+      patience = milliseconds_to_cancel;
+      stop_.ask_to_cancel();
+    }
     if (count > 2) die_by(static_cast<int>(info.ssi_signo));
     told_(count);
   }

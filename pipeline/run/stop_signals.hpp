@@ -1,7 +1,7 @@
 /// Turns SIGINT and SIGTERM into requests to stop.
 ///
 ///     first    drain: sources end, what is under way finishes
-///     second   cancel: what is under way ends too
+///     second   cancel: what is under way ends too; a second later, whatever does not
 ///     third    the process dies by the signal, as if nobody watched
 ///
 /// A thread of its own waits for the signals, so that what is done on one may take locks and print.
@@ -34,9 +34,10 @@ class StopSignals {
   /// are others: a signal goes to any thread that does not block it, and ends the process.
   static void block();
 
-  /// Blocks and watches. `told` is called on the watching thread with 1 or 2. Also ignores SIGPIPE,
-  /// so that a closed pipe behind the standard output does not end a run.
-  StopSignals(StopState& stop, std::function<void(int count)> told);
+  /// Blocks and watches. On the watching thread `told` is called with 1 or 2, and `overdue` where
+  /// this object still lives a second after the second request. Also ignores SIGPIPE, so that a
+  /// closed pipe behind the standard output does not end a run.
+  StopSignals(StopState& stop, std::function<void(int count)> told, std::function<void()> overdue);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -48,6 +49,7 @@ class StopSignals {
 
   StopState& stop_;  // the caller's, outlives this object
   std::function<void(int)> told_;
+  std::function<void()> overdue_;
   int wake_;  // an eventfd: ends the thread
   int signals_;
   std::thread thread_;

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
 
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/json.hpp"
 
 namespace seam::host {
 namespace {
-
-std::uint64_t packets_of(const StageCount& count) {
-  return count.kind == StageKind::source ? count.emitted : count.received;
-}
 
 void add_count(StageCount& total, const StageCount& count) {
   total.received += count.received;
@@ -22,10 +20,6 @@ void add_count(StageCount& total, const StageCount& count) {
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
-}
-
-double share(const StageCount& count, const FlowTotal& flow) {
-  return flow.seconds > 0 ? count.busy_seconds / flow.seconds : 0;
 }
 
 /// Rows of texts as columns: the first two to the left, numbers to the right.
@@ -60,6 +54,17 @@ std::string drops_text(const RunSummary& summary) {
   return text;
 }
 
+std::string data_stall_text(const RunSummary& summary) {
+  std::string text;
+  for (const FlowTotal& flow : summary.flows) {
+    if (flow.compute_idle_seconds <= 0 || flow.seconds <= 0) continue;
+    text += fmt::format("data stall in {}: the compute thread waited {} for packets, {:.0f} %\n",
+                        flow.flow, duration_text(flow.compute_idle_seconds),
+                        100 * flow.compute_idle_seconds / flow.seconds);
+  }
+  return text;
+}
+
 std::string ledger_text(const RunSummary& summary) {
   if (summary.imbalances.empty()) {
     return summary.code == ExitCode::success ? "ledger: every packet is accounted for\n" : "";
@@ -74,13 +79,14 @@ std::string stage_json(const StageCount& count, const FlowTotal& flow) {
   for (const auto& [reason, number] : count.dropped) dropped.add(reason, number);
   return JsonObject()
       .add("stage", count.stage)
+      .add("source", count.kind == StageKind::source)
       .add("received", count.received)
       .add("delivered", count.delivered)
       .add("emitted", count.emitted)
       .add("failed", count.failed)
       .add_raw("dropped", dropped.text())
       .add("busy_seconds", count.busy_seconds)
-      .add("share_of_wall_time", share(count, flow))
+      .add("share_of_wall_time", share_of_wall(count, flow))
       .add("queue_peak", count.waiting_most)
       .text();
 }
@@ -100,6 +106,14 @@ std::string flow_json(const FlowTotal& flow) {
 }
 
 }  // namespace
+
+std::uint64_t packets_of(const StageCount& count) {
+  return count.kind == StageKind::source ? count.emitted : count.received;
+}
+
+double share_of_wall(const StageCount& count, const FlowTotal& flow) {
+  return flow.seconds > 0 ? count.busy_seconds / flow.seconds : 0;
+}
 
 void FlowTotal::add(const FlowResult& result) {
   ++times;
@@ -135,19 +149,57 @@ std::string outcome_text(ExitCode code) {
   return "";
 }
 
+std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
+  namespace tree = boost::property_tree;
+  try {
+    tree::ptree root;
+    tree::read_json(summary.string(), root);
+    std::vector<FlowTotal> flows;
+    for (const auto& [no_name, flow] : root.get_child("flows")) {
+      FlowTotal total;
+      total.flow = flow.get<std::string>("flow");
+      total.times = flow.get<std::uint64_t>("times");
+      total.seconds = flow.get<double>("seconds");
+      total.compute_idle_seconds = flow.get<double>("compute_idle_seconds");
+      for (const auto& [none, stage] : flow.get_child("stages")) {
+        StageCount count;
+        count.stage = stage.get<std::string>("stage");
+        if (stage.get<bool>("source")) count.kind = StageKind::source;
+        count.received = stage.get<std::uint64_t>("received");
+        count.delivered = stage.get<std::uint64_t>("delivered");
+        count.emitted = stage.get<std::uint64_t>("emitted");
+        count.failed = stage.get<std::uint64_t>("failed");
+        count.busy_seconds = stage.get<double>("busy_seconds");
+        count.waiting_most = stage.get<std::uint64_t>("queue_peak");
+        // By hand: a reason may hold a '.', which get() takes for a path.
+        for (const auto& [reason, number] : stage.get_child("dropped")) {
+          count.dropped[reason] = number.get_value<std::uint64_t>();
+        }
+        total.stages.push_back(std::move(count));
+      }
+      flows.push_back(std::move(total));
+    }
+    return flows;
+  } catch (const tree::ptree_error& error) {
+    throw Error("'" + summary.string() + "' is not the summary of a run: " + error.what(),
+                Fault::data);
+  }
+}
+
 std::string to_table(const RunSummary& summary) {
   std::vector<std::vector<std::string>> rows{
       {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "queue"}};
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
-      rows.push_back(
-          {flow.flow, stage.stage, count_text(packets_of(stage)), count_text(stage.dropped_total()),
-           count_text(stage.failed), duration_text(stage.busy_seconds),
-           fmt::format("{:.0f} %", 100 * share(stage, flow)), count_text(stage.waiting_most)});
+      rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
+                      count_text(stage.dropped_total()), count_text(stage.failed),
+                      duration_text(stage.busy_seconds),
+                      fmt::format("{:.0f} %", 100 * share_of_wall(stage, flow)),
+                      count_text(stage.waiting_most)});
     }
   }
   std::string text = rows.size() > 1 ? "\n" + aligned(rows) : std::string();
-  text += drops_text(summary);
+  text += data_stall_text(summary) + drops_text(summary);
   if (summary.skipped_packets > 0) {
     text += fmt::format("skipped: {} packets failed and are listed in skipped.jsonl\n",
                         count_text(summary.skipped_packets));

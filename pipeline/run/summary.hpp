@@ -38,14 +38,21 @@ struct RunSummary {
   std::uint64_t skipped_packets = 0;
   double seconds = 0;                     ///< of this process
   std::vector<FlowTotal> flows;           ///< of this process, in the order of their first run
-  std::map<std::string, double> metrics;  ///< last values, by "stage.metric"
+  std::map<std::string, double> metrics;  ///< means over a flow's last run, by "stage.metric"
 };
 
 /// "success", "cancelled", ...: the exit code in a word.
 std::string outcome_text(ExitCode code);
 
+/// Packets that a stage took in, or that a source made.
+std::uint64_t packets_of(const StageCount& count);
+/// Time inside a stage, of its flow's time: above 1 where threads work side by side.
+double share_of_wall(const StageCount& count, const FlowTotal& flow);
+
 /// The closing table: a row a stage of each flow, and the ledger's result.
 std::string to_table(const RunSummary& summary);
+/// What a summary.json says of the flows; throws seam::Error (data) where it cannot be read.
+std::vector<FlowTotal> read_flows(const std::filesystem::path& summary);
 /// The content of summary.json.
 std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs);
 

@@ -60,6 +60,17 @@ std::string stall_text(const std::string& place, double seconds,
   return text;
 }
 
+std::string overdue_text(const std::vector<StageActivity>& activity) {
+  std::string text = "the run has not ended within a second";
+  for (const StageActivity& stage : activity) {
+    if (stage.inside == 0 && !stage.making) continue;
+    text += fmt::format(
+        "\n  {}  {}", stage.stage,
+        stage.making ? "is making a packet" : "is at work on " + packets_text(stage.inside));
+  }
+  return text + "\nThe process ends here; seam run --resume RUN goes on from the last checkpoint.";
+}
+
 Watchdog::Watchdog(std::string place, const FlowProgress& progress, const LimitSpec& limits,
                    std::function<void(const std::string&)> say) {
   if (limits.stall_seconds == 0) return;

@@ -43,6 +43,9 @@ class StallClock {
 std::string stall_text(const std::string& place, double seconds,
                        const std::vector<StageActivity>& activity, const LimitSpec& limits);
 
+/// What is said where a cancelled run does not end: which stages have not returned.
+std::string overdue_text(const std::vector<StageActivity>& activity);
+
 /// Looks at a running flow until it is destroyed.
 class Watchdog {
  public:

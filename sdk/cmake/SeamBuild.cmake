@@ -34,6 +34,10 @@ if(SEAM_SANITIZE)
   add_compile_definitions(SEAM_SANITIZER="${SEAM_SANITIZE}")
 endif()
 
+if(SEAM_LIBFUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # seam_library(NAME SOURCES ... LINK ... [TENSOR])
 # A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch, with
 # its headers precompiled.

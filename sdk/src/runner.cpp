@@ -99,6 +99,7 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
   description.provides = std::move(fresh.provides);
   description.labels_read = std::move(fresh.labels_read);
   description.keeps_state = fresh.keeps_state;
+  description.replaces_packets = fresh.replaces_packets;
   description.trains = fresh.trains;
 }
 
@@ -165,6 +166,14 @@ Outcome StageRunner::produce(const RunState& run, Emitter& emitter, More& more) 
   return guarded("producing packets", nullptr, [&] {
     Context context = this->context(run);
     more = static_cast<Source&>(*stage_).produce(emitter, context);
+    return Outcome::delivered();
+  });
+}
+
+void StageRunner::interrupt() const {
+  // Nobody waits for the outcome: the run is ending, and produce() says what went wrong.
+  (void)guarded("interrupting", nullptr, [&] {
+    static_cast<Source&>(*stage_).interrupt();
     return Outcome::delivered();
   });
 }

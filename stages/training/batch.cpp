@@ -127,6 +127,7 @@ void Batch::declare(Declaration& d) {
   d.provides(field::groups);
   d.provides(field::roles);
   d.provides(field::origins);
+  d.replaces_packets();
 }
 
 void Batch::open(Context& /*context*/) {

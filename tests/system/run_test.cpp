@@ -263,9 +263,52 @@ TEST_F(RunTest, ASecondInterruptCancels) {
   program.wait_for_error_text("stopping");
   program.signal(SIGTERM);  // SIGINT again at once would be the same request
   program.wait_for_error_text("cancelling");
-  gate.open();
+  // The gate stays shut: a stage that does not return has a second.
   const Finished stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+  EXPECT_THAT(stopped.err,
+              AllOf(HasSubstr("has not ended within a second\n  gate  is at work on 1 packet"),
+                    HasSubstr("seam run --resume")));
+  gate.remove();
+  EXPECT_EQ(resume("out").exit_code, 0);
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
+constexpr const char* listening = R"(
+[stage.calls]
+use = "test.listen"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+main = "calls -> total"
+)";
+
+TEST_F(RunTest, ASourceThatWaitsIsInterrupted) {
+  folder_.write("listening.toml", listening);
+  Program program(
+      {"run", "listening.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", "out"}, here());
+  program.wait_for_error_text("waiting for a caller");
+  program.signal(SIGTERM);
+  const Finished stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("stopped on request"));
+  EXPECT_THAT(metrics("out"), HasSubstr("\"total\"")) << "what was under way finished";
+}
+
+TEST_F(RunTest, ASourceThatCannotBeInterruptedIsLeftBehind) {
+  folder_.write("listening.toml", listening);
+  Program program({"run", "listening.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir",
+                   "out", "--set", "stage.calls.hearing=deaf"},
+                  here());
+  program.wait_for_error_text("waiting for a caller");
+  program.signal(SIGINT);
+  program.wait_for_error_text("stopping");
+  program.signal(SIGTERM);
+  const Finished stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("calls  is making a packet"));
 }
 
 TEST_F(RunTest, AThirdInterruptKills) {
@@ -360,6 +403,20 @@ TEST_F(RunTest, TooManySkippedPacketsOverAllEpochsEndTheRun) {
                   "pipeline.max_errors=2"});
   EXPECT_EQ(finished.exit_code, 3) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("epoch 3 of 4"));
+}
+
+TEST_F(RunTest, ALargerShareOfSkippedPacketsThanAllowedEndsTheRun) {
+  // One of forty fails.
+  const std::vector<std::string> one_fails{"--set", "stage.fail.at=7", "--set",
+                                           "stage.fail.on_error=skip"};
+  std::vector<std::string> arguments = one_fails;
+  arguments.insert(arguments.end(), {"--set", "pipeline.max_errors=0.02"});
+  const Finished finished = run("strict", arguments);
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("1 of 40 packets failed"), HasSubstr("epoch 1 of 4")));
+  arguments.back() = "pipeline.max_errors=0.03";
+  EXPECT_EQ(run("lenient", arguments).exit_code, 0);
+  EXPECT_THAT(text_of_file(here() / "lenient/resolved.toml"), HasSubstr("max_errors = 0.03"));
 }
 
 TEST_F(RunTest, DropsAreCountedWithTheirReason) {

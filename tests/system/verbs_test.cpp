@@ -127,11 +127,26 @@ TEST_F(VerbsTest, GraphDrawsInBothFormats) {
   EXPECT_THAT(mermaid.out, AllOf(StartsWith("flowchart"), HasSubstr("flow_0_0 --> flow_0_1")));
 }
 
+TEST_F(VerbsTest, GraphOfARunTellsWhatItsStagesDid) {
+  ASSERT_EQ(seam({"run", "small.toml", "--run-dir", "out"}).exit_code, 0);
+  const Finished dot = seam({"graph", "out"});
+  EXPECT_EQ(dot.exit_code, 0) << dot.err;
+  EXPECT_THAT(dot.out,
+              AllOf(HasSubstr("numbers\\ntest.count\\n10 packets, "),
+                    HasSubstr("flow_0_0 -> flow_0_1 [label=\"queue "), HasSubstr("fillcolor=")));
+  const Finished mermaid = seam({"graph", "out", "--format", "mermaid"});
+  EXPECT_THAT(mermaid.out, HasSubstr("total<br>test.total<br>10 packets, "));
+  folder_.write("out/summary.json", "{");
+  const Finished damaged = seam({"graph", "out"});
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_THAT(damaged.err, HasSubstr("is not the summary of a run"));
+}
+
 TEST_F(VerbsTest, DoctorTellsVersionsThreadsAndPaths) {
   const Finished doctor = seam({"doctor"});
   EXPECT_EQ(doctor.exit_code, 0);
   EXPECT_THAT(doctor.out, AllOf(HasSubstr("compiler"), HasSubstr("OMP_NUM_THREADS"),
-                                HasSubstr("SEAM_PLUGIN_PATH"), HasSubstr("5 stages")));
+                                HasSubstr("SEAM_PLUGIN_PATH"), HasSubstr("6 stages")));
 }
 
 }  // namespace

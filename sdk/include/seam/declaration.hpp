@@ -108,7 +108,8 @@ struct Description {
   std::vector<UpstreamReference> upstream;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
   bool keeps_state = false;
-  bool trains = false;  ///< a flow that reaches this stage is a training flow
+  bool replaces_packets = false;  ///< a collector: see Declaration::replaces_packets
+  bool trains = false;            ///< a flow that reaches this stage is a training flow
 };
 
 /// How a C++ type is written in a file.
@@ -251,6 +252,10 @@ class SEAM_EXPORT Declaration {
 
   /// This stage has something to save: save() and load() are called.
   void keeps_state() { description_.keeps_state = true; }
+  /// What this collector emits stands for several packets that it took in, as a batch does: it has
+  /// no fields but those that the collector provides. Without this, a collector sends on packets
+  /// that it took in, with all their fields, as a sampler does.
+  void replaces_packets() { description_.replaces_packets = true; }
   /// A flow with this stage trains: gradients are recorded, context.training() is true.
   void trains() { description_.trains = true; }
   /// Evaluation depends on this label field; reports then say that they read labels.

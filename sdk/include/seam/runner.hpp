@@ -81,6 +81,8 @@ class SEAM_EXPORT StageRunner {
   // These never throw. The packet calls check that the declared fields are there, and name the
   // packet's origin in an error.
   [[nodiscard]] Outcome produce(const RunState& run, Emitter& emitter, More& more);
+  /// Sources only: asks produce() to return soon; from any thread.
+  void interrupt() const;
   /// Transforms only; safe from many threads for a ParallelTransform.
   [[nodiscard]] Outcome transform(const RunState& run, Packet& packet);
   [[nodiscard]] Outcome collect(const RunState& run, Packet packet, Emitter& emitter);

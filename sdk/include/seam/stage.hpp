@@ -78,6 +78,11 @@ class SEAM_EXPORT Source : public Stage {
   /// the flow has room.
   virtual More produce(Emitter& emitter, Context& context) = 0;
 
+  /// For sources whose produce() may wait, for a socket or a pipe: makes it return soon. Called
+  /// from another thread when the run is to end, at any time between open() and close(), perhaps
+  /// before produce() begins to wait; may be called again.
+  virtual void interrupt() {}
+
  protected:
   Source() : Stage(StageKind::source) {}
 };

@@ -80,6 +80,7 @@ class Sum final : public Collector {
   void declare(Declaration& d) override {
     d.needs(number);
     d.provides(number);
+    d.replaces_packets();
   }
   void begin(Context& /*context*/) override { taken_ = total_ = extra_made_ = 0; }
   void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
@@ -239,6 +240,35 @@ TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
   EXPECT_EQ(progress.finished, 10U);
 }
 
+/// Gathers all packets, and sends each on twice when the last has come.
+class Twice final : public Collector {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    held_.push_back(std::move(packet));
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (sent_ == 2 * held_.size()) return More::no;
+    emitter.emit(held_[sent_++ / 2]);
+    return More::yes;
+  }
+
+ private:
+  std::vector<Packet> held_;
+  std::size_t sent_ = 0;
+};
+
+TEST_F(FlowTest, CountsWhatASamplerSendsOnAsOneEach) {
+  FlowProgress progress;
+  options_.progress = &progress;
+  add<Count>("count", 10);
+  add<Twice>("twice");
+  add<Keep>("keep", kept_);
+  EXPECT_FALSE(run({"count", "twice", "keep"}).error);
+  EXPECT_EQ(kept_.size(), 20U);
+  EXPECT_EQ(progress.finished, 20U);
+}
+
 TEST_F(FlowTest, HoldsTheBoundWhenACollectorEmitsMuchAtItsEnd) {
   options_.limits.packets = 16;
   add<Count>("count", 3);
@@ -379,6 +409,20 @@ TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
 
   options_.max_errors = 5;
   EXPECT_TRUE(run({"count", "fails", "keep"}).error);
+}
+
+TEST_F(FlowTest, EndsWhereALargerShareFailsThanMay) {
+  EXPECT_FALSE(too_large_share(1, 100, 0.01));
+  EXPECT_TRUE(too_large_share(2, 100, 0.01));
+  options_.max_error_share = 0.1;
+  options_.stage_specs["fails"].on_error = OnError::skip;
+  add<Count>("count", 100'000);
+  add<Call<Transform>>("fails", [](Packet&, Context&) { throw std::runtime_error("broken"); });
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"count", "fails", "keep"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->what(), HasSubstr("larger share than max_errors"));
+  EXPECT_LT(result.stages[1].failed, 10'000U) << "long before the last packet";
 }
 
 TEST_F(FlowTest, RetriesWithThePacketAsItWas) {

@@ -61,7 +61,14 @@ TEST(Metrics, ValuesAreThoseOfTheEpochsFlowsThatEnded) {
   EXPECT_EQ(metrics.value("recall.r@1"), 0.5);
   metrics.epoch_begins();
   EXPECT_EQ(metrics.value("recall.r@1"), std::nullopt);
-  EXPECT_EQ(metrics.last_values().at("recall.r@1"), 0.5);
+  EXPECT_EQ(metrics.means().at("recall.r@1"), 0.5);
+}
+
+TEST(Metrics, AValueIsTheMeanOverItsFlow) {
+  Metrics metrics;
+  for (const double loss : {4.0, 2.0, 0.0}) metrics.record("loss", "loss", loss);
+  metrics.take_lines(0, "train", {"loss"}, {});
+  EXPECT_EQ(metrics.value("loss.loss"), 2.0);
 }
 
 TEST(Metrics, TheProgressLinePrefersALoss) {
@@ -79,7 +86,7 @@ TEST(Metrics, DiscardedOnesLeaveNothing) {
   metrics.record("a", "x", 1);
   metrics.discard();
   EXPECT_EQ(metrics.take_lines(0, "f", {"a"}, {}), "");
-  EXPECT_TRUE(metrics.last_values().empty());
+  EXPECT_TRUE(metrics.means().empty());
 }
 
 TEST(Metrics, ValuesThatAreNoNumbersAreStillJson) {

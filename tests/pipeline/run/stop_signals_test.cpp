@@ -34,11 +34,37 @@ TEST(RequestCount, AnotherSignalIsAnotherRequest) {
 TEST(StopSignals, ASignalAsksToDrain) {
   StopState stop;
   std::promise<int> told;
-  const StopSignals signals(stop, [&](int count) { told.set_value(count); });
+  const StopSignals signals(
+      stop, [&](int count) { told.set_value(count); }, [] { FAIL() << "nobody asked twice"; });
   ::kill(::getpid(), SIGINT);
   EXPECT_EQ(told.get_future().get(), 1);
   EXPECT_TRUE(stop.drain);
   EXPECT_FALSE(stop.cancel);
+}
+
+TEST(StopSignals, WhatDoesNotEndASecondAfterTheSecondRequestIsOverdue) {
+  StopState stop;
+  std::promise<void> overdue;
+  const StopSignals signals(
+      stop, [](int) {}, [&] { overdue.set_value(); });
+  ::kill(::getpid(), SIGINT);
+  ::kill(::getpid(), SIGTERM);
+  overdue.get_future().wait();
+  EXPECT_TRUE(stop.cancel);
+}
+
+TEST(StopState, InterruptsTheFlowThatObserves) {
+  StopState stop;
+  int interrupts = 0;
+  stop.observe([&] { ++interrupts; });
+  EXPECT_EQ(interrupts, 0);
+  stop.ask_to_drain();
+  EXPECT_EQ(interrupts, 1);
+  stop.observe(nullptr);
+  stop.ask_to_cancel();
+  EXPECT_EQ(interrupts, 1);
+  stop.observe([&] { ++interrupts; });
+  EXPECT_EQ(interrupts, 2) << "a flow that begins after the request";
 }
 
 }  // namespace

@@ -6,10 +6,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace seam::test {
 namespace {
@@ -44,6 +48,47 @@ class Count final : public Source {
   std::int64_t next_ = 0;
 };
 
+enum class Hearing : std::uint8_t { good, deaf };
+
+/// Makes one packet and then waits for a second one that never comes, as at a socket.
+class Listen final : public Source {
+ public:
+  static constexpr std::string_view name = "test.listen";
+
+  void declare(Declaration& d) override {
+    d.doc("Waits for packets that do not come.");
+    d.parameter("hearing", hearing_, "whether it can be interrupted",
+                {{"good", Hearing::good}, {"deaf", Hearing::deaf}});
+    d.provides(number);
+  }
+  More produce(Emitter& emitter, Context& context) override {
+    if (!made_) {
+      made_ = true;
+      Packet packet(Origin{nullptr, 0, "number 0"});
+      packet.set(number, std::int64_t{0});
+      emitter.emit(std::move(packet));
+      return More::yes;
+    }
+    context.info("waiting for a caller");
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return interrupted_; });
+    return More::no;
+  }
+  void interrupt() override {
+    if (hearing_ == Hearing::deaf) return;
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    wake_.notify_all();
+  }
+
+ private:
+  Hearing hearing_ = Hearing::good;
+  bool made_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool interrupted_ = false;
+};
+
 /// Adds an amount and some chance, on many threads.
 class Add final : public ParallelTransform {
  public:
@@ -70,20 +115,23 @@ class Add final : public ParallelTransform {
 
 enum class Kind : std::uint8_t { data, internal, drop };
 
-/// Fails at one number.
+/// Fails at some numbers, or when all have passed.
 class Fail final : public Transform {
  public:
   static constexpr std::string_view name = "test.fail";
 
   void declare(Declaration& d) override {
-    d.doc("Fails at one number.");
+    d.doc("Fails at some numbers, or when all have passed.");
     d.parameter("at", at_, "the number");
+    d.parameter("every", every_, "fails at each n-th number as well; 0: no").at_least(0);
+    d.parameter("at_end", at_end_, "fails behind the last packet");
     d.parameter("kind", kind_, "in what way",
                 {{"data", Kind::data}, {"internal", Kind::internal}, {"drop", Kind::drop}});
     d.needs(number);
   }
   void process(Packet& packet, Context& context) override {
-    if (packet.get(number) != at_) return;
+    const bool turn = every_ > 0 && packet.get(number) % every_ == 0;
+    if (packet.get(number) != at_ && !turn) return;
     switch (kind_) {
       case Kind::data:
         throw Error("this number cannot be read");
@@ -93,9 +141,14 @@ class Fail final : public Transform {
         context.drop("not wanted");
     }
   }
+  void end(Context& /*context*/) override {
+    if (at_end_) throw Error("the total cannot be written");
+  }
 
  private:
   std::int64_t at_ = -1;
+  std::int64_t every_ = 0;
+  bool at_end_ = false;
   Kind kind_ = Kind::data;
 };
 
@@ -133,10 +186,12 @@ class Total final : public Sink {
 
   void declare(Declaration& d) override {
     d.doc("Adds up all numbers.");
+    d.parameter("delay", delay_, "time that a packet takes").range(0, 1000).unit("ms");
     d.needs(number);
     d.keeps_state();
   }
   void process(const Packet& packet, Context& context) override {
+    if (delay_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
     total_ = total_ * 0.999 + static_cast<double>(packet.get(number));
     context.metric("loss", 1 / (1 + total_));
   }
@@ -148,6 +203,7 @@ class Total final : public Sink {
   void load(const Archive& archive) override { total_ = archive.number("total"); }
 
  private:
+  std::int64_t delay_ = 0;
   double total_ = 0;
 };
 
@@ -155,4 +211,4 @@ class Total final : public Sink {
 }  // namespace seam::test
 
 SEAM_PLUGIN(seam::test::Count, seam::test::Add, seam::test::Fail, seam::test::Gate,
-            seam::test::Total)
+            seam::test::Listen, seam::test::Total)

@@ -1,0 +1,280 @@
+/// A long run in small: whether the host loses a packet, or grows, when it runs for hours.
+///
+///     source ─► 3 parallel ─► { left, right } ─► join ─► 3 serial ─► sink      ten stages
+///                drops, failures that are skipped, and delays at random, everywhere
+///
+///     soak_bench [--packets 1000000] [--runs 100]      1 to 16 threads in turns
+///     soak_bench --slow-sink 1 [--packets 100000]      64 KiB a packet, a sink that takes its time
+///
+/// Every run must have a ledger that balances and exactly the packets that the first run, with one
+/// thread, had at its sink; anything else ends the program with 1. The last line is
+/// `soak ratio=R ...`: memory after the tenth run over memory after the last; below 1 it has grown.
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "pipeline/graph/flow.hpp"
+
+namespace {
+
+using namespace seam;  // the classes under test
+
+inline constexpr Field<std::int64_t> number{"number"};
+inline constexpr Field<std::int64_t> left{"left"};
+inline constexpr Field<std::int64_t> right{"right"};
+inline constexpr Field<std::vector<std::uint8_t>> payload{"payload"};
+
+struct Options {
+  std::int64_t packets = 1'000'000;
+  int runs = 100;
+  bool slow_sink = false;
+};
+
+void spin(std::chrono::nanoseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+/// One packet in 200 is dropped, one in 200 fails, one in 500 takes 20 microseconds. Returns
+/// whether the packet goes on.
+bool trouble(const Packet& packet, Context& context) {
+  Random random = context.random(packet);
+  const std::uint64_t drawn = random.index(1000);
+  if (drawn < 5) context.drop("drawn");
+  if (drawn >= 5 && drawn < 10) throw std::runtime_error("drawn to fail");
+  if (drawn >= 10 && drawn < 12) spin(std::chrono::microseconds(20));
+  return !context.dropped();
+}
+
+class Count final : public Source {
+ public:
+  Count(std::int64_t count, std::size_t bytes) : count_(count), bytes_(bytes) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (made_ == count_) return More::no;
+    Packet packet;
+    packet.set(number, made_++);
+    if (bytes_ > 0) packet.set(payload, std::vector<std::uint8_t>(bytes_, 1));
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  std::int64_t count_;
+  std::size_t bytes_;
+  std::int64_t made_ = 0;
+};
+
+class Parallel final : public ParallelTransform {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) const override {
+    if (trouble(packet, context)) ++packet[number];
+  }
+};
+
+class Serial final : public Transform {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) override {
+    if (trouble(packet, context)) ++packet[number];
+  }
+};
+
+/// A branch: adds a field of its own.
+class Branch final : public ParallelTransform {
+ public:
+  explicit Branch(Field<std::int64_t> field) : field_(field) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(field_);
+  }
+  void process(Packet& packet, Context& context) const override {
+    if (trouble(packet, context)) packet.set(field_, packet.get(number));
+  }
+
+ private:
+  Field<std::int64_t> field_;
+};
+
+struct Arrived {
+  std::int64_t packets = 0;
+  std::int64_t sum = 0;
+  friend bool operator==(const Arrived&, const Arrived&) = default;
+};
+
+class Keep final : public Sink {
+ public:
+  Keep(Arrived& arrived, std::chrono::nanoseconds time) : arrived_(arrived), time_(time) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(const Packet& packet, Context& /*context*/) override {
+    ++arrived_.packets;
+    arrived_.sum += packet.get(number);
+    if (time_.count() > 0) spin(time_);
+  }
+
+ private:
+  Arrived& arrived_;  // the run's, outlives it
+  std::chrono::nanoseconds time_;
+};
+
+class NoServices final : public Services {
+ public:
+  void log(LogLevel /*level*/, std::string_view /*stage*/, std::string_view /*text*/) override {}
+  void metric(std::string_view /*stage*/, std::string_view /*name*/, double /*value*/) override {}
+  void report(std::string_view /*stage*/, std::string_view /*title*/,
+              std::string_view /*text*/) override {}
+  [[nodiscard]] bool stop_requested() const override { return false; }
+};
+
+/// Resident memory of this process, in MiB.
+double resident() {
+  std::ifstream statm("/proc/self/statm");
+  double pages = 0;
+  statm >> pages >> pages;
+  return pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+class Flow {
+ public:
+  void add(const std::string& name, std::unique_ptr<Stage> stage, std::vector<std::size_t> inputs) {
+    stages_[name] = std::make_unique<StageRunner>(name, "bench", std::move(stage));
+    spec_.nodes.push_back({name, std::move(inputs), {}});
+    options_.stage_specs[name].on_error = host::OnError::skip;
+  }
+  host::FlowResult run(int threads, host::LimitSpec limits) {
+    spec_.name = "soak";
+    NoServices services;
+    options_.run.services = &services;
+    options_.run.flow = spec_.name;
+    options_.threads = threads;
+    options_.limits = limits;
+    host::FlowEngine engine(threads);
+    return engine.run(spec_, stages_, options_);
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<StageRunner>> stages_;
+  host::FlowSpec spec_;
+  host::FlowOptions options_;
+};
+
+[[noreturn]] void give_up(const std::string& text) {
+  std::fprintf(stderr, "soak_bench: %s\n", text.c_str());
+  std::exit(1);
+}
+
+void check(const host::FlowResult& result) {
+  if (result.error) give_up(result.error->what());
+  for (const std::string& sentence : result.imbalances) give_up(sentence);
+}
+
+Arrived soak(std::int64_t packets, int threads) {
+  Arrived arrived;
+  Flow flow;
+  flow.add("count", std::make_unique<Count>(packets, 0), {});
+  for (std::size_t i = 0; i < 3; ++i) {
+    flow.add("parallel" + std::to_string(i), std::make_unique<Parallel>(), {i});
+  }
+  flow.add("left", std::make_unique<Branch>(left), {3});
+  flow.add("right", std::make_unique<Branch>(right), {3});
+  flow.add("joined", std::make_unique<Serial>(), {4, 5});
+  flow.add("serial0", std::make_unique<Serial>(), {6});
+  flow.add("serial1", std::make_unique<Serial>(), {7});
+  flow.add("keep", std::make_unique<Keep>(arrived, std::chrono::nanoseconds(0)), {8});
+  check(flow.run(threads, {}));
+  return arrived;
+}
+
+int soak_runs(const Options& options) {
+  constexpr int most_threads = 16;
+  constexpr int settled = 10;  // runs until allocators have what they need
+  const auto from = std::chrono::steady_clock::now();
+  std::optional<Arrived> expected;
+  double early = 0;
+  for (int run = 0; run < options.runs; ++run) {
+    const int threads = 1 + run % most_threads;
+    const Arrived arrived = soak(options.packets, threads);
+    if (!expected) expected = arrived;
+    if (!(arrived == *expected)) give_up("other packets arrived than with one thread");
+    if (run < settled) early = resident();
+    std::printf("run %d, %d threads: %lld packets arrived, %.1f MiB\n", run + 1, threads,
+                static_cast<long long>(arrived.packets), resident());
+    std::fflush(stdout);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
+  std::printf(
+      "soak ratio=%.2f runs=%d packets=%lld arrived=%lld early_mib=%.1f late_mib=%.1f "
+      "seconds=%.0f\n",
+      early / resident(), options.runs, static_cast<long long>(options.packets),
+      static_cast<long long>(expected->packets), early, resident(), took.count());
+  return 0;
+}
+
+int slow_sink(const Options& options) {
+  constexpr std::size_t bytes = std::size_t{64} << 10;
+  host::LimitSpec limits;
+  limits.packets = 256;
+  limits.bytes = std::int64_t{8} << 20;
+  const double before = resident();
+  Arrived arrived;
+  Flow flow;
+  flow.add("count", std::make_unique<Count>(options.packets, bytes), {});
+  flow.add("parallel", std::make_unique<Parallel>(), {0});
+  flow.add("keep", std::make_unique<Keep>(arrived, std::chrono::microseconds(20)), {1});
+  const host::FlowResult result = flow.run(2, limits);
+  check(result);
+  const double all = static_cast<double>(options.packets) * bytes / (1 << 20);
+  std::printf(
+      "slow_sink ratio=%.1f packets=%lld packets_peak=%llu bytes_peak_mib=%.1f "
+      "limit_mib=8.0 resident_growth_mib=%.1f all_mib=%.0f\n",
+      all / (resident() - before), static_cast<long long>(options.packets),
+      static_cast<unsigned long long>(result.packets_peak),
+      static_cast<double>(result.bytes_peak) / (1 << 20), resident() - before, all);
+  return 0;
+}
+
+std::optional<Options> read_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    if (i + 1 == arguments.size()) return std::nullopt;
+    const int value = std::atoi(arguments[i + 1].c_str());
+    if (value < 1) return std::nullopt;
+    if (arguments[i] == "--packets") {
+      options.packets = value;
+    } else if (arguments[i] == "--runs") {
+      options.runs = value;
+    } else if (arguments[i] == "--slow-sink") {
+      options.slow_sink = true;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const std::optional<Options> options = read_options({values + 1, values + count});
+  if (!options) {
+    std::puts("soak_bench [--packets 1000000] [--runs 100] [--slow-sink 1]");
+    return 2;
+  }
+  return options->slow_sink ? slow_sink(*options) : soak_runs(*options);
+}

@@ -1,0 +1,406 @@
+"""Faults done to the real program, and a table of what came of them. Called by scripts/faults."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+SEAM = BUILD / "bin" / "seam"
+PLUGINS = BUILD / "tests" / "plugins" / "system"
+
+COUNTING = """
+[pipeline]
+name = "counting"
+seed = 5
+
+[stage.numbers]
+use = "test.count"
+n = 400
+
+[stage.add]
+use = "test.add"
+amount = 3
+chance = 100
+
+[stage.gate]
+use = "test.gate"
+folder = "gate"
+epoch = 2
+
+[stage.fail]
+use = "test.fail"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+train = "numbers -> gate -> fail -> add -> total"
+
+[schedule]
+epochs = 4
+"""
+
+LISTENING = """
+[stage.calls]
+use = "test.listen"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+main = "calls -> total"
+"""
+
+ITEMS = """
+[stage.{name}]
+use = "dataset.wardrobe"
+root = "wardrobe"
+split = "{split}"
+items = 56
+colours = 2
+views = 3
+size = 48
+"""
+
+TRAINING = """
+[pipeline]
+name = "training"
+seed = 3
+""" + "".join(ITEMS.format(name=f"{split}_items", split=split)
+              for split in ("train", "query", "gallery")) + """
+[stage.triplets]
+use = "sampling.triplets"
+
+[stage.decode]
+use = "image.decode"
+
+[stage.augment]
+use = "image.augment"
+
+[stage.triplet_batch]
+use = "batch"
+size = 24
+group_size = 3
+
+[stage.batch]
+use = "batch"
+size = 10
+
+[stage.model]
+use = "model.sccapsnet"
+classes = 14
+width = 16
+primary_channels = 64
+
+[stage.triplet_loss]
+use = "loss.triplet"
+
+[stage.adam]
+use = "train.adam"
+
+[stage.gallery]
+use = "retrieval.index"
+masks = ["none", "predicted"]
+
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+masks = ["none", "predicted"]
+
+[stage.recall]
+use = "retrieval.recall"
+
+[flow]
+train    = "train_items -> triplets -> decode -> augment -> triplet_batch -> model -> triplet_loss -> adam"
+gallery  = "gallery_items -> decode -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+
+[schedule]
+epochs = 8
+each_epoch = ["train", "gallery", "evaluate"]
+"""
+
+
+class Run:
+    """A process of the program in a folder, and what it left."""
+
+    def __init__(self, folder, arguments):
+        self.folder = folder
+        self.arguments = [str(argument) for argument in arguments]
+        environment = {key: value for key, value in os.environ.items() if key != "SEAM_PLUGIN_PATH"}
+        self.process = subprocess.Popen([SEAM, *self.arguments], cwd=folder, env=environment,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        errors="replace")
+        self.text = ""
+
+    def read_until(self, text):
+        while text not in self.text:
+            line = self.process.stdout.readline()
+            if not line:
+                raise AssertionError(f"{text!r} did not come in {self.text}")
+            self.text += line
+
+    def end(self):
+        self.text += self.process.communicate()[0]
+        return self
+
+    @property
+    def code(self):
+        return self.process.returncode
+
+    @property
+    def command(self):
+        shown = [word.replace(str(PLUGINS), "PLUGINS") for word in self.arguments]
+        return "seam " + " ".join(shown)
+
+
+class Table:
+    def __init__(self):
+        self.wrong = []
+        print("| fault | command | what was printed | exit | ledger | resumed metrics |")
+        print("|---|---|---|---|---|---|", flush=True)
+
+    def row(self, fault, run, said, code, ledger="-", resumed="-"):
+        """`said`: a pattern that the output must have; `resumed`: whether metrics were the same."""
+        found = re.search(said, run.text)
+        if not found:
+            self.wrong.append(f"{fault}: {said!r} is not in the output:\n{run.text}")
+        if run.code != code:
+            self.wrong.append(f"{fault}: exit code {run.code}, not {code}\n{run.text}")
+        if resumed == "differ":
+            self.wrong.append(f"{fault}: the resumed run has other metrics")
+        shown = " ".join(found.group(0).split()) if found else "?"
+        shown = shown.replace("|", "\\|")
+        print(f"| {fault} | `{run.command}` | {shown} | {run.code} | {ledger} | {resumed} |",
+              flush=True)
+
+
+def ledger_of(run):
+    if "every packet is accounted for" in run.text:
+        return "balances"
+    return "does not balance" if "does not balance" in run.text else "not read: the run ended early"
+
+
+class Place:
+    """A folder for one fault, with the pipeline and the metrics of a run that nothing happened to."""
+
+    def __init__(self, root, name, text):
+        self.folder = root / name
+        self.folder.mkdir()
+        (self.folder / "p.toml").write_text(text)
+
+    def run(self, directory, *more, plugins=PLUGINS):
+        return Run(self.folder, ["run", "p.toml", "--plugin-path", plugins, "--run-dir", directory,
+                                 "--threads", 2, *more])
+
+    def resume(self, directory):
+        return Run(self.folder, ["run", "--resume", directory]).end()
+
+    def metrics(self, directory):
+        return (self.folder / directory / "metrics.jsonl").read_bytes()
+
+    def compare(self, directory, more=()):
+        """Resumes, and compares with an undisturbed run."""
+        resumed = self.resume(directory)
+        if resumed.code != 0:
+            return f"exit {resumed.code}"
+        if not (self.folder / "whole").exists():
+            assert self.run("whole", *more).end().code == 0
+        return "identical" if self.metrics(directory) == self.metrics("whole") else "differ"
+
+
+class Gate:
+    """The FIFOs at which test.gate waits in the third epoch."""
+
+    def __init__(self, place):
+        self.folder = place.folder / "gate"
+        self.folder.mkdir()
+        os.mkfifo(self.folder / "reached")
+        os.mkfifo(self.folder / "go")
+
+    def wait(self):
+        with open(self.folder / "reached", "rb") as fifo:
+            fifo.read()
+
+    def open(self):
+        with open(self.folder / "go", "wb"):
+            pass
+
+    def remove(self):
+        shutil.rmtree(self.folder)
+
+
+def stages_that_fail(table, root):
+    place = Place(root, "stages", COUNTING)
+    one = place.run("throws", "--set", "stage.fail.at=7").end()
+    table.row("a stage throws", one, r"error: this number cannot be read\n.*\n.*\n.*", 3,
+              ledger_of(one))
+    some = place.run("some", "--set", "stage.fail.every=10", "--set", "stage.fail.on_error=skip").end()
+    table.row("it throws on 1 item in 10, skipped", some, r"skipped: .*", 0, ledger_of(some))
+    end = place.run("end", "--set", "stage.fail.at_end=true").end()
+    table.row("it throws when the flow has ended", end, r"error: the total cannot be written\n.*", 3,
+              ledger_of(end))
+    drops = place.run("drops", "--set", "stage.fail.every=10", "--set", "stage.fail.kind=drop").end()
+    table.row("10 % drops", drops, r"dropped by fail in train: .*", 0, ledger_of(drops))
+    slow = place.run("slow", "--set", "stage.total.delay=2", "--set", "limits.packets=16", "--set",
+                     "schedule.epochs=1").end()
+    peak = re.search(r'"packets_peak":(\d+)', (place.folder / "slow/summary.json").read_text())
+    table.row("a slow sink, room for 16 packets", slow, r"train: .*", 0,
+              ledger_of(slow) + f"; {peak.group(1)} packets at most")
+
+
+def sources_that_block(table, root):
+    for hearing, said in (("good", "stopped on request.*"), ("deaf", r"calls  is making a packet\n.*")):
+        place = Place(root, f"source-{hearing}", LISTENING)
+        run = place.run("out", "--set", f"stage.calls.hearing={hearing}")
+        run.read_until("waiting for a caller")
+        run.process.send_signal(signal.SIGTERM)
+        if hearing == "deaf":
+            run.read_until("stopping")
+            run.process.send_signal(signal.SIGINT)
+        name = "a blocked source, SIGTERM" if hearing == "good" else (
+            "a source that cannot be interrupted, SIGTERM and SIGINT")
+        table.row(name, run.end(), said, 4)
+
+
+def signals(table, root):
+    for name, numbers in (("SIGINT once", [signal.SIGINT]), ("SIGTERM", [signal.SIGTERM]),
+                          ("SIGINT twice", [signal.SIGINT, signal.SIGINT])):
+        place = Place(root, name.replace(" ", "-"), COUNTING)
+        gate = Gate(place)
+        run = place.run("out", "--set", "stage.numbers.n=4000")
+        gate.wait()
+        run.process.send_signal(numbers[0])
+        run.read_until("stopping")
+        if len(numbers) > 1:
+            time.sleep(0.5)  # sooner it would count as the same request
+            run.process.send_signal(numbers[1])
+            run.read_until("cancelling")
+        else:
+            gate.open()
+        run.end()
+        gate.remove()
+        table.row(name, run, r"stopped on request.*|The process ends here.*", 4, "-",
+                  place.compare("out", ("--set", "stage.numbers.n=4000")))
+
+
+def kills(table, root):
+    place = Place(root, "kills", TRAINING)
+    began = time.monotonic()
+    whole = place.run("whole").end()
+    assert whole.code == 0, whole.text
+    whole_seconds = time.monotonic() - began
+    moments = random.Random(7)
+    run = place.run("out")
+    where = []
+    killed = 0
+    while True:
+        try:
+            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 3) if killed < 10 else None)
+            break
+        except subprocess.TimeoutExpired:
+            run.process.kill()
+            run.end()
+            killed += 1
+            told = re.findall(r"epoch (\d+/\d+)", run.text)
+            where.append(told[-1] if told else "before the first epoch")
+            run = Run(place.folder, ["run", "--resume", "out"])
+    run.end()
+    same = place.metrics("out") == place.metrics("whole")
+    table.row(f"SIGKILL at {killed} random moments of a training", run,
+              r"ledger: every packet is accounted for|there is nothing left to do", 0, ledger_of(run),
+              "identical" if same else "differ")
+    if killed < 10:
+        table.wrong.append(f"the training ended after {killed} kills")
+    print(f"\n(seen last before the kills: {', '.join(where)})\n", flush=True)
+
+
+def disks(table, root):
+    place = Place(root, "disk", COUNTING)
+    small = place.folder / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)],
+                             stderr=subprocess.DEVNULL, check=False).returncode == 0
+    if mounted:
+        try:
+            run = place.run("small/out").end()
+            subprocess.run(["mount", "-o", "remount,size=16m", str(small)], check=True)
+            table.row("a full disk (tmpfs of 64 KiB)", run, r"error: .*\n.*", 3, ledger_of(run),
+                      place.compare("small/out"))
+        finally:
+            subprocess.run(["umount", str(small)], check=True)
+    else:
+        print("| a full disk | not tried: mounting a tmpfs takes root | | | | |")
+
+    gate = Gate(place)
+    run = place.run("cut")
+    gate.wait()
+    run.process.kill()
+    run.end()
+    gate.remove()
+    newest = place.folder / "cut/checkpoints/epoch-2.seam"
+    newest.write_bytes(newest.read_bytes()[:-40])
+    resumed = place.resume("cut")
+    place.run("whole").end()
+    same = place.metrics("cut") == place.metrics("whole")
+    table.row("a truncated checkpoint, resumed", resumed, r"checkpoint .* is damaged.*", 0,
+              ledger_of(resumed), "identical" if same else "differ")
+
+
+def files_that_change(table, root):
+    place = Place(root, "image", TRAINING)
+    run = place.run("out")
+    run.read_until("epoch 1/8  evaluate")
+    victim = sorted((place.folder / "wardrobe").rglob("*.jpg"))[0]
+    kept = victim.read_bytes()
+    victim.unlink()
+    run.end()
+    victim.write_bytes(kept)
+    table.row("an image deleted during the run (then put back)", run, r"error: .*\n.*", 3,
+              ledger_of(run), place.compare("out"))
+
+    place = Place(root, "plugin", COUNTING)
+    plugins = place.folder / "plugins"
+    shutil.copytree(PLUGINS, plugins)
+    gate = Gate(place)
+    run = place.run("out", plugins=plugins)
+    gate.wait()
+    for file in plugins.glob("*.so"):
+        other = file.with_suffix(".new")
+        other.write_bytes(file.read_bytes() + b"another build")
+        other.rename(file)
+    gate.open()
+    gate.remove()
+    run.end()
+    place.run("whole").end()
+    same = place.metrics("out") == place.metrics("whole")
+    table.row("the plugin replaced on disk during the run", run, r"ledger: .*", 0, ledger_of(run),
+              "identical, not resumed" if same else "differ")
+    (place.folder / "out/checkpoints/epoch-4.seam").unlink()
+    resumed = place.resume("out")
+    same = place.metrics("out") == place.metrics("whole")
+    table.row("... and resumed with the other plugin", resumed, r"the plugins are not those.*", 0,
+              ledger_of(resumed), "identical" if same else "differ")
+
+
+def main():
+    root = pathlib.Path(tempfile.mkdtemp(prefix="seam-faults-"))
+    table = Table()
+    try:
+        for part in (stages_that_fail, sources_that_block, signals, disks, files_that_change, kills):
+            part(table, root)
+    finally:
+        shutil.rmtree(root)
+    for text in table.wrong:
+        print(f"faults: {text}", file=sys.stderr)
+    sys.exit(1 if table.wrong else 0)
+
+
+main()
