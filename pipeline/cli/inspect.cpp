@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -210,7 +212,12 @@ ExitCode inspect_verb(const InspectArguments& arguments) {
   const int threads = count_cores().usable();
   obey_thread_budget(threads);
   Registry registry(default_search_path({}, arguments.plugin_paths), threads);
-  const std::unique_ptr<StageRunner> stage = registry.make(arguments.stage, arguments.stage);
+  std::optional<DescriptionCache> descriptions;
+  if (const auto folder = cache_folder()) descriptions.emplace(*folder);
+  const std::unique_ptr<StageRunner> stage =
+      descriptions ? registry.describe(arguments.stage, arguments.stage, *descriptions)
+                   : registry.make(arguments.stage, arguments.stage);
+  if (descriptions) descriptions->save();
   const PluginFile& file = *registry.find(arguments.stage);
   if (arguments.json) {
     print_json(*stage, file);

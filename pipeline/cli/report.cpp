@@ -1,6 +1,7 @@
 #include "pipeline/cli/report.hpp"
 
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include "pipeline/run/run.hpp"
@@ -32,6 +33,8 @@ std::optional<CheckedPipeline> load_or_report(const std::string& file,
 
 std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   options.environment = process_environment();
+  std::optional<DescriptionCache> descriptions;
+  if (const auto folder = cache_folder()) options.descriptions = &descriptions.emplace(*folder);
   LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
   report_problems(loaded.problems);
   return std::move(loaded.pipeline);

@@ -60,7 +60,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   Registry registry(search_path(options, spec),
                     options.threads.value_or(spec.threads.value_or(cores())));
   check_plugin_paths(*tree, options, registry, findings);
-  std::vector<StageDraft> stages = read_stages(*tree, registry, findings);
+  std::vector<StageDraft> stages = read_stages(*tree, registry, options.descriptions, findings);
   check_references(stages, findings);
 
   const Entry* stage_tables = tree->find("stage");
@@ -93,6 +93,7 @@ LoadResult load_pipeline(const LoadOptions& options) {
   LoadResult result;
   result.pipeline = checked(options, sources, findings);
   result.problems = findings.in_order();
+  if (options.descriptions != nullptr) options.descriptions->save();
   return result;
 }
 

@@ -38,6 +38,9 @@ struct LoadOptions {
   std::map<std::string, std::string> environment;  ///< for ${VAR}
   /// Told to the libraries behind plugins; none: what the file says, else the machine's cores.
   std::optional<int> threads;
+  /// What stages said of themselves before, for who only wants to check: plugins are loaded where
+  /// that is not known, and the stages cannot be run. None: plugins are loaded.
+  DescriptionCache* descriptions = nullptr;
   /// Searched instead of SEAM_PLUGIN_PATH and the program's own folder.
   std::optional<std::vector<SearchEntry>> search_path;
 };

@@ -152,7 +152,8 @@ std::vector<std::string> parameter_names(const Description& description) {
 
 class StageReader {
  public:
-  StageReader(Registry& registry, Findings& findings) : registry_(registry), findings_(findings) {}
+  StageReader(Registry& registry, DescriptionCache* descriptions, Findings& findings)
+      : registry_(registry), descriptions_(descriptions), findings_(findings) {}
 
   StageDraft read(const Entry& entry) {
     StageDraft draft;
@@ -190,7 +191,9 @@ class StageReader {
     if (!type) return;
     draft.spec.use = *type;
     try {
-      draft.runner = registry_.make(*type, entry.key);
+      draft.runner = descriptions_ == nullptr
+                         ? registry_.make(*type, entry.key)
+                         : registry_.describe(*type, entry.key, *descriptions_);
     } catch (const Error& error) {
       refuse_type(*use, *type, error);
       return;
@@ -382,7 +385,11 @@ class StageReader {
 
   void configure(StageDraft& draft) {
     try {
-      draft.runner->configure(draft.spec.values);
+      if (descriptions_ == nullptr) {
+        draft.runner->configure(draft.spec.values);
+      } else {
+        configure_recorded(draft);
+      }
       draft.sound = true;
     } catch (const Error& error) {
       findings_.error("configure", draft.spec.place,
@@ -390,7 +397,21 @@ class StageReader {
     }
   }
 
+  void configure_recorded(StageDraft& draft) {
+    const std::filesystem::path& plugin = registry_.find(draft.spec.use)->path;
+    const auto& values = draft.spec.values;
+    if (descriptions_->knows(plugin, draft.spec.use, values)) {
+      draft.runner->configure(values);
+      return;
+    }
+    draft.runner =
+        registry_.make(draft.spec.use, draft.spec.name);  // what is there may be a record
+    draft.runner->configure(values);
+    descriptions_->record_configured(plugin, *draft.runner, values);
+  }
+
   Registry& registry_;
+  DescriptionCache* descriptions_;  // none: plugins are loaded
   Findings& findings_;
   std::set<std::string> told_;
 };
@@ -442,7 +463,8 @@ class CircleFinder {
 
 }  // namespace
 
-std::vector<StageDraft> read_stages(const Table& tree, Registry& registry, Findings& findings) {
+std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
+                                    DescriptionCache* descriptions, Findings& findings) {
   std::vector<StageDraft> stages;
   const Entry* entry = tree.find("stage");
   const Table* table = entry != nullptr ? read_table(*entry, "[stage]", findings) : nullptr;
@@ -451,7 +473,7 @@ std::vector<StageDraft> read_stages(const Table& tree, Registry& registry, Findi
   for (const Entry& stage : table->entries) {
     if (stage.key_place.file != "--set") defined.push_back(stage.key);
   }
-  StageReader reader(registry, findings);
+  StageReader reader(registry, descriptions, findings);
   for (const Entry& stage : table->entries) {
     const bool only_set = std::find(defined.begin(), defined.end(), stage.key) == defined.end();
     const Table* keys = stage.node.table();

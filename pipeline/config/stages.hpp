@@ -24,8 +24,10 @@ struct StageDraft {
   bool sound = false;  ///< configured with all it says; else its fields are not known for sure
 };
 
-/// Reads all stages, in the file's order.
-std::vector<StageDraft> read_stages(const Table& tree, Registry& registry, Findings& findings);
+/// Reads all stages, in the file's order. With `descriptions` they may be records, which cannot
+/// run.
+std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
+                                    DescriptionCache* descriptions, Findings& findings);
 
 /// Checks that references name stages that offer what is asked for, and not in a circle.
 void check_references(const std::vector<StageDraft>& stages, Findings& findings);

@@ -158,17 +158,22 @@ std::string Registry::not_found(const std::string& stage) const {
   return text;
 }
 
+void Registry::check_conflicts(const PluginFile& file) const {
+  const auto check = [&](const PluginFile& other) {
+    const std::string conflict =
+        library_conflict(file.manifest, file.path, other.manifest, other.path);
+    if (!conflict.empty()) throw refuse(conflict);
+  };
+  for (const Loaded& library : loaded_) check(files_[library.file]);
+  for (const std::size_t position : described_) check(files_[position]);
+}
+
 const PluginDescriptor& Registry::load(const PluginFile& file) {
   const auto position = static_cast<std::size_t>(&file - files_.data());
   for (const Loaded& library : loaded_) {
     if (library.file == position) return *library.descriptor;
   }
-  for (const Loaded& library : loaded_) {
-    const PluginFile& other = files_[library.file];
-    const std::string conflict =
-        library_conflict(file.manifest, file.path, other.manifest, other.path);
-    if (!conflict.empty()) throw refuse(conflict);
-  }
+  check_conflicts(file);
   namespace dll = boost::dll;
   // Without rtld_now a missing symbol would end the process when it is first called.
   constexpr auto mode = dll::load_mode::rtld_now | dll::load_mode::rtld_local;
@@ -197,7 +202,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   return *descriptor;
 }
 
-std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std::string& instance) {
+const PluginFile& Registry::only_file(const std::string& stage) const {
   const std::vector<const PluginFile*> offering = find_all(stage);
   if (offering.empty()) throw refuse(not_found(stage));
   if (offering.size() > 1) {
@@ -208,7 +213,28 @@ std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std:
     }
     throw refuse(text);
   }
-  const PluginFile& file = *offering.front();
+  return *offering.front();
+}
+
+std::unique_ptr<StageRunner> Registry::describe(const std::string& stage,
+                                                const std::string& instance,
+                                                DescriptionCache& cache) {
+  const PluginFile& file = only_file(stage);
+  if (std::unique_ptr<Stage> recorded = cache.recorded(file.path, stage)) {
+    check_conflicts(file);
+    const auto position = static_cast<std::size_t>(&file - files_.data());
+    if (std::ranges::find(described_, position) == described_.end()) {
+      described_.push_back(position);
+    }
+    return std::make_unique<StageRunner>(instance, stage, std::move(recorded));
+  }
+  std::unique_ptr<StageRunner> runner = make(stage, instance);
+  cache.record(file.path, *runner);
+  return runner;
+}
+
+std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std::string& instance) {
+  const PluginFile& file = only_file(stage);
   const PluginDescriptor& descriptor = load(file);
   const auto entry =
       std::find_if(descriptor.stages.begin(), descriptor.stages.end(),

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/plugins/manifest.hpp"
 
 namespace seam::host {
@@ -61,6 +62,12 @@ class Registry {
   /// both files; for a plugin that cannot be loaded, with the dynamic loader's own words.
   [[nodiscard]] std::unique_ptr<StageRunner> make(const std::string& stage,
                                                   const std::string& instance);
+  /// The same for who only asks what the stage says of itself: its plugin is loaded only where that
+  /// is not known from before. Throws as make does, except that an unloaded plugin's faults of
+  /// loading do not show.
+  [[nodiscard]] std::unique_ptr<StageRunner> describe(const std::string& stage,
+                                                      const std::string& instance,
+                                                      DescriptionCache& cache);
 
  private:
   struct Loaded {
@@ -71,6 +78,8 @@ class Registry {
   void search(const SearchEntry& entry);
   void add(const std::filesystem::path& path, const SearchEntry& entry, bool named_itself);
   [[nodiscard]] std::string not_found(const std::string& stage) const;
+  [[nodiscard]] const PluginFile& only_file(const std::string& stage) const;
+  void check_conflicts(const PluginFile& file) const;
   const PluginDescriptor& load(const PluginFile& file);
 
   std::vector<SearchEntry> search_path_;
@@ -78,6 +87,7 @@ class Registry {
   std::vector<PluginFile> files_;
   std::vector<std::filesystem::path> seen_;  ///< canonical
   std::vector<Loaded> loaded_;
+  std::vector<std::size_t> described_;  ///< positions in files_: would be loaded in a run
 };
 
 /// What the pipeline's `plugins` and --plugin-path name, in this order.

@@ -130,6 +130,31 @@ TEST_F(TrainingTest, EightThreadsMakeTheBatchesAndRecallsOfOne) {
   EXPECT_EQ(metrics("one"), metrics("eight"));
 }
 
+TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
+  std::string text = training;
+  const std::string digest = "test.digest";
+  text.replace(text.find(digest), digest.size(), "test.count_threads");
+  folder_.write("training.toml", text);
+  const auto threads = [&](int budget) {
+    const Finished finished = seam(
+        run_into("out" + std::to_string(budget), budget), folder_.path(),
+        {{"OMP_NUM_THREADS", "24"}, {"MKL_NUM_THREADS", "24"}, {"OPENBLAS_NUM_THREADS", "24"}});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const std::string before = "threads: ";
+    const std::size_t last = finished.err.rfind(before);
+    return last == std::string::npos ? 0 : std::stoi(finished.err.substr(last + before.size()));
+  };
+  // The main thread, the compute thread, the display's, the signals' and the watchdog's are always
+  // there; oneTBB's workers and the compute thread's OpenMP team grow with the budget.
+  constexpr int always = 5;
+  const int one = threads(1);
+  EXPECT_GE(one, 2);
+  EXPECT_LE(one, always + 1);
+  const int four = threads(4);
+  EXPECT_GT(four, one);
+  EXPECT_LE(four, always + 4 + 3);
+}
+
 TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
   ASSERT_EQ(run("whole", 2).exit_code, 0);
   Program program(run_into("killed", 2), folder_.path());

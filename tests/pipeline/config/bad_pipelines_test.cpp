@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
+#include "tests/pipeline/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
@@ -56,9 +57,11 @@ LoadOptions options_of(const fs::path& file) {
   return options;
 }
 
-std::string said_about(const fs::path& file) {
+std::string said_about(const fs::path& file, DescriptionCache* descriptions = nullptr) {
+  LoadOptions options = options_of(file);
+  options.descriptions = descriptions;
   std::string text;
-  for (const Problem& problem : load_pipeline(options_of(file)).problems) text += to_text(problem);
+  for (const Problem& problem : load_pipeline(options).problems) text += to_text(problem);
   text = replaced(text, SEAM_TEST_PLUGINS, "<plugins>");
   return replaced(text, SEAM_BAD_PIPELINES, "<here>");
 }
@@ -117,6 +120,16 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+TEST_P(BadPipeline, IsExplainedTheSameFromRecordedDescriptions) {
+  const fs::path file = fs::path(SEAM_BAD_PIPELINES) / (GetParam() + ".toml");
+  const std::string said = said_about(file);
+  const TemporaryFolder folder;
+  for (int time = 0; time < 2; ++time) {  // the second finds the records of the first
+    DescriptionCache descriptions(folder.path());
+    EXPECT_EQ(said_about(file, &descriptions), said) << time;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadPipeline, testing::ValuesIn(bad_pipelines()), test_name);

@@ -1,8 +1,11 @@
-/// A stage that tells a test which bytes a batch has.
+/// Stages that tell a test which bytes a batch has, and how many threads the process.
 #include <seam/plugin.hpp>
 #include <seam/tensor.hpp>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 namespace seam::test {
@@ -31,7 +34,24 @@ class Digest final : public Transform {
   }
 };
 
+/// Says at the end of each flow how many threads the process has.
+class CountThreads final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.count_threads";
+
+  void declare(Declaration& d) override {
+    d.doc("Logs the number of the process's threads.");
+    d.needs(field::images);
+  }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+  void end(Context& context) override {
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    context.info("threads: " + std::to_string(std::distance(std::filesystem::begin(threads),
+                                                            std::filesystem::end(threads))));
+  }
+};
+
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Digest)
+SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads)
