@@ -49,7 +49,8 @@ ExitCode run_verb(const RunArguments& arguments) {
                             : "cancelling: what is in hand has a second to finish");
       },
       [&display] {
-        display.message(overdue_text(display.activity()));
+        const Display::Now now = display.now();
+        display.message(overdue_text(now.activity, now.run_directory));
         // A thread that is inside a stage cannot be ended from outside, and destructors would wait
         // for it. Files appear whole or not at all, so that nothing is half written.
         std::_Exit(static_cast<int>(ExitCode::cancelled));

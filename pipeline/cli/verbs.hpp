@@ -47,7 +47,7 @@ struct InspectArguments {
 };
 ExitCode inspect_verb(const InspectArguments& arguments);
 
-/// Draws a pipeline's flows; those of a run with what its stages did.
+/// Draws a pipeline's flows; those of a run with what its stages did since it was last started.
 struct GraphArguments {
   std::string file;  ///< or a run's folder
   std::vector<std::string> set;

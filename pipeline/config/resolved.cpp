@@ -101,7 +101,7 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
   if (spec.max_errors) {
     text += fmt::format("max_errors = {}\n", *spec.max_errors);
   } else if (spec.max_error_share) {
-    text += fmt::format("max_errors = {:#}\n", *spec.max_error_share);
+    text += "max_errors = " + seam::to_text(Value{*spec.max_error_share}) + "\n";
   } else {
     text += "# max_errors: not set\n";
   }

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t most_threads = 4096;
+constexpr std::int64_t most_stall_seconds = 1'000'000'000;
 constexpr std::int64_t most_epochs = 1'000'000'000;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -254,7 +255,7 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
               "range", entry->node.place,
               fmt::format("'max_errors' of [pipeline] takes a number of packets, or their "
                           "share between 0 and 1, not {}",
-                          *share));
+                          seam::to_text(Value{*share})));
         }
       } else {
         spec.max_errors = read_integer(*entry, where, 0, findings);
@@ -277,8 +278,8 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
       spec.limits.bytes = read_bytes(*entry, "[limits]", findings).value_or(spec.limits.bytes);
     }
     if (const Entry* entry = table->find("stall_seconds")) {
-      spec.limits.stall_seconds =
-          read_integer(*entry, "[limits]", 0, findings).value_or(spec.limits.stall_seconds);
+      spec.limits.stall_seconds = read_integer(*entry, "[limits]", 0, findings, most_stall_seconds)
+                                      .value_or(spec.limits.stall_seconds);
     }
   }
 }

@@ -174,7 +174,7 @@ class StageReader {
     read_parameters(entry, *table, draft);
     const bool broken = std::any_of(table->entries.begin(), table->entries.end(),
                                     [](const Entry& key) { return key.node.broken; });
-    if (findings_.errors() == errors_before && !broken) configure(draft);
+    if (findings_.errors() == errors_before && !broken) configure(draft, *table->find("use"));
     return draft;
   }
 
@@ -383,12 +383,13 @@ class StageReader {
     return node;
   }
 
-  void configure(StageDraft& draft) {
+  void configure(StageDraft& draft, const Entry& use) {
+    if (descriptions_ != nullptr && !make_real(draft, use)) return;
     try {
-      if (descriptions_ == nullptr) {
-        draft.runner->configure(draft.spec.values);
-      } else {
-        configure_recorded(draft);
+      draft.runner->configure(draft.spec.values);
+      if (descriptions_ != nullptr) {
+        descriptions_->record_configured(registry_.find(draft.spec.use)->path, *draft.runner,
+                                         draft.spec.values);
       }
       draft.sound = true;
     } catch (const Error& error) {
@@ -397,17 +398,17 @@ class StageReader {
     }
   }
 
-  void configure_recorded(StageDraft& draft) {
+  /// Where what is there may be a record that does not know these values, makes the stage itself.
+  bool make_real(StageDraft& draft, const Entry& use) {
     const std::filesystem::path& plugin = registry_.find(draft.spec.use)->path;
-    const auto& values = draft.spec.values;
-    if (descriptions_->knows(plugin, draft.spec.use, values)) {
-      draft.runner->configure(values);
-      return;
+    if (descriptions_->knows(plugin, draft.spec.use, draft.spec.values)) return true;
+    try {
+      draft.runner = registry_.make(draft.spec.use, draft.spec.name);
+      return true;
+    } catch (const Error& error) {
+      refuse_type(use, draft.spec.use, error);
+      return false;
     }
-    draft.runner =
-        registry_.make(draft.spec.use, draft.spec.name);  // what is there may be a record
-    draft.runner->configure(values);
-    descriptions_->record_configured(plugin, *draft.runner, values);
   }
 
   Registry& registry_;

@@ -54,6 +54,26 @@ struct SerialNode {
   std::unique_ptr<WakeNode> wake;  ///< null: the compute thread empties it
 };
 
+/// Whoever watches may look at the flow for as long as this lives.
+class Observed {
+ public:
+  Observed(const FlowOptions& options, std::function<std::vector<StageActivity>()> activity)
+      : options_(options) {
+    if (options_.progress != nullptr) options_.progress->observe(std::move(activity));
+  }
+  ~Observed() {
+    if (options_.stop != nullptr) options_.stop->observe(nullptr);
+    if (options_.progress != nullptr) options_.progress->observe(nullptr);
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+  Observed(Observed&&) = delete;
+  Observed& operator=(Observed&&) = delete;
+
+ private:
+  const FlowOptions& options_;  // the caller's, outlives the flow
+};
+
 /// One flow while it runs. Built in an order that lets the destructor undo it: the graph goes last,
 /// after everything that points into it has come to rest.
 class RunningFlow {
@@ -84,6 +104,7 @@ class RunningFlow {
   std::function<void(Message)> entrance(std::size_t segment);
   [[nodiscard]] std::vector<StageActivity> activity() const;
   [[nodiscard]] FlowResult run_begun();
+  void begin(StageRunner& stage);
   void interrupt_sources() const;
   [[nodiscard]] FlowResult result() const;
   void check_ledger(FlowResult& result) const;
@@ -106,6 +127,7 @@ class RunningFlow {
   std::vector<std::unique_ptr<SerialNode>> joins_;
   std::vector<std::unique_ptr<Pump>> pumps_;
   std::atomic<bool> closing_ = false;
+  std::atomic<const StageRunner*> beginning_ = nullptr;  // the stage inside its begin()
 };
 
 RunState with_training(RunState run, const std::vector<StageRunner*>& runners) {
@@ -353,6 +375,7 @@ void RunningFlow::run_pump(Pump& pump) {
 }
 
 FlowResult RunningFlow::run() {
+  const Observed observed(options_, [this] { return activity(); });
   try {
     std::vector<StageRunner*> before;
     const bool any_compute = std::ranges::any_of(
@@ -360,14 +383,14 @@ FlowResult RunningFlow::run() {
     for (StageRunner* stage : runners_) {
       stage->bind_upstream(before);
       before.push_back(stage);
-      if (!stage->on_compute_thread()) stage->begin(state_.run);
+      if (!stage->on_compute_thread()) begin(*stage);
     }
     if (any_compute) {
       compute_.run([this] {
         for (StageRunner* stage : runners_) {
           if (!stage->on_compute_thread()) continue;
           stage->enter_thread(state_.run);
-          stage->begin(state_.run);
+          begin(*stage);
         }
       });
     }
@@ -375,12 +398,14 @@ FlowResult RunningFlow::run() {
     state_.fail(error);
     return result();
   }
-  if (options_.progress != nullptr) options_.progress->observe([this] { return activity(); });
   if (options_.stop != nullptr) options_.stop->observe([this] { interrupt_sources(); });
-  FlowResult result = run_begun();
-  if (options_.stop != nullptr) options_.stop->observe(nullptr);
-  if (options_.progress != nullptr) options_.progress->observe(nullptr);
-  return result;
+  return run_begun();
+}
+
+void RunningFlow::begin(StageRunner& stage) {
+  beginning_ = &stage;
+  stage.begin(state_.run);
+  beginning_ = nullptr;
 }
 
 void RunningFlow::interrupt_sources() const {
@@ -430,8 +455,16 @@ std::vector<StageActivity> RunningFlow::activity() const {
       now.done = through + counter.emitted;
       if (stage.kind() != StageKind::source) now.inside = received - std::min(through, received);
       now.waiting = at == 0 ? segment->waiting() : 0;
-      now.making = last && segment->making();
-      now.waits_for_room = last && segment->pumping() && !now.making && !budget_.room();
+      if (&stage == beginning_) {
+        now.call = StageActivity::Call::begin;
+      } else if (&stage == segment->ending()) {
+        now.call = StageActivity::Call::end;
+      } else if (last && segment->making()) {
+        now.call = stage.kind() == StageKind::source ? StageActivity::Call::produce
+                                                     : StageActivity::Call::end;
+      }
+      now.waits_for_room =
+          last && segment->pumping() && now.call == StageActivity::Call::none && !budget_.room();
       activity.push_back(std::move(now));
     }
   }
@@ -511,8 +544,7 @@ void StopState::observe(std::function<void()> interrupt) {
   if (interrupt_ && (drain || cancel)) interrupt_();
 }
 
-void StopState::ask(std::atomic<bool>& flag) {
-  flag = true;
+void StopState::interrupt() {
   const std::lock_guard lock(mutex_);
   if (interrupt_) interrupt_();
 }

@@ -48,6 +48,7 @@ struct Failure {
   std::string stage;
   std::string origin;
   std::string message;
+  Fault fault = Fault::data;
 };
 
 struct FlowResult {
@@ -66,10 +67,12 @@ struct FlowResult {
 struct StageActivity {
   std::string stage;
   StageKind kind = StageKind::transform;
-  std::uint64_t done = 0;       ///< packets it is through with, or has made
-  std::uint64_t inside = 0;     ///< packets that it is working on
-  std::uint64_t waiting = 0;    ///< packets before it
-  bool making = false;          ///< a source or a collector's end, inside its produce() or end()
+  std::uint64_t done = 0;     ///< packets it is through with, or has made
+  std::uint64_t inside = 0;   ///< packets that it is working on
+  std::uint64_t waiting = 0;  ///< packets before it
+  /// The call that it is inside, beside process().
+  enum class Call : std::uint8_t { none, begin, produce, end };
+  Call call = Call::none;
   bool waits_for_room = false;  ///< it would make packets, but [limits] are reached
 };
 
@@ -96,16 +99,13 @@ class StopState {
   std::atomic<bool> drain = false;   ///< sources stop, what is under way finishes
   std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
 
-  /// Sets the flag and interrupts the sources of the flow that runs.
-  void ask_to_drain() { ask(drain); }
-  void ask_to_cancel() { ask(cancel); }
+  /// Interrupts the sources of the flow that runs, which may take its time: it is a plugin's code.
+  void interrupt();
   /// The flow says how its sources are interrupted, and at its end that it goes (null). Called at
   /// once where the run is to end already.
   void observe(std::function<void()> interrupt);
 
  private:
-  void ask(std::atomic<bool>& flag);
-
   std::mutex mutex_;
   std::function<void()> interrupt_;
 };
@@ -120,7 +120,8 @@ struct StageCall {
   std::chrono::steady_clock::time_point to;
 };
 
-/// Is told of every call into a stage when it has returned, from the thread that made it.
+/// Is told of every call of process(), produce() and end() when it has returned, from the thread
+/// that made it.
 class CallListener {
  public:
   CallListener() = default;
@@ -138,16 +139,10 @@ struct FlowOptions {
   int threads = 1;                               ///< TBB workers
   std::map<std::string, StageSpec> stage_specs;  ///< on_error, concurrency by stage name
   std::optional<std::int64_t> max_errors;        ///< skipped packets; one more ends the flow
-  std::optional<double> max_error_share;         ///< the same, as a share of what a stage received
   FlowProgress* progress = nullptr;              ///< optional
   StopState* stop = nullptr;                     ///< optional
   CallListener* calls = nullptr;                 ///< optional
 };
-
-/// What is wrong where `failed` of a stage's packets failed and `share` of them may; nothing where
-/// they are few enough.
-std::optional<std::string> too_large_share(std::uint64_t failed, std::uint64_t received,
-                                           double share);
 
 /// The thread on which all tensor work of a run happens; started once a run, before the first
 /// stage is opened.

@@ -53,21 +53,13 @@ void FlowState::fail(Error error) {
   stopped = true;
 }
 
-std::optional<std::string> too_large_share(std::uint64_t failed, std::uint64_t received,
-                                           double share) {
-  if (static_cast<double>(failed) <= share * static_cast<double>(received)) return std::nullopt;
-  return std::to_string(failed) + " of " + std::to_string(received) +
-         " packets failed, a larger share than max_errors = " + std::to_string(share) + " allows";
-}
-
-void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error,
-                     std::uint64_t failed, std::uint64_t received) {
+void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error) {
   std::int64_t skipped = 0;
   {
     const std::lock_guard lock(mutex_);
     skipped = ++skipped_;
     if (failures_.size() < most_failures_listed) {
-      failures_.push_back({stage, packet.origin().text(), error.what()});
+      failures_.push_back({stage, packet.origin().text(), error.what(), error.fault()});
     }
   }
   if (options.max_errors && skipped > *options.max_errors) {
@@ -76,15 +68,6 @@ void FlowState::skip(const std::string& stage, const Packet& packet, const Error
                    error.fault());
     for (const std::string& step : error.chain()) too_many.while_doing(step);
     fail(std::move(too_many));
-  }
-  // A share means something once there are enough; the flow's end looks at it again.
-  constexpr std::uint64_t enough = 100;
-  if (options.max_error_share && failed >= enough) {
-    if (auto error_text = too_large_share(failed, received, *options.max_error_share)) {
-      Error too_many(*error_text + "; the last: " + error.what(), error.fault());
-      for (const std::string& step : error.chain()) too_many.while_doing(step);
-      fail(std::move(too_many));
-    }
   }
 }
 
@@ -227,8 +210,7 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& f
   add<std::uint64_t>(place_, counter.failed, 1);
   const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
   if (skip && outcome.error().fault() != Fault::cancelled) {
-    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error(), counter.failed,
-               counter.received);
+    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error());
   } else {
     flow_.fail(outcome.error());
   }
@@ -281,10 +263,14 @@ void Segment::handle_end(std::uint64_t sequence) {
 }
 
 void Segment::finish_stages(std::uint64_t sequence) {
-  for (StageRunner* stage : stages_) {
+  Clock::time_point from = Clock::now();
+  for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (flow_.discarding()) break;
     More more = More::no;
-    const Outcome outcome = stage->finish(flow_.run, nullptr, more);
+    ending_ = stages_[at];
+    const Outcome outcome = stages_[at]->finish(flow_.run, nullptr, more);
+    ending_ = nullptr;
+    account(at, sequence, from);
     if (!outcome) flow_.fail(outcome.error());
   }
   forward({sequence, Message::Kind::end, 0, nullptr});

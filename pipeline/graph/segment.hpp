@@ -40,9 +40,7 @@ struct FlowState {
   }
   /// The first error wins; later ones are consequences.
   void fail(Error error);
-  /// `failed` of the `received` packets of the stage have failed, with this one.
-  void skip(const std::string& stage, const Packet& packet, const Error& error,
-            std::uint64_t failed, std::uint64_t received);
+  void skip(const std::string& stage, const Packet& packet, const Error& error);
   [[nodiscard]] std::optional<Error> error() const;
   [[nodiscard]] std::vector<Failure> failures() const;
 
@@ -106,6 +104,8 @@ class Segment {
   [[nodiscard]] std::uint64_t waiting() const { return queued_.load(); }
   /// Whether it is making packets at this moment: inside produce(), or inside a collector's end().
   [[nodiscard]] bool making() const { return making_.load(); }
+  /// The stage that is inside its end(), or null; for collectors see making().
+  [[nodiscard]] const StageRunner* ending() const { return ending_.load(); }
 
  private:
   class Output;
@@ -133,6 +133,7 @@ class Segment {
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::atomic<bool> pumping_ = false;
   std::atomic<bool> making_ = false;
+  std::atomic<const StageRunner*> ending_ = nullptr;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
   // last message before the end, or the end itself, brings it to zero.
   std::atomic<std::int64_t> outstanding_;

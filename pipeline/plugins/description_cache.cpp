@@ -100,7 +100,7 @@ Tree value_tree(const Value& value) {
 }
 
 Value value_of(const Tree& tree) {
-  const std::vector<std::string> texts = texts_at(tree, "value");
+  std::vector<std::string> texts = texts_at(tree, "value");
   const auto integer = [](const std::string& text) -> std::int64_t { return std::stoll(text); };
   const auto number = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
   switch (tree.get_child("type").get_value<int>()) {
@@ -391,6 +391,7 @@ void DescriptionCache::record_configured(const fs::path& plugin, const StageRunn
   PluginRecord& record = of(plugin);
   const auto found = record.stages.find(stage.type());
   if (found == record.stages.end() || values.empty()) return;
+  if (found->second->configured.contains(values_text(values))) return;
   constexpr std::size_t most = 200;  // sweeps of a parameter would let it grow for ever
   if (found->second->configured.size() >= most) found->second->configured.clear();
   found->second->configured[values_text(values)] = configured_from(stage.description());
@@ -414,7 +415,7 @@ void DescriptionCache::save() {
     part += "." + std::to_string(::getpid());  // of two programs at once the last one stays
     try {
       boost::property_tree::write_json(part.string(), root, std::locale::classic(), false);
-      fs::rename(part, file, none);
+      fs::rename(part, file);
     } catch (const std::exception&) {
       fs::remove(part, none);
     }

@@ -136,9 +136,9 @@ void Display::flow_begins(FlowView view) {
   flow_began_ = std::chrono::steady_clock::now();
 }
 
-std::vector<StageActivity> Display::activity() {
+Display::Now Display::now() {
   const std::lock_guard lock(mutex_);
-  return view_ ? view_->progress->activity() : std::vector<StageActivity>();
+  return view_ ? Now{view_->run_directory, view_->progress->activity()} : Now();
 }
 
 void Display::flow_ends() {

@@ -33,6 +33,7 @@ struct FlowView {
   std::int64_t epochs = 0;                ///< of the schedule; 0: the flow is no part of an epoch
   std::optional<std::uint64_t> expected;  ///< images, from the last time that it ran
   std::optional<double> seconds_left;     ///< of the whole run when the flow began
+  std::string run_directory;
   const FlowProgress* progress = nullptr;
   const Metrics* metrics = nullptr;
 };
@@ -65,8 +66,12 @@ class Display {
   void flow_begins(FlowView view);
   /// Its view is not looked at any more.
   void flow_ends();
-  /// What the stages of the flow that runs are doing; empty where none does.
-  [[nodiscard]] std::vector<StageActivity> activity();
+  /// The flow that runs now and what its stages are doing; nothing where none does.
+  struct Now {
+    std::string run_directory;
+    std::vector<StageActivity> activity;
+  };
+  [[nodiscard]] Now now();
 
  private:
   void tick_until_stopped(const std::stop_token& stop);

@@ -121,6 +121,7 @@ class Run final : public ScheduleSteps {
   void open_files();
   void go_through_schedule();
   void close_stages();
+  void finish_trace();
   void write_summary();
   void failed(const Error& error);
 
@@ -130,7 +131,7 @@ class Run final : public ScheduleSteps {
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
   void note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
                  std::chrono::system_clock::time_point began);
-  [[nodiscard]] std::optional<std::string> too_many_skipped(const FlowResult& result) const;
+  [[nodiscard]] std::optional<Error> too_many_skipped(const FlowResult& result) const;
   void list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result);
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;
@@ -168,9 +169,11 @@ RunSummary Run::execute() {
     start();
   } catch (const Error& error) {
     failed(error);
-    return summary_;
   } catch (const std::exception& error) {  // the file system library's
     failed(Error(error.what()));
+  }
+  if (summary_.error) {
+    finish_trace();
     return summary_;
   }
   try {
@@ -178,6 +181,7 @@ RunSummary Run::execute() {
     if (is_complete(spec_.schedule, summary_.position)) {
       services_->note("this run is complete; there is nothing left to do");
       summary_.complete = true;
+      finish_trace();
       return summary_;  // the summary of the run that completed it stands
     }
     open_stages();
@@ -190,16 +194,18 @@ RunSummary Run::execute() {
     failed(Error(error.what(), Fault::internal));
   }
   close_stages();
-  if (trace_) {
-    if (const auto error = trace_->finish()) {
-      services_->message(LogLevel::warning,
-                         fmt::format("the trace is not complete: {}", error->what()));
-    }
-  }
+  finish_trace();
   summary_.seconds = seconds_since(from);
   summary_.metrics = services_->metrics().means();
   write_summary();
   return summary_;
+}
+
+void Run::finish_trace() {
+  if (!trace_) return;
+  if (const auto error = trace_->finish()) {
+    display_.message(fmt::format("the trace is not complete: {}", error->what()));
+  }
 }
 
 void Run::start() {
@@ -369,7 +375,6 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
     const auto skipped = static_cast<std::int64_t>(summary_.skipped_packets);
     options.max_errors = std::max<std::int64_t>(*spec_.max_errors - skipped, 0);
   }
-  options.max_error_share = spec_.max_error_share;
   options.progress = &progress;
   options.stop = options_.stop;
   options.calls = trace_.get();
@@ -382,6 +387,7 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
     view.expected = before->second;
   }
   view.seconds_left = seconds_left();
+  view.run_directory = directory_->path().string();
   view.progress = &progress;
   view.metrics = &services_->metrics();
   display_.flow_begins(std::move(view));
@@ -420,10 +426,8 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
     }
     throw error;
   }
-  if (const auto problem = too_many_skipped(result)) {
-    Error error(*problem);
-    error.while_doing(doing());
-    throw error;
+  if (!result.cancelled) {  // half a flow says nothing about its share
+    if (auto error = too_many_skipped(result)) throw error->while_doing(doing());
   }
   if (!result.imbalances.empty()) {
     summary_.imbalances = result.imbalances;
@@ -438,12 +442,21 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
   return FlowEnd::complete;
 }
 
-std::optional<std::string> Run::too_many_skipped(const FlowResult& result) const {
+std::optional<Error> Run::too_many_skipped(const FlowResult& result) const {
   if (!spec_.max_error_share) return std::nullopt;
   for (const StageCount& count : result.stages) {
-    if (auto problem = too_large_share(count.failed, count.received, *spec_.max_error_share)) {
-      return "stage '" + count.stage + "': " + *problem;
-    }
+    const auto failed = static_cast<double>(count.failed);
+    const double allowed = *spec_.max_error_share * static_cast<double>(count.received);
+    constexpr double rounding = 1e-9;  // 29 of 100 are not more than 0.29 of them
+    if (failed <= allowed * (1 + rounding)) continue;
+    const bool defect = std::ranges::any_of(result.failures, [&](const Failure& failure) {
+      return failure.stage == count.stage && failure.fault == Fault::internal;
+    });
+    return Error(fmt::format("stage '{}' failed on {} of its {} packets, a larger share than "
+                             "max_errors = {} allows",
+                             count.stage, count_text(count.failed), count_text(count.received),
+                             seam::to_text(Value{*spec_.max_error_share})),
+                 defect ? Fault::internal : Fault::data);
   }
   return std::nullopt;
 }

@@ -1,14 +1,16 @@
-/// Turns SIGINT and SIGTERM into requests to stop.
+/// Turns SIGINT, SIGTERM and SIGHUP (a closed terminal) into requests to stop.
 ///
 ///     first    drain: sources end, what is under way finishes
 ///     second   cancel: what is under way ends too; a second later, whatever does not
 ///     third    the process dies by the signal, as if nobody watched
 ///
-/// A thread of its own waits for the signals, so that what is done on one may take locks and print.
+/// A thread of its own waits for the signals. What is done on them may take locks, print and call
+/// plugins, so it is done on a second thread: whatever hangs there, the next signal is seen.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "pipeline/graph/flow.hpp"
@@ -34,9 +36,10 @@ class StopSignals {
   /// are others: a signal goes to any thread that does not block it, and ends the process.
   static void block();
 
-  /// Blocks and watches. On the watching thread `told` is called with 1 or 2, and `overdue` where
-  /// this object still lives a second after the second request. Also ignores SIGPIPE, so that a
-  /// closed pipe behind the standard output does not end a run.
+  /// Blocks and watches. On another thread `told` is called with 1 or 2, and the sources of the
+  /// flow are interrupted; `overdue` is called where this object still lives a second after the
+  /// second request, and should end the process: three seconds later that is done without it. Also
+  /// ignores SIGPIPE, so that a closed pipe behind the standard output does not end a run.
   StopSignals(StopState& stop, std::function<void(int count)> told, std::function<void()> overdue);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
@@ -45,11 +48,13 @@ class StopSignals {
   StopSignals& operator=(StopSignals&&) = delete;
 
  private:
+  class Errands;
   void watch();
 
   StopState& stop_;  // the caller's, outlives this object
   std::function<void(int)> told_;
   std::function<void()> overdue_;
+  std::shared_ptr<Errands> errands_;
   int wake_;  // an eventfd: ends the thread
   int signals_;
   std::thread thread_;

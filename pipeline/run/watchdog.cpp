@@ -16,11 +16,25 @@ std::string packets_text(std::uint64_t count) {
   return count_text(count) + (count == 1 ? " packet" : " packets");
 }
 
-std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
+/// Which call of the stage has not returned, if any.
+std::optional<std::string> inside_text(const StageActivity& stage) {
   if (stage.inside > 0) return "is at work on " + packets_text(stage.inside);
-  if (stage.making) {
-    return stage.kind == StageKind::source ? "is making a packet" : "is sending what it gathered";
+  switch (stage.call) {
+    case StageActivity::Call::begin:
+      return "is getting ready for the flow";
+    case StageActivity::Call::produce:
+      return "is making a packet";
+    case StageActivity::Call::end:
+      return stage.kind == StageKind::collector ? "is sending what it gathered"
+                                                : "is at work behind its last packet";
+    case StageActivity::Call::none:
+      break;
   }
+  return std::nullopt;
+}
+
+std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
+  if (auto inside = inside_text(stage)) return *inside;
   if (stage.waits_for_room) {
     return fmt::format(
         "waits for room: [limits] packets = {} or bytes = {} are under way further down",
@@ -60,15 +74,19 @@ std::string stall_text(const std::string& place, double seconds,
   return text;
 }
 
-std::string overdue_text(const std::vector<StageActivity>& activity) {
+std::string overdue_text(const std::vector<StageActivity>& activity,
+                         const std::string& run_directory) {
   std::string text = "the run has not ended within a second";
   for (const StageActivity& stage : activity) {
-    if (stage.inside == 0 && !stage.making) continue;
-    text += fmt::format(
-        "\n  {}  {}", stage.stage,
-        stage.making ? "is making a packet" : "is at work on " + packets_text(stage.inside));
+    if (auto inside = inside_text(stage)) {
+      text += fmt::format("\n  {}  {}", stage.stage, *inside);
+    }
   }
-  return text + "\nThe process ends here; seam run --resume RUN goes on from the last checkpoint.";
+  text += "\nThe process ends here";
+  if (!run_directory.empty()) {
+    text += "; this goes on from the last checkpoint:\n  seam run --resume " + run_directory;
+  }
+  return text;
 }
 
 Watchdog::Watchdog(std::string place, const FlowProgress& progress, const LimitSpec& limits,

@@ -44,7 +44,9 @@ std::string stall_text(const std::string& place, double seconds,
                        const std::vector<StageActivity>& activity, const LimitSpec& limits);
 
 /// What is said where a cancelled run does not end: which stages have not returned.
-std::string overdue_text(const std::vector<StageActivity>& activity);
+/// `run_directory`: empty where there is none yet.
+std::string overdue_text(const std::vector<StageActivity>& activity,
+                         const std::string& run_directory);
 
 /// Looks at a running flow until it is destroyed.
 class Watchdog {

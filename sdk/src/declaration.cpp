@@ -19,6 +19,10 @@ std::string number_text(double number) {
 }
 
 std::string bound_text(double bound) {
+  constexpr double exact_integers = 1e15;
+  if (std::nearbyint(bound) == bound && std::abs(bound) < exact_integers) {
+    return std::to_string(static_cast<std::int64_t>(bound));
+  }
   std::string text = number_text(bound);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   return text;

@@ -49,7 +49,14 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
     const std::string name = text.substr(0, text.find('='));
-    if (name != "SEAM_PLUGIN_PATH" && !environment.contains(name)) variables.push_back(text);
+    if (name == "SEAM_PLUGIN_PATH" || name == "XDG_CACHE_HOME" || environment.contains(name)) {
+      continue;
+    }
+    variables.push_back(text);
+  }
+  // What the program remembers between its runs belongs to the test.
+  if (!environment.contains("XDG_CACHE_HOME")) {
+    variables.push_back("XDG_CACHE_HOME=" + (fs::absolute(folder) / "cache").string());
   }
   for (const auto& [name, value] : environment) {
     std::string text = name;
@@ -66,9 +73,18 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   posix_spawn_file_actions_adddup2(&actions, out_write, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err_write, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, nullptr,
+  // Whatever the test was started with, such as nohup, the program gets signals as usual.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  sigemptyset(&usual);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) sigaddset(&usual, number);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, &attributes,
                                    pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   ::close(out_write);
   ::close(err_write);
   if (failed != 0) throw std::runtime_error("cannot start " SEAM_PROGRAM);

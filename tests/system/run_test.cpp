@@ -230,7 +230,7 @@ TEST_F(RunTest, ACompleteRunHasNothingLeftToDo) {
 }
 
 TEST_F(RunTest, AnInterruptDrainsAndTheRunGoesOnLater) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string directory = "out" + std::to_string(number);
     const Gate gate(here() / "gate");
     // Many more packets than may be under way: draining is not the same as running to the end.
@@ -320,7 +320,9 @@ TEST_F(RunTest, AThirdInterruptKills) {
   program.signal(SIGTERM);  // SIGINT again at once would be the same request
   program.wait_for_error_text("cancelling");
   program.signal(SIGINT);
-  EXPECT_EQ(program.finish().signal, SIGINT);
+  const Finished killed = program.finish();
+  // On a machine that stands still for a second just here, the program has ended by itself.
+  EXPECT_TRUE(killed.signal == SIGINT || killed.exit_code == 4) << killed.err;
 }
 
 TEST_F(RunTest, AFlowThatStandsStillIsTold) {
@@ -349,8 +351,9 @@ TEST_F(RunTest, ATraceHoldsACallForEachPacketOfEachStage) {
     }
     return count;
   };
-  EXPECT_EQ(times(R"({"name":"add","cat":"train","ph":"X")"), 40);
-  EXPECT_EQ(times(R"({"name":"total","cat":"train","ph":"X")"), 40);
+  constexpr int calls = 40 + 1;  // of process(), and of end()
+  EXPECT_EQ(times(R"({"name":"add","cat":"train","ph":"X")"), calls);
+  EXPECT_EQ(times(R"({"name":"total","cat":"train","ph":"X")"), calls);
   EXPECT_EQ(text.front(), '[');
   EXPECT_TRUE(text.ends_with("]\n"));
 }
@@ -413,10 +416,15 @@ TEST_F(RunTest, ALargerShareOfSkippedPacketsThanAllowedEndsTheRun) {
   arguments.insert(arguments.end(), {"--set", "pipeline.max_errors=0.02"});
   const Finished finished = run("strict", arguments);
   EXPECT_EQ(finished.exit_code, 3);
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("1 of 40 packets failed"), HasSubstr("epoch 1 of 4")));
+  EXPECT_THAT(finished.err,
+              AllOf(HasSubstr("failed on 1 of its 40 packets"), HasSubstr("epoch 1 of 4")));
   arguments.back() = "pipeline.max_errors=0.03";
   EXPECT_EQ(run("lenient", arguments).exit_code, 0);
   EXPECT_THAT(text_of_file(here() / "lenient/resolved.toml"), HasSubstr("max_errors = 0.03"));
+  arguments.insert(arguments.end(), {"--set", "stage.fail.kind=internal"});
+  arguments[arguments.size() - 3] = "pipeline.max_errors=1e-5";
+  EXPECT_EQ(run("defect", arguments).exit_code, 5);
+  EXPECT_EQ(resume("defect").exit_code, 5) << "resolved.toml can be read";
 }
 
 TEST_F(RunTest, DropsAreCountedWithTheirReason) {

@@ -411,20 +411,6 @@ TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
   EXPECT_TRUE(run({"count", "fails", "keep"}).error);
 }
 
-TEST_F(FlowTest, EndsWhereALargerShareFailsThanMay) {
-  EXPECT_FALSE(too_large_share(1, 100, 0.01));
-  EXPECT_TRUE(too_large_share(2, 100, 0.01));
-  options_.max_error_share = 0.1;
-  options_.stage_specs["fails"].on_error = OnError::skip;
-  add<Count>("count", 100'000);
-  add<Call<Transform>>("fails", [](Packet&, Context&) { throw std::runtime_error("broken"); });
-  add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "fails", "keep"});
-  ASSERT_TRUE(result.error);
-  EXPECT_THAT(result.error->what(), HasSubstr("larger share than max_errors"));
-  EXPECT_LT(result.stages[1].failed, 10'000U) << "long before the last packet";
-}
-
 TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
   options_.stage_specs["shaky"].on_error = OnError::retry;
   options_.stage_specs["shaky"].retries = 2;

@@ -58,10 +58,11 @@ TEST(StopState, InterruptsTheFlowThatObserves) {
   int interrupts = 0;
   stop.observe([&] { ++interrupts; });
   EXPECT_EQ(interrupts, 0);
-  stop.ask_to_drain();
+  stop.drain = true;
+  stop.interrupt();
   EXPECT_EQ(interrupts, 1);
   stop.observe(nullptr);
-  stop.ask_to_cancel();
+  stop.interrupt();
   EXPECT_EQ(interrupts, 1);
   stop.observe([&] { ++interrupts; });
   EXPECT_EQ(interrupts, 2) << "a flow that begins after the request";

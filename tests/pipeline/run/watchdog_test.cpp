@@ -55,7 +55,7 @@ TEST(StallText, SaysWhatEveryStageIsDoing) {
 
 TEST(StallText, NamesTheSourceThatDoesNotReturn) {
   const std::vector<StageActivity> activity{
-      {.stage = "items", .kind = StageKind::source, .making = true}};
+      {.stage = "items", .kind = StageKind::source, .call = StageActivity::Call::produce}};
   EXPECT_NE(stall_text("flow 'a'", 60, activity, {}).find("items  is making a packet"),
             std::string::npos);
 }
