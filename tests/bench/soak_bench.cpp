@@ -8,7 +8,7 @@
 ///
 /// Every run must have a ledger that balances and exactly the packets that the first run, with one
 /// thread, had at its sink; anything else ends the program with 1. The last line is
-/// `soak ratio=R ...`: memory after the tenth run over memory after the last; below 1 it has grown.
+/// `soak ratio=R ...`: memory after 32 runs over memory after the last; below 1 it has grown.
 #include <tbb/global_control.h>
 
 #include <algorithm>
@@ -203,7 +203,7 @@ Arrived soak(std::int64_t packets, int threads) {
 
 int soak_runs(const Options& options) {
   constexpr int most_threads = 16;
-  constexpr int settled = 10;  // runs until allocators have what they need
+  constexpr int settled = 2 * most_threads;  // runs until allocators have what they need
   const auto from = std::chrono::steady_clock::now();
   std::optional<Arrived> expected;
   double early = 0;
