@@ -48,4 +48,10 @@ std::string count_text(std::uint64_t count) {
   return text;
 }
 
+std::string rate_text(double per_second) {
+  constexpr double whole_numbers = 100;
+  if (per_second < whole_numbers) return fmt::format("{:.3g}/s", per_second);
+  return count_text(static_cast<std::uint64_t>(std::llround(per_second))) + "/s";
+}
+
 }  // namespace seam::host

@@ -45,7 +45,7 @@ std::string progress_line(const FlowView& view, double seconds) {
   line += fmt::format("{}  {}", view.flow, count_text(finished));
   if (view.expected) line += "/" + count_text(std::max(*view.expected, finished));
   line += " images";
-  if (seconds > 0) line += fmt::format("  {:.3g}/s", static_cast<double>(finished) / seconds);
+  if (seconds > 0) line += "  " + rate_text(static_cast<double>(finished) / seconds);
   if (const auto latest = view.metrics->latest()) {
     line += fmt::format("  {} {:.4g}", latest->first, latest->second);
   }

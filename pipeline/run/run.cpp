@@ -536,7 +536,7 @@ std::string Run::flow_line(const FlowSpec& flow, std::int64_t epoch,
   line += fmt::format("{}: {} images in {}", flow.name, count_text(finished_),
                       duration_text(result.seconds));
   if (result.seconds > 0 && finished_ > 0) {
-    line += fmt::format(" ({:.3g}/s)", static_cast<double>(finished_) / result.seconds);
+    line += " (" + rate_text(static_cast<double>(finished_) / result.seconds) + ")";
   }
   // A few of the numbers that its stages recorded; all are in metrics.jsonl.
   constexpr int most = 6;

@@ -43,6 +43,8 @@ TEST(Clock, WritesDurationsForPeople) {
   EXPECT_EQ(time_text(std::chrono::system_clock::time_point()), "1970-01-01T00:00:00Z");
   EXPECT_EQ(count_text(999), "999");
   EXPECT_EQ(count_text(1'234'567), "1,234,567");
+  EXPECT_EQ(rate_text(0.4219), "0.422/s");
+  EXPECT_EQ(rate_text(1310.4), "1,310/s");
 }
 
 TEST(Display, ResultsAndMessagesGoTheirOwnWays) {
