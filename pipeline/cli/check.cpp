@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "pipeline/cli/report.hpp"
@@ -22,15 +23,14 @@ std::size_t errors_in(const std::vector<Problem>& problems) {
 
 ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
-  std::optional<DescriptionCache> descriptions;
-  if (const auto folder = cache_folder()) descriptions.emplace(*folder);
+  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
     LoadOptions options;
     options.file = file;
     options.overrides = arguments.set;
     options.plugin_paths = arguments.plugin_paths;
     options.environment = process_environment();
-    options.descriptions = descriptions ? &*descriptions : nullptr;
+    options.descriptions = descriptions.get();
     const LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
     if (arguments.json) continue;

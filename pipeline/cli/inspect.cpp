@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -212,8 +211,7 @@ ExitCode inspect_verb(const InspectArguments& arguments) {
   const int threads = count_cores().usable();
   obey_thread_budget(threads);
   Registry registry(default_search_path({}, arguments.plugin_paths), threads);
-  std::optional<DescriptionCache> descriptions;
-  if (const auto folder = cache_folder()) descriptions.emplace(*folder);
+  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   const std::unique_ptr<StageRunner> stage =
       descriptions ? registry.describe(arguments.stage, arguments.stage, *descriptions)
                    : registry.make(arguments.stage, arguments.stage);

@@ -1,6 +1,7 @@
 #include "pipeline/cli/report.hpp"
 
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,8 +34,8 @@ std::optional<CheckedPipeline> load_or_report(const std::string& file,
 
 std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   options.environment = process_environment();
-  std::optional<DescriptionCache> descriptions;
-  if (const auto folder = cache_folder()) options.descriptions = &descriptions.emplace(*folder);
+  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
+  options.descriptions = descriptions.get();
   LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
   report_problems(loaded.problems);
   return std::move(loaded.pipeline);

@@ -104,6 +104,7 @@ class RunningFlow {
   std::function<void(Message)> entrance(std::size_t segment);
   [[nodiscard]] std::vector<StageActivity> activity() const;
   [[nodiscard]] FlowResult run_begun();
+  [[nodiscard]] bool computes() const;
   void begin(StageRunner& stage);
   void interrupt_sources() const;
   [[nodiscard]] FlowResult result() const;
@@ -112,7 +113,6 @@ class RunningFlow {
   const FlowSpec& spec_;
   std::vector<StageRunner*> runners_;  // by flow node
   const FlowOptions& options_;
-  int threads_;
   ComputeThread& compute_;
 
   Activity activity_;
@@ -155,7 +155,6 @@ RunningFlow::RunningFlow(const FlowSpec& flow,
     : spec_(flow),
       runners_(runners_of(flow, stages)),
       options_(options),
-      threads_(threads),
       compute_(compute),
       graph_(context_),
       budget_(options.limits.packets, options.limits.bytes, std::int64_t{4} * threads + 4,
@@ -378,14 +377,12 @@ FlowResult RunningFlow::run() {
   const Observed observed(options_, [this] { return activity(); });
   try {
     std::vector<StageRunner*> before;
-    const bool any_compute = std::ranges::any_of(
-        runners_, [](const StageRunner* stage) { return stage->on_compute_thread(); });
     for (StageRunner* stage : runners_) {
       stage->bind_upstream(before);
       before.push_back(stage);
       if (!stage->on_compute_thread()) begin(*stage);
     }
-    if (any_compute) {
+    if (computes()) {
       compute_.run([this] {
         for (StageRunner* stage : runners_) {
           if (!stage->on_compute_thread()) continue;
@@ -400,6 +397,11 @@ FlowResult RunningFlow::run() {
   }
   if (options_.stop != nullptr) options_.stop->observe([this] { interrupt_sources(); });
   return run_begun();
+}
+
+bool RunningFlow::computes() const {
+  return std::ranges::any_of(runners_,
+                             [](const StageRunner* stage) { return stage->on_compute_thread(); });
 }
 
 void RunningFlow::begin(StageRunner& stage) {
@@ -431,9 +433,7 @@ FlowResult RunningFlow::run_begun() {
   compute_.run([] {});  // its last work may still be letting go of the flow
   closing_ = true;
   FlowResult flow_result = result();
-  const bool computes = std::ranges::any_of(
-      runners_, [](const StageRunner* stage) { return stage->on_compute_thread(); });
-  flow_result.compute_idle_seconds = computes ? compute_.take_idle_seconds() : 0;
+  flow_result.compute_idle_seconds = computes() ? compute_.take_idle_seconds() : 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   flow_result.seconds = took.count();
   return flow_result;
@@ -457,9 +457,7 @@ std::vector<StageActivity> RunningFlow::activity() const {
       now.waiting = at == 0 ? segment->waiting() : 0;
       if (&stage == beginning_) {
         now.call = StageActivity::Call::begin;
-      } else if (&stage == segment->ending()) {
-        now.call = StageActivity::Call::end;
-      } else if (last && segment->making()) {
+      } else if (&stage == segment->calling()) {
         now.call = stage.kind() == StageKind::source ? StageActivity::Call::produce
                                                      : StageActivity::Call::end;
       }

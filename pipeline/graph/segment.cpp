@@ -267,9 +267,9 @@ void Segment::finish_stages(std::uint64_t sequence) {
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (flow_.discarding()) break;
     More more = More::no;
-    ending_ = stages_[at];
+    calling_.store(stages_[at], std::memory_order_relaxed);
     const Outcome outcome = stages_[at]->finish(flow_.run, nullptr, more);
-    ending_ = nullptr;
+    calling_.store(nullptr, std::memory_order_relaxed);
     account(at, sequence, from);
     if (!outcome) flow_.fail(outcome.error());
   }
@@ -285,10 +285,10 @@ More Segment::pump() {
          !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
     if (!flow_.budget.room()) return More::yes;
     Clock::time_point from = Clock::now();
-    making_.store(true, std::memory_order_relaxed);
+    calling_.store(&last(), std::memory_order_relaxed);
     const Outcome outcome =
         source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
-    making_.store(false, std::memory_order_relaxed);
+    calling_.store(nullptr, std::memory_order_relaxed);
     account(stages_.size() - 1, next_out_, from);
     if (!outcome) {
       add_alone<std::uint64_t>(counters_.back()->failed, 1);

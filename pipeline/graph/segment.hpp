@@ -102,10 +102,8 @@ class Segment {
   void leave_queue() { queued_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t waiting_most() const { return waiting_most_.load(); }
   [[nodiscard]] std::uint64_t waiting() const { return queued_.load(); }
-  /// Whether it is making packets at this moment: inside produce(), or inside a collector's end().
-  [[nodiscard]] bool making() const { return making_.load(); }
-  /// The stage that is inside its end(), or null; for collectors see making().
-  [[nodiscard]] const StageRunner* ending() const { return ending_.load(); }
+  /// The stage that is inside its produce() or end(), or null.
+  [[nodiscard]] const StageRunner* calling() const { return calling_.load(); }
 
  private:
   class Output;
@@ -132,8 +130,7 @@ class Segment {
   std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::atomic<bool> pumping_ = false;
-  std::atomic<bool> making_ = false;
-  std::atomic<const StageRunner*> ending_ = nullptr;
+  std::atomic<const StageRunner*> calling_ = nullptr;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
   // last message before the end, or the end itself, brings it to zero.
   std::atomic<std::int64_t> outstanding_;

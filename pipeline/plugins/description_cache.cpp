@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "seam/random.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -319,13 +321,10 @@ std::string identity_of(const fs::path& plugin) {
 }  // namespace
 
 fs::path DescriptionCache::file_of(const fs::path& plugin) const {
-  // FNV-1a of the path: the same on every machine, unlike std::hash. The identity tells two apart.
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : plugin.string()) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
+  // A hash of the path, the same on every machine; the identity tells two of the same hash apart.
   std::array<char, 24> name{};
-  std::snprintf(name.data(), name.size(), "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(name.data(), name.size(), "%016llx",
+                static_cast<unsigned long long>(stream_of(plugin.string())));
   return folder_ / (std::string(name.data()) + ".json");
 }
 
@@ -423,17 +422,17 @@ void DescriptionCache::save() {
   }
 }
 
-std::optional<fs::path> cache_folder() {
+std::unique_ptr<DescriptionCache> user_descriptions() {
   // Read at start-up, before there are other threads.
   // NOLINTBEGIN(concurrency-mt-unsafe): as above
   if (const char* named = std::getenv("XDG_CACHE_HOME"); named != nullptr && *named == '/') {
-    return fs::path(named) / "seam";
+    return std::make_unique<DescriptionCache>(fs::path(named) / "seam");
   }
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
-    return fs::path(home) / ".cache/seam";
+    return std::make_unique<DescriptionCache>(fs::path(home) / ".cache/seam");
   }
   // NOLINTEND(concurrency-mt-unsafe)
-  return std::nullopt;
+  return nullptr;
 }
 
 }  // namespace seam::host

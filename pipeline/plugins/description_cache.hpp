@@ -75,7 +75,7 @@ class DescriptionCache {
   std::map<std::filesystem::path, PluginRecord> plugins_;
 };
 
-/// Where records are kept: $XDG_CACHE_HOME/seam or ~/.cache/seam; nothing where neither is known.
-std::optional<std::filesystem::path> cache_folder();
+/// The user's: in $XDG_CACHE_HOME/seam or ~/.cache/seam; null where neither is known.
+std::unique_ptr<DescriptionCache> user_descriptions();
 
 }  // namespace seam::host

@@ -57,12 +57,14 @@ void convert_baseline(const Job& job) {
   convert(job);
 }
 
-// GCC uses half a register unless asked for whole ones; clang-tidy does not know that word.
-// NOLINTNEXTLINE(clang-diagnostic-ignored-attributes)
+// GCC uses half a register unless asked for whole ones; Clang does not know that word.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void convert_avx512(
     const Job& job) {
   convert(job);
 }
+#pragma GCC diagnostic pop
 #endif
 
 }  // namespace

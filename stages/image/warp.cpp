@@ -116,12 +116,14 @@ void warp_row_baseline(const Row& row, std::uint32_t* words, std::uint8_t* out) 
   warp_row(row, words, out);
 }
 
-// GCC uses half a register unless asked for whole ones; clang-tidy does not know that word.
-// NOLINTNEXTLINE(clang-diagnostic-ignored-attributes)
+// GCC uses half a register unless asked for whole ones; Clang does not know that word.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void warp_row_avx512(
     const Row& row, std::uint32_t* words, std::uint8_t* out) {
   warp_row(row, words, out);
 }
+#pragma GCC diagnostic pop
 #endif
 
 WarpRow fastest([[maybe_unused]] Vectors vectors) {
