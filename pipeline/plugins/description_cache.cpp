@@ -182,7 +182,7 @@ FieldInfo field_of(const Tree& tree) {
           text_at(tree, "doc")};
 }
 
-void put_configured(Tree& tree, const DescriptionCache::Configured& configured) {
+void put_configured(Tree& tree, const Configured& configured) {
   put_list(tree, "needs", configured.needs, field_tree);
   put_list(tree, "accepts", configured.accepts, field_tree);
   put_list(tree, "provides", configured.provides, field_tree);
@@ -192,8 +192,8 @@ void put_configured(Tree& tree, const DescriptionCache::Configured& configured) 
   put(tree, "trains", flag_text(configured.trains));
 }
 
-DescriptionCache::Configured configured_of(const Tree& tree) {
-  DescriptionCache::Configured configured;
+Configured configured_of(const Tree& tree) {
+  Configured configured;
   configured.needs = list_at<FieldInfo>(tree, "needs", field_of);
   configured.accepts = list_at<FieldInfo>(tree, "accepts", field_of);
   configured.provides = list_at<FieldInfo>(tree, "provides", field_of);
@@ -202,22 +202,6 @@ DescriptionCache::Configured configured_of(const Tree& tree) {
   configured.replaces_packets = flag_at(tree, "replaces_packets");
   configured.trains = flag_at(tree, "trains");
   return configured;
-}
-
-DescriptionCache::Configured configured_from(const Description& description) {
-  return {description.needs,       description.accepts,     description.provides,
-          description.labels_read, description.keeps_state, description.replaces_packets,
-          description.trains};
-}
-
-void overlay(Description& description, const DescriptionCache::Configured& configured) {
-  description.needs = configured.needs;
-  description.accepts = configured.accepts;
-  description.provides = configured.provides;
-  description.labels_read = configured.labels_read;
-  description.keeps_state = configured.keeps_state;
-  description.replaces_packets = configured.replaces_packets;
-  description.trains = configured.trains;
 }
 
 Tree stage_tree(const std::string& name, const DescriptionCache::StageRecord& stage) {
@@ -235,7 +219,7 @@ Tree stage_tree(const std::string& name, const DescriptionCache::StageRecord& st
     put(reference, "doc", upstream.doc);
     return reference;
   });
-  put_configured(tree, configured_from(stage.description));
+  put_configured(tree, stage.description);
   Tree all;
   for (const auto& [values, configured] : stage.configured) {
     Tree one;
@@ -260,7 +244,7 @@ std::shared_ptr<DescriptionCache::StageRecord> stage_of(const Tree& tree) {
   description.upstream = list_at<UpstreamReference>(tree, "upstream", [](const Tree& upstream) {
     return UpstreamReference{text_at(upstream, "interface"), text_at(upstream, "doc"), {}, {}};
   });
-  overlay(description, configured_of(tree));
+  static_cast<Configured&>(description) = configured_of(tree);
   for (const auto& [no_name, one] : tree.get_child("configured")) {
     stage->configured[text_at(one, "values")] = configured_of(one);
   }
@@ -298,7 +282,7 @@ class RecordedStage final : public Stage {
     if (known == record_->configured.end()) {
       throw Error("a recorded stage was given values that it has no record of", Fault::internal);
     }
-    overlay(description, known->second);
+    static_cast<Configured&>(description) = known->second;
   }
   [[nodiscard]] bool on_compute_thread() const override { return record_->on_compute_thread; }
 
@@ -393,7 +377,8 @@ void DescriptionCache::record_configured(const fs::path& plugin, const StageRunn
   if (found->second->configured.contains(values_text(values))) return;
   constexpr std::size_t most = 200;  // sweeps of a parameter would let it grow for ever
   if (found->second->configured.size() >= most) found->second->configured.clear();
-  found->second->configured[values_text(values)] = configured_from(stage.description());
+  found->second->configured[values_text(values)] =
+      static_cast<const Configured&>(stage.description());
   record.changed = true;
 }
 

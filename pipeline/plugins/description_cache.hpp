@@ -44,16 +44,6 @@ class DescriptionCache {
   /// Writes what is new. A cache that cannot be written is no fault: the next run asks again.
   void save();
 
-  /// What depends on parameters.
-  struct Configured {
-    std::vector<FieldInfo> needs;
-    std::vector<FieldInfo> accepts;
-    std::vector<FieldInfo> provides;
-    std::vector<std::string> labels_read;
-    bool keeps_state = false;
-    bool replaces_packets = false;
-    bool trains = false;
-  };
   struct StageRecord {
     StageKind kind = StageKind::transform;
     bool on_compute_thread = false;

@@ -93,14 +93,7 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
   // Contracts may depend on the values just set. Parameters keep their first defaults.
   Declaration again;
   guarded_or_throw("declaring its parameters and fields", [&] { stage_->declare(again); });
-  Description& fresh = again.description();
-  description.needs = std::move(fresh.needs);
-  description.accepts = std::move(fresh.accepts);
-  description.provides = std::move(fresh.provides);
-  description.labels_read = std::move(fresh.labels_read);
-  description.keeps_state = fresh.keeps_state;
-  description.replaces_packets = fresh.replaces_packets;
-  description.trains = fresh.trains;
+  static_cast<Configured&>(description) = std::move(again.description());
 }
 
 void* StageRunner::interface(std::string_view name) const {

@@ -51,11 +51,10 @@ Harness::Harness(std::string name, std::unique_ptr<Stage> stage)
 }
 
 Harness::~Harness() {
-  if (!opened_) return;
   try {
-    runner_.close();
+    close();
   } catch (const Error&) {
-    // A destructor cannot report it; a test of close() calls runner().close() itself.
+    // A destructor cannot report it; a test of close() calls it.
   }
 }
 
@@ -192,6 +191,21 @@ Harness& Harness::finish() {
   }
   in_flow_ = false;
   return *this;
+}
+
+Harness& Harness::close() {
+  in_flow_ = false;
+  if (std::exchange(opened_, false)) runner_.close();
+  return *this;
+}
+
+void Harness::forget() {
+  outputs_.clear();
+  drops_.clear();
+  errors_.clear();
+  services_.lines.clear();
+  services_.metrics.clear();
+  services_.reports.clear();
 }
 
 }  // namespace seam::testing

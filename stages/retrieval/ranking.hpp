@@ -20,6 +20,8 @@ struct Ranking {
   Metric metric = Metric::squared_euclidean;
   Neighbours neighbours;            ///< rows are positions in the GalleryIndex
   std::vector<std::int64_t> items;  ///< [N,k] the neighbours' item numbers, -1 past the end
+
+  friend bool operator==(const Ranking&, const Ranking&) = default;
 };
 
 /// A batch of N queries. Item numbers are the GalleryIndex's.
@@ -30,6 +32,8 @@ struct Rankings {
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;
+
+  friend bool operator==(const Rankings&, const Rankings&) = default;
 };
 
 }  // namespace seam::stages

@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/pipeline/temporary_folder.hpp"
 #include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::test {
 namespace {
 
 namespace fs = std::filesystem;
-using host::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

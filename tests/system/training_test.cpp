@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/pipeline/temporary_folder.hpp"
 #include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::test {
 namespace {
 
-using host::TemporaryFolder;
 using ::testing::HasSubstr;
 
 constexpr const char* training = R"(

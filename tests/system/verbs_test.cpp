@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/pipeline/temporary_folder.hpp"
 #include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::test {
 namespace {
 
-using host::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;

@@ -97,19 +97,23 @@ struct UpstreamReference {
   std::function<void()> clear;
 };
 
-/// All that a stage says about itself; feeds check, inspect, --set, the docs and the JSON Schema.
-struct Description {
-  std::string doc;
-  std::vector<ParameterInfo> parameters;
+/// The part of a description that may depend on the parameters' values.
+struct Configured {
   std::vector<FieldInfo> needs;
   std::vector<FieldInfo> accepts;  ///< used where present
   std::vector<FieldInfo> provides;
-  std::vector<OfferedInterface> offers;
-  std::vector<UpstreamReference> upstream;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
   bool keeps_state = false;
   bool replaces_packets = false;  ///< a collector: see Declaration::replaces_packets
   bool trains = false;            ///< a flow that reaches this stage is a training flow
+};
+
+/// All that a stage says about itself; feeds check, inspect, --set, the docs and the JSON Schema.
+struct Description : Configured {
+  std::string doc;
+  std::vector<ParameterInfo> parameters;
+  std::vector<OfferedInterface> offers;
+  std::vector<UpstreamReference> upstream;
 };
 
 /// How a C++ type is written in a file.

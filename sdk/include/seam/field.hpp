@@ -7,6 +7,7 @@
 /// A typo in a key does not compile, and the host can check names and types before a run.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -29,7 +30,8 @@ constexpr std::string_view type_name() {
 }
 
 /// What the host asks of a field's value without knowing its type. Specialise it for types that
-/// own memory elsewhere, so that the byte budget sees them, or that keep a contract.
+/// own memory elsewhere, so that the byte budget sees them, or that keep a contract; with
+/// `static bool equal(const T&, const T&)` for types that == does not compare.
 template <class T>
 struct FieldTraits {
   static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
@@ -58,7 +60,30 @@ struct FieldType {
   std::string_view name;
   std::size_t (*bytes)(const void* value);
   std::string (*violation)(const void* value, std::string_view contract);
+  /// Null for types whose values nobody can compare.
+  bool (*equal)(const void* a, const void* b);
 };
+
+/// Whether == says something of two values; a std::vector has one whatever it holds.
+template <class T>
+inline constexpr bool comparable = std::equality_comparable<T>;
+template <class T>
+inline constexpr bool comparable<std::vector<T>> = comparable<T>;
+
+template <class T>
+constexpr auto equal_function() -> bool (*)(const void*, const void*) {
+  if constexpr (requires(const T& value) { FieldTraits<T>::equal(value, value); }) {
+    return [](const void* a, const void* b) {
+      return FieldTraits<T>::equal(*static_cast<const T*>(a), *static_cast<const T*>(b));
+    };
+  } else if constexpr (comparable<T>) {
+    return [](const void* a, const void* b) {
+      return *static_cast<const T*>(a) == *static_cast<const T*>(b);
+    };
+  } else {
+    return nullptr;
+  }
+}
 
 template <class T>
 inline constexpr FieldType field_type{
@@ -66,7 +91,8 @@ inline constexpr FieldType field_type{
     [](const void* value) { return FieldTraits<T>::bytes(*static_cast<const T*>(value)); },
     [](const void* value, std::string_view contract) {
       return FieldTraits<T>::violation(*static_cast<const T*>(value), contract);
-    }};
+    },
+    equal_function<T>()};
 
 /// A key. `name` is what pipeline messages call the field; `contract` is empty or the text form of
 /// a TensorContract that every value of this field keeps.

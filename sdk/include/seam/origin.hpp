@@ -19,6 +19,9 @@ struct SEAM_EXPORT Origin {
 
   /// "list.txt:17 (img/a.jpg)", or what of it is known.
   [[nodiscard]] std::string text() const;
+
+  /// Whether they name the same; lists are told apart by their names.
+  SEAM_EXPORT friend bool operator==(const Origin& a, const Origin& b);
 };
 
 }  // namespace seam

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -77,7 +78,7 @@ class SEAM_EXPORT Packet {
 
   /// Sets a field without reading what was there.
   template <class T>
-  void set(const Field<T>& key, T value) {
+  void set(const Field<T>& key, std::type_identity_t<T> value) {
     put({key.name, &field_type<T>, std::make_shared<T>(std::move(value))});
   }
 

@@ -57,6 +57,10 @@ struct FieldTraits<Tensor> {
         .first_violation(element_name(value.scalar_type()), value.sizes().vec())
         .value_or(std::string());
   }
+  static bool equal(const Tensor& a, const Tensor& b) {
+    if (!a.defined() || !b.defined()) return a.defined() == b.defined();
+    return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && torch::equal(a, b);
+  }
 };
 
 namespace field {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,7 @@ class SEAM_EXPORT Harness {
   template <class Interface>
   Harness& refer(const std::string& parameter, Interface& target) {
     runner_.bind(parameter, &target);
+    referred_.insert(parameter);
     return *this;
   }
   /// Offers these stages to the upstream references, in order.
@@ -97,6 +99,8 @@ class SEAM_EXPORT Harness {
   Harness& produce(std::size_t most = SIZE_MAX);
   /// Ends the flow: collectors emit what is left. The next push begins a new flow.
   Harness& finish();
+  /// Closes the stage, in the middle of a flow as well. Throws what close() throws.
+  Harness& close();
 
   [[nodiscard]] const std::vector<Packet>& outputs() const { return outputs_; }
   [[nodiscard]] std::vector<Packet> take_outputs() { return std::exchange(outputs_, {}); }
@@ -113,6 +117,13 @@ class SEAM_EXPORT Harness {
   [[nodiscard]] const std::vector<Report>& reports() const { return services_.reports; }
   [[nodiscard]] RecordingServices& services() { return services_; }
   [[nodiscard]] StageRunner& runner() { return runner_; }
+  /// Whether refer() has bound this parameter.
+  [[nodiscard]] bool refers(const std::string& parameter) const {
+    return referred_.contains(parameter);
+  }
+  [[nodiscard]] const std::vector<StageRunner*>& upstream() const { return upstream_; }
+  /// Forgets outputs, drops, errors, metrics, reports and log.
+  void forget();
 
  private:
   class Collecting;
@@ -123,6 +134,7 @@ class SEAM_EXPORT Harness {
   RunState run_;
   StageRunner runner_;
   std::vector<StageRunner*> upstream_;
+  std::set<std::string> referred_;
   bool opened_ = false;
   bool in_flow_ = false;
   std::uint64_t pushed_ = 0;

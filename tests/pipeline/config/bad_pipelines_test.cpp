@@ -18,10 +18,12 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using testing::AllOf;

@@ -9,10 +9,12 @@
 #include <cstring>
 #include <sstream>
 
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using testing::Contains;

@@ -11,10 +11,12 @@
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;

@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 std::uint64_t crc64(std::string_view text) {
   Crc64 checksum;

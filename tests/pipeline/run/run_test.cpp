@@ -13,10 +13,12 @@
 
 #include "pipeline/run/checkpoint.hpp"
 #include "seam/stage.hpp"
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 TEST(ThreadBudget, TheCommandLineComesFirstThenTheFileThenTheMachine) {
   const CoreCount cores{6, std::nullopt};

@@ -8,10 +8,12 @@
 #include <string>
 #include <thread>
 
-#include "tests/pipeline/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
+
+using seam::test::TemporaryFolder;
 
 using std::chrono::microseconds;
 using ::testing::HasSubstr;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 namespace seam::stages {
@@ -33,6 +34,18 @@ Packet training_batch() {
              std::vector<Role>{anchor, positive, negative, anchor, positive, negative});
   return packet;
 }
+
+const auto conformance = seam::testing::conformance<Sccapsnet>({
+    .parameters = {{"classes", std::int64_t{5}},
+                   {"width", std::int64_t{8}},
+                   {"primary_channels", std::int64_t{64}}},
+    .packets =
+        [](seam::testing::Harness&) {
+          return std::vector<Packet>{training_batch(), training_batch()};
+        },
+    .training = true,
+    .refused = {{{"primary_channels", std::int64_t{65}}}},
+});
 
 /// Which of the 5 class capsules of a row are not zero.
 std::vector<std::int64_t> kept(const Tensor& embedding, std::int64_t row) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
@@ -19,22 +20,42 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
+void inshop_list(const TemporaryFolder& folder, const std::string& name) {
+  write_file(folder.path() / name,
+             list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",
+                      "img/WOMEN/Skirts/id_00000002/01_1_front.jpg id_00000002 query",
+                      "img/MEN/Denim/id_00000001/01_2_side.jpg id_00000001 train",
+                      "img/WOMEN/Skirts/id_00000002/02_1_front.jpg id_00000002 gallery",
+                      "img/WOMEN/Dresses/id_00000003/01_1_front.jpg id_00000003 train"}));
+}
+
+void write_data_set(const TemporaryFolder& folder) {
+  inshop_list(folder, "Eval/list_eval_partition.txt");
+  write_file(folder.path() / "img/MEN/Denim/id_00000001/01_1_front.jpg", "pixels");
+  write_file(folder.path() / "img/WOMEN/Skirts/id_00000002/01_1_front.jpg", "pixels");
+  write_file(folder.path() / "img/WOMEN/Skirts/id_00000002/02_1_front.jpg", "pixels");
+}
+
+const auto conformance = testing::conformance<Inshop>({
+    .parameters = {{"root", std::string("nowhere")}},
+    .connect =
+        [](testing::Harness& harness) {
+          static std::weak_ptr<TemporaryFolder> shared;  // by all stages of one check
+          std::shared_ptr<TemporaryFolder> folder = shared.lock();
+          if (!folder) {
+            folder = std::make_shared<TemporaryFolder>();
+            write_data_set(*folder);
+            shared = folder;
+          }
+          harness.set("root", folder->path().string());
+          return folder;
+        },
+});
+
 class InshopStage : public ::testing::Test {
  protected:
-  InshopStage() {
-    write_list("Eval/list_eval_partition.txt");
-    write_file(folder_.path() / "img/MEN/Denim/id_00000001/01_1_front.jpg", "pixels");
-    write_file(folder_.path() / "img/WOMEN/Skirts/id_00000002/01_1_front.jpg", "pixels");
-    write_file(folder_.path() / "img/WOMEN/Skirts/id_00000002/02_1_front.jpg", "pixels");
-  }
-  void write_list(const std::string& name) const {
-    write_file(folder_.path() / name,
-               list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",
-                        "img/WOMEN/Skirts/id_00000002/01_1_front.jpg id_00000002 query",
-                        "img/MEN/Denim/id_00000001/01_2_side.jpg id_00000001 train",
-                        "img/WOMEN/Skirts/id_00000002/02_1_front.jpg id_00000002 gallery",
-                        "img/WOMEN/Dresses/id_00000003/01_1_front.jpg id_00000003 train"}));
-  }
+  InshopStage() { write_data_set(folder_); }
+  void write_list(const std::string& name) const { inshop_list(folder_, name); }
   [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
     auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Inshop>());
     harness->set("root", folder_.path().string());

@@ -1,39 +1,16 @@
-/// A folder of its own for a test, removed at the end, and data sets in the In-Shop layout in it.
+/// Data sets in the In-Shop layout, in a folder of a test's own.
 #pragma once
-
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <system_error>
 #include <vector>
+
+#include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / ("seam-" + std::to_string(::getpid()) + "-" +
-                                                      test->test_suite_name() + "-" + test->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder(TemporaryFolder&&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryFolder;
 
 inline void write_file(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::create_directories(file.parent_path());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <set>
 #include <string>
@@ -23,6 +24,24 @@ std::unique_ptr<testing::Harness> make(const std::filesystem::path& root, const 
   harness->set("views", 1).set("size", 32);
   return harness;
 }
+
+const auto conformance = testing::conformance<Wardrobe>({
+    .parameters = {{"items", std::int64_t{2}},
+                   {"colours", std::int64_t{2}},
+                   {"views", std::int64_t{1}},
+                   {"size", std::int64_t{32}}},
+    .connect =
+        [](testing::Harness& harness) {
+          static std::weak_ptr<TemporaryFolder> shared;  // by all stages of one check
+          std::shared_ptr<TemporaryFolder> folder = shared.lock();
+          if (!folder) {
+            folder = std::make_shared<TemporaryFolder>();
+            shared = folder;
+          }
+          harness.set("root", (folder->path() / "wardrobe").string());
+          return folder;
+        },
+});
 
 TEST(WardrobeStage, DrawsOnFirstUseAndServes) {
   const TemporaryFolder folder;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/image/pictures.hpp"
@@ -46,6 +47,9 @@ Settings nothing() {
 std::uint8_t largest(const Image& image) {
   return *std::ranges::max_element(image.pixels());
 }
+
+const auto conformance =
+    testing::conformance<Augment>({.refused = {{{"zoom_least", 2.0}, {"zoom_most", 1.0}}}});
 
 TEST(Augment, GivesTheSameBytesForAnyNumberOfThreads) {
   EXPECT_EQ(augmented({}, 1), augmented({}, 4));

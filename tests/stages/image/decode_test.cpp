@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "stages/image/decode_image.hpp"
@@ -24,6 +27,30 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+/// Pictures that are there as long as somebody looks at them.
+const auto conformance = testing::conformance<Decode>({
+    .packets =
+        [](testing::Harness&) {
+          const std::filesystem::path folder =
+              std::filesystem::path(::testing::TempDir()) / "seam decode conformance";
+          std::filesystem::create_directories(folder);
+          std::vector<Packet> packets(5);
+          for (std::size_t at = 0; at < packets.size(); ++at) {
+            const int side = 8 + static_cast<int>(at);
+            const std::filesystem::path file = folder / (std::to_string(side) + ".png");
+            const test::Bytes bytes = test::encode(test::smooth_picture(side, 9), ".png");
+            // Whole or not at all: another test's process may be reading it.
+            const std::filesystem::path part = file.string() + std::to_string(::getpid());
+            std::ofstream(part, std::ios::binary)
+                .write(reinterpret_cast<const char*>(bytes.data()),
+                       static_cast<std::streamsize>(bytes.size()));
+            std::filesystem::rename(part, file);
+            packets[at].set(field::path, file);
+          }
+          return packets;
+        },
+});
 
 class DecodeTest : public ::testing::Test {
  protected:

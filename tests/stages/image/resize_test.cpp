@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/image/pictures.hpp"
@@ -19,6 +20,9 @@ Packet packet_with(const Image& image) {
   packet.set(field::image, image);
   return packet;
 }
+
+const auto conformance =
+    testing::conformance<Resize>({.parameters = {{"height", std::int64_t{8}}}});
 
 TEST(Resize, BringsPicturesToItsSize) {
   Harness harness("resize", std::make_unique<Resize>());

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <seam/conformance.hpp>
 #include <seam/tensor.hpp>
 #include <seam/testing.hpp>
 
@@ -42,13 +43,52 @@ Packet batch(std::int64_t first, const Texts& items, const Tensor& embedding) {
   return packet;
 }
 
+std::vector<Packet> batches_of_two(Harness& /*harness*/) {
+  return {batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})),
+          batch(2, {"dress", "shirt"}, torch::tensor({{9.F, 0.F}, {2.F, 1.F}}))};
+}
+
+/// A gallery that has been gathered.
+std::shared_ptr<Harness> gathered() {
+  auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
+  gallery->push_all(batches_of_two(*gallery)).finish();
+  return gallery;
+}
+
+void refer_to(Harness& search, Harness& gallery) {
+  void* found = gallery.runner().interface(seam::type_name<GalleryIndex>());
+  search.refer("index", *static_cast<GalleryIndex*>(found));
+}
+
+const auto index_conformance = seam::testing::conformance<Index>({.packets = &batches_of_two});
+
+const auto search_conformance = seam::testing::conformance<Search>({
+    .parameters = {{"k", std::int64_t{3}}},
+    .packets = &batches_of_two,
+    .connect =
+        [](Harness& search) {
+          auto gallery = gathered();
+          refer_to(search, *gallery);
+          return gallery;
+        },
+});
+
+const auto recall_conformance = seam::testing::conformance<Recall>({
+    .parameters = {{"k", std::vector<std::int64_t>{1, 3}}},
+    .packets =
+        [](Harness&) {
+          const auto gallery = gathered();
+          Harness search("search", std::make_unique<Search>());
+          refer_to(search, *gallery);
+          search.set("k", 3).push_all(batches_of_two(search)).finish();
+          return search.take_outputs();
+        },
+});
+
 /// The three stages, wired as a pipeline would.
 class Retrieval {
  public:
-  Retrieval() {
-    auto* found = index.runner().interface(seam::type_name<GalleryIndex>());
-    search.refer("index", *static_cast<GalleryIndex*>(found));
-  }
+  Retrieval() { refer_to(search, index); }
 
   void masks(const Texts& masks) {
     index.set("masks", masks);

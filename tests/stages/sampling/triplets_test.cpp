@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <tuple>
@@ -34,6 +35,8 @@ std::vector<std::tuple<std::int64_t, std::int64_t, Role>> sent(const testing::Ha
   }
   return out;
 }
+
+const auto conformance = testing::conformance<Triplets>();
 
 TEST(TripletsStage, SendsThreePicturesATriplet) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());

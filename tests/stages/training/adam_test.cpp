@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/capsule/gradient_check.hpp"
@@ -65,11 +66,34 @@ class Model final : public Transform, public Trainable {
  public:
   Tensor weight = torch::zeros({4}).requires_grad_(true);
 
-  void declare(Declaration& d) override { d.offers<Trainable>(*this); }
+  void declare(Declaration& d) override {
+    d.offers<Trainable>(*this);
+    d.keeps_state();
+  }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
+  void save(Archive& archive) const override { put_tensor(archive, "weight", weight); }
+  void load(const Archive& archive) override { get_tensor(archive, "weight", weight); }
   std::vector<NamedWeight> weights() override { return {{"weight", weight}}; }
   [[nodiscard]] Tensor loss() const { return (weight - 3).square().sum(); }
 };
+
+const auto conformance = seam::testing::conformance<Adam>({
+    .packets =
+        [](seam::testing::Harness& adam) {
+          const auto& model = dynamic_cast<Model&>(adam.upstream().at(0)->stage());
+          std::vector<Packet> packets(3);
+          for (Packet& packet : packets) packet.set(field::loss, model.loss());
+          return packets;
+        },
+    .connect =
+        [](seam::testing::Harness& adam) {
+          auto model =
+              std::make_shared<StageRunner>("model", "test.model", std::make_unique<Model>());
+          adam.upstream({model.get()});
+          return model;
+        },
+    .training = true,
+});
 
 class AdamStage : public ::testing::Test {
  protected:

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 namespace seam::stages {
@@ -49,6 +50,17 @@ Packet member(int line, std::int64_t group, Role role) {
   packet.set(field::role, role);
   return packet;
 }
+
+const auto conformance = seam::testing::conformance<Batch>({
+    .parameters = {{"size", std::int64_t{4}}},
+    .packets =
+        [](seam::testing::Harness&) {
+          std::vector<Packet> packets;
+          for (int line = 1; line <= 6; ++line) packets.push_back(picture(line));
+          return packets;
+        },
+    .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
+});
 
 /// An anchor, a positive and a negative.
 std::vector<Packet> triplet(int first_line, std::int64_t group) {

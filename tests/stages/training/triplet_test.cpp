@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+#include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "stages/training/triplet_loss.hpp"
@@ -13,6 +14,21 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+const auto conformance = seam::testing::conformance<Triplet>({
+    .packets =
+        [](seam::testing::Harness&) {
+          using enum Role;
+          std::vector<Packet> packets(3);
+          for (std::size_t at = 0; at < packets.size(); ++at) {
+            packets[at].set(field::embedding,
+                            torch::arange(24.0F).view({6, 4}) * static_cast<float>(at + 1));
+            packets[at].set(field::groups, {1, 1, 1, 2, 2, 2});
+            packets[at].set(field::roles, {anchor, positive, negative, negative, anchor, positive});
+          }
+          return packets;
+        },
+});
 
 TEST(TripletLoss, HandComputed) {
   // d²ap = 1, d²an = 4: 1 - 4 + 2 < 0; and d²ap = 4, d²an = 1: 4 - 1 + 2 = 5.

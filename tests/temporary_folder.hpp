@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace seam::host {
+namespace seam::test {
 
 class TemporaryFolder {
  public:
@@ -41,4 +41,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace seam::host
+}  // namespace seam::test

@@ -1,0 +1,72 @@
+/// What every stage must do, whatever it is for; no test framework is needed here.
+///
+///     Candidate { make, example } ──► check ──► findings        none: the stage conforms
+///
+/// <seam/conformance.hpp> makes GoogleTest cases of these checks; that is the header to include.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/testing.hpp"
+
+namespace seam::testing {
+
+/// How to use a stage, as far as its declaration does not say it. All parts may be left out where
+/// the stage can do without.
+struct Example {
+  using Parameters = std::map<std::string, Value>;
+
+  /// Set before the stage is opened.
+  Parameters parameters = {};
+  /// The packets of one flow; by default made_up_packets(). A fresh set each time it is called, all
+  /// of which the stage must be able to work on.
+  std::function<std::vector<Packet>(Harness& harness)> packets = {};
+  /// Binds references and upstream stages; what it returns lives as long as the harness.
+  std::function<std::shared_ptr<void>(Harness&)> connect = {};
+  /// Whether the stage's flow trains.
+  bool training = false;
+  /// Parameters that the stage must refuse by itself, when they are set or when it is opened.
+  std::vector<Parameters> refused = {};
+};
+
+/// A stage type under test.
+struct Candidate {
+  std::string name;
+  std::function<std::unique_ptr<Stage>()> make;
+  Example example;
+};
+
+/// Packets for a stage that needs fields of the SDK's own types: pictures, texts, numbers, roles.
+/// Throws seam::Error that names the first field whose type it cannot make up.
+SEAM_EXPORT std::vector<Packet> made_up_packets(const Description& description);
+
+/// What is wrong, a sentence each.
+using Findings = std::vector<std::string>;
+
+struct Check {
+  std::string_view name;  ///< a sentence as GoogleTest wants names: "EndsAnEmptyFlow"
+  Findings (*run)(const Candidate& candidate);
+};
+
+/// All checks, in an order in which the first to fail explains most.
+///
+///     DescribesItself            names, texts, defaults, contracts; the same each time
+///     RefusesBadParameters       wrong types, values out of range, unknown names: a message each
+///     WorksOnItsExample          no errors; only declared fields are read and added
+///     AccountsForEveryPacket     each packet taken in comes out, is dropped with a reason, or
+///     failed EndsAnEmptyFlow            begin and end without a packet EndsOnce what a flow held
+///     back comes out once; the next flow starts anew GivesTheSameBytes          again, and for any
+///     number of threads KeepsItsState              what save() writes load() takes back, and the
+///     stage goes on the same IsCancelledAnywhere        closed before, in and after a flow
+SEAM_EXPORT std::span<const Check> conformance_checks();
+
+/// One whole life of the stage, as the check of the process's end needs it.
+SEAM_EXPORT void live_once(const Candidate& candidate);
+
+}  // namespace seam::testing

@@ -1,0 +1,739 @@
+#include "seam/conformance_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "seam/contract.hpp"
+
+namespace seam::testing {
+namespace {
+
+constexpr std::size_t packets_of_an_example = 6;
+constexpr std::size_t most_from_a_source = 64;
+constexpr std::array thread_counts{1, 2, 5};
+
+// ---------------------------------------------------------------------------------------------------
+// Packets
+
+/// The name, for as long as the program runs: packets keep views of field names, which are
+/// constants everywhere else.
+std::string_view lasting(const std::string& name) {
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  return *names.insert(name).first;
+}
+
+/// A gradient with a bright spot, another one for each number.
+Image made_up_image(std::int64_t number) {
+  constexpr int height = 16;
+  constexpr int width = 12;
+  Image image(height, width, 3);
+  const int spot = static_cast<int>(number % height);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      std::uint8_t* pixel = image.row(y) + 3 * x;
+      pixel[0] = static_cast<std::uint8_t>(255 * x / (width - 1));
+      pixel[1] = static_cast<std::uint8_t>(255 * y / (height - 1));
+      pixel[2] = y == spot ? 255 : 40;
+    }
+  }
+  return image;
+}
+
+template <class T>
+T made_up(std::int64_t number) {
+  if constexpr (std::is_same_v<T, Image>) {
+    return made_up_image(number);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return "item " + std::to_string(number);
+  } else if constexpr (std::is_same_v<T, Role>) {
+    return Role::single;
+  } else {
+    return static_cast<T>(number);
+  }
+}
+
+template <class T>
+bool put_made_up(Packet& packet, const FieldInfo& field, std::int64_t number) {
+  if (field.type == type_name<T>()) {
+    packet.set(Field<T>{lasting(field.name)}, made_up<T>(number));
+    return true;
+  }
+  if (field.type == type_name<std::vector<T>>()) {
+    packet.set(Field<std::vector<T>>{lasting(field.name)},
+               {made_up<T>(number), made_up<T>(number + 1)});
+    return true;
+  }
+  return false;
+}
+
+template <class... Types>
+bool put_any(Packet& packet, const FieldInfo& field, std::int64_t number) {
+  return (put_made_up<Types>(packet, field, number) || ...);
+}
+
+const FieldInfo* find_field(const std::vector<FieldInfo>& fields, std::string_view name) {
+  const auto found = std::ranges::find(fields, name, &FieldInfo::name);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+const Packet::Slot* find_slot(const Packet& packet, std::string_view name) {
+  const auto found = std::ranges::find(packet.slots(), name, &Packet::Slot::name);
+  return found == packet.slots().end() ? nullptr : &*found;
+}
+
+/// Leaves the packet what the stage says that it reads, and says where it came from.
+Packet prepared(Packet packet, std::size_t number, const Description& description) {
+  std::vector<std::string_view> surplus;
+  for (const Packet::Slot& slot : packet.slots()) {
+    const bool read = find_field(description.needs, slot.name) != nullptr ||
+                      find_field(description.accepts, slot.name) != nullptr;
+    // Without needs there is nothing to be strict about: such a stage passes on whatever it gets.
+    if (!read && !description.needs.empty()) surplus.push_back(slot.name);
+  }
+  for (const std::string_view name : surplus) packet.erase(name);
+  if (packet.origin().item.empty())
+    packet.set_origin({nullptr, 0, "packet " + std::to_string(number)});
+  return packet;
+}
+
+/// What is different, in words, or nothing.
+std::optional<std::string> difference(const Packet& a, const Packet& b) {
+  if (!(a.origin() == b.origin())) {
+    return "comes from " + a.origin().text() + " and from " + b.origin().text();
+  }
+  for (const Packet::Slot& slot : a.slots()) {
+    const Packet::Slot* other = find_slot(b, slot.name);
+    const std::string field = "field '" + std::string(slot.name) + "' ";
+    if (other == nullptr) return field + "is there only once";
+    if (slot.type->name != other->type->name) return field + "changes its type";
+    if (slot.type->equal != nullptr && !slot.type->equal(slot.value.get(), other->value.get())) {
+      return field + "has another value";
+    }
+  }
+  if (a.slots().size() != b.slots().size()) return "has other fields";
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Trials
+
+/// A stage in its harness, with what it refers to.
+class Trial {
+ public:
+  explicit Trial(const Candidate& candidate, const Example::Parameters& more = {}, int threads = 1)
+      : harness_(std::make_unique<Harness>(candidate.name, candidate.make())),
+        candidate_(candidate),
+        threads_(threads) {
+    Example::Parameters parameters = candidate.example.parameters;
+    for (const auto& [name, value] : more) parameters[name] = value;
+    harness_->runner().configure(parameters);
+    harness_->training(candidate.example.training).compute_threads(threads);
+    if (candidate.example.connect) connected_ = candidate.example.connect(*harness_);
+  }
+  ~Trial() { harness_.reset(); }  // before what it refers to
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  Trial(Trial&&) = delete;
+  Trial& operator=(Trial&&) = delete;
+
+  Harness& operator*() { return *harness_; }
+  Harness* operator->() { return harness_.get(); }
+  [[nodiscard]] const Description& description() { return harness_->runner().description(); }
+  [[nodiscard]] StageKind kind() { return harness_->runner().kind(); }
+
+  /// The example's packets, as far as the stage says that it reads them.
+  std::vector<Packet> packets() {
+    std::vector<Packet> packets = candidate_.example.packets ? candidate_.example.packets(*harness_)
+                                                             : made_up_packets(description());
+    for (std::size_t at = 0; at < packets.size(); ++at) {
+      packets[at] = prepared(std::move(packets[at]), at, description());
+    }
+    return packets;
+  }
+  /// All packets of a flow, or the first of them, without its end.
+  void feed(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    if (kind() == StageKind::source) {
+      harness_->produce(std::min(most, most_from_a_source));
+      return;
+    }
+    std::vector<Packet> some = packets();
+    if (some.size() > most) some.resize(most);
+    harness_->push_all(std::move(some), threads_);
+  }
+  void flow(std::int64_t epoch = 0) {
+    harness_->epoch(epoch);
+    feed();
+    harness_->finish();
+  }
+
+ private:
+  std::shared_ptr<void> connected_;
+  std::unique_ptr<Harness> harness_;
+  const Candidate& candidate_;  // the check's
+  int threads_;
+};
+
+/// What a flow brought, to be compared with another one's.
+struct Result {
+  std::vector<Packet> outputs;
+  std::vector<std::string> rest;  ///< drops, errors, metrics and reports, a line each
+};
+
+/// Takes what has come out so far.
+Result take(Harness& harness) {
+  Result result;
+  for (const Dropped& dropped : harness.drops()) {
+    result.rest.push_back(dropped.origin.text() + " is dropped: " + dropped.reason);
+  }
+  for (const Error& error : harness.errors())
+    result.rest.push_back("an error: " + error.full_message());
+  const bool parallel = harness.runner().kind() == StageKind::parallel_transform;
+  for (const auto& [name, reported] : harness.metrics()) {
+    std::vector<double> values = reported;
+    if (parallel)
+      std::sort(values.begin(), values.end());  // reported by whichever thread came first
+    std::string line = "metric '" + name + "':";
+    for (const double value : values) line += ' ' + to_text(Value{value});
+    result.rest.push_back(std::move(line));
+  }
+  for (const Report& report : harness.reports()) {
+    result.rest.push_back("report '" + report.title + "': " + report.text);
+  }
+  result.outputs = harness.take_outputs();
+  harness.forget();
+  return result;
+}
+
+std::optional<std::string> difference(const Result& a, const Result& b) {
+  if (a.outputs.size() != b.outputs.size()) {
+    return std::to_string(a.outputs.size()) + " packets came out, then " +
+           std::to_string(b.outputs.size());
+  }
+  for (std::size_t at = 0; at < a.outputs.size(); ++at) {
+    if (const auto found = difference(a.outputs[at], b.outputs[at])) {
+      return "packet " + std::to_string(at) + " " + *found;
+    }
+  }
+  for (std::size_t at = 0; at < std::max(a.rest.size(), b.rest.size()); ++at) {
+    const std::string once = at < a.rest.size() ? a.rest[at] : "nothing";
+    const std::string then = at < b.rest.size() ? b.rest[at] : "nothing";
+    if (once != then) return "first " + once + "\nthen " + then;
+  }
+  return std::nullopt;
+}
+
+/// The check's own finding for whatever is thrown where nothing may be.
+template <class Body>
+void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    findings.push_back(doing + ": " + error.full_message());
+  } catch (const std::exception& error) {
+    findings.push_back(doing + ": " + error.what());
+  }
+}
+
+/// Runs `check` with a trial; whatever it throws is a finding.
+template <class Body>
+Findings with_trial(const Candidate& candidate, Body&& check) {
+  Findings findings;
+  expecting_nothing_thrown(findings, "working on the example", [&] {
+    Trial trial(candidate);
+    check(trial, findings);
+  });
+  return findings;
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Checks
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.front() >= 'a' && text.front() <= 'z' &&
+         std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+bool is_stage_name(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return is_name(text);
+  return is_name(text.substr(0, dot)) && is_name(text.substr(dot + 1));
+}
+
+void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
+  const std::string which = "parameter '" + parameter.name + "' ";
+  if (!is_name(parameter.name)) {
+    findings.push_back(which + "is not written in lower case, digits and underscores");
+  }
+  if (parameter.doc.empty()) findings.push_back(which + "has no text");
+  if (parameter.default_value && !parameter.required) {
+    if (const auto problem = problem_with(parameter, *parameter.default_value)) {
+      findings.push_back(which + "refuses its own default: " + *problem);
+    }
+  }
+  const bool of_choices =
+      parameter.kind == ValueKind::enumeration || parameter.kind == ValueKind::enumerations;
+  if (of_choices && parameter.choices.empty()) findings.push_back(which + "has no values");
+}
+
+void describe_fields(const std::vector<FieldInfo>& fields, const std::string& what,
+                     Findings& findings) {
+  std::set<std::string> seen;
+  for (const FieldInfo& field : fields) {
+    if (!seen.insert(field.name).second) {
+      findings.push_back(what + " field '" + field.name + "' twice");
+    }
+    if (field.contract.empty()) continue;
+    expecting_nothing_thrown(findings, "the contract of field '" + field.name + "'",
+                             [&] { (void)TensorContract::parse(field.contract); });
+  }
+}
+
+std::vector<std::string> parameter_names(const Description& description) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : description.parameters) names.push_back(parameter.name);
+  return names;
+}
+
+Findings describes_itself(const Candidate& candidate) {
+  Findings findings;
+  expecting_nothing_thrown(findings, "declare()", [&] {
+    if (!is_stage_name(candidate.name)) {
+      findings.push_back("'" + candidate.name +
+                         "' is no stage name: \"family.what_it_does\", in lower case");
+    }
+    StageRunner runner(candidate.name, candidate.name, candidate.make());
+    const Description& description = runner.description();
+    if (description.doc.empty()) findings.push_back("declare() says nothing by doc(...)");
+    std::set<std::string> names;
+    for (const ParameterInfo& parameter : description.parameters) {
+      describe_parameter(parameter, findings);
+      std::vector<std::string> all = parameter.renamed_from;
+      all.push_back(parameter.name);
+      for (const std::string& name : all) {
+        if (!names.insert(name).second)
+          findings.push_back("there are two parameters '" + name + "'");
+      }
+    }
+    describe_fields(description.needs, "it needs", findings);
+    describe_fields(description.accepts, "it accepts", findings);
+    describe_fields(description.provides, "it provides", findings);
+    if (runner.kind() == StageKind::source &&
+        !(description.needs.empty() && description.accepts.empty())) {
+      findings.push_back("a source has nobody before it, but this one needs or accepts fields");
+    }
+    if (runner.kind() == StageKind::sink && !description.provides.empty()) {
+      findings.push_back("a sink has nobody behind it, but this one provides fields");
+    }
+    if (runner.kind() != StageKind::collector && description.replaces_packets) {
+      findings.push_back("only a collector can replace packets");
+    }
+    Declaration again;
+    runner.stage().declare(again);  // the host does so after the parameters are set
+    if (parameter_names(again.description()) != parameter_names(description)) {
+      findings.push_back("declare() declares other parameters when it is called again");
+    }
+  });
+  return findings;
+}
+
+/// Values that no parameter of this kind may take.
+std::vector<Value> bad_values(const ParameterInfo& parameter) {
+  const std::string no_choice = "no such choice";
+  std::vector<Value> values;
+  switch (parameter.kind) {
+    case ValueKind::boolean:
+      values = {std::int64_t{1}, std::string("true")};
+      break;
+    case ValueKind::integer:
+      values = {1.5, std::string("1"), true};
+      if (parameter.least && *parameter.least > -9e18) {
+        values.emplace_back(static_cast<std::int64_t>(*parameter.least) - 1);
+      }
+      if (parameter.most && *parameter.most < 9e18) {
+        values.emplace_back(static_cast<std::int64_t>(*parameter.most) + 1);
+      }
+      break;
+    case ValueKind::number: {
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      values = {std::string("1"), true};
+      if (parameter.least && *parameter.least > -infinity) {
+        values.emplace_back(std::nextafter(*parameter.least, -infinity));
+      }
+      if (parameter.most && *parameter.most < infinity) {
+        values.emplace_back(std::nextafter(*parameter.most, infinity));
+      }
+      break;
+    }
+    case ValueKind::text:
+      values = {std::int64_t{1}, false};
+      if (!parameter.choices.empty()) values.emplace_back(no_choice);
+      break;
+    case ValueKind::path:
+      values = {std::int64_t{1}, false};
+      break;
+    case ValueKind::enumeration:
+      values = {no_choice, std::int64_t{0}};
+      break;
+    case ValueKind::integers:
+    case ValueKind::numbers:
+      values = {std::vector<std::string>{"1"}, std::string("1")};
+      break;
+    case ValueKind::texts:
+      values = {std::vector<std::int64_t>{1}, std::int64_t{1}};
+      break;
+    case ValueKind::enumerations:
+      values = {std::vector<std::string>{no_choice}, no_choice};
+      break;
+    case ValueKind::reference:
+      break;
+  }
+  return values;
+}
+
+/// Whether the error is one for the person who wrote the file.
+void expect_refusal(const Error& error, const std::string& what, Findings& findings) {
+  if (error.fault() != Fault::configuration) {
+    findings.push_back(
+        what + " is refused, but not by an error of Fault::configuration: " + error.full_message());
+  }
+}
+
+Findings refuses_bad_parameters(const Candidate& candidate) {
+  Findings findings;
+  const auto set = [&](const std::string& name, const Value& value) {
+    const std::string what = name + " = " + to_text(value);
+    try {
+      StageRunner runner(candidate.name, candidate.name, candidate.make());
+      runner.configure({{name, value}});
+      findings.push_back(what + " is accepted");
+    } catch (const Error& error) {
+      expect_refusal(error, what, findings);
+      if (std::string_view(error.what()).find(name) == std::string_view::npos) {
+        findings.push_back(what + " is refused without its name: " + error.what());
+      }
+    }
+  };
+  expecting_nothing_thrown(findings, "setting parameters", [&] {
+    const StageRunner runner(candidate.name, candidate.name, candidate.make());
+    for (const ParameterInfo& parameter : runner.description().parameters) {
+      for (const Value& value : bad_values(parameter)) set(parameter.name, value);
+    }
+    set("no_such_parameter", std::int64_t{1});
+    for (const Example::Parameters& parameters : candidate.example.refused) {
+      std::string what;
+      for (const auto& [name, value] : parameters) {
+        what += (what.empty() ? "" : ", ") + name + " = " + to_text(value);
+      }
+      try {
+        Trial trial(candidate, parameters);
+        trial->open();
+        findings.push_back(what + " is accepted");
+      } catch (const Error& error) {
+        expect_refusal(error, what, findings);
+      }
+    }
+  });
+  return findings;
+}
+
+/// A transform's or sampler's packet beside the one that it was.
+void compare_with_input(const Packet& out, const Packet& in, const Description& description,
+                        Findings& findings) {
+  for (const Packet::Slot& slot : out.slots()) {
+    if (find_field(description.provides, slot.name) != nullptr) continue;
+    const Packet::Slot* before = find_slot(in, slot.name);
+    if (before == nullptr) {
+      findings.push_back("it adds field '" + std::string(slot.name) +
+                         "' without declaring that it provides it");
+    } else if (before->value != slot.value) {
+      findings.push_back("it changes field '" + std::string(slot.name) +
+                         "' without declaring that it provides it");
+    }
+  }
+}
+
+Findings works_on_its_example(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    const Description& description = trial.description();
+    for (const ParameterInfo& parameter : description.parameters) {
+      if (!parameter.required) continue;
+      const bool given = parameter.kind == ValueKind::reference
+                             ? trial->refers(parameter.name)
+                             : candidate.example.parameters.contains(parameter.name);
+      if (!given) {
+        findings.push_back("parameter '" + parameter.name +
+                           "' is required: say it in the example's " +
+                           (parameter.kind == ValueKind::reference ? "connect" : "parameters"));
+      }
+    }
+    if (!findings.empty()) return;
+    const bool source = trial.kind() == StageKind::source;
+    const std::vector<Packet> inputs = source ? std::vector<Packet>() : trial.packets();
+    if (source) {
+      trial->produce(most_from_a_source);
+    } else {
+      trial->push_all(inputs);  // copies: the fields' values are shared until somebody changes them
+    }
+    trial->finish();
+    for (const Error& error : trial->errors()) findings.push_back(error.full_message());
+    if (!trial->errors().empty()) {
+      findings.emplace_back(
+          "fields that the stage does not declare were taken away; give the example packets that "
+          "it "
+          "can work on");
+      return;
+    }
+    if (trial.kind() != StageKind::sink && trial->outputs().empty()) {
+      findings.emplace_back("nothing comes out for the example");
+    }
+    for (const Packet& out : trial->outputs()) {
+      if (trial.kind() == StageKind::source || description.replaces_packets) {
+        compare_with_input(out, Packet(), description, findings);
+        continue;
+      }
+      const auto in = std::ranges::find_if(
+          inputs, [&](const Packet& packet) { return packet.origin() == out.origin(); });
+      if (in == inputs.end()) {
+        findings.push_back("a packet from " + out.origin().text() +
+                           " comes out, from where none was taken in; declare replaces_packets() "
+                           "where packets stand for several");
+      } else {
+        compare_with_input(out, *in, description, findings);
+      }
+    }
+  });
+}
+
+bool repeats(const std::vector<Packet>& packets) {
+  for (std::size_t at = 0; at < packets.size(); ++at) {
+    for (std::size_t before = 0; before < at; ++before) {
+      if (packets[at].origin() == packets[before].origin()) return true;
+    }
+  }
+  return false;
+}
+
+Findings accounts_for_every_packet(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    if (trial.kind() == StageKind::source) {
+      trial.flow();
+      return;
+    }
+    std::vector<Packet> inputs = trial.packets();
+    trial->push_all(inputs);
+    trial->finish();
+    for (const Dropped& dropped : trial->drops()) {
+      if (dropped.reason.empty()) {
+        findings.push_back("the packet of " + dropped.origin.text() +
+                           " is dropped without a reason");
+      }
+    }
+    if (trial.kind() == StageKind::sink) return;
+    std::vector<Origin> seen;
+    bool told = true;
+    for (const Packet& out : trial->outputs()) {
+      seen.push_back(out.origin());
+      if (out.has(field::origins)) {
+        const std::vector<Origin>& origins = out.get(field::origins);
+        seen.insert(seen.end(), origins.begin(), origins.end());
+      } else if (trial.description().replaces_packets) {
+        told = false;  // it does not say what its packets are made of
+      }
+    }
+    // One that sends a packet on twice draws from what it took in: what it did not draw is not
+    // lost.
+    const bool draws = trial.kind() == StageKind::collector && repeats(trial->outputs());
+    if (!told || draws) return;
+    for (const Dropped& dropped : trial->drops()) seen.push_back(dropped.origin);
+    for (const Packet& in : inputs) {
+      if (std::ranges::find(seen, in.origin()) == seen.end() && trial->errors().empty()) {
+        findings.push_back("the packet of " + in.origin().text() +
+                           " was taken in, and neither came out nor was dropped");
+      }
+    }
+  });
+}
+
+Findings ends_an_empty_flow(const Candidate& candidate) {
+  return with_trial(candidate, [](Trial& trial, Findings& findings) {
+    for (int flow = 0; flow < 2; ++flow) trial->finish();
+    for (const Error& error : trial->errors()) {
+      // "There is no query" is a fine thing to say; a division by nothing is not.
+      if (error.fault() != Fault::data) findings.push_back(error.full_message());
+    }
+  });
+}
+
+Findings ends_once(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    Trial fresh(candidate);
+    fresh->finish();
+    const Result nothing = take(*fresh);
+    trial.flow();
+    (void)take(*trial);
+    trial->finish();
+    const Result left = take(*trial);
+    if (left.outputs.size() != nothing.outputs.size()) {
+      findings.push_back(std::to_string(left.outputs.size()) +
+                         " packets of a flow come out in the next one, which is empty");
+    }
+  });
+}
+
+Findings gives_the_same_bytes(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    trial.flow(0);
+    trial.flow(1);
+    const Result once = take(*trial);
+    for (const int threads : thread_counts) {
+      Trial other(candidate, {}, threads);
+      other.flow(0);
+      other.flow(1);
+      if (const auto found = difference(once, take(*other))) {
+        findings.push_back("run again with " + std::to_string(threads) + " threads: " + *found);
+      }
+    }
+  });
+}
+
+/// Saves the stage and the stages before it.
+std::vector<Archive> save(Harness& harness) {
+  std::vector<Archive> archives{harness.runner().save()};
+  for (const StageRunner* before : harness.upstream()) archives.push_back(before->save());
+  return archives;
+}
+
+std::string first_difference(const Archive& a, const Archive& b) {
+  for (const auto& [name, entry] : a.entries()) {
+    if (!b.has(name)) return "'" + name + "' is missing";
+    if (!(b.get(name) == entry)) return "'" + name + "' is another";
+  }
+  for (const auto& [name, entry] : b.entries()) {
+    if (!a.has(name)) return "'" + name + "' is new";
+  }
+  return {};
+}
+
+Findings keeps_its_state(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    trial.flow(0);
+    const Result first = take(*trial);
+    const std::vector<Archive> saved = save(*trial);
+    if (!trial.description().keeps_state) {
+      if (!saved.front().empty()) {
+        findings.emplace_back("save() writes something, but declare() does not say keeps_state()");
+      }
+      // A resumed run begins with fresh stages.
+      trial.flow(0);
+      if (const auto found = difference(first, take(*trial));
+          found && !candidate.example.training) {
+        findings.push_back("a flow depends on the one before, but nothing is saved: " + *found);
+      }
+      return;
+    }
+    if (saved.front().empty())
+      findings.emplace_back("declare() says keeps_state(), but save() writes nothing");
+    trial.flow(1);
+    const Result second = take(*trial);
+    const std::vector<Archive> saved_at_end = save(*trial);
+
+    Trial resumed(candidate);
+    resumed->open();
+    resumed->runner().load(saved.front());
+    for (std::size_t at = 0; at < resumed->upstream().size(); ++at) {
+      resumed->upstream()[at]->load(saved.at(at + 1));
+    }
+    if (!(resumed->runner().save() == saved.front())) {
+      findings.push_back("what load() took back, save() writes differently: " +
+                         first_difference(saved.front(), resumed->runner().save()));
+    }
+    resumed.flow(1);
+    if (const auto found = difference(second, take(*resumed))) {
+      findings.push_back("after load() it goes on differently: " + *found);
+    }
+    if (!(save(*resumed).front() == saved_at_end.front())) {
+      findings.push_back("after load() and a flow its state differs: " +
+                         first_difference(saved_at_end.front(), resumed->runner().save()));
+    }
+  });
+}
+
+Findings is_cancelled_anywhere(const Candidate& candidate) {
+  Findings findings;
+  const auto cancelled = [&](const std::string& when, auto&& body) {
+    expecting_nothing_thrown(findings, "closed " + when, [&] {
+      Trial trial(candidate);
+      body(trial);
+      trial->close();
+    });
+  };
+  cancelled("before it is opened", [](Trial&) {});
+  cancelled("when it is open", [](Trial& trial) { trial->open(); });
+  cancelled("in a flow", [](Trial& trial) { trial.feed(packets_of_an_example / 2); });
+  cancelled("after a flow", [](Trial& trial) { trial.flow(); });
+  cancelled("after a flow that is asked to stop", [](Trial& trial) {
+    trial->services().stop = true;
+    try {
+      if (trial.kind() == StageKind::source) {
+        trial->open();
+        trial->runner().interrupt();
+        trial->runner().interrupt();  // both signals of an impatient user
+      }
+      trial.flow();
+    } catch (const Error& error) {
+      if (error.fault() != Fault::cancelled) throw;  // "stopped after 1 of 4" is what was asked for
+    }
+  });
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Packet> made_up_packets(const Description& description) {
+  std::vector<Packet> packets(packets_of_an_example);
+  for (std::size_t at = 0; at < packets.size(); ++at) {
+    packets[at] = Packet({nullptr, 0, "packet " + std::to_string(at)});
+    for (const FieldInfo& field : description.needs) {
+      const auto number = static_cast<std::int64_t>(at);
+      if (!put_any<Image, std::string, std::int64_t, double, float, Role>(packets[at], field,
+                                                                          number)) {
+        throw Error("field '" + field.name + "' is a " + field.type +
+                        ", which nobody can make up: give the example its packets",
+                    Fault::configuration);
+      }
+    }
+  }
+  return packets;
+}
+
+std::span<const Check> conformance_checks() {
+  static constexpr std::array checks{
+      Check{"DescribesItself", &describes_itself},
+      Check{"RefusesBadParameters", &refuses_bad_parameters},
+      Check{"WorksOnItsExample", &works_on_its_example},
+      Check{"AccountsForEveryPacket", &accounts_for_every_packet},
+      Check{"EndsAnEmptyFlow", &ends_an_empty_flow},
+      Check{"EndsOnce", &ends_once},
+      Check{"GivesTheSameBytes", &gives_the_same_bytes},
+      Check{"KeepsItsState", &keeps_its_state},
+      Check{"IsCancelledAnywhere", &is_cancelled_anywhere},
+  };
+  return checks;
+}
+
+void live_once(const Candidate& candidate) {
+  Trial trial(candidate);
+  trial.flow();
+}
+
+}  // namespace seam::testing

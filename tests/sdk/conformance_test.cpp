@@ -1,0 +1,287 @@
+#include "seam/conformance.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace seam::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Field<std::int64_t> number{"number"};
+constexpr Field<std::int64_t> doubled{"doubled"};
+
+/// A stage that does everything right. Those below get one thing wrong each.
+class Double : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.double";
+  void declare(Declaration& d) override {
+    d.doc("Doubles the number.");
+    d.parameter("times", times_, "by how much").range(1, 10);
+    d.needs(number);
+    d.provides(doubled);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    packet.set(doubled, packet.get(number) * times_);
+  }
+
+ protected:
+  std::int64_t times_ = 2;
+};
+
+const auto suite_of_double = conformance<Double>();
+
+/// Holds every number back until the flow ends.
+class Hold : public Collector {
+ public:
+  static constexpr std::string_view name = "test.hold";
+  void declare(Declaration& d) override {
+    d.doc("Holds packets back.");
+    d.needs(number);
+  }
+  void begin(Context& /*context*/) override { held_.clear(); }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    held_.push_back(std::move(packet));
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    for (const Packet& packet : held_) emitter.emit(packet);
+    return More::no;
+  }
+
+ protected:
+  std::vector<Packet> held_;
+};
+
+const auto suite_of_hold = conformance<Hold>();
+
+/// Counts packets over all flows, and keeps the count.
+class Count : public Transform {
+ public:
+  static constexpr std::string_view name = "test.count";
+  void declare(Declaration& d) override {
+    d.doc("Counts.");
+    d.keeps_state();
+    d.needs(number);
+    d.provides(doubled);
+  }
+  void process(Packet& packet, Context& /*context*/) override { packet.set(doubled, ++count_); }
+  void save(Archive& archive) const override { archive.put("count", count_); }
+  void load(const Archive& archive) override { count_ = archive.integer("count"); }
+
+ protected:
+  std::int64_t count_ = 0;
+};
+
+const auto suite_of_count = conformance<Count>();
+
+template <class Stage>
+Findings findings(std::string_view check, Example example = {}) {
+  const Candidate candidate{std::string(Stage::name), [] { return std::make_unique<Stage>(); },
+                            std::move(example)};
+  for (const Check& known : conformance_checks()) {
+    if (known.name == check) return known.run(candidate);
+  }
+  ADD_FAILURE() << "no check " << check;
+  return {};
+}
+
+class Silent final : public Double {
+ public:
+  static constexpr std::string_view name = "Test.Silent";
+  void declare(Declaration& d) override {
+    d.parameter("Times", times_, "").range(3, 10).renamed_from("factor");
+    d.parameter("factor", times_, "the same");
+    d.needs(Field<std::int64_t>{"number", "f32[N"});
+  }
+};
+
+TEST(Conformance, AStageSaysWhatItIs) {
+  const Findings found = findings<Silent>("DescribesItself");
+  EXPECT_THAT(found, Contains(HasSubstr("'Test.Silent' is no stage name")));
+  EXPECT_THAT(found, Contains(HasSubstr("declare() says nothing")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' is not written in lower case")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' has no text")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' refuses its own default")));
+  EXPECT_THAT(found, Contains(HasSubstr("two parameters 'factor'")));
+  EXPECT_THAT(found, Contains(HasSubstr("the contract of field 'number'")));
+}
+
+class Trusting final : public Double {
+ public:
+  void open(Context& /*context*/) override {
+    if (times_ == 7) throw std::runtime_error("seven");
+  }
+};
+
+TEST(Conformance, BadParametersAreTheUsersFault) {
+  EXPECT_THAT(
+      findings<Trusting>("RefusesBadParameters",
+                         {.refused = {{{"times", std::int64_t{6}}}, {{"times", std::int64_t{7}}}}}),
+      ElementsAre(HasSubstr("times = 6 is accepted"),
+                  HasSubstr("times = 7 is refused, but not by an error of Fault::configuration")));
+}
+
+class Snooping final : public Double {
+ public:
+  void process(Packet& packet, Context& /*context*/) const override {
+    packet.set(doubled, packet.get(field::index));
+  }
+};
+
+class Meddling final : public Double {
+ public:
+  void process(Packet& packet, Context& context) const override {
+    Double::process(packet, context);
+    ++packet[number];
+    packet.set(field::index, 3);
+  }
+};
+
+std::vector<Packet> numbered(Harness& /*harness*/) {
+  std::vector<Packet> packets(4);
+  for (Packet& packet : packets) {
+    packet.set(number, 1);
+    packet.set(field::index, 2);
+  }
+  return packets;
+}
+
+TEST(Conformance, OnlyDeclaredFieldsAreReadAndWritten) {
+  EXPECT_THAT(findings<Snooping>("WorksOnItsExample", {.packets = &numbered}),
+              Contains(HasSubstr("index")));
+  EXPECT_THAT(findings<Meddling>("WorksOnItsExample", {.packets = &numbered}),
+              AllOf(Contains(HasSubstr("it changes field 'number' without declaring")),
+                    Contains(HasSubstr("it adds field 'index' without declaring"))));
+}
+
+class Blob {};
+constexpr Field<Blob> blob{"blob"};
+
+class OfAnUnknownType final : public Sink {
+ public:
+  static constexpr std::string_view name = "test.blobs";
+  void declare(Declaration& d) override { d.needs(blob); }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+};
+
+TEST(Conformance, AsksForPacketsThatItCannotMakeUp) {
+  EXPECT_THAT(
+      findings<OfAnUnknownType>("WorksOnItsExample"),
+      ElementsAre(AllOf(HasSubstr("field 'blob'"), HasSubstr("give the example its packets"))));
+}
+
+class Required final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    Double::declare(d);
+    d.parameter("weights", weights_, "a file").required();
+  }
+
+ private:
+  std::string weights_;
+};
+
+TEST(Conformance, AsksForParametersThatAreRequired) {
+  EXPECT_THAT(findings<Required>("WorksOnItsExample"),
+              ElementsAre("parameter 'weights' is required: say it in the example's parameters"));
+  EXPECT_THAT(
+      findings<Required>("WorksOnItsExample", {.parameters = {{"weights", std::string("a")}}}),
+      IsEmpty());
+}
+
+class Swallowing final : public Hold {
+ public:
+  void process(Packet packet, Emitter& emitter, Context& context) override {
+    if (held_.size() < 2) Hold::process(std::move(packet), emitter, context);
+  }
+};
+
+TEST(Conformance, PacketsDoNotVanish) {
+  EXPECT_THAT(
+      findings<Swallowing>("AccountsForEveryPacket"),
+      Contains("the packet of packet 2 was taken in, and neither came out nor was dropped"));
+}
+
+class Dividing final : public Hold {
+ public:
+  More end(Emitter& emitter, Context& context) override {
+    if (held_.empty()) throw std::logic_error("divided by nothing");
+    return Hold::end(emitter, context);
+  }
+};
+
+TEST(Conformance, AnEmptyFlowIsAFlow) {
+  EXPECT_THAT(findings<Dividing>("EndsAnEmptyFlow"), Contains(HasSubstr("divided by nothing")));
+}
+
+class Forgetful final : public Hold {
+ public:
+  void begin(Context& /*context*/) override {}  // and so does not forget what it should
+};
+
+TEST(Conformance, WhatAFlowHeldBackDoesNotComeTwice) {
+  EXPECT_THAT(findings<Forgetful>("EndsOnce"),
+              ElementsAre("6 packets of a flow come out in the next one, which is empty"));
+  EXPECT_THAT(findings<Forgetful>("KeepsItsState"),
+              ElementsAre(HasSubstr("a flow depends on the one before, but nothing is saved")));
+}
+
+class Racing final : public Double {
+ public:
+  void process(Packet& packet, Context& /*context*/) const override {
+    static std::atomic<std::int64_t> calls = 0;
+    packet.set(doubled, ++calls);
+  }
+};
+
+TEST(Conformance, ThreadsAndRepetitionDoNotShow) {
+  EXPECT_THAT(findings<Racing>("GivesTheSameBytes"),
+              Contains(HasSubstr("packet 0 field 'doubled' has another value")));
+}
+
+class Amnesiac final : public Count {
+ public:
+  void load(const Archive& /*archive*/) override {}
+};
+
+class Secretive final : public Count {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Counts.");
+    d.needs(number);
+    d.provides(doubled);
+  }
+};
+
+TEST(Conformance, StateIsSavedAndTakenBack) {
+  EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
+              Contains("what load() took back, save() writes differently: 'count' is another"));
+  EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
+              Contains(HasSubstr("after load() it goes on differently: packet 0 field 'doubled'")));
+  EXPECT_THAT(findings<Secretive>("KeepsItsState"),
+              Contains("save() writes something, but declare() does not say keeps_state()"));
+}
+
+class Slamming final : public Double {
+ public:
+  void close() override { throw std::runtime_error("the door is stuck"); }
+};
+
+TEST(Conformance, ClosingIsAlwaysPossible) {
+  EXPECT_THAT(findings<Slamming>("IsCancelledAnywhere"),
+              Contains(AllOf(HasSubstr("closed in a flow"), HasSubstr("the door is stuck"))));
+}
+
+}  // namespace
+}  // namespace seam::testing
