@@ -16,6 +16,9 @@ install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
   FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY template DESTINATION "${CMAKE_INSTALL_DATADIR}/seam")
+# `seam new` looks there, in the build folder as in an installation.
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/seam")
+file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/template" "${CMAKE_BINARY_DIR}/share/seam/template" SYMBOLIC)
 
 set(SEAM_PROGRAM_PATH "${CMAKE_INSTALL_BINDIR}/seam")
 set(SEAM_PLUGIN_PATH "${CMAKE_INSTALL_LIBDIR}/seam/plugins")

@@ -3,10 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/cli/report.hpp"
@@ -52,7 +55,22 @@ class CommandLine {
     add_plugins();
     add_inspect();
     add_graph();
+    add_schema();
+    add_new();
     add_doctor();
+  }
+
+  /// All of it, for manual pages and completion.
+  [[nodiscard]] ProgramHelp help() const {
+    ProgramHelp help{app_.get_description(), {}};
+    for (const CLI::App* verb : all_of(app_)) {
+      const std::vector<const CLI::App*> parts = all_of(*verb);
+      if (parts.empty()) help.verbs.push_back(help_of(*verb, verb->get_name()));
+      for (const CLI::App* part : parts) {
+        help.verbs.push_back(help_of(*part, verb->get_name() + " " + part->get_name()));
+      }
+    }
+    return help;
   }
 
   ExitCode go(int count, const char* const* arguments) {
@@ -74,11 +92,55 @@ class CommandLine {
  private:
   CLI::App& add(const std::string& name, const std::string& doc, const std::string& example,
                 std::function<ExitCode()> verb) {
-    CLI::App& added = *app_.add_subcommand(name, doc);
+    return add_to(app_, name, name + " " + example, doc, std::move(verb));
+  }
+
+  /// `example`: what stands behind the program's name.
+  CLI::App& add_to(CLI::App& parent, const std::string& name, const std::string& example,
+                   const std::string& doc, std::function<ExitCode()> verb) {
+    CLI::App& added = *parent.add_subcommand(name, doc);
     added.set_help_flag("-h,--help", "this text");
-    added.footer("Example: seam " + name + " " + example);
+    added.footer("Example: seam " + example);
     added.callback([this, verb = std::move(verb)] { chosen_ = verb; });
     return added;
+  }
+
+  /// An option that takes one of these words.
+  void add_choice(CLI::App& verb, const std::string& name, std::string& value,
+                  const std::vector<std::string>& choices, const std::string& doc) {
+    CLI::Option* option = verb.add_option(name, value, doc)
+                              ->type_name(upper(name))
+                              ->check(CLI::IsMember(choices).description(""));
+    choices_[option] = choices;
+  }
+
+  static std::string upper(const std::string& option) {
+    std::string text = option.substr(2);
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+  }
+
+  static std::vector<const CLI::App*> all_of(const CLI::App& parent) {
+    return parent.get_subcommands([](const CLI::App*) { return true; });
+  }
+
+  [[nodiscard]] VerbHelp help_of(const CLI::App& verb, const std::string& name) const {
+    const std::string example = "Example: seam " + name + " ";
+    const std::string footer = verb.get_footer();
+    VerbHelp help{name,
+                  verb.get_description(),
+                  footer.starts_with(example) ? footer.substr(example.size()) : std::string(),
+                  {}};
+    for (const CLI::Option* option : verb.get_options()) {
+      if (option == verb.get_help_ptr()) continue;
+      const bool flag = option->get_items_expected_max() == 0;
+      const auto choices = choices_.find(option);
+      help.options.push_back(
+          {option->get_positional() ? option->get_name(true) : "--" + option->get_lnames().front(),
+           flag ? std::string() : option->get_type_name(), option->get_description(),
+           choices == choices_.end() ? std::vector<std::string>{} : choices->second});
+    }
+    return help;
   }
 
   void add_run() {
@@ -127,6 +189,7 @@ class CommandLine {
                          [this] { return plugins_verb(plugins_); });
     add_plugin_path(verb, plugins_.plugin_paths);
     verb.add_flag("--json", plugins_.json, "for programs");
+    verb.add_flag("--load", plugins_.load, "load each one, and say what goes wrong");
   }
 
   void add_inspect() {
@@ -136,7 +199,9 @@ class CommandLine {
         ->type_name("STAGE")
         ->required();
     add_plugin_path(verb, inspect_.plugin_paths);
-    verb.add_flag("--json", inspect_.json, "for programs");
+    CLI::Option* json = verb.add_flag("--json", inspect_.json, "for programs");
+    verb.add_flag("--markdown", inspect_.markdown, "as a page of the documentation")
+        ->excludes(json);
   }
 
   void add_graph() {
@@ -146,11 +211,41 @@ class CommandLine {
     verb.add_option("file", graph_.file, "the pipeline file, or the folder of a run")
         ->type_name("FILE")
         ->required();
-    verb.add_option("--format", graph_.format, "dot (Graphviz) or mermaid")
-        ->type_name("FORMAT")
-        ->check(CLI::IsMember({"dot", "mermaid"}).description(""));
+    add_choice(verb, "--format", graph_.format, {"dot", "mermaid"}, "dot (Graphviz) or mermaid");
     add_set(verb, graph_.set);
     add_plugin_path(verb, graph_.plugin_paths);
+  }
+
+  void add_schema() {
+    CLI::App& verb = add("schema", "Print the JSON Schema of pipeline files, for editors",
+                         "> seam.schema.json", [this] { return schema_verb(schema_); });
+    add_plugin_path(verb, schema_.plugin_paths);
+  }
+
+  void add_new() {
+    CLI::App& parent = *app_.add_subcommand("new", "Begin a plugin or a pipeline file");
+    parent.set_help_flag("-h,--help", "this text");
+    parent.require_subcommand(1);
+    parent.footer("Example: seam new plugin acme.unsharp_mask");
+    CLI::App& plugin =
+        add_to(parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
+               "Write a project with a plugin: a stage, its test, a pipeline that runs it",
+               [this] { return new_plugin_verb(new_plugin_); });
+    plugin.add_option("name", new_plugin_.name, "the stage's name, as `use` will say it")
+        ->type_name("NAME")
+        ->required();
+    add_choice(plugin, "--kind", new_plugin_.kind, {"transform", "source", "collector", "sink"},
+               "what the stage is: transform, source, collector or sink");
+    plugin.add_flag("--tensor", new_plugin_.tensor, "the stage works on tensors, with LibTorch");
+    plugin
+        .add_option("--output", new_plugin_.output, "the folder to make; else named like the stage")
+        ->type_name("DIR");
+    CLI::App& pipeline = add_to(parent, "pipeline", "new pipeline first_try",
+                                "Write a pipeline file that trains, and the schema for editors",
+                                [this] { return new_pipeline_verb(new_pipeline_); });
+    pipeline.add_option("name", new_pipeline_.name, "the file's name; .toml may be left out")
+        ->type_name("NAME")
+        ->required();
   }
 
   void add_doctor() {
@@ -173,8 +268,12 @@ class CommandLine {
   }
 
   [[nodiscard]] std::string chosen_name() const {
-    const auto chosen = app_.get_subcommands();
-    return chosen.empty() ? std::string() : chosen.front()->get_name();
+    std::string name;
+    for (auto chosen = app_.get_subcommands(); !chosen.empty();
+         chosen = chosen.front()->get_subcommands()) {
+      name += (name.empty() ? "" : " ") + chosen.front()->get_name();
+    }
+    return name;
   }
 
   ExitCode unknown_verb(const std::string& verb) const {
@@ -192,15 +291,30 @@ class CommandLine {
   PluginsArguments plugins_;
   InspectArguments inspect_;
   GraphArguments graph_;
+  SchemaArguments schema_;
+  NewPluginArguments new_plugin_;
+  NewPipelineArguments new_pipeline_;
   DoctorArguments doctor_;
+  std::map<const CLI::Option*, std::vector<std::string>> choices_;
 };
+
+/// What other programs ask stands outside the parser: half a command line is no command line.
+ExitCode ask(int count, const char* const* arguments) {
+  CommandLine command_line;
+  const std::string_view first = count > 1 ? arguments[1] : "";
+  if (first == "complete") {
+    return complete_verb(command_line.help(), {arguments + 2, arguments + count});
+  }
+  if (first == "manual" && count == 3) return manual_verb(command_line.help(), arguments[2]);
+  return command_line.go(count, arguments);
+}
 
 }  // namespace
 
 int run_command_line(int count, const char* const* arguments) {
   ExitCode code = ExitCode::internal;
   try {
-    code = CommandLine().go(count, arguments);
+    code = ask(count, arguments);
   } catch (const Error& error) {
     code = report_error(error);
   } catch (const std::exception& error) {

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "pipeline/cli/values_json.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/plugins/registry.hpp"
@@ -68,13 +70,20 @@ Rows field_rows(const std::vector<FieldInfo>& fields) {
   return rows;
 }
 
+std::string traits_text(const StageRunner& stage) {
+  const Description& description = stage.description();
+  std::string text = kind_text(stage.kind());
+  if (stage.on_compute_thread()) text += ", on the compute thread";
+  if (description.keeps_state) text += ", keeps state";
+  if (description.replaces_packets) text += ", replaces its packets";
+  if (description.trains) text += ", trains";
+  return text;
+}
+
 void print_text(const StageRunner& stage, const PluginFile& file) {
   const Description& description = stage.description();
-  std::cout << stage.type() << ": " << kind_text(stage.kind())
-            << (stage.on_compute_thread() ? ", on the compute thread" : "")
-            << (description.keeps_state ? ", keeps state" : "")
-            << (description.replaces_packets ? ", replaces its packets" : "")
-            << (description.trains ? ", trains" : "") << "\nfrom " << file.path.string() << "\n";
+  std::cout << stage.type() << ": " << traits_text(stage) << "\nfrom " << file.path.string()
+            << "\n";
   if (!description.doc.empty()) std::cout << "\n" << description.doc << "\n";
   Rows parameters;
   for (const ParameterInfo& parameter : description.parameters) {
@@ -99,19 +108,58 @@ void print_text(const StageRunner& stage, const PluginFile& file) {
   std::cout.flush();
 }
 
-/// The JSON of a parameter's value.
-struct ValueWriter {
-  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-  std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
-  std::string operator()(double number) const { return json_number(number); }
-  std::string operator()(const std::string& text) const { return json_text(text); }
-  template <class T>
-  std::string operator()(const std::vector<T>& list) const {
-    JsonArray array;
-    for (const T& element : list) array.add_raw((*this)(element));
-    return array.text();
+/// A cell of a Markdown table.
+std::string cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.replace(at, 1, "\\|");
   }
-};
+  return text;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? text : "`" + text + "`";
+}
+
+void print_fields_markdown(const std::string& title, const std::vector<FieldInfo>& fields) {
+  if (fields.empty()) return;
+  std::cout << "\n| " << title << " | type | |\n|---|---|---|\n";
+  for (const FieldInfo& field : fields) {
+    const std::string type = field.contract.empty() ? readable(field.type) : field.contract;
+    std::cout << "| " << code(field.name) << " | " << code(cell(type)) << " | " << cell(field.doc)
+              << " |\n";
+  }
+}
+
+/// The part of a stage's page that its declaration knows.
+void print_markdown(const StageRunner& stage) {
+  const Description& description = stage.description();
+  std::string traits = traits_text(stage);
+  traits.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(traits.front())));
+  std::cout << traits << ". " << description.doc << "\n";
+  if (!description.parameters.empty()) {
+    std::cout << "\n| parameter | default | takes | |\n|---|---|---|---|\n";
+  }
+  for (const ParameterInfo& parameter : description.parameters) {
+    const std::string value =
+        parameter.default_value ? code(cell(default_text(parameter))) : default_text(parameter);
+    std::cout << "| " << code(parameter.name) << " | " << value << " | "
+              << cell(accepted_text(parameter)) << " | " << cell(parameter.doc) << " |\n";
+  }
+  print_fields_markdown("needs", description.needs);
+  print_fields_markdown("uses where present", description.accepts);
+  print_fields_markdown("provides", description.provides);
+  for (const OfferedInterface& offered : description.offers) {
+    std::cout << "\nOffers " << code(offered.interface) << " to other stages.\n";
+  }
+  for (const UpstreamReference& reference : description.upstream) {
+    std::cout << "\nTakes " << code(reference.interface)
+              << " from all stages before it: " << reference.doc << ".\n";
+  }
+  for (const std::string& label : description.labels_read) {
+    std::cout << "\nReads the label " << code(label) << ".\n";
+  }
+  std::cout.flush();
+}
 
 std::string_view kind_key(ValueKind kind) {
   switch (kind) {
@@ -148,9 +196,7 @@ std::string parameter_json(const ParameterInfo& parameter) {
       .add("doc", parameter.doc)
       .add("unit", parameter.unit)
       .add("required", parameter.required)
-      .add_raw("default", parameter.default_value
-                              ? std::visit(ValueWriter{}, *parameter.default_value)
-                              : "null")
+      .add_raw("default", parameter.default_value ? value_json(*parameter.default_value) : "null")
       .add_raw("least", parameter.least ? json_number(*parameter.least) : "null")
       .add_raw("most", parameter.most ? json_number(*parameter.most) : "null")
       .add("choices", parameter.choices)
@@ -219,6 +265,8 @@ ExitCode inspect_verb(const InspectArguments& arguments) {
   const PluginFile& file = *registry.find(arguments.stage);
   if (arguments.json) {
     print_json(*stage, file);
+  } else if (arguments.markdown) {
+    print_markdown(*stage);
   } else {
     print_text(*stage, file);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/cli/help.hpp"
 #include "pipeline/run/exit_code.hpp"
 
 namespace seam::host {
@@ -36,6 +37,7 @@ ExitCode check_verb(const CheckArguments& arguments);
 struct PluginsArguments {
   std::vector<std::string> plugin_paths;
   bool json = false;
+  bool load = false;  ///< says of each whether it can be loaded as well
 };
 ExitCode plugins_verb(const PluginsArguments& arguments);
 
@@ -44,6 +46,7 @@ struct InspectArguments {
   std::string stage;
   std::vector<std::string> plugin_paths;
   bool json = false;
+  bool markdown = false;  ///< as its page in the documentation has it
 };
 ExitCode inspect_verb(const InspectArguments& arguments);
 
@@ -61,5 +64,33 @@ struct DoctorArguments {
   std::vector<std::string> plugin_paths;
 };
 ExitCode doctor_verb(const DoctorArguments& arguments);
+
+/// Writes a project with a plugin: a stage, its test, a pipeline.
+struct NewPluginArguments {
+  std::string name;                ///< of the stage, such as "unsharp_mask" or "acme.unsharp_mask"
+  std::string kind = "transform";  ///< or source, collector, sink
+  bool tensor = false;             ///< the stage works on tensors
+  std::string output;              ///< the folder; empty: named like the stage
+};
+ExitCode new_plugin_verb(const NewPluginArguments& arguments);
+
+/// Writes a pipeline file to begin with.
+struct NewPipelineArguments {
+  std::string name;  ///< of the file; ".toml" may be left out
+};
+ExitCode new_pipeline_verb(const NewPipelineArguments& arguments);
+
+/// Prints the JSON Schema of pipeline files, with every stage that is found.
+struct SchemaArguments {
+  std::vector<std::string> plugin_paths;
+};
+ExitCode schema_verb(const SchemaArguments& arguments);
+std::string schema_text(const std::vector<std::string>& plugin_paths);
+
+/// What may stand for the last of these words, a line each; what shells ask (completion/).
+ExitCode complete_verb(const ProgramHelp& help, const std::vector<std::string>& words);
+
+/// Writes the manual pages into a folder; what the build asks.
+ExitCode manual_verb(const ProgramHelp& help, const std::string& folder);
 
 }  // namespace seam::host

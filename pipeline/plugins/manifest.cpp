@@ -276,7 +276,7 @@ std::string mismatch(const Manifest& plugin, const Manifest& host) {
   }
   if (plugin.sanitizer != host.sanitizer) {
     return differs("with sanitizer", plugin.sanitizer, host.sanitizer,
-                   "rebuild the plugin with the same SEAM_SANITIZE");
+                   "rebuild the plugin with the same -fsanitize");
   }
   return {};
 }
@@ -287,7 +287,7 @@ std::string library_conflict(const Manifest& plugin, const fs::path& file, const
                             const std::string& ours) -> std::string {
     if (theirs == "none" || ours == "none" || major_minor(theirs) == major_minor(ours)) return {};
     return "plugin '" + file.string() + "' was built with " + library + " " + theirs + ", and '" +
-           loaded_file.string() + "', which is loaded already, with " + ours +
+           loaded_file.string() + "' with " + ours +
            "; rebuild one of them, since a process can hold only one " + library;
   };
   const std::string torch = conflict("LibTorch", plugin.libtorch, loaded.libtorch);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
+#include <boost/system/system_error.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <seam/error.hpp>
@@ -40,6 +42,45 @@ std::string loader_remedy(const std::string& text) {
   return "rebuild the plugin on this machine";
 }
 
+std::string initialiser_threw(const std::string& plugin, const std::string& what) {
+  return "plugin '" + plugin + "' cannot be loaded: a static initialiser of it threw: " + what +
+         "; what may fail belongs into a stage's open()";
+}
+
+constexpr const char* no_exception = "something that is not a std::exception";
+
+/// The dynamic loader is C, and whether what a static initialiser throws comes through it is
+/// nobody's promise: the process may end instead. Then at least its last words say why.
+class WhileLoading {
+ public:
+  explicit WhileLoading(const fs::path& plugin) : before_(std::set_terminate(&ended)) {
+    loading = plugin.c_str();
+  }
+  ~WhileLoading() { std::set_terminate(before_); }
+  WhileLoading(const WhileLoading&) = delete;
+  WhileLoading& operator=(const WhileLoading&) = delete;
+  WhileLoading(WhileLoading&&) = delete;
+  WhileLoading& operator=(WhileLoading&&) = delete;
+
+ private:
+  [[noreturn]] static void ended() {
+    std::string what = no_exception;
+    try {
+      if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {  // said above
+    }
+    std::fprintf(stderr, "seam: error: %s\n", initialiser_threw(loading, what).c_str());
+    std::_Exit(configuration_error);  // nothing has been begun that would have to be ended
+  }
+
+  static constexpr int configuration_error = 2;  // docs/exit-codes.md
+  // Terminate handlers are called without arguments. One thread loads plugins.
+  inline static const char* loading = "";
+  std::terminate_handler before_;
+};
+
 fs::path absolute_path(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
@@ -69,9 +110,7 @@ void Registry::search(const SearchEntry& entry) {
     return;
   }
   for (; !error && iterator != fs::directory_iterator{}; iterator.increment(error)) {
-    std::error_code ignored;  // a file that vanishes while we look is no plugin
-    const bool folder = iterator->is_directory(ignored);
-    if (!folder && iterator->path().extension() == ".so") libraries.push_back(iterator->path());
+    if (iterator->path().extension() == ".so") libraries.push_back(iterator->path());
   }
   std::sort(libraries.begin(), libraries.end());
   for (const fs::path& library : libraries) add(library, entry, false);
@@ -95,6 +134,20 @@ void Registry::add(const fs::path& path, const SearchEntry& entry, bool named_it
                   std::move(reading.refusal)};
   if (file.refusal.empty()) file.refusal = mismatch(file.manifest, host_manifest());
   files_.push_back(std::move(file));
+}
+
+std::string Registry::conflict(const PluginFile& file) const {
+  for (const PluginFile& other : files_) {
+    if (&other == &file) break;
+    if (!other.refusal.empty()) continue;
+    std::string conflict = library_conflict(file.manifest, file.path, other.manifest, other.path);
+    if (!conflict.empty()) return conflict;
+  }
+  return {};
+}
+
+void Registry::try_loading(const PluginFile& file) {
+  (void)load(file);
 }
 
 std::vector<std::string> Registry::stage_names() const {
@@ -173,17 +226,30 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   for (const Loaded& library : loaded_) {
     if (library.file == position) return *library.descriptor;
   }
+  // The loader would call a half initialised library loaded the second time.
+  if (const auto failed = failed_.find(position); failed != failed_.end()) {
+    throw refuse(failed->second);
+  }
   check_conflicts(file);
   namespace dll = boost::dll;
   // Without rtld_now a missing symbol would end the process when it is first called.
   constexpr auto mode = dll::load_mode::rtld_now | dll::load_mode::rtld_local;
   std::unique_ptr<dll::shared_library> library;
+  const auto fail = [&](const std::string& message) {
+    failed_[position] = message;
+    return refuse(message);
+  };
   try {
+    const WhileLoading while_loading(file.path);
     library = std::make_unique<dll::shared_library>(dll::fs::path(file.path.string()), mode);
-  } catch (const std::exception& error) {
+  } catch (const boost::system::system_error& error) {
     const std::string text = loader_text(error.what());
-    throw refuse("plugin '" + file.path.string() + "' cannot be loaded: " + text + "; " +
-                 loader_remedy(text));
+    throw fail("plugin '" + file.path.string() + "' cannot be loaded: " + text + "; " +
+               loader_remedy(text));
+  } catch (const std::exception& error) {
+    throw fail(initialiser_threw(file.path.string(), error.what()));
+  } catch (...) {  // a plugin may throw anything
+    throw fail(initialiser_threw(file.path.string(), no_exception));
   }
   // Never closed, also where something is found wrong with it below: its code may be needed until
   // the process ends (deleters, type information), and LibTorch does not survive being unloaded.

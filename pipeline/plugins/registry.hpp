@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <seam/plugin.hpp>
 #include <seam/runner.hpp>
@@ -56,6 +57,12 @@ class Registry {
   /// The files whose code is loaded, in the order of loading.
   [[nodiscard]] std::vector<const PluginFile*> loaded() const;
 
+  /// Why the file cannot be used in one process with those before it, or nothing.
+  [[nodiscard]] std::string conflict(const PluginFile& file) const;
+  /// Loads a plugin without making a stage. Throws as make does; ends the process where a static
+  /// initialiser of the plugin throws, after saying so.
+  void try_loading(const PluginFile& file);
+
   /// Makes a stage, loading its plugin first where needed. Throws seam::Error
   /// (Fault::configuration): for an unknown stage with the nearest names, every path searched and
   /// every file refused with its reason, a line each; for two plugins with one stage name, naming
@@ -87,6 +94,8 @@ class Registry {
   std::vector<PluginFile> files_;
   std::vector<std::filesystem::path> seen_;  ///< canonical
   std::vector<Loaded> loaded_;
+  std::map<std::size_t, std::string>
+      failed_;                          ///< by position in files_: why it could not be loaded
   std::vector<std::size_t> described_;  ///< positions in files_: would be loaded in a run
 };
 

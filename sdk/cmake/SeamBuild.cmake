@@ -31,7 +31,6 @@ endif()
 if(SEAM_SANITIZE)
   add_compile_options(-fsanitize=${SEAM_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SEAM_SANITIZE})
-  add_compile_definitions(SEAM_SANITIZER="${SEAM_SANITIZE}")
 endif()
 
 if(SEAM_LIBFUZZER)

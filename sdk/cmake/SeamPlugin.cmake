@@ -12,13 +12,17 @@ function(seam_add_plugin name)
   if(NOT arg_OUTPUT_DIRECTORY)
     set(arg_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/seam/plugins")
   endif()
+  set(libtorch "")
+  if(arg_TENSOR)
+    get_property(libtorch GLOBAL PROPERTY SEAM_LIBTORCH_FOLDER)
+  endif()
   add_library(${name} MODULE ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES
     PREFIX "" OUTPUT_NAME "seam_${name}"
     LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     DEFINE_SYMBOL ""  # -D${name}_EXPORTS would keep shared precompiled headers from fitting
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/../.." INSTALL_RPATH_USE_LINK_PATH ON)
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../..;${libtorch}" INSTALL_RPATH_USE_LINK_PATH ON)
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
     $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)

@@ -17,3 +17,11 @@ target_link_libraries(Seam::tensor INTERFACE Seam::sdk ${TORCH_LIBRARIES})
 separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
 target_compile_options(Seam::tensor INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>")
 target_link_options(Seam::tensor INTERFACE ${openmp_flags})
+
+# Where plugins find LibTorch once they are installed. INSTALL_RPATH_USE_LINK_PATH says it for folders outside
+# the project alone, and scripts/setup unpacks a LibTorch inside.
+list(GET TORCH_INCLUDE_DIRS 0 torch_include)
+get_filename_component(torch_libraries "${torch_include}/../lib" ABSOLUTE)
+if(NOT torch_libraries MATCHES "^/usr/")
+  set_property(GLOBAL PROPERTY SEAM_LIBTORCH_FOLDER "${torch_libraries}")
+endif()

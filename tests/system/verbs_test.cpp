@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,7 +15,9 @@ namespace seam::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* small = R"([stage.numbers]
@@ -36,9 +42,14 @@ class VerbsTest : public ::testing::Test {
 TEST_F(VerbsTest, HelpNamesEveryVerbAndTheExitCodes) {
   const Finished help = seam({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "check", "plugins", "inspect", "graph", "doctor"}) {
-    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
-    const Finished of_verb = seam({verb, "--help"});
+  for (const char* verb :
+       {"run", "check", "plugins", "inspect", "graph", "schema", "new plugin", "doctor"}) {
+    const std::string first = std::string(verb).substr(0, std::string(verb).find(' '));
+    EXPECT_THAT(help.out, HasSubstr("\n  " + first + " "));
+    std::vector<std::string> arguments{first};
+    if (first != verb) arguments.emplace_back(std::string(verb).substr(first.size() + 1));
+    arguments.emplace_back("--help");
+    const Finished of_verb = seam(arguments);
     EXPECT_EQ(of_verb.exit_code, 0);
     EXPECT_THAT(of_verb.out, HasSubstr(std::string("Example: seam ") + verb));
   }
@@ -146,6 +157,120 @@ TEST_F(VerbsTest, DoctorTellsVersionsThreadsAndPaths) {
   EXPECT_EQ(doctor.exit_code, 0);
   EXPECT_THAT(doctor.out, AllOf(HasSubstr("compiler"), HasSubstr("OMP_NUM_THREADS"),
                                 HasSubstr("SEAM_PLUGIN_PATH"), HasSubstr("6 stages")));
+}
+
+TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
+  const auto complete = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "complete");
+    const Finished finished = seam(words);
+    EXPECT_EQ(finished.exit_code, 0);
+    return finished.out;
+  };
+  EXPECT_EQ(complete({"ch"}), "check\n");
+  EXPECT_THAT(complete({""}), AllOf(HasSubstr("run\n"), HasSubstr("new\n"), HasSubstr("--help\n"),
+                                    Not(HasSubstr("complete"))));
+  EXPECT_EQ(complete({"new", "pl"}), "plugin\n");
+  EXPECT_EQ(complete({"run", "--res"}), "--resume\n");
+  EXPECT_EQ(complete({"run", "--resume", ""}), ":folders\n");
+  EXPECT_EQ(complete({"run", "small"}), ":files\n");
+  EXPECT_EQ(complete({"run", "--threads", ""}), "");
+  EXPECT_EQ(complete({"inspect", "test.g"}), "test.gate\n");
+  EXPECT_EQ(complete({"inspect", "--json", "image.d"}), "image.decode\n");
+  EXPECT_EQ(complete({"graph", "small.toml", "--format", ""}), "dot\nmermaid\n");
+  EXPECT_EQ(complete({"new", "plugin", "x", "--kind", "s"}), "source\nsink\n");
+  EXPECT_EQ(complete({"no-such-verb", ""}), "");
+}
+
+TEST_F(VerbsTest, BashCompletes) {
+  if (std::system("bash -c true") != 0) GTEST_SKIP() << "there is no bash here";
+  const auto words = [&](const std::string& line, int at) {
+    const std::string script =
+        "cd '" + folder_.path().string() +
+        "' && source " SEAM_SOURCE
+        "/pipeline/cli/completion/seam.bash; compopt() { :; }; COMP_WORDS=(" SEAM_PROGRAM " " +
+        line + "); COMP_CWORD=" + std::to_string(at) +
+        "; _seam; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    folder_.write("script", script);
+    EXPECT_EQ(std::system(("bash '" + (folder_.path() / "script").string() + "' > '" +
+                           (folder_.path() / "words").string() + "'")
+                              .c_str()),
+              0);
+    return text_of_file(folder_.path() / "words");
+  };
+  EXPECT_EQ(words("doc", 1), "doctor\n");
+  EXPECT_EQ(words("check sma", 2), "small.toml\n");
+  EXPECT_EQ(words("inspect image.r", 2), "image.resize\n");
+}
+
+TEST_F(VerbsTest, TheManualHasAPageForEachVerb) {
+  EXPECT_EQ(seam({"manual", "man"}).exit_code, 0);
+  const std::string overview = text_of_file(folder_.path() / "man/seam.1");
+  for (const char* verb : {"run", "check", "plugins", "inspect", "graph", "schema", "new-plugin",
+                           "new-pipeline", "doctor"}) {
+    const std::string page =
+        text_of_file(folder_.path() / "man" / ("seam-" + std::string(verb) + ".1"));
+    EXPECT_THAT(
+        page, AllOf(StartsWith(".TH seam-"), HasSubstr(".SH SYNOPSIS"), HasSubstr(".SH EXAMPLE")));
+    EXPECT_THAT(overview, HasSubstr("seam\\-" +
+                                    std::regex_replace(std::string(verb), std::regex("-"), "\\-")));
+  }
+  EXPECT_THAT(text_of_file(folder_.path() / "man/seam-run.1"), HasSubstr("\\-\\-resume"));
+}
+
+TEST_F(VerbsTest, NewPipelineWritesAFileThatChecks) {
+  const Finished made = seam({"new", "pipeline", "first_try"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("seam check first_try.toml"));
+  EXPECT_THAT(
+      text_of_file(folder_.path() / "first_try.toml"),
+      AllOf(StartsWith("#:schema ./seam.schema.json\n"), HasSubstr("name = \"first_try\"")));
+  EXPECT_THAT(text_of_file(folder_.path() / "seam.schema.json"), HasSubstr("image.decode"));
+  EXPECT_EQ(seam({"check", "first_try.toml"}).exit_code, 0);
+  const Finished again = seam({"new", "pipeline", "first_try"});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("nothing of yours is overwritten"));
+}
+
+TEST_F(VerbsTest, NewPluginWritesAProject) {
+  const Finished made = seam({"new", "plugin", "acme.unsharp_mask", "--tensor"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  const auto text = [&](const char* file) {
+    return text_of_file(folder_.path() / "unsharp_mask" / file);
+  };
+  EXPECT_THAT(text("CMakeLists.txt"), AllOf(HasSubstr("REQUIRED COMPONENTS tensor)"),
+                                            HasSubstr("seam_add_plugin(unsharp_mask TENSOR "),
+                                            HasSubstr("PRIVATE Seam::tensor")));
+  EXPECT_THAT(text("unsharp_mask.hpp"), AllOf(HasSubstr("class UnsharpMask final"),
+                                              HasSubstr("name = \"acme.unsharp_mask\"")));
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(folder_.path() / "unsharp_mask")) {
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr("template")));
+    if (entry.is_regular_file()) {
+      EXPECT_THAT(text_of_file(entry.path()),
+                  Not(ContainsRegex("[Tt]emplate[_.]?[Ss]tage|template_plugin")));
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "unsharp_mask/.github/workflows/test.yml"));
+
+  EXPECT_EQ(seam({"new", "plugin", "unsharp_mask"}).exit_code, 2);  // the folder is there
+  const Finished named = seam({"new", "plugin", "Unsharp-Mask"});
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_THAT(named.err, HasSubstr("such as unsharp_mask or acme.unsharp_mask"));
+  EXPECT_EQ(seam({"new", "plugin", "x", "--kind", "filter"}).exit_code, 2);
+}
+
+TEST_F(VerbsTest, StagePagesSayWhatStagesSay) {
+  const Finished stages = test::seam({"complete", "inspect", ""}, folder_.path());
+  std::istringstream names(stages.out);
+  int pages = 0;
+  for (std::string stage; std::getline(names, stage); ++pages) {
+    const std::string page = text_of_file(SEAM_SOURCE "/docs/stages/" + stage + ".md");
+    const std::string said = test::seam({"inspect", "--markdown", stage}, folder_.path()).out;
+    EXPECT_THAT(
+        page, HasSubstr("scripts/stage-pages writes this -->\n\n" + said + "\n<!-- up to here -->"))
+        << "run scripts/stage-pages";
+  }
+  EXPECT_GE(pages, 13);
 }
 
 }  // namespace

@@ -60,6 +60,18 @@ namespace detail {
 #else
 #define SEAM_STDLIB "libstdc++ abi" SEAM_TEXT(_GLIBCXX_USE_CXX11_ABI)
 #endif
+#if defined(__has_feature)  // Clang's way to say it; GCC defines a macro
+#if __has_feature(address_sanitizer)
+#define SEAM_SANITIZER "address"
+#elif __has_feature(thread_sanitizer)
+#define SEAM_SANITIZER "thread"
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SEAM_SANITIZER "address"
+#elif defined(__SANITIZE_THREAD__)
+#define SEAM_SANITIZER "thread"
+#endif
 #ifndef SEAM_SANITIZER
 #define SEAM_SANITIZER "none"
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a plugin author does, far from this tree: install Seam, move it elsewhere, build the template
-# against it, run a pipeline with the result.
+# What plugin authors do, far from this tree: install Seam, move it elsewhere, begin a plugin of each kind
+# and build it without an edit; build the examples; run pipelines with the results.
 #
 #   test.sh SOURCE_TREE BUILD_TREE
 set -euo pipefail
@@ -13,22 +13,37 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 quietly() {
   "$@" > "$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }
 }
+# build_and_test FOLDER [CMAKE OPTION ...]
+build_and_test() {
+  local folder=$1 from=$SECONDS
+  shift
+  quietly cmake -S "$folder" -B "$folder/build" -G Ninja "$@"
+  quietly cmake --build "$folder/build"
+  quietly ctest --test-dir "$folder/build" --output-on-failure --no-tests=error
+  printf '%s: %s, %d s\n' "$(basename "$folder")" "$(grep 'tests passed' "$work/log")" $((SECONDS - from))
+}
 
 quietly cmake --install "$build_tree" --prefix "$work/first"
 mv "$work/first" "$work/seam"  # nothing may remember where it was installed
 unset SEAM_PLUGIN_PATH LD_LIBRARY_PATH
-seam=$work/seam/bin/seam
-"$seam" --version || fail "the installed program does not start"
-"$seam" plugins > "$work/plugins" || fail "the installed program does not find its own plugins"
+export XDG_CACHE_HOME=$work/cache
+export PATH=$work/seam/bin:$PATH  # which is how CMake finds the package as well
+seam --version || fail "the installed program does not start"
+seam plugins --load > "$work/plugins" || fail "the installed program does not find its own plugins"
 grep --quiet 'image.decode' "$work/plugins" || { cat "$work/plugins"; fail "no image.decode"; }
+if grep --quiet 'refused' "$work/plugins"; then cat "$work/plugins"; fail "a plugin cannot be loaded"; fi
+for file in share/man/man1/seam.1 share/man/man1/seam-run.1 share/bash-completion/completions/seam \
+  share/zsh/site-functions/_seam share/fish/vendor_completions.d/seam.fish share/seam/pipelines/demo.toml; do
+  [[ -s $work/seam/$file ]] || fail "$file is not installed"
+done
 
 # Without LibTorch and OpenCV: the package must not ask for them.
-cp -r "$work/seam/share/seam/template" "$work/author"
-quietly cmake -S "$work/author" -B "$work/author/build" -G Ninja "-DCMAKE_PREFIX_PATH=$work/seam" \
-  -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenCV=ON
-quietly cmake --build "$work/author/build"
-quietly ctest --test-dir "$work/author/build" --output-on-failure
-plugin=$work/author/build/lib/seam/plugins/seam_sharpness.so
+cd "$work"
+for kind in transform source collector sink; do
+  quietly seam new plugin "acme.my_$kind" --kind "$kind"
+  build_and_test "$work/my_$kind" -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenCV=ON
+done
+plugin=$work/my_transform/build/lib/seam/plugins/seam_my_transform.so
 needed=$(readelf --dynamic "$plugin" | sed -nE 's/.*NEEDED.*\[(.*)\]/\1/p')
 for library in $needed; do
   case $library in
@@ -36,18 +51,27 @@ for library in $needed; do
     *) fail "a plugin without tensors needs $library" ;;
   esac
 done
+SEAM_PLUGIN_PATH=$work/my_transform/build/lib/seam/plugins seam plugins | grep --quiet 'acme.my_transform' ||
+  fail "SEAM_PLUGIN_PATH is not searched"
+# Installed beside Seam it is found without a word.
+quietly cmake --install "$work/my_transform/build" --prefix "$work/seam"
+seam inspect acme.my_transform > "$work/inspected" || fail "an installed plugin is not found"
 
-export SEAM_PLUGIN_PATH=$work/author/build/lib/seam/plugins
-"$seam" plugins | grep --quiet 'example.sharpness' || fail "SEAM_PLUGIN_PATH is not searched"
-"$seam" check "$work/author/pipeline.toml" || fail "seam check refuses the template's pipeline"
-"$seam" run "$work/author/pipeline.toml" --run-dir "$work/run" > "$work/log" 2>&1 ||
-  { cat "$work/log" >&2; fail "seam run with the template's plugin"; }
-grep --quiet sharpness "$work/run/metrics.jsonl" || fail "the run wrote no metric of the plugin's"
+# The components, a loss with weights of its own, and a tensor stage as it is begun.
+for example in csv_table equalise proxy_nca; do
+  cp -r "$source_tree/examples/$example" "$work/$example"
+  build_and_test "$work/$example"
+done
+if ! grep --quiet '"stage":"proxies","name":"loss"' "$work/proxy_nca/build/run-of-test/metrics.jsonl"; then
+  head -3 "$work/proxy_nca/build/run-of-test/metrics.jsonl"
+  fail "the run wrote no metric of the loss's"
+fi
 
-# The components, and the build folder as a package of its own.
-quietly cmake -S "$source_tree/tests/system/external_plugin/opted_in" -B "$work/opted_in" -G Ninja \
-  "-DCMAKE_PREFIX_PATH=$build_tree"
-quietly cmake --build "$work/opted_in"
-SEAM_PLUGIN_PATH=$work/opted_in/lib/seam/plugins "$seam" plugins > "$work/plugins"
-grep --quiet 'example.brightness' "$work/plugins" || { cat "$work/plugins"; fail "component plugin"; }
+# The build folder is a package of its own.
+quietly seam new plugin acme.other --tensor
+quietly cmake -S "$work/other" -B "$work/other/build" -G Ninja "-DSeam_DIR=$build_tree/lib/cmake/Seam" \
+  -DBUILD_TESTING=OFF
+quietly cmake --build "$work/other/build"
+seam plugins --load --plugin-path "$work/other/build/lib/seam/plugins" > "$work/plugins"
+grep --quiet 'acme.other' "$work/plugins" || { cat "$work/plugins"; fail "a plugin of the build folder's package"; }
 echo "fine"

@@ -1,0 +1,5 @@
+#include <seam/plugin.hpp>
+
+#include "csv_table.hpp"
+
+SEAM_PLUGIN(CsvTable)

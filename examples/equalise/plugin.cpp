@@ -1,0 +1,5 @@
+#include <seam/plugin.hpp>
+
+#include "equalise.hpp"
+
+SEAM_PLUGIN(Equalise)

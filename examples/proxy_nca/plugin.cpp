@@ -1,0 +1,5 @@
+#include <seam/plugin.hpp>
+
+#include "proxy_nca.hpp"
+
+SEAM_PLUGIN(ProxyNca)

@@ -1,0 +1,69 @@
+#include "proxy_nca.hpp"
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+
+using seam::Tensor;
+
+Tensor proxy_nca(const Tensor& embedding, const Tensor& proxies, const Tensor& categories) {
+  namespace F = torch::nn::functional;
+  const auto unit = [](const Tensor& rows) {
+    return F::normalize(rows, F::NormalizeFuncOptions().dim(1));
+  };
+  // Of unit vectors: |x - p|² = 2 - 2 x·p.
+  const Tensor distance = 2 - 2 * unit(embedding).matmul(unit(proxies).t());
+  const Tensor own = distance.gather(1, categories.unsqueeze(1)).squeeze(1);
+  const Tensor is_own = F::one_hot(categories, proxies.size(0)).to(torch::kBool);
+  const Tensor others = (-distance).masked_fill(is_own, -INFINITY).logsumexp(1);
+  return (own + others).mean();
+}
+
+void ProxyNca::declare(seam::Declaration& d) {
+  d.doc(
+      "Proxy-NCA: pulls embeddings to the learnt proxy of their category and pushes them away from "
+      "all others. "
+      "(Movshovitz-Attias et al., ICCV 2017)");
+  d.parameter("classes", classes_, "categories, of which each has a proxy")
+      .range(2, 1000000)
+      .required();
+  d.parameter("size", size_, "numbers of an embedding").range(1, 1000000).required();
+  // From the parameter: a model whose embedding has another size is refused before anything runs.
+  d.needs(seam::field::embedding).contract("f32[N," + std::to_string(size_) + "]");
+  d.needs(seam::field::categories);
+  d.provides(seam::field::loss);
+  d.offers<seam::Trainable>(*this);  // which is how the optimizer finds the proxies
+  d.keeps_state();
+}
+
+void ProxyNca::open(seam::Context& context) {
+  seam::Random random = context.random_of_run();  // the same for the same seed
+  proxies_ = torch::empty({classes_, size_});
+  float* values = proxies_.data_ptr<float>();
+  for (std::int64_t at = 0; at < proxies_.numel(); ++at)
+    values[at] = static_cast<float>(random.normal());
+  proxies_.set_requires_grad(true);
+}
+
+void ProxyNca::process(seam::Packet& packet, seam::Context& context) {
+  const std::vector<std::int64_t>& categories = packet.get(seam::field::categories);
+  for (const std::int64_t category : categories) {
+    if (category < 0 || category >= classes_) {
+      throw seam::Error("category " + std::to_string(category) + " has no proxy: there are " +
+                        std::to_string(classes_) + " (parameter 'classes')");
+    }
+  }
+  const Tensor loss = proxy_nca(packet.get(seam::field::embedding), proxies_,
+                                torch::tensor(categories, torch::kInt64));
+  context.metric("loss", loss.item<double>());
+  packet.set(seam::field::loss, loss);
+}
+
+void ProxyNca::save(seam::Archive& archive) const {
+  seam::put_tensor(archive, "proxies", proxies_);
+}
+
+void ProxyNca::load(const seam::Archive& archive) {
+  seam::get_tensor(archive, "proxies", proxies_);
+}

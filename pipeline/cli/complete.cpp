@@ -1,0 +1,98 @@
+#include "pipeline/cli/complete.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/plugins/registry.hpp"
+
+namespace seam::host {
+namespace {
+
+std::vector<std::string> words_of(const std::string& name) {
+  const std::size_t blank = name.find(' ');
+  if (blank == std::string::npos) return {name};
+  return {name.substr(0, blank), name.substr(blank + 1)};
+}
+
+/// Words that may follow `before` to name a verb: "plugin" and "pipeline" behind "new".
+std::vector<std::string> next_words(const ProgramHelp& help,
+                                    const std::vector<std::string>& before) {
+  std::vector<std::string> next;
+  for (const VerbHelp& verb : help.verbs) {
+    const std::vector<std::string> words = words_of(verb.name);
+    const bool goes_on =
+        words.size() > before.size() && std::equal(before.begin(), before.end(), words.begin());
+    if (goes_on && std::ranges::find(next, words[before.size()]) == next.end()) {
+      next.push_back(words[before.size()]);
+    }
+  }
+  return next;
+}
+
+const VerbHelp* verb_of(const ProgramHelp& help, const std::vector<std::string>& before) {
+  for (const VerbHelp& verb : help.verbs) {
+    const std::vector<std::string> words = words_of(verb.name);
+    if (words.size() <= before.size() && std::equal(words.begin(), words.end(), before.begin())) {
+      return &verb;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> values_of(const OptionHelp& option,
+                                   const std::vector<std::string>& stages) {
+  if (!option.choices.empty()) return option.choices;
+  if (option.value == "STAGE") return stages;
+  if (option.value == "FILE" || option.value == "PATH") return {complete_files};
+  if (option.value == "DIR") return {complete_folders};
+  return {};
+}
+
+const OptionHelp* option_named(const VerbHelp& verb, const std::string& name) {
+  const auto found = std::ranges::find(verb.options, name, &OptionHelp::name);
+  return found == verb.options.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<std::string> completions(const ProgramHelp& help, const std::vector<std::string>& words,
+                                     const std::vector<std::string>& stages) {
+  const std::string current = words.empty() ? std::string() : words.back();
+  const std::vector<std::string> before(words.begin(),
+                                        words.empty() ? words.end() : words.end() - 1);
+  const VerbHelp* verb = verb_of(help, before);
+  std::vector<std::string> candidates;
+  if (verb == nullptr) {
+    candidates = next_words(help, before);
+    if (before.empty()) candidates.insert(candidates.end(), {"--help", "--version"});
+  } else if (const OptionHelp* option = option_named(*verb, before.back());
+             option != nullptr && !option->positional() && !option->value.empty()) {
+    candidates = values_of(*option, stages);
+  } else if (current.starts_with("-")) {
+    for (const OptionHelp& each : verb->options) {
+      if (!each.positional()) candidates.push_back(each.name);
+    }
+    candidates.emplace_back("--help");
+  } else {
+    for (const OptionHelp& each : verb->options) {
+      if (each.positional()) candidates = values_of(each, stages);
+    }
+  }
+  std::erase_if(candidates, [&](const std::string& candidate) {
+    return !candidate.starts_with(current) && !candidate.starts_with(":");
+  });
+  return candidates;
+}
+
+ExitCode complete_verb(const ProgramHelp& help, const std::vector<std::string>& words) {
+  // No plugin is loaded: their stages' names stand in their manifests.
+  const Registry registry(default_search_path({}, {}), 1);
+  for (const std::string& candidate : completions(help, words, registry.stage_names())) {
+    std::cout << candidate << "\n";
+  }
+  std::cout.flush();
+  return ExitCode::success;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,33 @@
+/// What the command line takes, apart from the library that reads it.
+///
+///     arguments.cpp ──► ProgramHelp ──► manual pages (manual.cpp)
+///                                  └──► completion   (complete.cpp)
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace seam::host {
+
+struct OptionHelp {
+  std::string name;   ///< "--set", or what a positional argument is called
+  std::string value;  ///< "FILE", "KEY=VALUE"; empty: it takes none
+  std::string doc;
+  std::vector<std::string> choices;  ///< the only values it takes; empty: others
+
+  [[nodiscard]] bool positional() const { return !name.starts_with("-"); }
+};
+
+struct VerbHelp {
+  std::string name;  ///< "run", "new plugin"
+  std::string doc;
+  std::string example;  ///< what stands behind `seam NAME`
+  std::vector<OptionHelp> options;
+};
+
+struct ProgramHelp {
+  std::string doc;
+  std::vector<VerbHelp> verbs;
+};
+
+}  // namespace seam::host

@@ -1,0 +1,21 @@
+/// Stage `template.stage`: reports how bright pictures are on average.
+#pragma once
+
+#include <cstdint>
+#include <seam/stage.hpp>
+#include <string_view>
+
+class TemplateStage final : public seam::Sink {
+ public:
+  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+
+  void declare(seam::Declaration& d) override;
+  void begin(seam::Context& context) override;
+  void process(const seam::Packet& packet, seam::Context& context) override;
+  void end(seam::Context& context) override;
+
+ private:
+  double scale_ = 255;  // the default stands here, once
+  double total_ = 0;
+  std::int64_t pictures_ = 0;
+};

@@ -1,0 +1,146 @@
+// Plugins that do not fit, built for real: each gets its sentence, and none keeps the others from
+// being listed. The same listing, to look at: seam plugins --load --plugin-path ...
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const fs::path odd = SEAM_ODD_PLUGINS;
+
+fs::path library(const std::string& name) {
+  return odd / name / (name + ".so");
+}
+
+class OddPlugins : public ::testing::Test {
+ protected:
+  OddPlugins() {
+    place("a_sound", library("sound"));
+    for (const char* name : {"unresolved", "static_throws", "other_sdk", "no_entry"}) {
+      place(name, library(name));
+    }
+    // Names after "a_sound": that one was there first.
+    place("same_stage", library("sound"));
+    place("truncated", library("sound"));
+    fs::resize_file(folder_.path() / "truncated.so", 700);
+    fs::create_directory(folder_.path() / "a_folder.so");
+    folder_.write("text.so", "This is not a library.\n");
+    folder_.write("empty.so", "");
+  }
+
+  void place(const std::string& name, const fs::path& file) const {
+    fs::copy_file(file, folder_.path() / (name + ".so"));
+  }
+  [[nodiscard]] std::string listing(const std::vector<std::string>& options = {}) const {
+    std::vector<std::string> arguments{"plugins", "--plugin-path", folder_.path().string()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Finished finished = seam(arguments, folder_.path());
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.out;
+  }
+  /// The line after "refused: .../NAME.so".
+  [[nodiscard]] std::string refusal(const std::string& text, const std::string& name) const {
+    const std::string line = "refused: " + (folder_.path() / (name + ".so")).string() + "\n  ";
+    const std::size_t from = text.find(line);
+    if (from == std::string::npos) return "not refused";
+    return text.substr(from + line.size(),
+                       text.find('\n', from + line.size()) - from - line.size());
+  }
+  [[nodiscard]] Finished check(const std::string& stage) const {
+    folder_.write("pipeline.toml",
+                  "[stage.numbers]\nuse = \"" + stage + "\"\n[flow]\nmain = \"numbers\"\n");
+    return seam({"check", "pipeline.toml", "--plugin-path", folder_.path().string()},
+                folder_.path(), {{"XDG_CACHE_HOME", (folder_.path() / "cache").string()}});
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(OddPlugins, AreListedWithTheirReasons) {
+  const std::string text = listing();
+  EXPECT_THAT(text, HasSubstr("a_sound.so\n  sound.stage\n"));
+  EXPECT_THAT(text, HasSubstr("image.decode"));  // Seam's own
+  EXPECT_THAT(refusal(text, "other_sdk"),
+              AllOf(HasSubstr("built for SDK number 999"), HasSubstr("rebuild the plugin")));
+  EXPECT_THAT(refusal(text, "truncated"), HasSubstr("it is cut off or damaged"));
+  EXPECT_THAT(refusal(text, "a_folder"), HasSubstr("it is a folder, not a plugin"));
+  EXPECT_THAT(refusal(text, "text"),
+              HasSubstr("not a shared library (ELF), it begins with 'This is"));
+  EXPECT_THAT(refusal(text, "empty"), HasSubstr("it is empty"));
+  EXPECT_THAT(text, HasSubstr("doubled: stage 'sound.stage' is offered by 2 plugins"));
+}
+
+TEST_F(OddPlugins, LoadingTellsTheRest) {
+  const std::string text = listing({"--load"});
+  EXPECT_THAT(text, HasSubstr("a_sound.so\n  sound.stage\n"));
+  EXPECT_THAT(text, HasSubstr("image.decode"));
+  EXPECT_THAT(refusal(text, "unresolved"), AllOf(HasSubstr("undefined symbol"),
+                                                 HasSubstr("link the plugin with every library")));
+  EXPECT_THAT(refusal(text, "static_throws"),
+              AllOf(HasSubstr("a static initialiser of it threw: the table of weights is not"),
+                    HasSubstr("stage's open()")));
+  EXPECT_THAT(refusal(text, "no_entry"), HasSubstr("no entry point 'seam_plugin'"));
+}
+
+TEST_F(OddPlugins, WhoNamesTheirStagesIsTold) {
+  const auto message = [&](const std::string& stage) {
+    const Finished finished = check(stage);
+    EXPECT_EQ(finished.exit_code, 2);
+    return finished.err;
+  };
+  EXPECT_THAT(message("unresolved.stage"), HasSubstr("undefined symbol"));
+  EXPECT_THAT(message("static_throws.stage"), HasSubstr("a static initialiser of it threw"));
+  EXPECT_THAT(message("sound.stage"), AllOf(HasSubstr("offered by 2 plugins"),
+                                            HasSubstr("a_sound.so"), HasSubstr("same_stage.so")));
+}
+
+TEST_F(OddPlugins, AFileMayNotBeReadable) {
+  if (::geteuid() == 0) GTEST_SKIP() << "the superuser may read everything";
+  fs::permissions(folder_.path() / "a_sound.so", fs::perms::none);
+  EXPECT_THAT(refusal(listing(), "a_sound"), HasSubstr("it cannot be read: Permission denied"));
+}
+
+TEST_F(OddPlugins, ALibraryThatIsNoPluginIsPassedOverUnlessNamed) {
+  place("helper", library("helper"));
+  EXPECT_THAT(listing(), Not(HasSubstr("helper.so")));
+  const Finished named =
+      seam({"plugins", "--plugin-path", (folder_.path() / "helper.so").string()}, folder_.path());
+  EXPECT_THAT(named.out, HasSubstr("it is a shared library but no Seam plugin"));
+}
+
+TEST_F(OddPlugins, TwoLibTorchsDoNotFitIntoOneProcess) {
+  place("other_libtorch", library("other_libtorch"));
+  EXPECT_THAT(listing(), AllOf(HasSubstr("not together: plugin"), HasSubstr("seam_learning.so"),
+                               HasSubstr("' with 1.9.0; rebuild one of them")));
+}
+
+TEST_F(OddPlugins, ASanitizerMustBeTheProgramsToo) {
+  if (!fs::exists(library("sanitized"))) GTEST_SKIP() << "everything is sanitized in this build";
+  place("sanitized", library("sanitized"));
+  EXPECT_THAT(refusal(listing(), "sanitized"),
+              HasSubstr("built with sanitizer address, this program with sanitizer none"));
+}
+
+TEST_F(OddPlugins, AnotherCompilerIsNamed) {
+  if (!fs::exists(library("other_compiler"))) GTEST_SKIP() << "there is no other compiler here";
+  place("other_compiler", library("other_compiler"));
+  EXPECT_THAT(refusal(listing(), "other_compiler"),
+              AllOf(HasSubstr("built by clang"), HasSubstr("this program by gcc")));
+}
+
+}  // namespace
+}  // namespace seam::test
