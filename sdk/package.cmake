@@ -21,7 +21,7 @@ file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/seam")
 file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/template" "${CMAKE_BINARY_DIR}/share/seam/template" SYMBOLIC)
 
 set(SEAM_PROGRAM_PATH "${CMAKE_INSTALL_BINDIR}/seam")
-set(SEAM_PLUGIN_PATH "${CMAKE_INSTALL_LIBDIR}/seam/plugins")
+set(SEAM_PLUGIN_PATH lib/seam/plugins)
 configure_package_config_file(cmake/SeamConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/SeamConfig.cmake"
   INSTALL_DESTINATION "${package_folder}" PATH_VARS SEAM_PROGRAM_PATH SEAM_PLUGIN_PATH)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/SeamConfigVersion.cmake"

@@ -39,13 +39,6 @@ fs::path template_folder() {
   return folder;
 }
 
-bool is_word(std::string_view text) {
-  return !text.empty() && text.front() >= 'a' && text.front() <= 'z' &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
-}
-
 /// "unsharp_mask" to "UnsharpMask".
 std::string class_name(std::string_view word) {
   std::string name;
@@ -61,15 +54,22 @@ std::string class_name(std::string_view word) {
   return name;
 }
 
-/// A template names what its copy will call otherwise, so that it compiles as it stands.
-std::string replaced(std::string text, const Replacements& replacements) {
-  for (const auto& [from, to] : replacements) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-      text.replace(at, from.size(), to);
-      at += to.size();
+/// A template names what its copy will call otherwise, so that it compiles as it stands. One pass:
+/// what was put in is not looked at again. Of two that begin at one place, the first listed counts.
+std::string replaced(const std::string& text, const Replacements& replacements) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto found = std::ranges::find_if(replacements, [&](const auto& replacement) {
+      return text.compare(at, replacement.first.size(), replacement.first) == 0;
+    });
+    if (found == replacements.end()) {
+      result += text[at++];
+    } else {
+      result += found->second;
+      at += found->first.size();
     }
   }
-  return text;
+  return result;
 }
 
 std::string text_of(const fs::path& file) {
@@ -105,36 +105,45 @@ bool system_prefix(const fs::path& prefix) {
 }  // namespace
 
 ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
-  const std::size_t dot = arguments.name.find('.');
-  const std::string family = dot == std::string::npos ? "" : arguments.name.substr(0, dot);
-  const std::string word =
-      dot == std::string::npos ? arguments.name : arguments.name.substr(dot + 1);
-  if (!is_word(word) || (dot != std::string::npos && !is_word(family))) {
+  const std::string word = arguments.name.substr(arguments.name.find('.') + 1);
+  if (!is_stage_name(arguments.name)) {
     throw refuse(
-        "'" + arguments.name + "' cannot be the name of a stage: write it in lower case, " +
-        "digits and underscores, with a family before a full stop where there is one, such " +
-        "as unsharp_mask or acme.unsharp_mask");
+        "'" + arguments.name + "' cannot be the name of a stage: write it in lower-case " +
+        "letters, digits and underscores, beginning with a letter, with a family before a " +
+        "full stop where there is one, such as unsharp_mask or acme.unsharp_mask");
+  }
+  static const std::vector<std::string> taken{"all",           "build",   "clean",   "edit_cache",
+                                              "help",          "install", "package", "plugin",
+                                              "rebuild_cache", "seam",    "test"};
+  if (std::ranges::find(taken, word) != taken.end()) {
+    throw refuse("'" + word + "' is the name of a file or a CMake target that every project has; " +
+                 "choose another one");
   }
   const fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
   expect_nothing_at(folder);
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
-  Replacements replacements{
-      {"template_plugin", word},
-      {"template_stage_test", word + "_test"},
-      {"template_stage", word},
-      {"TemplateStage", class_name(word)},
-      {"template.stage", arguments.name},
-      {"find_package(Seam 0.1", "find_package(Seam " + version.substr(0, version.rfind('.'))}};
+  const std::string package = "find_package(Seam " + version.substr(0, version.rfind('.'));
+  Replacements replacements;
   if (arguments.tensor) {
-    replacements.emplace_back(" REQUIRED)\n\n# More", " REQUIRED COMPONENTS tensor)\n\n# More");
-    replacements.emplace_back("seam_add_plugin(" + word + " ",
-                              "seam_add_plugin(" + word + " TENSOR ");
-    replacements.emplace_back("PRIVATE Seam::sdk", "PRIVATE Seam::tensor");
+    replacements = {
+        {"find_package(Seam 0.1 REQUIRED)\n", package + " REQUIRED COMPONENTS tensor)\n"},
+        {"seam_add_plugin(template_plugin ", "seam_add_plugin(" + word + " TENSOR "},
+        {"PRIVATE Seam::sdk", "PRIVATE Seam::tensor"},
+        {"ninja-build libgtest-dev", "ninja-build libgtest-dev libtorch-dev"}};
   }
-  copy_folder(templates / "project", folder, replacements);
-  copy_folder(templates / (arguments.kind + (arguments.tensor ? "_tensor" : "")), folder,
+  const Replacements names{
+      {"find_package(Seam 0.1", package},      {"template_plugin", word},
+      {"template_stage_test", word + "_test"}, {"template_stage", word},
+      {"TemplateStage", class_name(word)},     {"template.stage", arguments.name}};
+  replacements.insert(replacements.end(), names.begin(), names.end());
+  // The folder appears whole, so that what fails half-way can be tried again.
+  const fs::path part = folder.string() + ".part";
+  fs::remove_all(part);
+  copy_folder(templates / "project", part, replacements);
+  copy_folder(templates / (arguments.kind + (arguments.tensor ? "_tensor" : "")), part,
               replacements);
+  fs::rename(part, folder);
 
   const fs::path prefix = own_prefix();
   const std::string where =
@@ -152,9 +161,9 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   fs::path file = arguments.name;
   if (file.extension() != ".toml") file += ".toml";
   const std::string word = file.stem().string();
-  if (!is_word(word)) {
-    throw refuse("'" + word + "' cannot be the name of a pipeline here: write it in lower case, " +
-                 "digits and underscores");
+  if (!is_stage_name(word)) {
+    throw refuse("'" + word + "' cannot be the name of a pipeline here: write it in lower-case " +
+                 "letters, digits and underscores, beginning with a letter");
   }
   expect_nothing_at(file);
   const fs::path schema = file.parent_path() / "seam.schema.json";

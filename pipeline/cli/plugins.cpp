@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -18,6 +19,9 @@
 namespace seam::host {
 namespace {
 
+constexpr unsigned longest_loading_seconds = 60;
+constexpr int loaded_well = 77;  // no code of the program's, and none that a library would end with
+
 /// What a process of its own says when it loads the plugin; nothing where all is well. What goes
 /// wrong in a plugin's static initialisers takes a process with it.
 std::string loading_problem(const Registry& registry, std::size_t position) {
@@ -27,9 +31,11 @@ std::string loading_problem(const Registry& registry, std::size_t position) {
   if (child < 0) return "it was not tried: no process could be made";
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
+    ::dup2(ends[1], STDOUT_FILENO);  // what a library says when it is loaded is none of our listing
     ::close(ends[0]);
     ::close(ends[1]);
-    int code = static_cast<int>(ExitCode::success);
+    ::alarm(longest_loading_seconds);
+    int code = loaded_well;
     try {
       Registry alone({{registry.files()[position].path, "--load"}}, 1);
       alone.try_loading(alone.files().front());
@@ -51,11 +57,15 @@ std::string loading_problem(const Registry& registry, std::size_t position) {
   while (said.ends_with('\n')) said.pop_back();
   constexpr std::string_view prefix = "seam: error: ";
   if (said.starts_with(prefix)) said.erase(0, prefix.size());
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    return "it is not loaded after " + std::to_string(longest_loading_seconds) + " seconds";
+  }
   if (WIFSIGNALED(status)) {
     return "it ends the process that loads it: " + std::string(::strsignal(WTERMSIG(status))) +
            (said.empty() ? "" : "; " + said);
   }
-  return WEXITSTATUS(status) == 0 ? std::string() : said;
+  if (WEXITSTATUS(status) == loaded_well) return {};
+  return said.empty() ? "it ends the process that loads it, without a word" : said;
 }
 
 /// What keeps each file from being used, by position; empty where nothing does.
@@ -102,7 +112,7 @@ void print_json(const Registry& registry, const std::vector<std::string>& proble
                       .add("libtorch", file.manifest.libtorch)
                       .add("opencv", file.manifest.opencv)
                       .add("refusal", problems[at])
-                      .add("conflict", registry.conflict(file))
+                      .add("conflict", problems[at].empty() ? registry.conflict(file) : "")
                       .text());
   }
   std::cout

@@ -152,8 +152,13 @@ std::string stages_schema(Registry& registry) {
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& type : types) {
     if (registry.find_all(type).size() > 1) continue;  // a file that names it is refused
-    any.add_raw(stage_schema(descriptions ? *registry.describe(type, type, *descriptions)
-                                          : *registry.make(type, type)));
+    try {
+      any.add_raw(stage_schema(descriptions ? *registry.describe(type, type, *descriptions)
+                                            : *registry.make(type, type)));
+    } catch (const Error& error) {  // the others are worth having
+      std::cerr << "seam: warning: without stage '" << type << "': " << error.full_message()
+                << std::endl;
+    }
   }
   if (descriptions) descriptions->save();
   // What a file lays over a stage of one that it extends need not say again what it is.

@@ -482,6 +482,7 @@ FlowResult RunningFlow::result() const {
       count.delivered = counter.delivered;
       count.emitted = counter.emitted;
       count.failed = counter.failed;
+      count.discarded = counter.discarded;
       count.dropped = counter.dropped;
       count.busy_seconds = static_cast<double>(counter.busy_nanoseconds.load()) * 1e-9;
       count.waiting_most = at == 0 ? segment->waiting_most() : 0;
@@ -493,7 +494,7 @@ FlowResult RunningFlow::result() const {
   result.cancelled = options_.stop != nullptr && (options_.stop->cancel || options_.stop->drain);
   result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());
   result.bytes_peak = static_cast<std::uint64_t>(budget_.bytes_peak());
-  if (!result.error && !state_.discarding()) check_ledger(result);
+  check_ledger(result);
   return result;
 }
 
@@ -508,7 +509,9 @@ void RunningFlow::check_ledger(FlowResult& result) const {
     }
   }
   std::map<std::string, std::uint64_t> received;
-  for (const StageCount& count : result.stages) received[count.stage] = count.received;
+  for (const StageCount& count : result.stages) {
+    received[count.stage] = count.received + count.discarded;
+  }
   for (std::size_t at = 0; at < segments_.size(); ++at) {
     for (const auto& edge : segments_[at]->edges()) {
       // A join waits for all its inputs: with a gap on one, the packets of the others end there.

@@ -36,6 +36,7 @@ struct StageCount {
   std::uint64_t delivered = 0;  ///< went on, or were consumed by a sink or collector
   std::uint64_t emitted = 0;    ///< made by a source or collector
   std::uint64_t failed = 0;
+  std::uint64_t discarded = 0;  ///< arrived after an error or a cancellation; not in `received`
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage

@@ -179,7 +179,14 @@ void Segment::handle(Message message) {
 }
 
 void Segment::handle_packet(Message message) {
-  if (flow_.discarding()) return;  // the ledger is not read after an error or a cancellation
+  const StageKind kind = last().kind();
+  const bool ends_here = kind == StageKind::collector || kind == StageKind::sink;
+  if (flow_.discarding()) {
+    add<std::uint64_t>(place_, counters_.front()->discarded, 1);
+    // So that those behind do not wait for it, and all that is under way is counted.
+    if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
+    return;
+  }
   Envelope& envelope = *message.envelope;
   envelope.packet.set_sequence(message.sequence);
   Clock::time_point from = Clock::now();
@@ -188,9 +195,7 @@ void Segment::handle_packet(Message message) {
     forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
   }
-  const StageKind kind = last().kind();
-  if (kind == StageKind::collector || kind == StageKind::sink) return;
-  forward(std::move(message));
+  if (!ends_here) forward(std::move(message));
 }
 
 bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& from) {

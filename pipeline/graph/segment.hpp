@@ -63,6 +63,7 @@ class Segment {
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
+    std::atomic<std::uint64_t> discarded = 0;  // arrived after the flow had been told to end
     std::atomic<std::int64_t> busy_nanoseconds = 0;
     std::mutex mutex;  // guards dropped, which is rare
     std::map<std::string, std::uint64_t> dropped;

@@ -23,7 +23,7 @@ struct Manifest {
   std::string sdk;
   std::string compiler;   ///< family and major version
   std::string stdlib;     ///< standard library and its ABI
-  std::string sanitizer;  ///< "none" or what -fsanitize was given
+  std::string sanitizer;  ///< "none", "address" or "thread"
   std::string libtorch;   ///< version, or "none"
   std::string opencv;     ///< version, or "none"
   std::vector<std::string> stages;

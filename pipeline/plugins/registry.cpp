@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
-#include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -242,7 +241,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   try {
     const WhileLoading while_loading(file.path);
     library = std::make_unique<dll::shared_library>(dll::fs::path(file.path.string()), mode);
-  } catch (const boost::system::system_error& error) {
+  } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error.what());
     throw fail("plugin '" + file.path.string() + "' cannot be loaded: " + text + "; " +
                loader_remedy(text));

@@ -415,6 +415,7 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
   note_flow(flow, epoch, result, began);
   services_->note(flow_line(flow, epoch, result));
   const auto doing = [&] { return "running " + place_text(name, epoch); };
+  summary_.imbalances = result.imbalances;
   if (result.error) {
     if (result.error->fault() == Fault::cancelled && stop_requested()) return FlowEnd::stopped;
     Error error = *result.error;
@@ -430,7 +431,6 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
     if (auto error = too_many_skipped(result)) throw error->while_doing(doing());
   }
   if (!result.imbalances.empty()) {
-    summary_.imbalances = result.imbalances;
     std::string text = "the ledger does not balance: packets were lost";
     for (const std::string& sentence : result.imbalances) text += "\n" + sentence;
     Error error(text, Fault::internal);

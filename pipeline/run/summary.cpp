@@ -17,6 +17,7 @@ void add_count(StageCount& total, const StageCount& count) {
   total.delivered += count.delivered;
   total.emitted += count.emitted;
   total.failed += count.failed;
+  total.discarded += count.discarded;
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
@@ -67,7 +68,16 @@ std::string data_stall_text(const RunSummary& summary) {
 
 std::string ledger_text(const RunSummary& summary) {
   if (summary.imbalances.empty()) {
-    return summary.code == ExitCode::success ? "ledger: every packet is accounted for\n" : "";
+    if (summary.flows.empty()) return "";
+    std::uint64_t discarded = 0;
+    for (const FlowTotal& flow : summary.flows) {
+      for (const StageCount& stage : flow.stages) discarded += stage.discarded;
+    }
+    if (discarded == 0) return "ledger: every packet is accounted for\n";
+    return fmt::format(
+        "ledger: every packet is accounted for; {} under way were discarded when the "
+        "run ended\n",
+        count_text(discarded));
   }
   std::string text = "ledger: does not balance\n";
   for (const std::string& sentence : summary.imbalances) text += "  " + sentence + "\n";
@@ -84,6 +94,7 @@ std::string stage_json(const StageCount& count, const FlowTotal& flow) {
       .add("delivered", count.delivered)
       .add("emitted", count.emitted)
       .add("failed", count.failed)
+      .add("discarded", count.discarded)
       .add_raw("dropped", dropped.text())
       .add("busy_seconds", count.busy_seconds)
       .add("share_of_wall_time", share_of_wall(count, flow))

@@ -22,7 +22,7 @@ function(seam_add_plugin name)
     LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     DEFINE_SYMBOL ""  # -D${name}_EXPORTS would keep shared precompiled headers from fitting
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/../..;${libtorch}" INSTALL_RPATH_USE_LINK_PATH ON)
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../../../${CMAKE_INSTALL_LIBDIR};${libtorch}" INSTALL_RPATH_USE_LINK_PATH ON)
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
     $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)
@@ -32,6 +32,7 @@ function(seam_add_plugin name)
   endif()
   set_property(GLOBAL APPEND PROPERTY SEAM_PLUGINS ${name})
   if(NOT arg_NO_INSTALL)
-    install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/seam/plugins")
+    # Not below lib64 or lib/x86_64-linux-gnu: the program looks in one place, beside its own folder.
+    install(TARGETS ${name} LIBRARY DESTINATION lib/seam/plugins)
   endif()
 endfunction()

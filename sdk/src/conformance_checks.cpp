@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t packets_of_an_example = 6;
 constexpr std::size_t most_from_a_source = 64;
 constexpr std::array thread_counts{1, 2, 5};
+constexpr double exact_integers = 9007199254740992.0;  // 2^53
 
 // ---------------------------------------------------------------------------------------------------
 // Packets
@@ -155,6 +156,13 @@ class Trial {
                                                              : made_up_packets(description());
     for (std::size_t at = 0; at < packets.size(); ++at) {
       packets[at] = prepared(std::move(packets[at]), at, description());
+      for (std::size_t before = 0; before < at;
+           ++before) {  // the checks tell packets apart by these
+        if (!(packets[before].origin() == packets[at].origin())) continue;
+        Origin origin = packets[at].origin();
+        origin.item += " (packet " + std::to_string(at) + ")";
+        packets[at].set_origin(std::move(origin));
+      }
     }
     return packets;
   }
@@ -256,17 +264,9 @@ Findings with_trial(const Candidate& candidate, Body&& check) {
 // ---------------------------------------------------------------------------------------------------
 // Checks
 
+/// As a stage's name, without a family.
 bool is_name(std::string_view text) {
-  return !text.empty() && text.front() >= 'a' && text.front() <= 'z' &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
-}
-
-bool is_stage_name(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  if (dot == std::string_view::npos) return is_name(text);
-  return is_name(text.substr(0, dot)) && is_name(text.substr(dot + 1));
+  return is_stage_name(text) && text.find('.') == std::string_view::npos;
 }
 
 void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
@@ -356,10 +356,11 @@ std::vector<Value> bad_values(const ParameterInfo& parameter) {
       break;
     case ValueKind::integer:
       values = {1.5, std::string("1"), true};
-      if (parameter.least && *parameter.least > -9e18) {
+      // Beyond that a double does not tell a bound from the number next to it.
+      if (parameter.least && std::abs(*parameter.least) < exact_integers) {
         values.emplace_back(static_cast<std::int64_t>(*parameter.least) - 1);
       }
-      if (parameter.most && *parameter.most < 9e18) {
+      if (parameter.most && std::abs(*parameter.most) < exact_integers) {
         values.emplace_back(static_cast<std::int64_t>(*parameter.most) + 1);
       }
       break;
@@ -479,12 +480,19 @@ Findings works_on_its_example(const Candidate& candidate) {
     if (!findings.empty()) return;
     const bool source = trial.kind() == StageKind::source;
     const std::vector<Packet> inputs = source ? std::vector<Packet>() : trial.packets();
+    const std::vector<Packet> as_they_were = source ? std::vector<Packet>() : trial.packets();
     if (source) {
       trial->produce(most_from_a_source);
     } else {
       trial->push_all(inputs);  // copies: the fields' values are shared until somebody changes them
     }
     trial->finish();
+    for (std::size_t at = 0; at < inputs.size(); ++at) {
+      if (const auto found = difference(as_they_were[at], inputs[at])) {
+        findings.push_back("it writes into a packet's value in place, which others may share: " +
+                           *found + "; make a new value");
+      }
+    }
     for (const Error& error : trial->errors()) findings.push_back(error.full_message());
     if (!trial->errors().empty()) {
       findings.emplace_back(
@@ -542,12 +550,13 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
     std::vector<Origin> seen;
     bool told = true;
     for (const Packet& out : trial->outputs()) {
-      seen.push_back(out.origin());
       if (out.has(field::origins)) {
         const std::vector<Origin>& origins = out.get(field::origins);
         seen.insert(seen.end(), origins.begin(), origins.end());
-      } else if (trial.description().replaces_packets) {
-        told = false;  // it does not say what its packets are made of
+      } else {
+        seen.push_back(out.origin());
+        // Otherwise it does not say what its packets are made of.
+        told = told && !trial.description().replaces_packets;
       }
     }
     // One that sends a packet on twice draws from what it took in: what it did not draw is not
@@ -556,9 +565,15 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
     if (!told || draws) return;
     for (const Dropped& dropped : trial->drops()) seen.push_back(dropped.origin);
     for (const Packet& in : inputs) {
-      if (std::ranges::find(seen, in.origin()) == seen.end() && trial->errors().empty()) {
+      const auto times = std::ranges::count(seen, in.origin());
+      if (times == 0 && trial->errors().empty()) {
         findings.push_back("the packet of " + in.origin().text() +
                            " was taken in, and neither came out nor was dropped");
+      }
+      if (times > 1) {
+        findings.push_back("the packet of " + in.origin().text() +
+                           " is accounted for more than once: it came out or was dropped " +
+                           std::to_string(times) + " times");
       }
     }
   });
@@ -576,6 +591,8 @@ Findings ends_an_empty_flow(const Candidate& candidate) {
 
 Findings ends_once(const Candidate& candidate) {
   return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    if (trial.description().keeps_state)
+      return;  // it may well have something to say of earlier flows
     Trial fresh(candidate);
     fresh->finish();
     const Result nothing = take(*fresh);
@@ -583,9 +600,8 @@ Findings ends_once(const Candidate& candidate) {
     (void)take(*trial);
     trial->finish();
     const Result left = take(*trial);
-    if (left.outputs.size() != nothing.outputs.size()) {
-      findings.push_back(std::to_string(left.outputs.size()) +
-                         " packets of a flow come out in the next one, which is empty");
+    if (const auto found = difference(nothing, left)) {
+      findings.push_back("something of a flow is left for the next one, which is empty: " + *found);
     }
   });
 }
@@ -677,7 +693,6 @@ Findings is_cancelled_anywhere(const Candidate& candidate) {
       trial->close();
     });
   };
-  cancelled("before it is opened", [](Trial&) {});
   cancelled("when it is open", [](Trial& trial) { trial->open(); });
   cancelled("in a flow", [](Trial& trial) { trial.feed(packets_of_an_example / 2); });
   cancelled("after a flow", [](Trial& trial) { trial.flow(); });

@@ -135,6 +135,18 @@ std::optional<std::string> first_problem(const List& list, const Check& check) {
 
 }  // namespace
 
+bool is_stage_name(std::string_view text) {
+  const auto is_word = [](std::string_view word) {
+    return !word.empty() && word.front() >= 'a' && word.front() <= 'z' &&
+           std::ranges::all_of(word, [](char c) {
+             return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+           });
+  };
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return is_word(text);
+  return is_word(text.substr(0, dot)) && is_word(text.substr(dot + 1));
+}
+
 std::string_view kind_name(ValueKind kind) {
   switch (kind) {
     case ValueKind::boolean:

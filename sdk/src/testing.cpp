@@ -171,7 +171,8 @@ Harness& Harness::produce(std::size_t most) {
   begin_flow();
   Collecting emitter(*this);
   More more = More::yes;
-  while (more == More::yes && outputs_.size() < most) {
+  const std::size_t before = outputs_.size();
+  while (more == More::yes && outputs_.size() - before < most) {
     const Outcome outcome = runner_.produce(run_, emitter, more);
     note(Packet(), outcome);
     if (!outcome) break;

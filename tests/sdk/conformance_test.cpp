@@ -165,6 +165,25 @@ TEST(Conformance, OnlyDeclaredFieldsAreReadAndWritten) {
                     Contains(HasSubstr("it adds field 'index' without declaring"))));
 }
 
+class Scribbling final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Writes into a picture that it was only lent.");
+    d.needs(field::image);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    Image image = packet.get(field::image);
+    image.data()[0] ^= 1;
+  }
+};
+
+TEST(Conformance, ValuesThatOthersShareAreNotWritten) {
+  EXPECT_THAT(
+      findings<Scribbling>("WorksOnItsExample"),
+      Contains(HasSubstr("it writes into a packet's value in place, which others may share: "
+                         "field 'image' has another value")));
+}
+
 class Blob {};
 constexpr Field<Blob> blob{"blob"};
 
@@ -213,6 +232,20 @@ TEST(Conformance, PacketsDoNotVanish) {
       Contains("the packet of packet 2 was taken in, and neither came out nor was dropped"));
 }
 
+class Doubling final : public Hold {
+ public:
+  void process(Packet packet, Emitter& emitter, Context& context) override {
+    emitter.drop(packet, "held back");
+    Hold::process(std::move(packet), emitter, context);
+  }
+};
+
+TEST(Conformance, PacketsAreNotAccountedForTwice) {
+  EXPECT_THAT(
+      findings<Doubling>("AccountsForEveryPacket"),
+      Contains(HasSubstr("is accounted for more than once: it came out or was dropped 2 times")));
+}
+
 class Dividing final : public Hold {
  public:
   More end(Emitter& emitter, Context& context) override {
@@ -231,8 +264,10 @@ class Forgetful final : public Hold {
 };
 
 TEST(Conformance, WhatAFlowHeldBackDoesNotComeTwice) {
-  EXPECT_THAT(findings<Forgetful>("EndsOnce"),
-              ElementsAre("6 packets of a flow come out in the next one, which is empty"));
+  EXPECT_THAT(
+      findings<Forgetful>("EndsOnce"),
+      ElementsAre(HasSubstr("something of a flow is left for the next one, which is empty: 0 "
+                            "packets came out, then 6")));
   EXPECT_THAT(findings<Forgetful>("KeepsItsState"),
               ElementsAre(HasSubstr("a flow depends on the one before, but nothing is saved")));
 }

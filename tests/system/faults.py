@@ -183,9 +183,12 @@ class Table:
 
 
 def ledger_of(run):
+    discarded = re.search(r"every packet is accounted for; ([\d,]+) under way", run.text)
+    if discarded:
+        return f"balances, {discarded[1]} discarded"
     if "every packet is accounted for" in run.text:
         return "balances"
-    return "does not balance" if "does not balance" in run.text else "not read: the run ended early"
+    return "does not balance" if "does not balance" in run.text else "not read"
 
 
 class Place:

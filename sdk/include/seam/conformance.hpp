@@ -9,7 +9,7 @@
 ///         .packets = [](Harness&) { return queries(); },
 ///         .connect = [](Harness& search) { ... search.refer("index", ...); return gallery; }});
 ///
-/// The cases are called Conformance/<stage>.<check>. Needs GoogleTest.
+/// The cases are called Conformance/STAGE.CHECK. Needs GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "seam/conformance_checks.hpp"
@@ -30,7 +31,10 @@ class ConformanceCase final : public ::testing::Test {
   ConformanceCase(std::shared_ptr<const Candidate> candidate, const Check& check)
       : candidate_(std::move(candidate)), check_(check) {}
   void TestBody() override {
-    for (const std::string& finding : check_.run(*candidate_)) ADD_FAILURE() << finding;
+    Findings findings;
+    // A thread of its own: stages may change the thread they run on (LibTorch's gradient mode).
+    std::thread([&] { findings = check_.run(*candidate_); }).join();
+    for (const std::string& finding : findings) ADD_FAILURE() << finding;
   }
 
  private:
@@ -67,6 +71,7 @@ std::size_t conformance(Example example = {}) {
       std::string(Stage::name), [] { return std::make_unique<Stage>(); }, std::move(example)});
   // ctest and --gtest_filter take a full stop for the end of the suite's name.
   std::string suite = "Conformance/" + candidate->name;
+  if (!candidate->example.name.empty()) suite += "/" + candidate->example.name;
   std::replace(suite.begin(), suite.end(), '.', '_');
   for (const Check& check : conformance_checks()) {
     ::testing::RegisterTest(suite.c_str(), std::string(check.name).c_str(), nullptr, nullptr,

@@ -22,6 +22,9 @@ namespace seam::testing {
 struct Example {
   using Parameters = std::map<std::string, Value>;
 
+  /// Tells the suites of one stage apart, where it has several.
+  std::string name = {};
+
   /// Set before the stage is opened.
   Parameters parameters = {};
   /// The packets of one flow; by default made_up_packets(). A fresh set each time it is called, all
@@ -56,14 +59,17 @@ struct Check {
 
 /// All checks, in an order in which the first to fail explains most.
 ///
-///     DescribesItself            names, texts, defaults, contracts; the same each time
-///     RefusesBadParameters       wrong types, values out of range, unknown names: a message each
-///     WorksOnItsExample          no errors; only declared fields are read and added
-///     AccountsForEveryPacket     each packet taken in comes out, is dropped with a reason, or
-///     failed EndsAnEmptyFlow            begin and end without a packet EndsOnce what a flow held
-///     back comes out once; the next flow starts anew GivesTheSameBytes          again, and for any
-///     number of threads KeepsItsState              what save() writes load() takes back, and the
-///     stage goes on the same IsCancelledAnywhere        closed before, in and after a flow
+///     DescribesItself         names, texts, defaults, contracts; the same parameters each time
+///     RefusesBadParameters    wrong types, values out of range, unknown names: a message each
+///     WorksOnItsExample       no errors; only declared fields are read and written
+///     AccountsForEveryPacket  each comes out once, or is dropped with a reason; of a collector
+///     that
+///                             replaces packets, where it provides `origins`
+///     EndsAnEmptyFlow         begin and end without a packet
+///     EndsOnce                nothing that a flow held back is left for the next one
+///     GivesTheSameBytes       again, and for any number of threads; fields that compare
+///     KeepsItsState           what save() writes load() takes back, and it goes on the same
+///     IsCancelledAnywhere     closed before, in and after a flow
 SEAM_EXPORT std::span<const Check> conformance_checks();
 
 /// One whole life of the stage, as the check of the process's end needs it.

@@ -29,6 +29,10 @@
 
 namespace seam {
 
+/// Whether a text can name a stage: words of lower-case letters, digits and underscores that begin
+/// with a letter; one word, or a family and a word with a full stop between ("image.decode").
+SEAM_EXPORT bool is_stage_name(std::string_view text);
+
 /// A parameter's value as a file can write it. Paths and enumerations are texts.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<double>, std::vector<std::string>>;

@@ -7,12 +7,17 @@
 /// A typo in a key does not compile, and the host can check names and types before a run.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "seam/image.hpp"
@@ -64,21 +69,49 @@ struct FieldType {
   bool (*equal)(const void* a, const void* b);
 };
 
-/// Whether == says something of two values; a std::vector has one whatever it holds.
+/// Whether two values can be compared. Standard containers have an == whatever they hold, so what
+/// they hold decides.
 template <class T>
-inline constexpr bool comparable = std::equality_comparable<T>;
+struct Comparable : std::bool_constant<std::equality_comparable<T>> {};
 template <class T>
-inline constexpr bool comparable<std::vector<T>> = comparable<T>;
+requires requires {
+  &FieldTraits<T>::equal;
+}
+struct Comparable<T> : std::true_type {};
+template <class First, class Second>
+struct Comparable<std::pair<First, Second>>
+    : std::conjunction<Comparable<std::remove_const_t<First>>, Comparable<Second>> {};
+template <class... Ts>
+struct Comparable<std::tuple<Ts...>> : std::conjunction<Comparable<Ts>...> {};
+template <class T>
+requires(
+    requires { typename T::value_type; } &&
+    !requires { &FieldTraits<T>::equal; }) struct Comparable<T>
+    : Comparable<typename T::value_type> {
+};
+
+/// Whether they are the same, bit by bit: NaN equals itself, and 0 is not -0.
+template <class T>
+bool same_value(const T& a, const T& b) {
+  if constexpr (requires { FieldTraits<T>::equal(a, b); }) {
+    return FieldTraits<T>::equal(a, b);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::memcmp(&a, &b, sizeof(T)) == 0;
+  } else {
+    return a == b;
+  }
+}
+template <class T>
+bool same_value(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same_value(x, y); });
+}
 
 template <class T>
 constexpr auto equal_function() -> bool (*)(const void*, const void*) {
-  if constexpr (requires(const T& value) { FieldTraits<T>::equal(value, value); }) {
+  if constexpr (Comparable<T>::value) {
     return [](const void* a, const void* b) {
-      return FieldTraits<T>::equal(*static_cast<const T*>(a), *static_cast<const T*>(b));
-    };
-  } else if constexpr (comparable<T>) {
-    return [](const void* a, const void* b) {
-      return *static_cast<const T*>(a) == *static_cast<const T*>(b);
+      return same_value(*static_cast<const T*>(a), *static_cast<const T*>(b));
     };
   } else {
     return nullptr;

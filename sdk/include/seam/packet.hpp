@@ -76,10 +76,13 @@ class SEAM_EXPORT Packet {
     return *static_cast<T*>(slot->value.get());
   }
 
-  /// Sets a field without reading what was there.
-  template <class T>
-  void set(const Field<T>& key, std::type_identity_t<T> value) {
-    put({key.name, &field_type<T>, std::make_shared<T>(std::move(value))});
+  /// Sets a field without reading what was there. An integer field takes no fractions.
+  template <class T, class U = T>
+  requires(std::is_convertible_v<U, T> &&
+           !(std::is_integral_v<T> &&
+             std::is_floating_point_v<std::remove_cvref_t<U>>)) void set(const Field<T>& key,
+                                                                         U&& value) {
+    put({key.name, &field_type<T>, std::make_shared<T>(static_cast<T>(std::forward<U>(value)))});
   }
 
   /// Frees a field early, such as pixels that a batch has copied.

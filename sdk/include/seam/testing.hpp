@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -69,8 +70,15 @@ class SEAM_EXPORT Harness {
   Harness& set(const std::string& parameter, const char* text) {
     return set(parameter, Value{std::string(text)});
   }
-  Harness& set(const std::string& parameter, int integer) {
-    return set(parameter, Value{std::int64_t{integer}});
+  template <class T>
+  requires std::is_arithmetic_v<T> Harness& set(const std::string& parameter, T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return set(parameter, Value{value});
+    } else if constexpr (std::is_integral_v<T>) {
+      return set(parameter, Value{static_cast<std::int64_t>(value)});
+    } else {
+      return set(parameter, Value{static_cast<double>(value)});
+    }
   }
   Harness& seed(std::uint64_t seed);
   Harness& compute_threads(int threads);

@@ -385,6 +385,33 @@ TEST_F(FlowTest, AFailureNamesStageAndOriginAndEndsTheFlow) {
   EXPECT_LT(kept_.size(), 100'000U);
 }
 
+TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
+  for (int round = 0; round < 20; ++round) {
+    kept_.clear();
+    add<Count>("count", 1'000);
+    add<ParallelCall>("fails", [&](Packet& packet, Context&) {
+      if (packet.get(number) == 40 * round) throw std::runtime_error("unreadable");
+    });
+    add<ParallelCall>("square", [](Packet& packet, Context&) {
+      packet.set(square, packet.get(number) * packet.get(number));
+    });
+    add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
+      if (packet.get(number) % 10 == 1) context.drop("of no use");
+      packet.set(negated, -packet.get(number));
+    });
+    add<Keep>("keep", kept_);
+    FlowSpec flow = chain({"count", "fails", "square", "negate", "keep"});
+    flow.nodes[3].inputs = {1};
+    flow.nodes[4].inputs = {2, 3};
+    const FlowResult result = run_flow(flow, 8);
+    ASSERT_TRUE(result.error);
+    EXPECT_THAT(result.imbalances, IsEmpty());
+    const StageCount& fails = result.stages[1];
+    EXPECT_EQ(fails.failed, 1U);
+    EXPECT_EQ(fails.received + fails.discarded, result.stages[0].emitted);
+  }
+}
+
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {
   add<Count>("count", 10);
   add<ParallelCall>("throws", [](Packet&, Context&) { throw 42; });

@@ -86,7 +86,7 @@ TEST(Registry, FolderSearchPassesOverOtherFiles) {
   TemporaryFolder folder;
   fs::copy_file(plugins / "helper/helper.so", folder.path() / "helper.so");
   folder.write("notes.txt", "hello");
-  fs::create_directory(folder.path() / "folder.so");
+  fs::create_directory(folder.path() / "folder");
   const Registry registry({entry(folder.path())}, 1);
   EXPECT_THAT(registry.files(), IsEmpty());
 }
