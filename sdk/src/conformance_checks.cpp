@@ -550,13 +550,13 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
     std::vector<Origin> seen;
     bool told = true;
     for (const Packet& out : trial->outputs()) {
-      if (out.has(field::origins)) {
+      if (!trial.description().replaces_packets) {
+        seen.push_back(out.origin());
+      } else if (out.has(field::origins)) {
         const std::vector<Origin>& origins = out.get(field::origins);
         seen.insert(seen.end(), origins.begin(), origins.end());
       } else {
-        seen.push_back(out.origin());
-        // Otherwise it does not say what its packets are made of.
-        told = told && !trial.description().replaces_packets;
+        told = false;  // it does not say what its packets are made of
       }
     }
     // One that sends a packet on twice draws from what it took in: what it did not draw is not
