@@ -15,6 +15,9 @@ set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake
 install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
   FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY template DESTINATION "${CMAKE_INSTALL_DATADIR}/seam")
 # `seam new` looks there, in the build folder as in an installation.
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/seam")

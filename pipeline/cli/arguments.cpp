@@ -110,7 +110,8 @@ class CommandLine {
                   const std::vector<std::string>& choices, const std::string& doc) {
     CLI::Option* option = verb.add_option(name, value, doc)
                               ->type_name(upper(name))
-                              ->check(CLI::IsMember(choices).description(""));
+                              ->check(CLI::IsMember(choices).description(""))
+                              ->capture_default_str();
     choices_[option] = choices;
   }
 

@@ -10,6 +10,7 @@
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 
@@ -31,7 +32,7 @@ fs::path own_prefix() {
 }
 
 fs::path template_folder() {
-  const fs::path folder = own_prefix() / "share/seam/template";
+  fs::path folder = own_prefix() / "share/seam/template";
   if (!fs::is_directory(folder)) {
     throw refuse("the templates are not where this program was installed: there is no folder '" +
                  folder.string() + "'; install Seam again");
@@ -94,7 +95,7 @@ void expect_nothing_at(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) {
     throw refuse("'" + path.string() + "' is there already, and nothing of yours is overwritten; " +
-                 "choose another name, or another place by --output");
+                 "choose another name");
   }
 }
 
@@ -112,12 +113,17 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
         "letters, digits and underscores, beginning with a letter, with a family before a " +
         "full stop where there is one, such as unsharp_mask or acme.unsharp_mask");
   }
-  static const std::vector<std::string> taken{"all",           "build",   "clean",   "edit_cache",
-                                              "help",          "install", "package", "plugin",
-                                              "rebuild_cache", "seam",    "test"};
+  static const std::vector<std::string> taken{"all",     "build",         "clean",   "edit_cache",
+                                              "harness", "help",          "install", "package",
+                                              "plugin",  "rebuild_cache", "seam",    "test"};
   if (std::ranges::find(taken, word) != taken.end()) {
     throw refuse("'" + word + "' is the name of a file or a CMake target that every project has; " +
                  "choose another one");
+  }
+  const Registry registry(default_search_path({}, {}), 1);
+  if (const PluginFile* file = registry.find(arguments.name)) {
+    throw refuse("there is a stage '" + arguments.name + "' already, in '" + file->path.string() +
+                 "', and a pipeline that names it would be refused; choose another name");
   }
   const fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
   expect_nothing_at(folder);
@@ -169,11 +175,13 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   const fs::path schema = file.parent_path() / "seam.schema.json";
   std::error_code error;
   const bool schema_there = fs::exists(schema, error);
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   if (!schema_there) write_whole_file(schema, schema_text({}));
   write_whole_file(
       file, replaced(text_of(template_folder() / "pipeline.toml"), {{"template_pipeline", word}}));
   std::cout << "made " << file.string() << (schema_there ? "" : " and " + schema.string())
             << ". Next:\n"
+            << (schema_there ? "  seam schema > " + schema.string() + "   # renews it\n" : "")
             << "  seam check " << file.string() << "\n"
             << "  seam run " << file.string() << std::endl;
   return ExitCode::success;

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -120,11 +121,11 @@ void print_json(const Registry& registry, const std::vector<std::string>& proble
       << std::endl;
 }
 
-void print_text(const Registry& registry, const std::vector<std::string>& problems) {
+void print_text(const Registry& registry, const std::vector<std::string>& problems, bool load) {
   const std::vector<PluginFile>& files = registry.files();
   for (std::size_t at = 0; at < files.size(); ++at) {
     if (!problems[at].empty()) continue;
-    std::cout << files[at].path.string() << "\n";
+    std::cout << files[at].path.string() << (load ? ": loaded" : "") << "\n";
     for (const std::string& stage : files[at].manifest.stages) std::cout << "  " << stage << "\n";
   }
   for (std::size_t at = 0; at < files.size(); ++at) {
@@ -157,8 +158,11 @@ ExitCode plugins_verb(const PluginsArguments& arguments) {
   if (arguments.json) {
     print_json(registry, problems);
   } else {
-    print_text(registry, problems);
+    print_text(registry, problems, arguments.load);
   }
+  // Asked whether plugins can be used, the exit code answers as well.
+  const bool all_well = std::ranges::all_of(problems, &std::string::empty);
+  if (arguments.load && !all_well) return ExitCode::configuration;
   return ExitCode::success;
 }
 

@@ -77,9 +77,9 @@ bool is_list(ValueKind kind) {
 std::string documentation(const ParameterInfo& parameter) {
   std::string text = parameter.doc;
   if (!parameter.unit.empty()) text += " (" + parameter.unit + ")";
-  if (parameter.required) text += ". Required.";
+  if (parameter.required) text += "; required";
   if (parameter.kind == ValueKind::reference) {
-    text += ". The name of a stage that offers " + parameter.interface + ".";
+    text += "; the name of a stage that offers " + parameter.interface;
   }
   return text;
 }

@@ -200,6 +200,9 @@ std::string Registry::not_found(const std::string& stage) const {
             : plugins == 1               ? std::string("1 plugin")
                                          : std::to_string(plugins) + " plugins";
   }
+  text +=
+      "\nto search more, name plugins or their folders: SEAM_PLUGIN_PATH, --plugin-path, or "
+      "'plugins' in [pipeline]";
   for (const PluginFile& file : files_) {
     if (file.refusal.empty()) continue;
     const auto& stages = file.manifest.stages;
@@ -272,7 +275,8 @@ const PluginFile& Registry::only_file(const std::string& stage) const {
   if (offering.empty()) throw refuse(not_found(stage));
   if (offering.size() > 1) {
     std::string text = "stage '" + stage + "' is offered by " + std::to_string(offering.size()) +
-                       " plugins; remove all but one from the search path";
+                       " plugins; remove all but one from the search path (SEAM_PLUGIN_PATH, "
+                       "--plugin-path, 'plugins' in the file), or delete one of the files";
     for (const PluginFile* file : offering) {
       text += "\noffered by '" + file->path.string() + "' (" + file->source + ")";
     }

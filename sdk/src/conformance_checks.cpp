@@ -282,6 +282,9 @@ void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
   }
   const bool of_choices =
       parameter.kind == ValueKind::enumeration || parameter.kind == ValueKind::enumerations;
+  if (parameter.kind == ValueKind::enumeration && !parameter.default_value && !parameter.required) {
+    findings.push_back(which + "has a default that is none of its choices");
+  }
   if (of_choices && parameter.choices.empty()) findings.push_back(which + "has no values");
 }
 
@@ -455,12 +458,21 @@ void compare_with_input(const Packet& out, const Packet& in, const Description& 
     const Packet::Slot* before = find_slot(in, slot.name);
     if (before == nullptr) {
       findings.push_back("it adds field '" + std::string(slot.name) +
-                         "' without declaring that it provides it");
+                         "' without declaring that it provides it: d.provides(...)");
     } else if (before->value != slot.value) {
       findings.push_back("it changes field '" + std::string(slot.name) +
-                         "' without declaring that it provides it");
+                         "' without declaring that it provides it: d.provides(...)");
     }
   }
+}
+
+/// What to do where all that was put in is dropped.
+std::string why_dropped(const std::vector<Dropped>& drops) {
+  if (drops.empty()) return {};
+  return ": " + std::to_string(drops.size()) + " packets were dropped (" + drops.front().reason +
+         "); give the example packets or parameters that bring something. Pictures that are made "
+         "up "
+         "have 16 x 12 pixels and 3 channels";
 }
 
 Findings works_on_its_example(const Candidate& candidate) {
@@ -490,7 +502,7 @@ Findings works_on_its_example(const Candidate& candidate) {
     for (std::size_t at = 0; at < inputs.size(); ++at) {
       if (const auto found = difference(as_they_were[at], inputs[at])) {
         findings.push_back("it writes into a packet's value in place, which others may share: " +
-                           *found + "; make a new value");
+                           *found + "; make a new one and set that");
       }
     }
     for (const Error& error : trial->errors()) findings.push_back(error.full_message());
@@ -502,7 +514,7 @@ Findings works_on_its_example(const Candidate& candidate) {
       return;
     }
     if (trial.kind() != StageKind::sink && trial->outputs().empty()) {
-      findings.emplace_back("nothing comes out for the example");
+      findings.push_back("nothing comes out for the example" + why_dropped(trial->drops()));
     }
     for (const Packet& out : trial->outputs()) {
       if (trial.kind() == StageKind::source || description.replaces_packets) {

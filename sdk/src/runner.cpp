@@ -1,7 +1,12 @@
 #include "seam/runner.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <memory>
+#include <typeinfo>
 
 namespace seam {
 
@@ -46,6 +51,18 @@ StageRunner::StageRunner(std::string name, std::string type, std::unique_ptr<Sta
 
 StageRunner::~StageRunner() = default;
 
+namespace {
+
+/// "std::out_of_range": who reads the message may know nothing of C++, but who mends the stage
+/// does.
+std::string type_of(const std::exception& error) {
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, nullptr), &std::free);
+  return name ? name.get() : typeid(error).name();
+}
+
+}  // namespace
+
 template <class Body>
 Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&& body) const {
   const auto failed = [&](Error error) {
@@ -60,7 +77,8 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
   } catch (const std::bad_alloc&) {
     return failed(Error("there is not enough memory", Fault::internal));
   } catch (const std::exception& error) {
-    return failed(Error(error.what(), Fault::internal));
+    return failed(
+        Error(std::string(error.what()) + " (a " + type_of(error) + ")", Fault::internal));
   } catch (...) {  // a plugin may throw anything; nothing of it may reach the graph
     return failed(Error("the stage threw something that is not a std::exception", Fault::internal));
   }

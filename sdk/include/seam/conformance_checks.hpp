@@ -45,8 +45,9 @@ struct Candidate {
   Example example;
 };
 
-/// Packets for a stage that needs fields of the SDK's own types: pictures, texts, numbers, roles.
-/// Throws seam::Error that names the first field whose type it cannot make up.
+/// Six packets for a stage that needs fields of the SDK's own types: pictures of 16 x 12 pixels,
+/// texts, numbers from 0, the role `single`. Throws seam::Error that names the first field whose
+/// type it cannot make up.
 SEAM_EXPORT std::vector<Packet> made_up_packets(const Description& description);
 
 /// What is wrong, a sentence each.

@@ -8,10 +8,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -96,7 +97,8 @@ bool same_value(const T& a, const T& b) {
   if constexpr (requires { FieldTraits<T>::equal(a, b); }) {
     return FieldTraits<T>::equal(a, b);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return std::memcmp(&a, &b, sizeof(T)) == 0;
+    using Bits = std::array<std::byte, sizeof(T)>;
+    return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
   } else {
     return a == b;
   }
