@@ -306,7 +306,7 @@ def kills(table, root):
     killed = 0
     while True:
         try:
-            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 3) if killed < 10 else None)
+            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 2) if killed < 10 else None)
             break
         except subprocess.TimeoutExpired:
             run.process.kill()
