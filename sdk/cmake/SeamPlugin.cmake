@@ -1,11 +1,13 @@
-# seam_add_plugin(NAME SOURCES ... [LINK ...] [TENSOR] [OPENCV] [OUTPUT_DIRECTORY dir] [NO_INSTALL])
+# seam_add_plugin(NAME SOURCES ... [LINK ...] [TENSOR [PRECOMPILE]] [OPENCV] [OUTPUT_DIRECTORY dir]
+#                 [NO_INSTALL])
 #
 # A shared library of stages. The flags are those the host's loader relies on: hidden symbols, no
 # undefined ones (the linker says what is missing, not the user's first run), never unloaded. Once
 # installed it finds libseam.so in its own tree and LibTorch where it was at build time.
-# TENSOR and OPENCV link Seam::tensor and Seam::opencv.
+# TENSOR and OPENCV link Seam::tensor and Seam::opencv. PRECOMPILE: LibTorch's headers, which cost 20 s a
+# source, are compiled once; worth it from the second source or edit on.
 function(seam_add_plugin name)
-  cmake_parse_arguments(arg "TENSOR;OPENCV;NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR;PRECOMPILE;OPENCV;NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
     message(FATAL_ERROR "seam_add_plugin(${name}): name its SOURCES")
   endif()
@@ -26,6 +28,9 @@ function(seam_add_plugin name)
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
     $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)
+  if(arg_TENSOR AND arg_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE <torch/torch.h>)
+  endif()
   target_link_options(${name} PRIVATE -Wl,-z,nodelete)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT SEAM_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)  # sanitizers leave symbols to the program
