@@ -259,8 +259,7 @@ ExitCode inspect_verb(const InspectArguments& arguments) {
   Registry registry(default_search_path({}, arguments.plugin_paths), threads);
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   const std::unique_ptr<StageRunner> stage =
-      descriptions ? registry.describe(arguments.stage, arguments.stage, *descriptions)
-                   : registry.make(arguments.stage, arguments.stage);
+      registry.describe(arguments.stage, arguments.stage, descriptions.get());
   if (descriptions) descriptions->save();
   const PluginFile& file = *registry.find(arguments.stage);
   if (arguments.json) {

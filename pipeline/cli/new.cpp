@@ -24,13 +24,6 @@ Error refuse(const std::string& message) {
   return Error(message, Fault::configuration);
 }
 
-/// bin/seam is what runs, share/seam/template what it copies, built or installed.
-fs::path own_prefix() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::path() : program.parent_path().parent_path();
-}
-
 fs::path template_folder() {
   fs::path folder = own_prefix() / "share/seam/template";
   if (!fs::is_directory(folder)) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <string_view>
 #include <system_error>
@@ -20,12 +21,14 @@
 namespace seam::host {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr unsigned longest_loading_seconds = 60;
 constexpr int loaded_well = 77;  // no code of the program's, and none that a library would end with
 
 /// What a process of its own says when it loads the plugin; nothing where all is well. What goes
 /// wrong in a plugin's static initialisers takes a process with it.
-std::string loading_problem(const Registry& registry, std::size_t position) {
+std::string loading_problem(const fs::path& plugin) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return "it was not tried: no pipe could be made";
   const pid_t child = ::fork();
@@ -38,7 +41,7 @@ std::string loading_problem(const Registry& registry, std::size_t position) {
     ::alarm(longest_loading_seconds);
     int code = loaded_well;
     try {
-      Registry alone({{registry.files()[position].path, "--load"}}, 1);
+      Registry alone({{plugin, "--load"}}, 1);
       alone.try_loading(alone.files().front());
     } catch (const Error& error) {
       code = static_cast<int>(report_error(error));
@@ -72,10 +75,9 @@ std::string loading_problem(const Registry& registry, std::size_t position) {
 /// What keeps each file from being used, by position; empty where nothing does.
 std::vector<std::string> problems_of(const Registry& registry, bool load) {
   std::vector<std::string> problems;
-  for (std::size_t at = 0; at < registry.files().size(); ++at) {
-    const PluginFile& file = registry.files()[at];
+  for (const PluginFile& file : registry.files()) {
     std::string problem = file.refusal;
-    if (problem.empty() && load) problem = loading_problem(registry, at);
+    if (problem.empty() && load) problem = loading_problem(file.path);
     problems.push_back(std::move(problem));
   }
   return problems;

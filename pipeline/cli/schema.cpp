@@ -6,6 +6,7 @@
 
 #include "pipeline/cli/values_json.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/stages.hpp"
 #include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/json.hpp"
@@ -39,12 +40,6 @@ std::string table(const std::string& doc, const std::string& properties) {
       .text();
 }
 
-std::string choices(const std::vector<std::string>& values) {
-  JsonArray array;
-  for (const std::string& value : values) array.add(value);
-  return array.text();
-}
-
 /// The rules for one element: its JSON type, its bounds, its choices.
 JsonObject element(const ParameterInfo& parameter) {
   JsonObject object;
@@ -65,13 +60,8 @@ JsonObject element(const ParameterInfo& parameter) {
   }
   if (parameter.least && std::isfinite(*parameter.least)) object.add("minimum", *parameter.least);
   if (parameter.most && std::isfinite(*parameter.most)) object.add("maximum", *parameter.most);
-  if (!parameter.choices.empty()) object.add_raw("enum", choices(parameter.choices));
+  if (!parameter.choices.empty()) object.add("enum", parameter.choices);
   return object;
-}
-
-bool is_list(ValueKind kind) {
-  return kind == ValueKind::integers || kind == ValueKind::numbers || kind == ValueKind::texts ||
-         kind == ValueKind::enumerations;
 }
 
 std::string documentation(const ParameterInfo& parameter) {
@@ -110,11 +100,13 @@ void add_common(JsonObject& properties, StageKind kind) {
   properties.add_raw(
       "on_error",
       JsonObject()
-          .add_raw("anyOf",
-                   JsonArray()
-                       .add_raw(JsonObject().add_raw("enum", choices({"fail", "skip"})).text())
-                       .add_raw(retry)
-                       .text())
+          .add_raw(
+              "anyOf",
+              JsonArray()
+                  .add_raw(
+                      JsonObject().add("enum", std::vector<std::string>{"fail", "skip"}).text())
+                  .add_raw(retry)
+                  .text())
           .add("description",
                "what becomes of a packet that the stage fails on: \"fail\" ends the run, "
                "\"skip\" leaves it out and lists it, { retry = n } tries again first")
@@ -153,8 +145,7 @@ std::string stages_schema(Registry& registry) {
   for (const std::string& type : types) {
     if (registry.find_all(type).size() > 1) continue;  // a file that names it is refused
     try {
-      any.add_raw(stage_schema(descriptions ? *registry.describe(type, type, *descriptions)
-                                            : *registry.make(type, type)));
+      any.add_raw(stage_schema(*registry.describe(type, type, descriptions.get())));
     } catch (const Error& error) {  // the others are worth having
       std::cerr << "seam: warning: without stage '" << type << "': " << error.full_message()
                 << std::endl;
@@ -224,7 +215,7 @@ std::string schedule_schema() {
           .add_raw("metric", typed("string", "STAGE.METRIC, such as \"recall.none.r@1\"").text())
           .add_raw("patience", integer("measurements", 1).text())
           .add_raw("goal", JsonObject()
-                               .add_raw("enum", choices({"highest", "lowest"}))
+                               .add("enum", std::vector<std::string>{"highest", "lowest"})
                                .add("default", "highest")
                                .text())
           .text());

@@ -30,11 +30,6 @@ bool is_common(const std::string& key) {
   return std::find(common_keys().begin(), common_keys().end(), key) != common_keys().end();
 }
 
-bool is_list(ValueKind kind) {
-  return kind == ValueKind::integers || kind == ValueKind::numbers || kind == ValueKind::texts ||
-         kind == ValueKind::enumerations;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::size_t from = 0;
@@ -191,9 +186,7 @@ class StageReader {
     if (!type) return;
     draft.spec.use = *type;
     try {
-      draft.runner = descriptions_ == nullptr
-                         ? registry_.make(*type, entry.key)
-                         : registry_.describe(*type, entry.key, *descriptions_);
+      draft.runner = registry_.describe(*type, entry.key, descriptions_);
     } catch (const Error& error) {
       refuse_type(*use, *type, error);
       return;
@@ -558,6 +551,11 @@ std::vector<std::string> names_of(const std::vector<StageDraft>& stages) {
 std::string described(const StageDraft& stage) {
   if (stage.spec.use.empty()) return fmt::format("stage '{}'", stage.spec.name);
   return fmt::format("stage '{}' ({})", stage.spec.name, stage.spec.use);
+}
+
+bool is_list(ValueKind kind) {
+  return kind == ValueKind::integers || kind == ValueKind::numbers || kind == ValueKind::texts ||
+         kind == ValueKind::enumerations;
 }
 
 std::string kind_text(StageKind kind) {

@@ -42,5 +42,7 @@ std::vector<std::string> names_of(const std::vector<StageDraft>& stages);
 std::string described(const StageDraft& stage);
 /// "a source", "a parallel transform", ...
 std::string kind_text(StageKind kind);
+/// Whether a parameter of this kind takes several values.
+bool is_list(ValueKind kind);
 
 }  // namespace seam::host

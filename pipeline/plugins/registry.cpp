@@ -287,9 +287,10 @@ const PluginFile& Registry::only_file(const std::string& stage) const {
 
 std::unique_ptr<StageRunner> Registry::describe(const std::string& stage,
                                                 const std::string& instance,
-                                                DescriptionCache& cache) {
+                                                DescriptionCache* cache) {
+  if (cache == nullptr) return make(stage, instance);
   const PluginFile& file = only_file(stage);
-  if (std::unique_ptr<Stage> recorded = cache.recorded(file.path, stage)) {
+  if (std::unique_ptr<Stage> recorded = cache->recorded(file.path, stage)) {
     check_conflicts(file);
     const auto position = static_cast<std::size_t>(&file - files_.data());
     if (std::ranges::find(described_, position) == described_.end()) {
@@ -298,7 +299,7 @@ std::unique_ptr<StageRunner> Registry::describe(const std::string& stage,
     return std::make_unique<StageRunner>(instance, stage, std::move(recorded));
   }
   std::unique_ptr<StageRunner> runner = make(stage, instance);
-  cache.record(file.path, *runner);
+  cache->record(file.path, *runner);
   return runner;
 }
 
@@ -327,6 +328,12 @@ std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std:
   }
 }
 
+fs::path own_prefix() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : program.parent_path().parent_path();
+}
+
 std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,
                                            const std::vector<std::string>& from_command_line) {
   std::vector<SearchEntry> entries;
@@ -348,11 +355,8 @@ std::vector<SearchEntry> default_search_path(const std::vector<std::string>& fro
     if (colon > 0) entries.push_back({fs::path(rest.substr(0, colon)), "SEAM_PLUGIN_PATH"});
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path own = (program.parent_path() / "../lib/seam/plugins").lexically_normal();
-    entries.push_back({own, "the program's own folder", true});
+  if (const fs::path prefix = own_prefix(); !prefix.empty()) {
+    entries.push_back({prefix / "lib/seam/plugins", "the program's own folder", true});
   }
   return entries;
 }

@@ -70,11 +70,11 @@ class Registry {
   [[nodiscard]] std::unique_ptr<StageRunner> make(const std::string& stage,
                                                   const std::string& instance);
   /// The same for who only asks what the stage says of itself: its plugin is loaded only where that
-  /// is not known from before. Throws as make does, except that an unloaded plugin's faults of
-  /// loading do not show.
+  /// is not known from before; without a cache always. Throws as make does, except that an unloaded
+  /// plugin's faults of loading do not show.
   [[nodiscard]] std::unique_ptr<StageRunner> describe(const std::string& stage,
                                                       const std::string& instance,
-                                                      DescriptionCache& cache);
+                                                      DescriptionCache* cache);
 
  private:
   struct Loaded {
@@ -98,6 +98,10 @@ class Registry {
       failed_;                          ///< by position in files_: why it could not be loaded
   std::vector<std::size_t> described_;  ///< positions in files_: would be loaded in a run
 };
+
+/// The folder that holds bin/seam, lib/ and share/, of a build or an installation; empty where the
+/// system does not say which program runs.
+std::filesystem::path own_prefix();
 
 /// What the pipeline's `plugins` and --plugin-path name, in this order.
 std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,

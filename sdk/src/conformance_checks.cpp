@@ -139,11 +139,6 @@ class Trial {
     harness_->training(candidate.example.training).compute_threads(threads);
     if (candidate.example.connect) connected_ = candidate.example.connect(*harness_);
   }
-  ~Trial() { harness_.reset(); }  // before what it refers to
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-  Trial(Trial&&) = delete;
-  Trial& operator=(Trial&&) = delete;
 
   Harness& operator*() { return *harness_; }
   Harness* operator->() { return harness_.get(); }
@@ -183,7 +178,7 @@ class Trial {
   }
 
  private:
-  std::shared_ptr<void> connected_;
+  std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
   std::unique_ptr<Harness> harness_;
   const Candidate& candidate_;  // the check's
   int threads_;

@@ -61,7 +61,7 @@ TEST(DescriptionCache, RecordsSayWhatTheStagesSaid) {
       } catch (const Error&) {
         continue;  // some are made to throw
       }
-      EXPECT_EQ(dump(*registry.describe(name, "it", cache)), dump(*stage));
+      EXPECT_EQ(dump(*registry.describe(name, "it", &cache)), dump(*stage));
       ++compared;
     }
     EXPECT_EQ(registry.loaded().empty(), time == 1) << "the second time all is known";
@@ -122,7 +122,7 @@ TEST_F(DescriptionCacheTest, ADamagedRecordIsNone) {
 TEST_F(DescriptionCacheTest, AFolderThatCannotBeWrittenIsNoFault) {
   Registry registry({{plugin_, "the test"}}, 1);
   DescriptionCache cache("/proc/no/such/folder");
-  EXPECT_THAT(registry.describe("fixture.scale", "it", cache), NotNull());
+  EXPECT_THAT(registry.describe("fixture.scale", "it", &cache), NotNull());
   cache.save();
   EXPECT_THAT(cache.recorded(plugin_, "fixture.scale"), NotNull()) << "this program still knows";
 }

@@ -11,7 +11,6 @@
 namespace seam::stages {
 namespace {
 
-using ::testing::ElementsAre;
 using torch::Tensor;
 
 NetworkOptions tiny() {

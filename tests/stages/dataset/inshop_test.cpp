@@ -40,13 +40,7 @@ const auto conformance = testing::conformance<Inshop>({
     .parameters = {{"root", std::string("nowhere")}},
     .connect =
         [](testing::Harness& harness) {
-          static std::weak_ptr<TemporaryFolder> shared;  // by all stages of one check
-          std::shared_ptr<TemporaryFolder> folder = shared.lock();
-          if (!folder) {
-            folder = std::make_shared<TemporaryFolder>();
-            write_data_set(*folder);
-            shared = folder;
-          }
+          auto folder = shared_folder(&write_data_set);
           harness.set("root", folder->path().string());
           return folder;
         },

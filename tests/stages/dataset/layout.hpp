@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,20 @@ inline void write_file(const std::filesystem::path& file, const std::string& tex
 inline std::string file_content(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// One folder for all stages of a conformance check: `fill` fills it for the first, it goes with
+/// the last.
+inline std::shared_ptr<TemporaryFolder> shared_folder(
+    const std::function<void(const TemporaryFolder&)>& fill = {}) {
+  static std::weak_ptr<TemporaryFolder> shared;
+  std::shared_ptr<TemporaryFolder> folder = shared.lock();
+  if (!folder) {
+    folder = std::make_shared<TemporaryFolder>();
+    if (fill) fill(*folder);
+    shared = folder;
+  }
+  return folder;
 }
 
 /// A list with the given rows and the count that fits them.

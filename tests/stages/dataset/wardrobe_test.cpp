@@ -32,12 +32,7 @@ const auto conformance = testing::conformance<Wardrobe>({
                    {"size", std::int64_t{32}}},
     .connect =
         [](testing::Harness& harness) {
-          static std::weak_ptr<TemporaryFolder> shared;  // by all stages of one check
-          std::shared_ptr<TemporaryFolder> folder = shared.lock();
-          if (!folder) {
-            folder = std::make_shared<TemporaryFolder>();
-            shared = folder;
-          }
+          auto folder = shared_folder();
           harness.set("root", (folder->path() / "wardrobe").string());
           return folder;
         },

@@ -9,7 +9,6 @@ using seam::stages::Evaluation;
 using seam::stages::Mask;
 using seam::stages::MaskResult;
 using seam::stages::Metric;
-using seam::stages::RecallResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
