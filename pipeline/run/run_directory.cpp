@@ -34,7 +34,7 @@ std::string folder_name(const std::string& name) {
 }
 
 std::string quoted(const std::string& text) {
-  return to_text(Value{text});  // as TOML writes it
+  return seam::to_text(Value{text});  // as TOML writes it
 }
 
 Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {

@@ -55,7 +55,7 @@ void in_parallel(std::int64_t count, const Work& work) {
 
 /// What the kernels need to turn a raw output into the next layer's input.
 template <class T>
-struct Transform {
+struct LayerTransform {
   Tensor scale, shift;  // [C]
   Tensor keep;          // [N,C]
   T slope;
@@ -69,9 +69,9 @@ struct Transform {
 template <class T>
 struct Step {
   ConvolutionShape shape;
-  Tensor output;           // [N,h,w,C], raw
-  Tensor mean, deviation;  // f64 [C]: deviation is 1 / sqrt(variance + epsilon)
-  Transform<T> transform;  // of the output; unused for the last layer
+  Tensor output;                // [N,h,w,C], raw
+  Tensor mean, deviation;       // f64 [C]: deviation is 1 / sqrt(variance + epsilon)
+  LayerTransform<T> transform;  // of the output; unused for the last layer
 };
 
 /// Adds up `parts` partial sums of `count`, in order.

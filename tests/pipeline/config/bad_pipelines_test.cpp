@@ -93,7 +93,7 @@ std::vector<std::string> bad_pipelines() {
   return names;
 }
 
-class BadPipeline : public testing::TestWithParam<std::string> {
+class BadPipeline : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     before_ = fs::current_path();
@@ -118,7 +118,7 @@ TEST_P(BadPipeline, IsExplained) {
   compare(said, text_of(expected));
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -134,7 +134,7 @@ TEST_P(BadPipeline, IsExplainedTheSameFromRecordedDescriptions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadPipeline, testing::ValuesIn(bad_pipelines()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, BadPipeline, ::testing::ValuesIn(bad_pipelines()), test_name);
 
 }  // namespace
 }  // namespace seam::host

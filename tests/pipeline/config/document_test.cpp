@@ -6,9 +6,9 @@
 namespace seam::host {
 namespace {
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
-class Document : public testing::Test {
+class Document : public ::testing::Test {
  protected:
   const Table& read(std::string text) {
     root_ = read_document(sources_.add("a.toml", std::move(text)), findings_);

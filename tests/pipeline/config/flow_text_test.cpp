@@ -8,9 +8,9 @@
 namespace seam::host {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// "items decode<items batch<decode,crop"
 std::string shape_of(std::string_view text) {

@@ -11,14 +11,14 @@ namespace {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::UnorderedElementsAre;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* simple = R"([stage.numbers]
 use = "fixture.numbers"
@@ -34,7 +34,7 @@ use = "fixture.total"
 main = "numbers -> scale -> total"
 )";
 
-class Load : public testing::Test {
+class Load : public ::testing::Test {
  protected:
   LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
     LoadOptions options;
@@ -452,7 +452,7 @@ TEST_F(Load, PluginsOfTheFileAreRelativeToIt) {
 }
 
 TEST(ProcessEnvironment, HoldsVariables) {
-  EXPECT_THAT(process_environment(), Contains(testing::Key("PATH")));
+  EXPECT_THAT(process_environment(), Contains(::testing::Key("PATH")));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace seam::host {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Problem example() {
   Problem problem;

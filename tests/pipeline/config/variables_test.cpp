@@ -6,9 +6,9 @@
 namespace seam::host {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::map<std::string, std::string> environment{
     {"HOME", "/home/ada"}, {"EMPTY", ""}, {"DOLLAR", "${HOME}"}};
@@ -62,7 +62,7 @@ TEST(ExpandVariables, UndefinedIsAnErrorAtItsPlace) {
   EXPECT_EQ(fault.code, "undefined-variable");
   EXPECT_EQ(fault.offset, 2U);
   EXPECT_EQ(fault.length, 7U);
-  EXPECT_THAT(fault.notes, testing::Contains("did you mean 'HOME'?"));
+  EXPECT_THAT(fault.notes, ::testing::Contains("did you mean 'HOME'?"));
   EXPECT_EQ(fault_of("${DATA:-${NONE}}").offset, 8U);
 }
 
@@ -77,7 +77,7 @@ TEST(ExpandVariables, DeepDefaultsAreRefusedNotFollowed) {
   std::string text;
   for (int i = 0; i < 10'000; ++i) text += "${A:-";
   text.append(10'000, '}');
-  EXPECT_THAT(expand_variables(text, {}).faults, testing::Not(IsEmpty()));
+  EXPECT_THAT(expand_variables(text, {}).faults, ::testing::Not(IsEmpty()));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ TEST(InOrder, HandsOutMessagesInSequenceWhateverTheOrderOfArrival) {
   for (const std::uint64_t sequence : {2U, 0U, 4U, 1U, 3U}) {
     in_order.accept({sequence}, [&](Numbered message) { seen.push_back(message.sequence); });
   }
-  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(in_order.waiting(), 0U);
 }
 

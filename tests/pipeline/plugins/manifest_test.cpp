@@ -17,8 +17,8 @@ namespace {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 const fs::path plugins = SEAM_TEST_PLUGINS;
 const fs::path good = plugins / "good/seam_test_stages.so";
@@ -43,7 +43,7 @@ std::string with_header(std::string bytes, const Elf64_Ehdr& header) {
   return bytes;
 }
 
-class ReadManifest : public testing::Test {
+class ReadManifest : public ::testing::Test {
  protected:
   std::string refusal_of(std::string_view bytes) {
     return read_manifest(folder_.write("odd.so", bytes)).refusal;
@@ -206,8 +206,8 @@ TEST(LibraryConflict, MajorAndMinorMustAgree) {
   EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
   b.libtorch = "2.1.0";
   EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"),
-              testing::AllOf(HasSubstr("LibTorch 2.13.0+cpu"), HasSubstr("2.1.0"),
-                             HasSubstr("'a.so'"), HasSubstr("'b.so'")));
+              ::testing::AllOf(HasSubstr("LibTorch 2.13.0+cpu"), HasSubstr("2.1.0"),
+                               HasSubstr("'a.so'"), HasSubstr("'b.so'")));
   b.libtorch = "none";
   EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
   a.opencv = "4.6.0";

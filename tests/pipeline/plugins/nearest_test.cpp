@@ -6,8 +6,8 @@
 namespace seam::host {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(EditDistance, CountsEdits) {
   EXPECT_EQ(edit_distance("", ""), 0U);

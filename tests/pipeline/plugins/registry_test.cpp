@@ -15,11 +15,11 @@ namespace {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const fs::path plugins = SEAM_TEST_PLUGINS;
 const fs::path good = plugins / "good/seam_test_stages.so";

@@ -24,8 +24,8 @@ namespace {
 using test::Bytes;
 using test::encode;
 using test::smooth_picture;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// The message of the error, or empty where there was none.
 std::string error_of(const Bytes& bytes, const std::string& name = "shirt.jpg",
@@ -102,7 +102,7 @@ void PrintTo(const Kind& kind, std::ostream* out) {
   *out << kind.extension;
 }
 
-class EveryFormat : public testing::TestWithParam<Kind> {
+class EveryFormat : public ::testing::TestWithParam<Kind> {
  protected:
   [[nodiscard]] static Bytes encoded(const Image& image) {
     return encode(image, GetParam().extension, GetParam().parameters);
@@ -169,7 +169,7 @@ TEST_P(EveryFormat, RefusesMorePixelsThanAllowed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, EveryFormat,
-    testing::Values(
+    ::testing::Values(
         Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98}},
         Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_PROGRESSIVE, 1}},
         Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_RST_INTERVAL, 2}},
@@ -267,7 +267,8 @@ TEST(DecodeImage, DropsAlphaWithoutBlending) {
   const cv::Mat half_clear(2, 2, CV_8UC4, cv::Scalar(10, 20, 30, 128));  // blue, green, red, alpha
   for (const char* extension : {".png", ".tiff"}) {
     const Image image = decode_image(encode(half_clear, extension), extension);
-    EXPECT_THAT(std::vector<int>(image.data(), image.data() + 3), testing::ElementsAre(30, 20, 10))
+    EXPECT_THAT(std::vector<int>(image.data(), image.data() + 3),
+                ::testing::ElementsAre(30, 20, 10))
         << extension;
   }
 }
@@ -312,7 +313,7 @@ TEST(DecodeImage, ReadsAPortableAnyMap) {
   file.insert(file.end(), pixels.begin(), pixels.end());
   const Image image = decode_image(file, "a.pam");
   EXPECT_THAT(std::vector<int>(image.data(), image.data() + 6),
-              testing::ElementsAre(1, 2, 3, 4, 5, 6));
+              ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
   file.pop_back();
   EXPECT_THAT(error_of(file), HasSubstr("cut short"));
 }
