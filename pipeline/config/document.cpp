@@ -1,8 +1,11 @@
 #include "pipeline/config/document.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -161,6 +164,41 @@ class LiteralWalk {
   bool escapes_ = false;
 };
 
+Node broken_document() {
+  Node broken;
+  broken.value = Table{};
+  broken.broken = true;
+  return broken;
+}
+
+/// The word that begins where TOML wants a value, as in `name = demo`; empty where none does.
+std::string_view bare_word(const Source& source, const Place& place) {
+  const std::string_view line = source.line(place.line);
+  const std::size_t begin = byte_of_character(line, place.column - 1);
+  const std::size_t before = line.substr(0, begin).find_last_not_of(" \t");
+  if (before != std::string_view::npos &&
+      std::string_view("=,[").find(line[before]) == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = line.substr(begin);
+  std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\n,]#'\"="));
+  if (word.find('{') == std::string_view::npos) word = word.substr(0, word.find('}'));
+  const bool like_a_text =
+      !word.empty() && (std::isalpha(static_cast<unsigned char>(word.front())) != 0 ||
+                        std::string_view("~/$_").find(word.front()) != std::string_view::npos);
+  return like_a_text ? word : std::string_view();
+}
+
+/// What to write instead of a bare word.
+std::string instead_of(std::string_view word) {
+  std::string small(word);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (small == "true" || small == "false") return "in small letters: " + small;
+  std::string text(word);
+  if (text.starts_with("~/")) text.replace(0, 1, "${HOME}");  // only a shell knows ~
+  return "a text needs quotes: \"" + text + "\"";
+}
+
 }  // namespace
 
 const Entry* Table::find(std::string_view key) const {
@@ -195,15 +233,19 @@ Node read_document(const Source& source, Findings& findings) {
   } catch (const toml::parse_error& error) {
     Place place = place_of(error.source(), source);
     if (place.column > characters(source.line(place.line)) + 1) place.column = 1;
+    if (const std::string_view word = bare_word(source, place); !word.empty()) {
+      place.length = static_cast<std::uint32_t>(characters(word));
+      findings.error("toml-syntax", place,
+                     "this is not TOML: '" + std::string(word) + "' is no value",
+                     {instead_of(word)});
+      return broken_document();
+    }
     const bool at_end = place.column > characters(source.line(place.line));
     findings.error("toml-syntax", place, "this is not TOML: " + std::string(error.description()),
                    {at_end ? "the line ends too early: a quote, a bracket or a value is missing"
                            : std::string{}});
   }
-  Node broken;
-  broken.value = Table{};
-  broken.broken = true;
-  return broken;
+  return broken_document();
 }
 
 Node read_set_value(const std::string& text, const Place& place) {

@@ -490,6 +490,7 @@ FlowResult RunningFlow::result() const {
     }
   }
   result.error = state_.error();
+  result.skipped = state_.skipped();
   result.failures = state_.failures();
   result.cancelled = options_.stop != nullptr && (options_.stop->cancel || options_.stop->drain);
   result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());

@@ -54,7 +54,8 @@ struct Failure {
 
 struct FlowResult {
   std::vector<StageCount> stages;  ///< in flow order
-  std::vector<Failure> failures;   ///< skipped packets, at most 1,000 listed
+  std::uint64_t skipped = 0;       ///< packets that failed and were left out
+  std::vector<Failure> failures;   ///< of them, at most 1,000 listed
   std::optional<Error> error;      ///< what ended the flow early
   bool cancelled = false;          ///< stopped on request
   double seconds = 0;

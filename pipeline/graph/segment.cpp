@@ -76,6 +76,11 @@ std::optional<Error> FlowState::error() const {
   return error_;
 }
 
+std::uint64_t FlowState::skipped() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint64_t>(skipped_);
+}
+
 std::vector<Failure> FlowState::failures() const {
   const std::lock_guard lock(mutex_);
   return failures_;

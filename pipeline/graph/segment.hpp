@@ -42,6 +42,7 @@ struct FlowState {
   void fail(Error error);
   void skip(const std::string& stage, const Packet& packet, const Error& error);
   [[nodiscard]] std::optional<Error> error() const;
+  [[nodiscard]] std::uint64_t skipped() const;
   [[nodiscard]] std::vector<Failure> failures() const;
 
  private:

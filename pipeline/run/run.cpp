@@ -497,10 +497,8 @@ void Run::note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& 
 }
 
 void Run::list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result) {
-  std::uint64_t failed = 0;
-  for (const StageCount& count : result.stages) failed += count.failed;
-  if (failed == 0) return;
-  summary_.skipped_packets += failed;
+  if (result.skipped == 0) return;
+  summary_.skipped_packets += result.skipped;
   std::vector<Failure> failures = result.failures;
   // Threads fail in any order; the list is the same for the same run.
   std::ranges::sort(failures, {}, [](const Failure& failure) {
@@ -517,11 +515,11 @@ void Run::list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResul
                  .text() +
              "\n";
   }
-  if (failed > failures.size()) {
+  if (result.skipped > failures.size()) {
     lines += JsonObject()
                  .add("epoch", epoch)
                  .add("flow", flow.name)
-                 .add("not_listed", failed - failures.size())
+                 .add("not_listed", result.skipped - failures.size())
                  .text() +
              "\n";
   }

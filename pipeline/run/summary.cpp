@@ -66,6 +66,22 @@ std::string data_stall_text(const RunSummary& summary) {
   return text;
 }
 
+/// With `on_error = "skip"` a stage that can do nothing at all does not end a run.
+std::string useless_stages_text(const RunSummary& summary) {
+  std::string text;
+  for (const FlowTotal& flow : summary.flows) {
+    for (const StageCount& stage : flow.stages) {
+      if (stage.received < 2 || stage.failed < stage.received) continue;
+      text += fmt::format(
+          "warning: stage '{}' failed on every one of its {} packets in {}; its `on_error` let the "
+          "run "
+          "go on, a `max_errors` in [pipeline] would end it\n",
+          stage.stage, count_text(stage.received), flow.flow);
+    }
+  }
+  return text;
+}
+
 std::string ledger_text(const RunSummary& summary) {
   if (summary.imbalances.empty()) {
     if (summary.flows.empty()) return "";
@@ -215,7 +231,7 @@ std::string to_table(const RunSummary& summary) {
     text += fmt::format("skipped: {} packets failed and are listed in skipped.jsonl\n",
                         count_text(summary.skipped_packets));
   }
-  return text + ledger_text(summary);
+  return text + useless_stages_text(summary) + ledger_text(summary);
 }
 
 std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs) {

@@ -31,6 +31,13 @@ Image::Image(int height, int width, int channels, std::shared_ptr<std::uint8_t> 
   check_shape(height, width, channels);
 }
 
+Image Image::clone() const {
+  if (empty()) return {};
+  Image copy(height_, width_, channels_);
+  std::copy_n(data(), bytes(), copy.data());
+  return copy;
+}
+
 bool operator==(const Image& a, const Image& b) {
   return a.height_ == b.height_ && a.width_ == b.width_ && a.channels_ == b.channels_ &&
          std::equal(a.data(), a.data() + a.bytes(), b.data());

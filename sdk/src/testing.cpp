@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iostream>
 #include <thread>
 
 namespace seam::testing {
@@ -56,6 +57,11 @@ Harness::~Harness() {
   } catch (const Error&) {
     // A destructor cannot report it; a test of close() calls it.
   }
+  if (errors_asked_ || errors_.empty()) return;
+  std::cerr << "harness: stage '" << runner_.name() << "' failed on " << errors_.size()
+            << (errors_.size() == 1 ? " packet" : " packets")
+            << ", and no test asked for errors():\n"
+            << errors_.front().full_message() << std::endl;
 }
 
 Harness& Harness::set(const std::string& parameter, Value value) {

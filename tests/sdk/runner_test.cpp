@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::Harness;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr Field<std::int64_t> number{"number"};
@@ -59,6 +60,25 @@ TEST(Runner, ConfiguresAndTransforms) {
   Harness harness("add", std::make_unique<Add>());
   harness.set("amount", 10).push(packet_of(1)).push(packet_of(2)).finish();
   EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(11, 12));
+}
+
+TEST(HarnessErrors, AreToldWhereNoTestAsksForThem) {
+  ::testing::internal::CaptureStderr();
+  {
+    Harness harness("add", std::make_unique<Add>());
+    harness.push(packet_of(14)).push(packet_of(16)).finish();
+    EXPECT_THAT(harness.outputs(), IsEmpty());
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("stage 'add' failed on 2 packets"), HasSubstr("fourteen")));
+
+  ::testing::internal::CaptureStderr();
+  {
+    Harness harness("add", std::make_unique<Add>());
+    harness.push(packet_of(14));
+    EXPECT_THAT(harness.errors(), SizeIs(1));
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Runner, RefusesUnknownParametersAndValuesOutOfRange) {

@@ -171,6 +171,9 @@ class SEAM_EXPORT Declaration {
   /// std::filesystem::path, a std::vector of those, or std::optional of one.
   template <class T>
   ParameterBuilder parameter(std::string name, T& member, std::string doc) {
+    static_assert(!std::is_enum_v<T>,
+                  "a parameter of an enumeration lists how files write its values: "
+                  "d.parameter(name, member, doc, {{\"replace\", Logits::replace}, ...})");
     ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
     info.kind = ParameterType<T>::kind;
     info.default_value = ParameterType<T>::to_value(member);

@@ -4,8 +4,9 @@
 ///              row 1: | ...
 ///
 /// Copying an Image copies a handle, not the pixels. Shared pixels are read-only by convention:
-/// a stage that changes pixels writes a new Image. No library is needed to use this header;
-/// <seam/opencv.hpp> and <seam/tensor.hpp> view the same memory as cv::Mat and torch::Tensor.
+/// a stage that changes pixels makes a new Image, or begins with a clone(). No library is needed to
+/// use this header; <seam/opencv.hpp> and <seam/tensor.hpp> view the same memory as cv::Mat and
+/// torch::Tensor.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,9 @@ class SEAM_EXPORT Image {
   /// Wraps memory that `owner` keeps alive; rows must be packed.
   Image(int height, int width, int channels, std::shared_ptr<std::uint8_t> owner);
 
+  /// The same pixels in memory of its own, to be changed. The empty image's clone is empty.
+  [[nodiscard]] Image clone() const;
+
   [[nodiscard]] int height() const { return height_; }
   [[nodiscard]] int width() const { return width_; }
   [[nodiscard]] int channels() const { return channels_; }
@@ -42,7 +46,7 @@ class SEAM_EXPORT Image {
   }
 
   [[nodiscard]] const std::uint8_t* data() const { return pixels_.get(); }
-  /// Write access, meant for whoever has just made the image.
+  /// Write access, meant for whoever has just made or cloned the image.
   [[nodiscard]] std::uint8_t* data() { return pixels_.get(); }
   [[nodiscard]] std::span<const std::uint8_t> pixels() const { return {data(), bytes()}; }
   [[nodiscard]] const std::uint8_t* row(int y) const {

@@ -6,7 +6,8 @@
 ///       item  ──► std::string
 ///
 /// Values are copied on write: a packet that shares a value with another gets its own before
-/// `operator[]` hands out a reference to change it.
+/// `operator[]` hands out a reference to change it. A value that is a handle itself (an Image, a
+/// tensor) still shares what it refers to after that: clone() it before writing into it.
 #pragma once
 
 #include <cstdint>

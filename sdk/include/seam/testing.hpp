@@ -58,7 +58,8 @@ class SEAM_EXPORT RecordingServices final : public Services {
 class SEAM_EXPORT Harness {
  public:
   Harness(std::string name, std::unique_ptr<Stage> stage);
-  /// Closes the stage if it was opened.
+  /// Closes the stage if it was opened. Tells, on the standard error, of failures that the test did
+  /// not ask for: they are why it finds less than it expects.
   ~Harness();
   Harness(const Harness&) = delete;
   Harness& operator=(const Harness&) = delete;
@@ -113,7 +114,11 @@ class SEAM_EXPORT Harness {
   [[nodiscard]] const std::vector<Packet>& outputs() const { return outputs_; }
   [[nodiscard]] std::vector<Packet> take_outputs() { return std::exchange(outputs_, {}); }
   [[nodiscard]] const std::vector<Dropped>& drops() const { return drops_; }
-  [[nodiscard]] const std::vector<Error>& errors() const { return errors_; }
+  /// What the stage failed on. A test that never asks gets it told when the harness goes.
+  [[nodiscard]] const std::vector<Error>& errors() const {
+    errors_asked_ = true;
+    return errors_;
+  }
   [[nodiscard]] const std::map<std::string, std::vector<double>>& metrics() const {
     return services_.metrics;
   }
@@ -150,6 +155,7 @@ class SEAM_EXPORT Harness {
   std::vector<Packet> outputs_;
   std::vector<Dropped> drops_;
   std::vector<Error> errors_;
+  mutable bool errors_asked_ = false;  // errors() is const to who asks
 };
 
 }  // namespace seam::testing

@@ -341,6 +341,7 @@ TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {
     count.stage = "plain";
     count.failed = 2;
     result.stages = {count};
+    result.skipped = 2;
     result.failures = {{"plain", "b.jpg", "ends early"}, {"plain", "a.jpg", "ends early"}};
   };
   const RunSummary summary = run();
@@ -355,13 +356,26 @@ TEST_F(RunPipelineTest, FailuresBeyondTheListAreCounted) {
   add_stages();
   pipeline_.spec.schedule.epochs = 1;
   flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
-    StageCount count;
-    count.failed = 1500;
-    result.stages = {count};
+    result.skipped = 1500;
     result.failures = {{"plain", "a.jpg", "ends early"}};
   };
   run();
   EXPECT_THAT(file("skipped.jsonl"), HasSubstr("\"not_listed\":1499"));
+}
+
+TEST_F(RunPipelineTest, ThePacketThatEndsARunIsNotSkipped) {
+  add_stages();
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    StageCount count;
+    count.stage = "plain";
+    count.failed = 1;
+    result.stages = {count};
+    result.error = Error("ends early", Fault::data);
+  };
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_EQ(summary.skipped_packets, 0U);
+  EXPECT_EQ(file("skipped.jsonl"), "");
 }
 
 TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {

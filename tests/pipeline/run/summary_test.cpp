@@ -58,6 +58,20 @@ TEST(Summary, TableHasARowAStage) {
             "ledger: every packet is accounted for\n");
 }
 
+TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
+  RunSummary summary;
+  summary.flows.emplace_back().flow = "train";
+  FlowResult result = result_of(2000, 4);
+  result.stages[1].failed = 2000;
+  summary.flows[0].add(result);
+  EXPECT_THAT(
+      to_table(summary),
+      HasSubstr("warning: stage 'decode' failed on every one of its 2,000 packets in train"));
+
+  summary.flows[0].stages[1].failed = 1999;
+  EXPECT_THAT(to_table(summary), Not(HasSubstr("warning")));
+}
+
 TEST(Summary, AnUnbalancedLedgerIsToldSentenceBySentence) {
   RunSummary summary;
   summary.code = ExitCode::incomplete;
