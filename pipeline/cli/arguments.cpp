@@ -321,6 +321,10 @@ int run_command_line(int count, const char* const* arguments) {
   } catch (const std::exception& error) {
     code = report_error(Error(error.what(), Fault::internal));
   }
+  std::cout.flush();
+  if (!std::cout && code == ExitCode::success) {
+    code = report_error(Error("the output could not be written", Fault::data));
+  }
   return static_cast<int>(code);
 }
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -92,6 +94,23 @@ void expect_nothing_at(const fs::path& path) {
   }
 }
 
+/// Removes the folder again unless it was renamed meanwhile.
+class Unfinished {
+ public:
+  explicit Unfinished(fs::path folder) : folder_(std::move(folder)) {}
+  ~Unfinished() {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  Unfinished(Unfinished&&) = delete;
+  Unfinished& operator=(Unfinished&&) = delete;
+
+ private:
+  fs::path folder_;
+};
+
 bool system_prefix(const fs::path& prefix) {
   return prefix.empty() || prefix == "/usr" || prefix == "/usr/local";
 }
@@ -118,7 +137,8 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
     throw refuse("there is a stage '" + arguments.name + "' already, in '" + file->path.string() +
                  "', and a pipeline that names it would be refused; choose another name");
   }
-  const fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
+  fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
+  if (!folder.has_filename()) folder = folder.parent_path();  // "folder/"
   expect_nothing_at(folder);
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
@@ -137,8 +157,9 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
       {"TemplateStage", class_name(word)},     {"template.stage", arguments.name}};
   replacements.insert(replacements.end(), names.begin(), names.end());
   // The folder appears whole, so that what fails half-way can be tried again.
-  const fs::path part = folder.string() + ".part";
-  fs::remove_all(part);
+  const fs::path part = folder.string() + ".part-" + std::to_string(::getpid());
+  expect_nothing_at(part);
+  const Unfinished unfinished(part);
   copy_folder(templates / "project", part, replacements);
   copy_folder(templates / (arguments.kind + (arguments.tensor ? "_tensor" : "")), part,
               replacements);

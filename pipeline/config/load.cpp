@@ -57,8 +57,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.file = options.file.string();
   read_settings(*tree, spec, findings);
 
-  Registry registry(search_path(options, spec),
-                    options.threads.value_or(spec.threads.value_or(cores())));
+  const int threads = options.decide_threads ? options.decide_threads(spec.threads)
+                                             : spec.threads.value_or(cores());
+  Registry registry(search_path(options, spec), threads);
   check_plugin_paths(*tree, options, registry, findings);
   std::vector<StageDraft> stages = read_stages(*tree, registry, options.descriptions, findings);
   check_references(stages, findings);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,8 +37,10 @@ struct LoadOptions {
   std::vector<std::string> overrides;              ///< --set: "stage.model.classes=50"
   std::vector<std::string> plugin_paths;           ///< --plugin-path
   std::map<std::string, std::string> environment;  ///< for ${VAR}
-  /// Told to the libraries behind plugins; none: what the file says, else the machine's cores.
-  std::optional<int> threads;
+  /// Told what the file says of threads, gives how many there are to be: called before any plugin
+  /// is loaded, since libraries count threads when they are. None: what the file says, else the
+  /// machine's cores.
+  std::function<int(std::optional<int>)> decide_threads;
   /// What stages said of themselves before, for who only wants to check: plugins are loaded where
   /// that is not known, and the stages cannot be run. None: plugins are loaded.
   DescriptionCache* descriptions = nullptr;

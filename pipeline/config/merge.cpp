@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/config/source.hpp"
 #include "pipeline/config/variables.hpp"
 
 namespace seam::host {
@@ -237,6 +238,13 @@ void expand_node(Node& node, const std::map<std::string, std::string>& environme
       findings.error(fault.code, place_inside(sources, node, fault.offset, fault.length),
                      fault.message, fault.notes);
     }
+    if (expansion.faults.empty() && !is_utf8(expansion.text)) {
+      findings.error("not-utf8", node.place,
+                     "with its variables, this text is '" + as_utf8(expansion.text) +
+                         "', which is not UTF-8, as all texts of a pipeline file must be",
+                     {"rename the folder or file that it names"});
+      node.broken = true;
+    }
     node.broken = node.broken || !expansion.faults.empty();
     *text = std::move(expansion.text);
     node.written = std::move(expansion.written);
@@ -277,6 +285,12 @@ void apply_overrides(Table& tree, const std::vector<std::string>& overrides, Sou
     };
     std::size_t equals = 0;
     const auto path = parse_path(text, equals);
+    if (!is_utf8(text)) {
+      findings.error("not-utf8", place_at(0, text.size()),
+                     "this is not UTF-8, as all texts of a pipeline file must be",
+                     {"rename the folder or file that it names"});
+      continue;
+    }
     if (!path) {
       findings.error("set-syntax", place_at(0, text.size()),
                      "--set takes a key, an equals sign and a value: "

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/config/source.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/plugins/nearest.hpp"
 
@@ -228,7 +229,7 @@ void check_top_level(Table& tree, Findings& findings) {
 }
 
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
-  spec.name = fs::path(spec.file).stem().string();
+  spec.name = as_utf8(fs::path(spec.file).stem().string());
   const Entry* pipeline = tree.find("pipeline");
   const std::string where = "[pipeline]";
   if (const Table* table = pipeline ? read_table(*pipeline, where, findings) : nullptr) {

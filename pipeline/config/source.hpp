@@ -37,6 +37,10 @@ class Sources {
 
 /// Number of characters (code points) in UTF-8 text; bytes that are not UTF-8 count as one each.
 std::size_t characters(std::string_view text);
+/// Whether the text is well-formed UTF-8, as TOML and JSON must be.
+bool is_utf8(std::string_view text);
+/// The text with U+FFFD in the place of each byte that is not UTF-8.
+std::string as_utf8(std::string_view text);
 /// Byte position of the character with this index, or the text's size.
 std::size_t byte_of_character(std::string_view text, std::size_t index);
 

@@ -162,8 +162,8 @@ class StageReader {
     const Table* table = read_table(entry, fmt::format("[stage.{}]", entry.key), findings_);
     if (table == nullptr) return draft;
     const std::size_t errors_before = findings_.errors();
-    read_on_error(*table, draft);
     make(entry, *table, draft);
+    read_on_error(*table, draft);
     if (draft.runner == nullptr) return draft;
     read_concurrency(*table, draft);
     read_parameters(entry, *table, draft);
@@ -226,6 +226,7 @@ class StageReader {
       if (*text == "fail") return;
       if (*text == "skip") {
         draft.spec.on_error = OnError::skip;
+        check_on_error(*entry, draft);
         return;
       }
       findings_.error("choice", entry->node.place, fmt::format("{}, not \"{}\"", accepted, *text),
@@ -243,6 +244,28 @@ class StageReader {
     if (const auto retries = read_integer(*count, "'on_error'", 1, findings_, most_retries)) {
       draft.spec.on_error = OnError::retry;
       draft.spec.retries = static_cast<int>(*retries);
+      check_on_error(*entry, draft);
+    }
+  }
+
+  /// Sources take no packets that they could leave out, and what a collector has half taken in
+  /// cannot be given to it again.
+  void check_on_error(const Entry& entry, const StageDraft& draft) {
+    if (draft.runner == nullptr) return;
+    const StageKind kind = draft.runner->kind();
+    if (kind == StageKind::source) {
+      findings_.error("on-error", entry.node.place,
+                      fmt::format("{} is a source, which takes no packets that it could fail on; "
+                                  "what fails in it ends the run",
+                                  described(draft)),
+                      {"leave 'on_error' out"});
+    } else if (kind == StageKind::collector && draft.spec.on_error == OnError::retry) {
+      findings_.error(
+          "on-error", entry.node.place,
+          fmt::format("{} is a collector, which may have taken half of a packet in when "
+                      "it fails: nothing can be tried again",
+                      described(draft)),
+          {"'on_error' is \"fail\" or \"skip\" here"});
     }
   }
 

@@ -14,6 +14,7 @@
 
 #include "pipeline/graph/compute_thread.hpp"
 #include "pipeline/graph/inbox.hpp"
+#include "pipeline/graph/join.hpp"
 #include "pipeline/graph/segment.hpp"
 
 namespace seam::host {
@@ -95,6 +96,8 @@ class RunningFlow {
   void make_segments();
   void make_nodes();
   void connect();
+  void connect_join(const std::vector<std::size_t>& inputs,
+                    const std::vector<std::size_t>& consumers);
   void add_pump(Segment& segment);
   void poke_all();
   void poke(Pump& pump);
@@ -278,29 +281,40 @@ std::function<void(Message)> RunningFlow::entrance(std::size_t segment) {
 }
 
 void RunningFlow::connect() {
+  std::map<std::vector<std::size_t>, std::vector<std::size_t>> behind_join;  // inputs -> consumers
   for (std::size_t node = 0; node < spec_.nodes.size(); ++node) {
     const std::vector<std::size_t>& inputs = spec_.nodes[node].inputs;
-    const std::size_t segment = segment_of_[node];
-    if (inputs.empty() || segment_of_[inputs.front()] == segment) continue;
-    std::function<void(Message)> enter = entrance(segment);
-    if (inputs.size() > 1) {
-      joins_.push_back(
-          make_serial(Workplace::serial_worker,
-                      [join = std::make_shared<Join>(inputs.size()), enter](Message message) {
-                        std::optional<Message> joined = join->accept(std::move(message));
-                        if (joined) enter(std::move(*joined));
-                      }));
-      enter = [this, target = joins_.back().get()](Message message) {
-        put(*target, std::move(message));
-      };
-    }
-    for (std::size_t port = 0; port < inputs.size(); ++port) {
-      segments_[segment_of_[inputs[port]]]->add_edge(spec_.nodes[node].stage,
-                                                     [enter, port](Message message) {
-                                                       message.port = port;
-                                                       enter(std::move(message));
-                                                     });
-    }
+    if (inputs.size() > 1) behind_join[inputs].push_back(node);
+    if (inputs.size() != 1 || segment_of_[inputs.front()] == segment_of_[node]) continue;
+    segments_[segment_of_[inputs.front()]]->add_edge({spec_.nodes[node].stage},
+                                                     entrance(segment_of_[node]));
+  }
+  // What stands behind the same branches gets the same packet, joined once.
+  for (const auto& [inputs, consumers] : behind_join) connect_join(inputs, consumers);
+}
+
+void RunningFlow::connect_join(const std::vector<std::size_t>& inputs,
+                               const std::vector<std::size_t>& consumers) {
+  std::vector<std::string> names;
+  std::vector<std::function<void(Message)>> enter;
+  for (const std::size_t consumer : consumers) {
+    names.push_back(spec_.nodes[consumer].stage);
+    enter.push_back(entrance(segment_of_[consumer]));
+  }
+  joins_.push_back(make_serial(
+      Workplace::serial_worker,
+      [join = std::make_shared<Join>(inputs.size()), enter = std::move(enter)](Message message) {
+        std::optional<Message> joined = join->accept(std::move(message));
+        if (!joined) return;
+        spread(std::move(*joined), enter.size(),
+               [&](std::size_t at, Message copy) { enter[at](std::move(copy)); });
+      }));
+  SerialNode* node = joins_.back().get();
+  for (std::size_t port = 0; port < inputs.size(); ++port) {
+    segments_[segment_of_[inputs[port]]]->add_edge(names, [this, node, port](Message message) {
+      message.port = port;
+      put(*node, std::move(message));
+    });
   }
 }
 
@@ -515,14 +529,16 @@ void RunningFlow::check_ledger(FlowResult& result) const {
   }
   for (std::size_t at = 0; at < segments_.size(); ++at) {
     for (const auto& edge : segments_[at]->edges()) {
-      // A join waits for all its inputs: with a gap on one, the packets of the others end there.
-      const bool joined = std::ranges::any_of(spec_.nodes, [&](const FlowNode& node) {
-        return node.stage == edge->to && node.inputs.size() > 1;
-      });
       const std::uint64_t sent = edge->packets;
-      if (joined ? sent < received[edge->to] : sent != received[edge->to]) {
-        sentence("'" + edge->from + "' sent " + std::to_string(sent) + " packets to '" + edge->to +
-                 "', which received " + std::to_string(received[edge->to]));
+      for (const std::string& to : edge->to) {
+        // A join waits for all its inputs: with a gap on one, the packets of the others end there.
+        const bool joined = std::ranges::any_of(spec_.nodes, [&](const FlowNode& node) {
+          return node.stage == to && node.inputs.size() > 1;
+        });
+        if (joined ? sent < received[to] : sent != received[to]) {
+          sentence("'" + edge->from + "' sent " + std::to_string(sent) + " packets to '" + to +
+                   "', which received " + std::to_string(received[to]));
+        }
       }
     }
   }

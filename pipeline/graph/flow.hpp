@@ -50,12 +50,14 @@ struct Failure {
   std::string origin;
   std::string message;
   Fault fault = Fault::data;
+
+  friend auto operator<=>(const Failure&, const Failure&) = default;
 };
 
 struct FlowResult {
   std::vector<StageCount> stages;  ///< in flow order
   std::uint64_t skipped = 0;       ///< packets that failed and were left out
-  std::vector<Failure> failures;   ///< of them, at most 1,000 listed
+  std::vector<Failure> failures;   ///< of these, the first 10,000 in the order of stage and origin
   std::optional<Error> error;      ///< what ended the flow early
   bool cancelled = false;          ///< stopped on request
   double seconds = 0;

@@ -35,4 +35,21 @@ struct Message {
   std::shared_ptr<Envelope> envelope;  ///< of a packet
 };
 
+/// Calls put(i, message) for every i below `count`. Where there are several, a packet is forked.
+template <class Put>
+void spread(Message message, std::size_t count, const Put& put) {
+  if (count == 0) return;
+  const bool forked = message.kind == Message::Kind::packet && count > 1;
+  if (forked) {
+    Envelope& envelope = *message.envelope;
+    envelope.fork = std::make_shared<const Fork>(Fork{envelope.packet, envelope.fork});
+  }
+  for (std::size_t at = 0; at + 1 < count; ++at) {
+    Message copy = message;
+    if (forked) copy.envelope = std::make_shared<Envelope>(*message.envelope);
+    put(at, std::move(copy));
+  }
+  put(count - 1, std::move(message));
+}
+
 }  // namespace seam::host

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace seam::host {
@@ -9,7 +10,7 @@ namespace {
 
 // More packets than a flow can have, and still far from overflow.
 constexpr std::int64_t beyond_any_flow = std::int64_t{1} << 62;
-constexpr std::size_t most_failures_listed = 1000;
+constexpr std::size_t most_failures_listed = 10'000;
 
 using Clock = std::chrono::steady_clock;
 
@@ -28,21 +29,6 @@ void add(Workplace place, std::atomic<Number>& counter, Number by) {
   }
 }
 
-/// Takes over what the other branch added or changed. The check before the run made sure that no
-/// two branches provide the same field.
-void merge(Envelope& into, const Envelope& other) {
-  const auto untouched = [&](const Packet::Slot& slot) {
-    if (!other.fork) return false;
-    for (const Packet::Slot& before : other.fork->before.slots()) {
-      if (before.name == slot.name) return before.value == slot.value;
-    }
-    return false;
-  };
-  for (const Packet::Slot& slot : other.packet.slots()) {
-    if (!untouched(slot)) into.packet.put(slot);
-  }
-}
-
 }  // namespace
 
 void FlowState::fail(Error error) {
@@ -53,14 +39,14 @@ void FlowState::fail(Error error) {
   stopped = true;
 }
 
-void FlowState::skip(const std::string& stage, const Packet& packet, const Error& error) {
+void FlowState::skip(const std::string& stage, const Origin& origin, const Error& error) {
   std::int64_t skipped = 0;
   {
     const std::lock_guard lock(mutex_);
     skipped = ++skipped_;
-    if (failures_.size() < most_failures_listed) {
-      failures_.push_back({stage, packet.origin().text(), error.what(), error.fault()});
-    }
+    failures_.insert({stage, origin.text(), error.what(), error.fault()});
+    // Threads fail in any order: which are listed must not depend on it.
+    if (failures_.size() > most_failures_listed) failures_.erase(std::prev(failures_.end()));
   }
   if (options.max_errors && skipped > *options.max_errors) {
     Error too_many("more than max_errors = " + std::to_string(*options.max_errors) +
@@ -83,7 +69,7 @@ std::uint64_t FlowState::skipped() const {
 
 std::vector<Failure> FlowState::failures() const {
   const std::lock_guard lock(mutex_);
-  return failures_;
+  return {failures_.begin(), failures_.end()};
 }
 
 /// Numbers, accounts for and forwards what a source or collector emits.
@@ -138,7 +124,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
   pumping_ = first().kind() == StageKind::source;
 }
 
-void Segment::add_edge(std::string to, std::function<void(Message)> put) {
+void Segment::add_edge(std::vector<std::string> to, std::function<void(Message)> put) {
   auto edge = std::make_unique<Edge>();
   edge->from = last().name();
   edge->to = std::move(to);
@@ -197,7 +183,8 @@ void Segment::handle_packet(Message message) {
   Clock::time_point from = Clock::now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (run_stage(at, envelope, from)) continue;
-    forward({message.sequence, Message::Kind::gap, 0, nullptr});
+    // What a collector does not take in leaves no gap in what it emits.
+    if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
   }
   if (!ends_here) forward(std::move(message));
@@ -206,7 +193,10 @@ void Segment::handle_packet(Message message) {
 bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& from) {
   Counter& counter = *counters_[at];
   add<std::uint64_t>(place_, counter.received, 1);
-  const std::uint64_t sequence = envelope.packet.sequence();  // collectors take the packet away
+  const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
+  // Collectors take the packet away.
+  const std::uint64_t sequence = envelope.packet.sequence();
+  const Origin origin = skip ? envelope.packet.origin() : Origin();
   Outcome outcome = attempt(at, envelope);
   account(at, sequence, from);
   if (outcome) {
@@ -218,9 +208,8 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& f
     return false;
   }
   add<std::uint64_t>(place_, counter.failed, 1);
-  const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
   if (skip && outcome.error().fault() != Fault::cancelled) {
-    flow_.skip(stages_[at]->name(), envelope.packet, outcome.error());
+    flow_.skip(stages_[at]->name(), origin, outcome.error());
   } else {
     flow_.fail(outcome.error());
   }
@@ -301,7 +290,8 @@ More Segment::pump() {
     calling_.store(nullptr, std::memory_order_relaxed);
     account(stages_.size() - 1, next_out_, from);
     if (!outcome) {
-      add_alone<std::uint64_t>(counters_.back()->failed, 1);
+      // What a collector throws at its end is no packet's failure; all it took in is accounted for.
+      if (source) add_alone<std::uint64_t>(counters_.back()->failed, 1);
       flow_.fail(outcome.error());
     }
   }
@@ -312,21 +302,10 @@ More Segment::pump() {
 
 void Segment::forward(Message message) {
   const bool is_packet = message.kind == Message::Kind::packet;
-  if (is_packet && edges_.size() > 1) {
-    Envelope& envelope = *message.envelope;
-    envelope.fork = std::make_shared<const Fork>(Fork{envelope.packet, envelope.fork});
-  }
-  for (std::size_t i = 0; i < edges_.size(); ++i) {
-    Edge& edge = *edges_[i];
-    if (is_packet) add(place_, edge.packets, std::uint64_t{1});
-    if (i + 1 == edges_.size()) {
-      edge.put(std::move(message));
-      return;
-    }
-    Message copy = message;
-    if (is_packet) copy.envelope = std::make_shared<Envelope>(*message.envelope);
-    edge.put(std::move(copy));
-  }
+  spread(std::move(message), edges_.size(), [&](std::size_t at, Message copy) {
+    if (is_packet) add(place_, edges_[at]->packets, std::uint64_t{1});
+    edges_[at]->put(std::move(copy));
+  });
 }
 
 void Segment::account(std::size_t stage, std::uint64_t sequence, Clock::time_point& from) {
@@ -343,27 +322,6 @@ void Segment::drop(std::size_t stage, const std::string& reason) {
   counter.dropped_total.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(counter.mutex);
   ++counter.dropped[reason];
-}
-
-std::optional<Message> Join::accept(Message message) {
-  Partial& partial = partial_[message.sequence];
-  ++partial.arrived;
-  if (partial.arrived == 1) {
-    partial.merged = std::move(message);
-  } else if (message.kind == Message::Kind::gap) {
-    partial.merged.kind = Message::Kind::gap;
-    partial.merged.envelope = nullptr;
-  } else if (message.kind == Message::Kind::packet &&
-             partial.merged.kind == Message::Kind::packet) {
-    merge(*partial.merged.envelope, *message.envelope);
-  }
-  if (partial.arrived < inputs_) return std::nullopt;
-  Message merged = std::move(partial.merged);
-  partial_.erase(merged.sequence);
-  merged.port = 0;
-  if (merged.envelope && merged.envelope->fork)
-    merged.envelope->fork = merged.envelope->fork->outer;
-  return merged;
 }
 
 }  // namespace seam::host

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct FlowState {
   }
   /// The first error wins; later ones are consequences.
   void fail(Error error);
-  void skip(const std::string& stage, const Packet& packet, const Error& error);
+  void skip(const std::string& stage, const Origin& origin, const Error& error);
   [[nodiscard]] std::optional<Error> error() const;
   [[nodiscard]] std::uint64_t skipped() const;
   [[nodiscard]] std::vector<Failure> failures() const;
@@ -48,7 +49,7 @@ struct FlowState {
  private:
   mutable std::mutex mutex_;
   std::optional<Error> error_;
-  std::vector<Failure> failures_;
+  std::multiset<Failure> failures_;  // of those that were skipped, the first in order
   std::int64_t skipped_ = 0;
 };
 
@@ -73,7 +74,7 @@ class Segment {
   /// An edge: puts a message to its consumer, and counts the packets.
   struct Edge {
     std::string from;
-    std::string to;
+    std::vector<std::string> to;  ///< one stage, or all that stand behind the same join
     std::function<void(Message)> put;
     std::atomic<std::uint64_t> packets = 0;
   };
@@ -86,7 +87,7 @@ class Segment {
   [[nodiscard]] StageRunner& last() const { return *stages_.back(); }
   [[nodiscard]] Counter& counter(std::size_t stage) const { return *counters_[stage]; }
   [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
-  void add_edge(std::string to, std::function<void(Message)> put);
+  void add_edge(std::vector<std::string> to, std::function<void(Message)> put);
 
   /// A message arrives. From one thread at a time, except for parallel segments.
   void accept(Message message);
@@ -139,23 +140,6 @@ class Segment {
   std::atomic<std::uint64_t> end_sequence_ = 0;
   std::atomic<std::uint64_t> queued_ = 0;
   std::atomic<std::uint64_t> waiting_most_ = 0;
-};
-
-/// Joins branches: waits until every input has sent its message of a sequence number, then sends
-/// one packet with all their fields. A gap on any input makes a gap.
-class Join {
- public:
-  explicit Join(std::size_t inputs) : inputs_(inputs) {}
-  /// One thread at a time. Returns the joined message when it is complete.
-  [[nodiscard]] std::optional<Message> accept(Message message);
-
- private:
-  struct Partial {
-    std::size_t arrived = 0;
-    Message merged;
-  };
-  std::size_t inputs_;
-  std::map<std::uint64_t, Partial> partial_;
 };
 
 }  // namespace seam::host

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view magic = "SEAMCKPT";
 constexpr std::uint32_t format_version = 1;
+const std::string mean_of = "mean of ";
 constexpr std::uint32_t byte_order_mark = 0x01020304;
 constexpr std::size_t head_size = magic.size() + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t checksum_size = sizeof(std::uint64_t);
@@ -113,6 +114,8 @@ Archive run_archive(const Checkpoint& checkpoint) {
   archive.put("timing_size", static_cast<std::int64_t>(checkpoint.timing_size));
   archive.put("skipped_size", static_cast<std::int64_t>(checkpoint.skipped_size));
   archive.put("skipped_packets", static_cast<std::int64_t>(checkpoint.skipped_packets));
+  archive.put("trainings", checkpoint.trainings);
+  for (const auto& [metric, mean] : checkpoint.means) archive.put(mean_of + metric, mean);
   archive.put("pipeline_hash", std::string_view(checkpoint.pipeline_hash));
   archive.put("plugins", std::string_view(checkpoint.plugins));
   return archive;
@@ -135,6 +138,12 @@ void take_run_archive(const Archive& archive, Checkpoint& checkpoint) {
   checkpoint.timing_size = size("timing_size");
   checkpoint.skipped_size = size("skipped_size");
   checkpoint.skipped_packets = size("skipped_packets");
+  checkpoint.trainings = archive.integer("trainings");
+  for (const auto& [name, entry] : archive.entries()) {
+    if (name.starts_with(mean_of)) {
+      checkpoint.means[name.substr(mean_of.size())] = archive.number(name);
+    }
+  }
   checkpoint.pipeline_hash = archive.text("pipeline_hash");
   checkpoint.plugins = archive.text("plugins");
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,8 +37,10 @@ struct Checkpoint {
   std::uint64_t timing_size = 0;
   std::uint64_t skipped_size = 0;
   std::uint64_t skipped_packets = 0;
-  std::string pipeline_hash;  ///< SHA-256 of the pipeline's resolved text
-  std::string plugins;        ///< lines "hash path"
+  std::int64_t trainings = 0;           ///< training flows that have ended
+  std::map<std::string, double> means;  ///< the newest of each metric, by "stage.metric"
+  std::string pipeline_hash;            ///< SHA-256 of the pipeline's resolved text
+  std::string plugins;                  ///< lines "hash path"
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

@@ -45,7 +45,7 @@ std::optional<std::pair<std::string, double>> Metrics::latest() const {
 
 std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
                                 const std::vector<std::string>& stages,
-                                const std::vector<std::string>& unordered) {
+                                const std::vector<std::string>& unordered, std::string_view when) {
   std::map<std::string, Stream, std::less<>> recorded;
   {
     const std::lock_guard lock(mutex_);
@@ -68,15 +68,15 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
                           [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });
       }
       for (std::size_t step = 0; step < values.size(); ++step) {
-        lines += JsonObject()
-                     .add("epoch", epoch)
-                     .add("flow", flow)
-                     .add("stage", stage)
-                     .add("name", name)
-                     .add("step", step)
-                     .add("value", values[step])
-                     .text() +
-                 "\n";
+        JsonObject line;
+        line.add("epoch", epoch)
+            .add("flow", flow)
+            .add("stage", stage)
+            .add("name", name)
+            .add("step", step)
+            .add("value", values[step]);
+        if (!when.empty()) line.add("when", std::string(when));
+        lines += line.text() + "\n";
       }
       std::string full_name = stage;
       full_name += '.';

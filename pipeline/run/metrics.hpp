@@ -32,13 +32,17 @@ class Metrics {
   [[nodiscard]] std::optional<std::pair<std::string, double>> latest() const;
 
   /// The lines of what was recorded since the last call, each
-  /// {"epoch":,"flow":,"stage":,"name":,"step":,"value":}; `unordered`: stages that many threads
-  /// run. The means over the flow are value()'s from here on.
+  /// {"epoch":,"flow":,"stage":,"name":,"step":,"value":}, and "when":"before" or "after" for flows
+  /// that run outside the epochs. `unordered`: stages that many threads run. The means over the
+  /// flow are value()'s from here on.
   std::string take_lines(std::int64_t epoch, const std::string& flow,
                          const std::vector<std::string>& stages,
-                         const std::vector<std::string>& unordered);
+                         const std::vector<std::string>& unordered, std::string_view when = {});
   /// Forgets what was recorded since the last take_lines.
   void discard();
+
+  /// Takes up the means of a run that goes on.
+  void restore(std::map<std::string, double> means) { means_ = std::move(means); }
 
   /// Forgets the values of the epoch before.
   void epoch_begins();

@@ -1,33 +1,14 @@
-#include "pipeline/config/findings.hpp"
-#include "pipeline/config/merge.hpp"
-#include "pipeline/config/settings.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/thread_budget.hpp"
 
 namespace seam::host {
-namespace {
-
-/// What the file says of threads, read ahead of its plugins. Faults are left to the real reading.
-std::optional<int> threads_in_file(const LoadOptions& options) {
-  Sources sources;
-  Findings findings(sources);
-  std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
-  if (!tree) return std::nullopt;
-  apply_overrides(*tree, options.overrides, sources, findings);
-  expand_tree(*tree, options.environment, sources, findings);
-  PipelineSpec spec;
-  spec.file = options.file.string();
-  read_settings(*tree, spec, findings);
-  return spec.threads;
-}
-
-}  // namespace
-
 PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line) {
   PreparedRun prepared;
-  prepared.threads = thread_budget(command_line, threads_in_file(options), count_cores());
-  obey_thread_budget(prepared.threads);
-  options.threads = prepared.threads;
+  options.decide_threads = [&](std::optional<int> in_file) {
+    prepared.threads = thread_budget(command_line, in_file, count_cores());
+    obey_thread_budget(prepared.threads);
+    return prepared.threads;
+  };
   prepared.loaded = load_pipeline(options);
   return prepared;
 }

@@ -127,6 +127,9 @@ class Run final : public ScheduleSteps {
 
   StageRunner& stage(const std::string& name) { return *pipeline_.stages.at(name); }
   void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
+  [[nodiscard]] std::vector<StageRunner*> stages_before(const std::string& name);
+  [[nodiscard]] std::string moment(std::int64_t epoch) const;
+  [[nodiscard]] bool trains(const FlowSpec& flow);
   [[nodiscard]] RunState run_state(std::int64_t epoch, const std::string& flow) const;
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
   void note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
@@ -154,6 +157,7 @@ class Run final : public ScheduleSteps {
   std::optional<LineFile> metrics_file_;
   std::optional<LineFile> timing_file_;
   std::optional<LineFile> skipped_file_;
+  std::int64_t trainings_ = 0;    ///< flows that trained and ended, in earlier processes as well
   std::unique_ptr<Trace> trace_;  // null: none
 
   RunSummary summary_;
@@ -260,6 +264,8 @@ void Run::restore() {
   }
   summary_.position = restored_->position;
   summary_.skipped_packets = restored_->skipped_packets;
+  trainings_ = restored_->trainings;
+  services_->metrics().restore(restored_->means);
   services_->note(fmt::format("going on after epoch {} of {}, from {}",
                               summary_.position.epochs_done, spec_.schedule.epochs,
                               newest.file.filename().string()));
@@ -278,18 +284,47 @@ RunState Run::run_state(std::int64_t epoch, const std::string& flow) const {
   run.services = services_.get();
   run.seed = spec_.seed;
   run.epoch = epoch;
+  run.trainings = trainings_;
   run.compute_threads = options_.threads;
   run.flow = flow;
   run.run_directory = directory_->path();
   return run;
 }
 
+/// The stages that stand before one in any flow, each once.
+std::vector<StageRunner*> Run::stages_before(const std::string& name) {
+  std::vector<StageRunner*> before;
+  for (const FlowSpec& flow : spec_.flows) {
+    const auto end = std::ranges::find(flow.nodes, name, &FlowNode::stage);
+    if (end == flow.nodes.end()) continue;
+    for (auto node = flow.nodes.begin(); node != end; ++node) {
+      StageRunner* runner = &stage(node->stage);
+      if (std::ranges::find(before, runner) == before.end()) before.push_back(runner);
+    }
+  }
+  return before;
+}
+
+/// When in the schedule a flow runs.
+std::string Run::moment(std::int64_t epoch) const {
+  const SchedulePosition& position = summary_.position;
+  if (!position.before_done) return "before";
+  if (position.stopped_early || position.epochs_done >= spec_.schedule.epochs) return "after";
+  return fmt::format("epoch-{:04}", epoch);
+}
+
+bool Run::trains(const FlowSpec& flow) {
+  return std::ranges::any_of(
+      flow.nodes, [&](const FlowNode& node) { return stage(node.stage).description().trains; });
+}
+
 void Run::open_stages() {
-  services_->flow_begins(summary_.position.epochs_done, "opening");
+  services_->flow_begins(moment(summary_.position.epochs_done), "opening");
   const RunState run = run_state(summary_.position.epochs_done, "");
   for (const std::string& name : opening_order(spec_)) {
     if (stop_requested()) throw Error("stopped on request before the first flow", Fault::cancelled);
     StageRunner& runner = stage(name);
+    runner.bind_upstream(stages_before(name));
     where_it_belongs(runner, [&] { runner.open(run); });
     opened_.push_back(name);
   }
@@ -408,7 +443,7 @@ FlowResult Run::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
 
 ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch) {
   const FlowSpec& flow = flow_named(spec_, name);
-  services_->flow_begins(epoch, name);
+  services_->flow_begins(moment(epoch), name);
   const auto began = std::chrono::system_clock::now();
   const FlowResult result = run_on_engine(flow, epoch);
   const std::uint64_t skipped_before = summary_.skipped_packets;
@@ -439,6 +474,7 @@ ScheduleSteps::FlowEnd Run::run_flow(const std::string& name, std::int64_t epoch
   }
   if (result.cancelled) return FlowEnd::stopped;
   finished_before_[name] = finished_;
+  if (trains(flow)) ++trainings_;
   return FlowEnd::complete;
 }
 
@@ -478,7 +514,9 @@ void Run::note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& 
     stages.push_back(node.stage);
     if (stage(node.stage).kind() == StageKind::parallel_transform) unordered.push_back(node.stage);
   }
-  metrics_file_->append(services_->metrics().take_lines(epoch, flow.name, stages, unordered));
+  const std::string when = moment(epoch);
+  metrics_file_->append(services_->metrics().take_lines(
+      epoch, flow.name, stages, unordered, when.starts_with("epoch") ? std::string() : when));
   timing_file_->append(
       JsonObject()
           .add("epoch", epoch)
@@ -499,13 +537,8 @@ void Run::note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& 
 void Run::list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result) {
   if (result.skipped == 0) return;
   summary_.skipped_packets += result.skipped;
-  std::vector<Failure> failures = result.failures;
-  // Threads fail in any order; the list is the same for the same run.
-  std::ranges::sort(failures, {}, [](const Failure& failure) {
-    return std::tie(failure.stage, failure.origin, failure.message);
-  });
   std::string lines;
-  for (const Failure& failure : failures) {
+  for (const Failure& failure : result.failures) {
     lines += JsonObject()
                  .add("epoch", epoch)
                  .add("flow", flow.name)
@@ -515,11 +548,11 @@ void Run::list_skipped(const FlowSpec& flow, std::int64_t epoch, const FlowResul
                  .text() +
              "\n";
   }
-  if (result.skipped > failures.size()) {
+  if (result.skipped > result.failures.size()) {
     lines += JsonObject()
                  .add("epoch", epoch)
                  .add("flow", flow.name)
-                 .add("not_listed", result.skipped - failures.size())
+                 .add("not_listed", result.skipped - result.failures.size())
                  .text() +
              "\n";
   }
@@ -580,6 +613,8 @@ void Run::checkpoint(const SchedulePosition& position) {
   checkpoint.timing_size = timing_file_->size();
   checkpoint.skipped_size = skipped_file_->size();
   checkpoint.skipped_packets = summary_.skipped_packets;
+  checkpoint.trainings = trainings_;
+  checkpoint.means = services_->metrics().means();
   checkpoint.pipeline_hash = pipeline_hash_;
   checkpoint.plugins = plugin_lines(launch_.plugins);
   for (const std::string& name : opened_) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/config/source.hpp"
 #include "pipeline/plugins/manifest.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/clock.hpp"
@@ -34,7 +35,7 @@ std::string folder_name(const std::string& name) {
 }
 
 std::string quoted(const std::string& text) {
-  return seam::to_text(Value{text});  // as TOML writes it
+  return seam::to_text(Value{as_utf8(text)});  // as TOML writes it
 }
 
 Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
@@ -75,7 +76,7 @@ Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plug
   launch.compiler = host_manifest().compiler;
   launch.started = time_text(std::chrono::system_clock::now());
   if (!spec.file.empty()) launch.file = fs::absolute(spec.file).lexically_normal().string();
-  launch.working_directory = fs::current_path().string();
+  launch.working_directory = as_utf8(fs::current_path().string());
   for (const PluginFile& plugin : plugins) {
     launch.plugins.push_back({plugin.path.string(), sha256_of_file(plugin.path),
                               plugin.manifest.libtorch, plugin.manifest.opencv});

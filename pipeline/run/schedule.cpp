@@ -100,7 +100,9 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
     position.stopped_early = measure(schedule, position, steps);
     steps.epoch_ended(position);
     const bool last = position.epochs_done == schedule.epochs || position.stopped_early;
-    if (last || position.epochs_done % schedule.checkpoint_every == 0 || steps.stop_requested()) {
+    const bool best = position.best && position.best_epochs == position.epochs_done;
+    if (last || best || position.epochs_done % schedule.checkpoint_every == 0 ||
+        steps.stop_requested()) {
       steps.checkpoint(position);
     }
   }

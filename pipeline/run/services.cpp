@@ -24,7 +24,7 @@ std::uint64_t size_of(const fs::path& file) {
 std::string slug(std::string_view text) {
   std::string result;
   for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
       result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     } else if (!result.empty() && result.back() != '-') {
       result += '-';
@@ -110,10 +110,11 @@ void RunServices::message(LogLevel level, std::string_view text) {
   display_.message(text);
 }
 
-void RunServices::flow_begins(std::int64_t epoch, const std::string& flow) {
+void RunServices::flow_begins(const std::string& moment, const std::string& flow) {
   const std::lock_guard lock(mutex_);
-  report_prefix_ = fmt::format("epoch-{:04}-{}-", epoch, slug(flow));
-  report_names_.clear();
+  if (moment != moment_) report_names_.clear();
+  moment_ = moment;
+  report_prefix_ = moment + "-" + slug(flow) + "-";
 }
 
 }  // namespace seam::host

@@ -34,8 +34,9 @@ class RunServices final : public Services {
   /// To the log alone.
   void log_only(LogLevel level, std::string_view text) { write_log(level, "", text); }
 
-  /// Names the reports that follow.
-  void flow_begins(std::int64_t epoch, const std::string& flow);
+  /// Names the reports that follow: "epoch-0003-evaluate-...". `moment` is when in the schedule:
+  /// "before", "epoch-0003", "after".
+  void flow_begins(const std::string& moment, const std::string& flow);
 
   [[nodiscard]] Metrics& metrics() { return metrics_; }
 
@@ -50,7 +51,8 @@ class RunServices final : public Services {
   bool log_failed_ = false;
   std::filesystem::path reports_;
   std::string report_prefix_;
-  std::map<std::string, int> report_names_;  ///< of this flow, with how often each came
+  std::string moment_;
+  std::map<std::string, int> report_names_;  ///< of this moment, with how often each came
 };
 
 }  // namespace seam::host

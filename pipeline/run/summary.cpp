@@ -228,7 +228,7 @@ std::string to_table(const RunSummary& summary) {
   std::string text = rows.size() > 1 ? "\n" + aligned(rows) : std::string();
   text += data_stall_text(summary) + drops_text(summary);
   if (summary.skipped_packets > 0) {
-    text += fmt::format("skipped: {} packets failed and are listed in skipped.jsonl\n",
+    text += fmt::format("skipped: {} packets failed; skipped.jsonl says which and why\n",
                         count_text(summary.skipped_packets));
   }
   return text + useless_stages_text(summary) + ledger_text(summary);

@@ -9,6 +9,23 @@
 #include <typeinfo>
 
 namespace seam {
+namespace {
+
+Value list_of_one(ValueKind kind, const Value& value) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  const auto* number = std::get_if<double>(&value);
+  const auto* text = std::get_if<std::string>(&value);
+  if (integer != nullptr && (kind == ValueKind::integers || kind == ValueKind::numbers)) {
+    return std::vector<std::int64_t>{*integer};
+  }
+  if (number != nullptr && kind == ValueKind::numbers) return std::vector<double>{*number};
+  if (text != nullptr && (kind == ValueKind::texts || kind == ValueKind::enumerations)) {
+    return std::vector<std::string>{*text};
+  }
+  return value;
+}
+
+}  // namespace
 
 struct Outcome::Detail {
   Kind kind;
@@ -101,12 +118,13 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
       throw Error("stage '" + name_ + "' (" + type_ + ") has no parameter '" + name + "'",
                   Fault::configuration);
     }
-    if (const auto problem = problem_with(*found, value)) {
+    const Value fitted = list_of_one(found->kind, value);
+    if (const auto problem = problem_with(*found, fitted)) {
       throw Error("parameter '" + name + "' of stage '" + name_ + "': " + *problem + "; it takes " +
                       accepted_by(*found),
                   Fault::configuration);
     }
-    found->assign(value);
+    found->assign(fitted);
   }
   // Contracts may depend on the values just set. Parameters keep their first defaults.
   Declaration again;

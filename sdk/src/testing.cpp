@@ -99,8 +99,16 @@ Harness& Harness::training(bool training) {
   return *this;
 }
 
+Harness& Harness::trainings(std::int64_t before) {
+  run_.trainings = before;
+  return *this;
+}
+
 Harness& Harness::open() {
-  if (!opened_) runner_.open(run_);
+  if (!opened_) {
+    runner_.bind_upstream(upstream_);
+    runner_.open(run_);
+  }
   opened_ = true;
   return *this;
 }

@@ -389,6 +389,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
       if (is_ready()) return {WardrobeOutcome::reused, std::move(lock)};
     }
     fs::create_directories(root);
+    if (!read_marker(root)) refuse_foreign_folder(root);  // before the lock, which is a file in it
     const int descriptor = ::open(lock_file(root).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
     if (descriptor < 0) {
       throw Error("cannot draw a wardrobe in '" + root.string() +

@@ -85,6 +85,7 @@ class ExactIndex {
   [[nodiscard]] std::int64_t size() const { return vectors_.size(0); }
   [[nodiscard]] std::int64_t dimensions() const { return vectors_.size(1); }
   [[nodiscard]] Metric metric() const { return metric_; }
+  [[nodiscard]] const torch::Tensor& vectors() const { return vectors_; }
 
   /// `queries`: f32[Q,D]. Memory beside inputs and result, for each thread:
   ///

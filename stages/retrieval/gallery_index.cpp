@@ -1,13 +1,62 @@
 #include "stages/retrieval/gallery_index.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <seam/error.hpp>
+#include <seam/tensor.hpp>
 
 namespace seam::stages {
+namespace {
+
+const std::string vectors_of = "vectors under mask ";
+constexpr char between_texts = '\0';
+
+bool have_unit_length(const torch::Tensor& vectors) {
+  constexpr double rounding = 1e-4;
+  return (vectors.square().sum(1) - 1).abs().le(rounding).all().item<bool>();
+}
+
+/// Texts one behind the other, each with an end of its own.
+std::string packed(const std::vector<GalleryRow>& rows,
+                   const std::function<std::string(const GalleryRow&)>& text) {
+  std::string all;
+  for (const GalleryRow& row : rows) all += text(row) + between_texts;
+  return all;
+}
+
+std::vector<std::string> unpacked(const std::string& all) {
+  std::vector<std::string> texts;
+  for (std::size_t from = 0; from < all.size();) {
+    const std::size_t end = all.find(between_texts, from);
+    texts.push_back(all.substr(from, end - from));
+    from = end + 1;
+  }
+  return texts;
+}
+
+torch::Tensor numbers_of(const std::vector<GalleryRow>& rows,
+                         const std::function<std::int64_t(const GalleryRow&)>& number) {
+  std::vector<std::int64_t> numbers;
+  for (const GalleryRow& row : rows) numbers.push_back(number(row));
+  return torch::tensor(numbers, torch::kInt64);
+}
+
+/// A saved tensor of any shape.
+torch::Tensor saved_tensor(const Archive& archive, const std::string& name,
+                           torch::ScalarType type) {
+  torch::Tensor tensor = torch::empty(archive.get(name).shape, type);
+  get_tensor(archive, name, tensor);
+  return tensor;
+}
+
+}  // namespace
 
 void GalleryIndex::clear() {
+  std::vector<Mask> expected = std::move(expected_);
   *this = GalleryIndex();
+  expected_ = std::move(expected);
 }
 
 void GalleryIndex::add(const GalleryBatch& batch) {
@@ -62,7 +111,8 @@ void GalleryIndex::build(Metric metric) {
   for (auto& [mask, parts] : vectors_) {
     const torch::Tensor vectors = torch::cat(parts).index_select(0, permutation);
     parts.clear();
-    indexes_.emplace(mask, ExactIndex(vectors, mask == Mask::none ? metric : Metric::cosine, name));
+    const bool by_angle = mask != Mask::none && have_unit_length(vectors);
+    indexes_.emplace(mask, ExactIndex(vectors, by_angle ? Metric::cosine : metric, name));
   }
   vectors_.clear();
   for (const GalleryRow& row : rows_) {
@@ -72,6 +122,57 @@ void GalleryIndex::build(Metric metric) {
     ++count_[entry->second];
     item_of_row_.push_back(entry->second);
   }
+}
+
+void GalleryIndex::save(Archive& archive) const {
+  if (!built()) return;
+  archive.put("trainings", trainings_);
+  archive.put("items", packed(rows_, [](const auto& row) { return row.item; }));
+  archive.put("files", packed(rows_, [](const auto& row) {
+                return row.origin.file ? *row.origin.file : std::string();
+              }));
+  archive.put("names", packed(rows_, [](const auto& row) { return row.origin.item; }));
+  put_tensor(archive, "lines", numbers_of(rows_, [](const auto& row) { return row.origin.line; }));
+  put_tensor(archive, "ids", numbers_of(rows_, [](const auto& row) { return row.id; }));
+  put_tensor(archive, "categories",
+             numbers_of(rows_, [](const auto& row) { return row.category; }));
+  for (const auto& [mask, index] : indexes_) {
+    put_tensor(archive, vectors_of + to_string(mask), index.vectors());
+  }
+}
+
+void GalleryIndex::load(const Archive& archive, Metric metric) {
+  clear();
+  if (!archive.has("ids")) return;
+  trainings_ = archive.integer("trainings");
+  const std::vector<std::string> items = unpacked(archive.text("items"));
+  const std::vector<std::string> files = unpacked(archive.text("files"));
+  const std::vector<std::string> names = unpacked(archive.text("names"));
+  const torch::Tensor lines = saved_tensor(archive, "lines", torch::kInt64);
+  const torch::Tensor ids = saved_tensor(archive, "ids", torch::kInt64);
+  const torch::Tensor categories = saved_tensor(archive, "categories", torch::kInt64);
+  const std::size_t count = items.size();
+  const auto same = [&](std::int64_t size) { return size == static_cast<std::int64_t>(count); };
+  if (files.size() != count || names.size() != count || !same(lines.numel()) ||
+      !same(ids.numel()) || !same(categories.numel())) {
+    throw Error("the saved gallery has another number of items, names and ids");
+  }
+  GalleryBatch batch;
+  std::shared_ptr<const std::string> file;  // shared by the rows of a list
+  for (std::size_t row = 0; row < count; ++row) {
+    if (!file || *file != files[row]) file = std::make_shared<const std::string>(files[row]);
+    const auto at = static_cast<std::int64_t>(row);
+    batch.rows.push_back({ids.data_ptr<std::int64_t>()[at],
+                          items[row],
+                          categories.data_ptr<std::int64_t>()[at],
+                          {file, lines.data_ptr<std::int64_t>()[at], names[row]}});
+  }
+  for (const Mask mask : {Mask::none, Mask::predicted, Mask::ground_truth}) {
+    const std::string name = vectors_of + to_string(mask);
+    if (archive.has(name)) batch.vectors[mask] = saved_tensor(archive, name, torch::kFloat32);
+  }
+  add(batch);
+  build(metric);
 }
 
 std::optional<std::int64_t> GalleryIndex::item_number(const std::string& item) const {

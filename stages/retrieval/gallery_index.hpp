@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <seam/archive.hpp>
 #include <seam/origin.hpp>
 #include <span>
 #include <string>
@@ -42,11 +43,24 @@ class GalleryIndex {
   void clear();
   /// Copies the vectors. Throws seam::Error where counts differ or earlier batches had other masks.
   void add(const GalleryBatch& batch);
-  /// Sorts the rows and makes them searchable: mask none with `metric`, the others with
-  /// Metric::cosine, since class capsules have unit length. Throws seam::Error for an empty
-  /// gallery, two rows of one id (naming both), and vectors that cannot be compared (naming the
-  /// image).
+  /// Sorts the rows and makes them searchable with `metric`; masked vectors that all have unit
+  /// length with Metric::cosine, which ranks them alike and sees the ties between categories.
+  /// Throws seam::Error for an empty gallery, two rows of one id (naming both), and vectors that
+  /// cannot be compared (naming the image).
   void build(Metric metric);
+
+  /// The masks that will be there, for who refers to the index before it is built; empty where that
+  /// is not known.
+  void expect(std::vector<Mask> masks) { expected_ = std::move(masks); }
+  [[nodiscard]] const std::vector<Mask>& expected() const { return expected_; }
+  /// How many trainings of the run came before the vectors were computed.
+  void set_trainings(std::int64_t trainings) { trainings_ = trainings; }
+  [[nodiscard]] std::int64_t trainings() const { return trainings_; }
+
+  /// Writes down what build() had made ready; load() makes it ready again. Nothing for an index
+  /// that is not built.
+  void save(Archive& archive) const;
+  void load(const Archive& archive, Metric metric);
 
   /// From build() on.
   [[nodiscard]] bool built() const { return !indexes_.empty(); }
@@ -74,6 +88,8 @@ class GalleryIndex {
   std::vector<std::int64_t> item_of_row_;
   std::vector<std::int64_t> count_;
   std::unordered_map<std::string, std::int64_t> numbers_;
+  std::vector<Mask> expected_;
+  std::int64_t trainings_ = 0;
 };
 
 }  // namespace seam::stages

@@ -24,6 +24,12 @@ void declare_masks(Declaration& d, std::vector<Mask>& masks) {
   }
 }
 
+void check_masks(const std::vector<Mask>& masks) {
+  if (!masks.empty()) return;
+  throw Error("'masks' is empty; name at least one of none, predicted, ground_truth",
+              Fault::configuration);
+}
+
 Tensor embedding_under(Mask mask, const Packet& packet) {
   if (mask == Mask::none) return packet[field::embedding].detach().to(torch::kCPU);
   const Tensor capsules = packet[field::capsules].detach().to(torch::kCPU);
@@ -48,21 +54,24 @@ void Index::declare(Declaration& d) {
   declare_masks(d, masks_);
   d.parameter(
       "metric", metric_,
-      "how embeddings are compared under mask none; masked ones always by cosine, since class "
-      "capsules have unit length",
+      "how embeddings are compared; masked ones of unit length by cosine, which ranks them alike "
+      "and sees the ties between categories",
       {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});
   d.needs(field::items);
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
   d.offers<GalleryIndex>(gallery_);
+  d.keeps_state();
 }
 
-void Index::begin(Context& /*context*/) {
-  if (masks_.empty()) {
-    throw Error("'masks' is empty; name at least one of none, predicted, ground_truth",
-                Fault::configuration);
-  }
+void Index::open(Context& /*context*/) {
+  check_masks(masks_);
+  gallery_.expect(masks_);
+}
+
+void Index::begin(Context& context) {
   gallery_.clear();
+  gallery_.set_trainings(context.trainings());
 }
 
 void Index::process(const Packet& packet, Context& /*context*/) {
@@ -83,6 +92,14 @@ void Index::end(Context& context) {
   gallery_.build(metric_);
   context.info("gallery of " + std::to_string(gallery_.size()) + " images of " +
                std::to_string(gallery_.items()) + " items");
+}
+
+void Index::save(Archive& archive) const {
+  gallery_.save(archive);
+}
+
+void Index::load(const Archive& archive) {
+  gallery_.load(archive, metric_);
 }
 
 }  // namespace seam::stages

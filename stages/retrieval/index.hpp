@@ -16,9 +16,12 @@ class Index final : public Compute<Sink> {
   static constexpr std::string_view name = "retrieval.index";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
   void begin(Context& context) override;
   void process(const Packet& packet, Context& context) override;
   void end(Context& context) override;
+  void save(Archive& archive) const override;
+  void load(const Archive& archive) override;
 
  private:
   std::vector<Mask> masks_{Mask::none};
@@ -28,6 +31,8 @@ class Index final : public Compute<Sink> {
 
 /// Declares the parameter `masks`, and the fields that the masks need.
 void declare_masks(Declaration& d, std::vector<Mask>& masks);
+/// Throws seam::Error where none is named.
+void check_masks(const std::vector<Mask>& masks);
 
 /// The packet's embeddings under a mask, f32[N,E]. Throws seam::Error naming the picture whose
 /// category has no capsule.

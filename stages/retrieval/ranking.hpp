@@ -14,6 +14,11 @@
 
 namespace seam::stages {
 
+/// How many neighbours a search finds, for who counts among them.
+struct SearchDepth {
+  std::int64_t k = 50;
+};
+
 /// One mask's result.
 struct Ranking {
   Mask mask = Mask::none;
@@ -32,6 +37,9 @@ struct Rankings {
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;
+  /// How often the run trained between embedding the gallery and the queries; 0 where the numbers
+  /// are of one model.
+  std::int64_t trainings_since_gallery = 0;
 
   friend bool operator==(const Rankings&, const Rankings&) = default;
 };

@@ -23,12 +23,27 @@ void Recall::declare(Declaration& d) {
   d.parameter("expected_gallery", expected_gallery_, "the same, for gallery images").at_least(1);
   d.needs(field::rankings);
   d.accepts(field::categories);
+  d.upstream(searches_, "searches, which must find as many neighbours as the largest K");
+}
+
+void Recall::open(Context& /*context*/) {
+  const RecallCounter counter(ks_);  // throws for a list that makes no sense
+  for (const SearchDepth* search : searches_) {
+    if (search->k < counter.largest_k()) {
+      throw Error("recall@" + std::to_string(counter.largest_k()) +
+                      " needs as many neighbours, and the search finds " +
+                      std::to_string(search->k) + "; raise its k, or name smaller ones here",
+                  Fault::configuration);
+    }
+  }
 }
 
 void Recall::begin(Context& /*context*/) {
-  const RecallCounter accepted(ks_);  // throws for a list that makes no sense, before any work
   counted_.clear();
-  evaluation_ = {protocol_, 0, 0, false, expected_queries_, expected_gallery_};
+  evaluation_ = Evaluation();
+  evaluation_.protocol = protocol_;
+  evaluation_.expected_queries = expected_queries_;
+  evaluation_.expected_gallery = expected_gallery_;
 }
 
 void Recall::process(const Packet& packet, Context& /*context*/) {
@@ -37,6 +52,7 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
   evaluation_.gallery_images = rankings.gallery_images;
   evaluation_.gallery_items = rankings.gallery_items;
   evaluation_.self_excluded = rankings.self_excluded;
+  evaluation_.trainings_since_gallery = rankings.trainings_since_gallery;
   if (counted_.empty()) {
     for (const Ranking& ranking : rankings.by_mask) {
       counted_.push_back({ranking.mask, ranking.metric, RecallCounter(ks_, lone_)});
@@ -88,7 +104,7 @@ void Recall::end(Context& context) {
                    " the true category of every query narrows its search");
     }
   }
-  const std::string reason = incomparable(evaluation_, first.queries);
+  const std::string reason = incomparable(evaluation_, first);
   if (!reason.empty()) context.warn("not comparable with published numbers: " + reason);
   context.report("Recall@K", recall_table(evaluation_, results));
   if (!per_category_) return;

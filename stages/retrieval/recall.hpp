@@ -24,6 +24,7 @@ class Recall final : public Sink {
   static constexpr std::string_view name = "retrieval.recall";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
   void begin(Context& context) override;
   void process(const Packet& packet, Context& context) override;
   void end(Context& context) override;
@@ -41,6 +42,7 @@ class Recall final : public Sink {
   std::string protocol_;
   std::optional<std::int64_t> expected_queries_;
   std::optional<std::int64_t> expected_gallery_;
+  Refs<SearchDepth> searches_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;
 };

@@ -49,19 +49,27 @@ std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) 
   text += evaluation.self_excluded ? "excluded" : "kept";
   text += "/lone=";
   text += result.recall.lone_policy == LoneQueries::leave_out ? "left-out" : "missed";
-  return text + "/mask=" + to_string(result.mask);
+  text += "/mask=" + to_string(result.mask);
+  return evaluation.trainings_since_gallery > 0 ? text + "/gallery=older" : text;
 }
 
-std::string incomparable(const Evaluation& evaluation, std::int64_t queries) {
+std::string incomparable(const Evaluation& evaluation, const RecallResult& result) {
   std::string reason;
+  const auto add = [&](const std::string& text) { reason += (reason.empty() ? "" : ", ") + text; };
   const auto compare = [&](std::int64_t count, const std::optional<std::int64_t>& expected,
                            const std::string& what) {
     if (!expected || *expected == count) return;
-    reason += (reason.empty() ? "" : ", ") + grouped(count) + " " + what + " where " +
-              grouped(*expected) + " are expected";
+    add(grouped(count) + " " + what + " where " + grouped(*expected) + " are expected");
   };
-  compare(queries, evaluation.expected_queries, "queries");
+  compare(result.queries, evaluation.expected_queries, "queries");
   compare(evaluation.gallery_images, evaluation.expected_gallery, "gallery images");
+  if (evaluation.expected_queries && result.lone_policy == LoneQueries::leave_out &&
+      result.lone_queries > 0) {
+    add(counted(result.lone_queries, "query", "queries") + " left out");
+  }
+  if (evaluation.trainings_since_gallery > 0) {
+    add("the model was trained between embedding the gallery and the queries");
+  }
   return reason;
 }
 
@@ -111,10 +119,10 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
         "is given.\n";
   }
-  const std::string reason = incomparable(evaluation, first.queries);
+  const std::string reason = incomparable(evaluation, first);
   if (!reason.empty()) {
     text += "\n**Not comparable with published numbers:** " + reason + ".\n";
-  } else if (evaluation.expected_queries || evaluation.expected_gallery) {
+  } else if (evaluation.expected_queries && evaluation.expected_gallery) {
     text += "\nThe counts are those of the published protocol.\n";
   }
   return text;

@@ -19,6 +19,7 @@ struct Evaluation {
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;
+  std::int64_t trainings_since_gallery = 0;  ///< above 0: gallery and queries of other weights
   /// What published numbers were measured on.
   std::optional<std::int64_t> expected_queries;
   std::optional<std::int64_t> expected_gallery;
@@ -35,8 +36,9 @@ struct MaskResult {
 /// mask restricts the search by label.
 [[nodiscard]] std::string protocol_of(const Evaluation& evaluation, const MaskResult& result);
 
-/// Why the numbers must not be set beside published ones, or empty: counts other than expected.
-[[nodiscard]] std::string incomparable(const Evaluation& evaluation, std::int64_t queries);
+/// Why the numbers must not be set beside published ones, or empty: counts other than expected,
+/// queries left out, a gallery of older weights.
+[[nodiscard]] std::string incomparable(const Evaluation& evaluation, const RecallResult& result);
 
 /// All results are over the same queries; the first names the counts. Throws seam::Error without
 /// any.

@@ -1,5 +1,7 @@
 #include "stages/retrieval/search.hpp"
 
+#include <algorithm>
+
 #include "stages/retrieval/index.hpp"
 
 namespace seam::stages {
@@ -10,7 +12,7 @@ void Search::declare(Declaration& d) {
       "any number of threads.");
   d.reference("index", gallery_, "the `retrieval.index` stage whose gallery is searched");
   declare_masks(d, masks_);
-  d.parameter("k", k_, "how many neighbours to find").range(1, 100000);
+  d.parameter("k", depth_.k, "how many neighbours to find").range(1, 100000);
   d.parameter(
       "exclude_self", exclude_self_,
       "leave-one-out: queries and gallery are the same list, and no image finds itself. It is "
@@ -19,9 +21,22 @@ void Search::declare(Declaration& d) {
   d.needs(field::indices);
   d.needs(field::origins);
   d.provides(field::rankings);
+  d.offers<SearchDepth>(depth_);
 }
 
-void Search::begin(Context& /*context*/) {
+void Search::open(Context& /*context*/) {
+  check_masks(masks_);
+  const std::vector<Mask>& indexed = gallery_->expected();
+  for (const Mask mask : masks_) {
+    if (!indexed.empty() && std::ranges::find(indexed, mask) == indexed.end()) {
+      throw Error("the gallery is not indexed under mask '" + to_string(mask) +
+                      "'; give its retrieval.index the same `masks`",
+                  Fault::configuration);
+    }
+  }
+}
+
+void Search::begin(Context& context) {
   unknown_items_.clear();
   if (!gallery_->built()) {
     throw Error(
@@ -29,12 +44,13 @@ void Search::begin(Context& /*context*/) {
         "the flow that searches it",
         Fault::configuration);
   }
-  for (const Mask mask : masks_) {
-    if (!gallery_->has(mask)) {
-      throw Error("the gallery was not indexed under mask '" + to_string(mask) +
-                      "'; give its retrieval.index the same `masks`",
-                  Fault::configuration);
-    }
+  trainings_since_gallery_ = context.trainings() - gallery_->trainings();
+  if (trainings_since_gallery_ > 0) {
+    context.warn("the gallery was embedded before the last " +
+                 (trainings_since_gallery_ == 1
+                      ? std::string("training")
+                      : std::to_string(trainings_since_gallery_) + " trainings") +
+                 ", the queries after: let the schedule run the gallery's flow between");
   }
 }
 
@@ -46,6 +62,11 @@ std::int64_t Search::number_of(const std::string& item) {
 
 std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
                                    const Origin& origin) const {
+  if (id < 0) {
+    throw Error("exclude_self knows images by their 'index', which the data set of " +
+                    origin.text() + " does not provide",
+                Fault::configuration);
+  }
   const auto row = gallery_->row_of_id(id);
   if (!row) return -1;
   const GalleryRow& found = gallery_->rows()[static_cast<std::size_t>(*row)];
@@ -68,6 +89,7 @@ void Search::process(Packet& packet, Context& /*context*/) {
   rankings.gallery_images = gallery_->size();
   rankings.gallery_items = gallery_->items();
   rankings.self_excluded = exclude_self_;
+  rankings.trainings_since_gallery = trainings_since_gallery_;
   std::vector<std::int64_t> excluded;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::int64_t number = number_of(items[i]);
@@ -81,7 +103,7 @@ void Search::process(Packet& packet, Context& /*context*/) {
   }
 
   SearchOptions options;
-  options.k = k_;
+  options.k = depth_.k;
   options.excluded_row = excluded;
   options.query_item = rankings.item;
   options.gallery_item = gallery_->item_of_row();

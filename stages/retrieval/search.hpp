@@ -22,6 +22,7 @@ class Search final : public Compute<Transform> {
   static constexpr std::string_view name = "retrieval.search";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet& packet, Context& context) override;
 
@@ -32,8 +33,9 @@ class Search final : public Compute<Transform> {
 
   Ref<GalleryIndex> gallery_;
   std::vector<Mask> masks_{Mask::none};
-  std::int64_t k_ = 50;
+  SearchDepth depth_;
   bool exclude_self_ = false;
+  std::int64_t trainings_since_gallery_ = 0;
   std::map<std::string, std::int64_t> unknown_items_;  ///< of this flow: numbers below -1
 };
 

@@ -27,6 +27,11 @@ void Triplets::declare(Declaration& declaration) {
       .parameter("per_epoch", per_epoch_,
                  "triplets an epoch; as many as there are anchors if unset")
       .at_least(1);
+  declaration
+      .parameter("multiple_of", multiple_of_,
+                 "the number of triplets is rounded up to a multiple of this: with that of a "
+                 "batch, every batch is full")
+      .at_least(1);
   declaration.needs(field::item);
   declaration.provides(field::group).doc("the triplet's number in the epoch");
   declaration.provides(field::role).doc("anchor, positive or negative");
@@ -50,6 +55,7 @@ void Triplets::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/
 void Triplets::start(const Context& context) {
   sampler_.emplace(items_, anchors_, single_images_);
   count_ = per_epoch_.value_or(sampler_->anchors());
+  count_ = (count_ + multiple_of_ - 1) / multiple_of_ * multiple_of_;
   if (sampler_->single_image_items() > 0 && context.epoch() == 0) {
     context.info(std::to_string(sampler_->single_image_items()) + " items have one image" +
                  (single_images_ == SingleImageItems::skip

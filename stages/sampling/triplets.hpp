@@ -36,6 +36,7 @@ class Triplets final : public Collector {
   SingleImageItems single_images_ = SingleImageItems::pair_with_itself;
   Negatives negatives_ = Negatives::random_other_item;
   std::optional<std::int64_t> per_epoch_;
+  std::int64_t multiple_of_ = 1;
 
   std::vector<Packet> rows_;
   std::vector<std::int64_t> items_;

@@ -34,8 +34,9 @@ void Adam::declare(Declaration& d) {
   d.parameter("beta1", settings_.beta1, "decay of the first moment").range(0, 0.999999);
   d.parameter("beta2", settings_.beta2, "decay of the second moment").range(0, 0.999999);
   d.parameter("epsilon", settings_.epsilon,
-              "added to the root of the second moment; Keras' default")
-      .range(0, 1);
+              "added to the root of the second moment; Keras' default. Some gradients are exactly "
+              "zero (of a bias before a batch norm), so it cannot be")
+      .range(1e-12, 1);
   d.parameter("weight_decay", settings_.weight_decay, "L2 penalty added to gradients")
       .range(0, 100);
   d.parameter("clip_norm", clip_norm_, "longest gradient over all weights; 0: no limit")

@@ -154,7 +154,8 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
 }
 
 TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
-  ASSERT_EQ(run("whole", 2).exit_code, 0);
+  const Finished whole = run("whole", 2);
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
   Program program(run_into("killed", 2), folder_.path());
   program.wait_for_error_text("epoch 1/3  evaluate");
   program.signal(SIGKILL);

@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/system/program.hpp"
@@ -257,6 +262,36 @@ TEST_F(VerbsTest, NewPluginWritesAProject) {
   EXPECT_EQ(named.exit_code, 2);
   EXPECT_THAT(named.err, HasSubstr("such as unsharp_mask or acme.unsharp_mask"));
   EXPECT_EQ(seam({"new", "plugin", "x", "--kind", "filter"}).exit_code, 2);
+}
+
+TEST_F(VerbsTest, NewPluginTouchesNothingThatIsThere) {
+  std::filesystem::create_directory(folder_.path() / "mask.part");
+  folder_.write("mask.part/precious.txt", "x");
+  EXPECT_EQ(seam({"new", "plugin", "acme.mask", "--output", "mask/"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "mask/mask.cpp"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "mask.part/precious.txt"));
+  std::size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    ++entries;
+  }
+  EXPECT_EQ(entries, 3U) << "small.toml, mask, mask.part";
+}
+
+TEST_F(VerbsTest, APipelineMayComeThroughAPipe) {
+  const std::string fifo = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(fifo) << small; });
+  const Finished checked = seam({"check", "pipe"});
+  writer.join();
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+TEST_F(VerbsTest, OutputThatCannotBeWrittenIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  const std::string command = "SEAM_PLUGIN_PATH=" + std::string(SEAM_SYSTEM_PLUGINS) + " " +
+                              SEAM_PROGRAM + " plugins > /dev/full 2> /dev/null";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
 TEST_F(VerbsTest, StagePagesSayWhatStagesSay) {

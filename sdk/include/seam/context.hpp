@@ -38,6 +38,7 @@ struct RunState {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
   bool training = false;
+  std::int64_t trainings = 0;  ///< training flows of the run that ended before
   int compute_threads = 1;
   int rank = 0;
   int world = 1;
@@ -54,6 +55,9 @@ class SEAM_EXPORT Context {
   [[nodiscard]] std::int64_t epoch() const { return run_->epoch; }
   /// Whether the flow reaches an optimizer.
   [[nodiscard]] bool training() const { return run_->training; }
+  /// How many training flows of the run ended before this one began: what was computed by a model
+  /// at another count may be of other weights.
+  [[nodiscard]] std::int64_t trainings() const { return run_->trainings; }
   [[nodiscard]] std::uint64_t seed() const { return run_->seed; }
   /// The stage's name in the pipeline file, and the flow's.
   [[nodiscard]] std::string_view stage() const { return stage_; }

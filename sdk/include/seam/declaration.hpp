@@ -75,8 +75,8 @@ struct ParameterInfo {
   std::function<void(void*)> bind;
 };
 
-/// What is wrong with the value for this parameter, in words, or nothing. An integer is a fine
-/// number, a single value is a fine list of one.
+/// What is wrong with the value for this parameter, in words, or nothing. Integers are fine
+/// numbers.
 SEAM_EXPORT std::optional<std::string> problem_with(const ParameterInfo& parameter,
                                                     const Value& value);
 /// "a number from 0 to 4 (px)", "one of replace, accumulate": what a parameter takes.
@@ -232,7 +232,8 @@ class SEAM_EXPORT Declaration {
     return ParameterBuilder(info);
   }
 
-  /// All stages upstream in the same flow that offer the interface; no line in the file.
+  /// All stages upstream in the same flow that offer the interface; no line in the file. In open(),
+  /// where no flow runs yet, those of all flows that the stage is in.
   template <class Interface>
   void upstream(Refs<Interface>& member, std::string doc) {
     description_.upstream.push_back(

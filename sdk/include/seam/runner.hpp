@@ -57,14 +57,16 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] const Description& description() const { return declaration_.description(); }
   [[nodiscard]] Stage& stage() { return *stage_; }
 
-  /// Sets parameters by name (references excluded: see bind). Throws seam::Error
+  /// Sets parameters by name (references excluded: see bind); a single value is a fine list of one.
+  /// Throws seam::Error
   /// (Fault::configuration) for an unknown name or a value that does not fit.
   void configure(const std::map<std::string, Value>& values);
   /// The interface of that name as void*, or null where the stage does not offer it.
   [[nodiscard]] void* interface(std::string_view name) const;
   /// Points a reference parameter at another stage's interface.
   void bind(std::string_view parameter, void* target);
-  /// Gives all upstream references their stages, in flow order; called before each flow.
+  /// Gives all upstream references their stages, in flow order; called before each flow with those
+  /// of the flow, and before open() with those of all flows.
   void bind_upstream(const std::vector<StageRunner*>& before);
 
   // Each of the following throws seam::Error with the stage in its chain; what a plugin throws,

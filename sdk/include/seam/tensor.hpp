@@ -71,7 +71,8 @@ namespace field {
 
 inline constexpr Field<Tensor> images{"images", "f32[N,3,H,W]"};  ///< RGB, 0 to 1
 inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
-/// N images' K class capsules of D numbers, each of unit length, none masked.
+/// N images' K class capsules of D numbers as they are compared (of unit length, mostly), none
+/// masked.
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};
 inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};  ///< before normalising
 inline constexpr Field<Tensor> predicted_category{"predicted_category", "i64[N]"};

@@ -90,12 +90,14 @@ class SEAM_EXPORT Harness {
     referred_.insert(parameter);
     return *this;
   }
-  /// Offers these stages to the upstream references, in order.
+  /// Offers these stages to the upstream references, in order; from open() on.
   Harness& upstream(std::vector<StageRunner*> stages);
 
   // Between flows.
   Harness& epoch(std::int64_t epoch);
   Harness& training(bool training);
+  /// What context.trainings() says.
+  Harness& trainings(std::int64_t before);
 
   /// Opens the stage; push, produce and finish do it when needed. Throws what open() throws.
   Harness& open();

@@ -149,11 +149,10 @@ TEST_F(Load, WithoutAnEpochListAllOtherFlowsRun) {
 TEST_F(Load, EveryKindOfParameter) {
   const CheckedPipeline pipeline = loaded(R"([stage.numbers]
 use = "fixture.numbers"
-on_error = { retry = 3 }
 
 [stage.all]
 use = "fixture.every_kind"
-on_error = "skip"
+on_error = { retry = 3 }
 flag = true
 count = 4
 small = 255
@@ -172,9 +171,8 @@ limit = 0
 main = "numbers -> all"
 )");
   const StageSpec& all = stage(pipeline, "all");
-  EXPECT_EQ(all.on_error, OnError::skip);
-  EXPECT_EQ(stage(pipeline, "numbers").on_error, OnError::retry);
-  EXPECT_EQ(stage(pipeline, "numbers").retries, 3);
+  EXPECT_EQ(all.on_error, OnError::retry);
+  EXPECT_EQ(all.retries, 3);
   const auto& values = all.values;
   EXPECT_EQ(values.at("flag"), Value{true});
   EXPECT_EQ(values.at("small"), Value{std::int64_t{255}});
@@ -184,6 +182,24 @@ main = "numbers -> all"
   EXPECT_EQ(values.at("weights"), (Value{std::vector<double>{0, 0.5, 1}}));
   EXPECT_EQ(values.at("names"), Value{std::vector<std::string>{"one"}});
   EXPECT_EQ(values.at("modes"), Value{std::vector<std::string>{"nearest"}});
+}
+
+TEST_F(Load, TextsThatAreNotUtf8AreRefused) {
+  environment_["ROOT"] = "/data/caf\xE9";
+  const LoadResult result = load(R"([stage.numbers]
+use = "fixture.numbers"
+[stage.texts]
+use = "fixture.every_kind"
+file = "${ROOT}/list.txt"
+[flow]
+main = "numbers -> texts"
+)",
+                                 {"pipeline.name=caf\xE9"});
+  EXPECT_FALSE(result.pipeline);
+  std::string problems;
+  for (const Problem& problem : result.problems) problems += to_text(problem);
+  EXPECT_THAT(problems, AllOf(HasSubstr("'/data/caf\xEF\xBF\xBD/list.txt', which is not UTF-8"),
+                              HasSubstr("--set:1:1: error: this is not UTF-8")));
 }
 
 TEST_F(Load, EmptyListsFitEveryList) {

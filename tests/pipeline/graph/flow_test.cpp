@@ -110,6 +110,24 @@ class Sum final : public Collector {
   std::int64_t extra_made_ = 0;
 };
 
+/// Sends on what it takes, but refuses every number that ends in 3.
+class RefusesSome final : public Collector {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    if (packet.get(number) % 10 == 3) throw Error("a three");
+    emitter.emit(std::move(packet));
+  }
+  More end(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+};
+
+class FailsAtEnd final : public Collector {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet /*packet*/, Emitter& /*emitter*/, Context& /*context*/) override {}
+  More end(Emitter& /*emitter*/, Context& /*context*/) override { throw Error("too few"); }
+};
+
 class Keep final : public Sink {
  public:
   explicit Keep(std::vector<Packet>& kept, int* ends = nullptr) : kept_(kept), ends_(ends) {}
@@ -369,6 +387,87 @@ TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
     ASSERT_EQ(kept_.size(), 20U);
     EXPECT_EQ(kept_[7].get(number), 14);
   }
+}
+
+// count -> {same, double -> {d, e}} -> keep, and with the branches the other way round.
+TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
+  add<Count>("count", 200);
+  add<ParallelCall>("same", [](Packet&, Context&) {});
+  add<ParallelCall>("double",
+                    [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
+  add<Call<Transform>>("d", [](Packet&, Context&) {});
+  add<ParallelCall>("e", [](Packet&, Context&) {});
+  add<Keep>("keep", kept_);
+  for (const bool inner_first : {false, true}) {
+    kept_.clear();
+    FlowSpec flow = chain({"count", "same", "double", "d", "e", "keep"});
+    flow.nodes[2].inputs = {0};
+    flow.nodes[3].inputs = {2};
+    flow.nodes[4].inputs = {2};
+    flow.nodes[5].inputs =
+        inner_first ? std::vector<std::size_t>{3, 4, 1} : std::vector<std::size_t>{1, 3, 4};
+    const FlowResult result = run_flow(flow, 8);
+    EXPECT_FALSE(result.error);
+    EXPECT_THAT(result.imbalances, IsEmpty());
+    ASSERT_EQ(kept_.size(), 200U);
+    for (std::size_t at = 0; at < kept_.size(); ++at) {
+      EXPECT_EQ(kept_[at].get(number), 2 * static_cast<std::int64_t>(at));
+    }
+  }
+}
+
+// count -> {same, double} -> {square, negate} -> keep
+TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
+  add<Count>("count", 200);
+  add<ParallelCall>("same", [](Packet&, Context&) {});
+  add<ParallelCall>("double",
+                    [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
+  add<ParallelCall>("square", [](Packet& packet, Context&) {
+    packet.set(square, packet.get(number) * packet.get(number));
+  });
+  add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
+    if (packet.get(number) % 10 == 4) context.drop("four");
+    packet.set(negated, -packet.get(number));
+    packet[number] = 0;
+  });
+  add<Keep>("keep", kept_);
+  FlowSpec flow = chain({"count", "same", "double", "square", "negate", "keep"});
+  flow.nodes[2].inputs = {0};
+  flow.nodes[3].inputs = {1, 2};
+  flow.nodes[4].inputs = {1, 2};
+  flow.nodes[5].inputs = {3, 4};
+  const FlowResult result = run_flow(flow, 8);
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  ASSERT_EQ(kept_.size(), 160U);
+  for (const Packet& packet : kept_) {
+    EXPECT_EQ(packet.get(negated) * packet.get(negated), packet.get(square));
+    EXPECT_EQ(packet.get(negated) % 2, 0);
+    EXPECT_EQ(packet.get(number), 0);
+  }
+}
+
+TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
+  add<Count>("count", 100);
+  add<RefusesSome>("refuses");
+  add<Keep>("keep", kept_);
+  options_.stage_specs["refuses"].on_error = OnError::skip;
+  const FlowResult result = run({"count", "refuses", "keep"});
+  EXPECT_FALSE(result.error);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(kept_.size(), 90U);
+  ASSERT_EQ(result.failures.size(), 10U);
+  EXPECT_THAT(result.failures[3].origin, HasSubstr("number 33"));
+}
+
+TEST_F(FlowTest, ACollectorThatFailsAtItsEndLeavesTheLedgerBalanced) {
+  add<Count>("count", 5);
+  add<FailsAtEnd>("collector");
+  const FlowResult result = run({"count", "collector"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->full_message(), HasSubstr("too few"));
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(result.stages[1].failed, 0U);
 }
 
 TEST_F(FlowTest, AFailureNamesStageAndOriginAndEndsTheFlow) {

@@ -68,7 +68,7 @@ TEST_F(SegmentTest, ItsLedgerBalancesHoweverManyThreadsAreInIt) {
   std::mutex mutex;
   std::set<std::uint64_t> sequences;
   int ends = 0;
-  segment.add_edge("next", [&](const Message& message) {
+  segment.add_edge({"next"}, [&](const Message& message) {
     const std::lock_guard lock(mutex);
     if (message.kind == Message::Kind::end) {
       ++ends;

@@ -25,6 +25,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 /// What happened in a run, in order: "open model", "flow train 0", "save model (compute)".
 using Events = std::vector<std::string>;
@@ -39,6 +40,7 @@ struct StageScript {
   const Place* place = nullptr;
   bool on_compute = false;
   bool keeps_state = false;
+  bool trains = false;
   std::string fails_in;  ///< "open", "save", "load", "close"
 };
 
@@ -50,6 +52,7 @@ class Scripted final : public Sink {
 
   void declare(Declaration& d) override {
     if (script_.keeps_state) d.keeps_state();
+    if (script_.trains) d.trains();
   }
   [[nodiscard]] bool on_compute_thread() const override { return script_.on_compute; }
   void open(Context& /*context*/) override { note("open"); }
@@ -342,7 +345,7 @@ TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {
     count.failed = 2;
     result.stages = {count};
     result.skipped = 2;
-    result.failures = {{"plain", "b.jpg", "ends early"}, {"plain", "a.jpg", "ends early"}};
+    result.failures = {{"plain", "a.jpg", "ends early"}, {"plain", "b.jpg", "ends early"}};
   };
   const RunSummary summary = run();
   EXPECT_EQ(summary.code, ExitCode::success);
@@ -376,6 +379,55 @@ TEST_F(RunPipelineTest, ThePacketThatEndsARunIsNotSkipped) {
   EXPECT_EQ(summary.code, ExitCode::data);
   EXPECT_EQ(summary.skipped_packets, 0U);
   EXPECT_EQ(file("skipped.jsonl"), "");
+}
+
+TEST_F(RunPipelineTest, ReportsOfFlowsOutsideTheEpochsKeepTheirOwnNames) {
+  add_stages();
+  pipeline_.spec.schedule.before = {"train"};
+  pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"train", 1}};
+  pipeline_.spec.schedule.after = {"train"};
+  pipeline_.spec.schedule.epochs = 1;
+  flows_.script = [](const FlowOptions& options, FlowResult& /*result*/) {
+    options.run.services->report("some_recall", "Recall@K", "a table");
+  };
+  run();
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path() / "run/reports")) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, UnorderedElementsAre("before-train-some_recall-recall-k.md",
+                                          "epoch-0000-train-some_recall-recall-k.md",
+                                          "epoch-0000-train-some_recall-recall-k-2.md",
+                                          "after-train-some_recall-recall-k.md"));
+  EXPECT_THAT(file("metrics.jsonl"),
+              AllOf(HasSubstr("\"when\":\"before\""), HasSubstr("\"when\":\"after\"")));
+}
+
+TEST_F(RunPipelineTest, CountsTrainingsAndKeepsMeansOverAResume) {
+  pipeline_.spec.flows.push_back({"evaluate", "c", {}, {}});
+  pipeline_.spec.schedule.before = {"evaluate"};
+  pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"evaluate", 1}};
+  StageScript trainer;
+  trainer.trains = true;
+  add_stage("trainer", trainer, "train");
+  add_stage("judge", {}, "evaluate");
+  std::vector<std::int64_t> trainings;
+  flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
+    if (options.run.flow != "evaluate") return;
+    trainings.push_back(options.run.trainings);
+    if (options.run.epoch == 1) throw Error("the power fails");
+    options.run.services->metric("judge", "only_at_" + std::to_string(trainings.size()), 1);
+  };
+  EXPECT_NE(run().code, ExitCode::success);
+  EXPECT_THAT(trainings, ElementsAre(0, 1, 2));
+
+  flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
+    if (options.run.flow == "evaluate") trainings.push_back(options.run.trainings);
+  };
+  const RunSummary resumed = resume();
+  EXPECT_EQ(resumed.code, ExitCode::success);
+  EXPECT_THAT(trainings, ElementsAre(0, 1, 2, 2, 3));
+  EXPECT_TRUE(resumed.metrics.contains("judge.only_at_1")) << "of `before`, in the first process";
 }
 
 TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {

@@ -13,9 +13,11 @@ namespace seam::host {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// Writes down what it is asked to do.
 class Script final : public ScheduleSteps {
@@ -178,6 +180,17 @@ TEST(EarlyStop, WaitsForPatienceMeasurementsWithoutGain) {
   EXPECT_EQ(position.best_epochs, 5);
   EXPECT_EQ(script.done.back(), "checkpoint 8");
   EXPECT_TRUE(is_complete(schedule, position));
+}
+
+TEST(EarlyStop, TheBestEpochIsCheckpointedWheneverItComes) {
+  ScheduleSpec schedule = stopping(Goal::highest, 3);
+  schedule.checkpoint_every = 100;
+  Script script;
+  script.values = {0.1, 0.3, 0.2, 0.2, 0.2};
+  SchedulePosition position;
+  run_schedule(schedule, position, script);
+  EXPECT_THAT(script.done, Contains("checkpoint 2"));
+  EXPECT_THAT(script.done, Not(Contains("checkpoint 3")));
 }
 
 TEST(EarlyStop, AfterFlowsStillRun) {

@@ -57,6 +57,55 @@ TEST(GalleryIndex, RowsWithoutIdsAreNumberedAsTheyCome) {
   EXPECT_EQ(gallery.row_of_id(1), 1);
 }
 
+TEST(GalleryIndex, MaskedVectorsAreComparedByAngleWhereTheyHaveUnitLength) {
+  for (const float length : {1.F, 0.5F}) {
+    GalleryIndex gallery;
+    GalleryBatch batch = batch_of({0, 1}, {"a", "b"}, torch::ones({2, 4}));
+    batch.vectors[Mask::predicted] = length * torch::eye(4).slice(0, 0, 2);
+    gallery.add(batch);
+    gallery.build(Metric::squared_euclidean);
+    EXPECT_EQ(gallery.index(Mask::none).metric(), Metric::squared_euclidean);
+    EXPECT_EQ(gallery.index(Mask::predicted).metric(),
+              length == 1.F ? Metric::cosine : Metric::squared_euclidean);
+  }
+}
+
+TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
+  GalleryIndex gallery;
+  GalleryBatch batch = batch_of({7, 2, 5}, {"a", "b", "a"}, torch::eye(3));
+  batch.vectors[Mask::ground_truth] = torch::eye(3);
+  gallery.add(batch);
+  gallery.set_trainings(4);
+  gallery.build(Metric::squared_euclidean);
+  seam::Archive archive;
+  gallery.save(archive);
+
+  GalleryIndex loaded;
+  loaded.load(archive, Metric::squared_euclidean);
+  EXPECT_EQ(loaded.trainings(), 4);
+  ASSERT_EQ(loaded.size(), 3);
+  for (std::size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(loaded.rows()[row].id, gallery.rows()[row].id);
+    EXPECT_EQ(loaded.rows()[row].item, gallery.rows()[row].item);
+    EXPECT_EQ(loaded.rows()[row].category, 0);
+    EXPECT_EQ(loaded.rows()[row].origin, gallery.rows()[row].origin);
+  }
+  for (const Mask mask : {Mask::none, Mask::ground_truth}) {
+    EXPECT_EQ(loaded.index(mask).search(torch::ones({1, 3}), {}),
+              gallery.index(mask).search(torch::ones({1, 3}), {}));
+  }
+  EXPECT_FALSE(loaded.has(Mask::predicted));
+}
+
+TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
+  seam::Archive archive;
+  GalleryIndex().save(archive);
+  EXPECT_TRUE(archive.empty());
+  GalleryIndex loaded;
+  loaded.load(archive, Metric::cosine);
+  EXPECT_FALSE(loaded.built());
+}
+
 std::string message_of_build(GalleryIndex& gallery) {
   try {
     gallery.build(Metric::cosine);

@@ -6,6 +6,7 @@
 namespace {
 
 using seam::stages::Evaluation;
+using seam::stages::LoneQueries;
 using seam::stages::Mask;
 using seam::stages::MaskResult;
 using seam::stages::Metric;
@@ -25,7 +26,13 @@ MaskResult result_of(Mask mask) {
 }
 
 Evaluation inshop() {
-  return {"inshop/img256", 12612, 3985, false, 14218, 12612};
+  Evaluation evaluation;
+  evaluation.protocol = "inshop/img256";
+  evaluation.gallery_images = 12612;
+  evaluation.gallery_items = 3985;
+  evaluation.expected_queries = 14218;
+  evaluation.expected_gallery = 12612;
+  return evaluation;
 }
 
 TEST(RecallTable, NamesCountsProtocolAndRecall) {
@@ -57,12 +64,36 @@ TEST(RecallTable, ShowsBoundsWhereTiesMatter) {
 TEST(RecallTable, WrongCountsRefuseComparison) {
   Evaluation evaluation = inshop();
   evaluation.gallery_images = 12611;
-  EXPECT_EQ(incomparable(inshop(), 14218), "");
-  EXPECT_THAT(incomparable(evaluation, 100),
+  MaskResult result = result_of(Mask::none);
+  EXPECT_EQ(incomparable(inshop(), result.recall), "");
+  result.recall.queries = 100;
+  EXPECT_THAT(incomparable(evaluation, result.recall),
               AllOf(HasSubstr("100 queries where 14,218"), HasSubstr("12,611 gallery images")));
   const std::string table = recall_table(evaluation, {result_of(Mask::none)});
   EXPECT_THAT(table, HasSubstr("Not comparable with published numbers"));
   EXPECT_THAT(table, Not(HasSubstr("published protocol")));
+}
+
+TEST(RecallTable, QueriesLeftOutRefuseComparison) {
+  MaskResult result = result_of(Mask::none);
+  result.recall.lone_queries = 20;
+  EXPECT_EQ(incomparable(inshop(), result.recall), "20 queries left out");
+  result.recall.lone_policy = LoneQueries::miss;
+  EXPECT_EQ(incomparable(inshop(), result.recall), "");
+}
+
+TEST(RecallTable, OneCountThatFitsIsNoProtocol) {
+  Evaluation evaluation = inshop();
+  evaluation.expected_gallery.reset();
+  EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
+              Not(HasSubstr("published protocol")));
+}
+
+TEST(RecallTable, AGalleryOfOlderWeightsIsNamed) {
+  Evaluation evaluation = inshop();
+  evaluation.trainings_since_gallery = 2;
+  EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
+              AllOf(HasSubstr("mask=none/gallery=older"), HasSubstr("Not comparable")));
 }
 
 TEST(CategoryTable, HasARowACategory) {

@@ -243,6 +243,47 @@ TEST(RetrievalStages, TooFewNeighboursSayWhatToRaise) {
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("Raise its k"));
 }
 
+TEST(RetrievalStages, TooFewNeighboursAreRefusedBeforeAnythingRuns) {
+  Retrieval stages;
+  stages.search.set("k", 5);
+  stages.recall.upstream({&stages.search.runner()});
+  try {
+    stages.recall.open();
+    FAIL() << "nothing was thrown";
+  } catch (const seam::Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("recall@50 needs as many neighbours, and the search finds 5"));
+  }
+}
+
+TEST(RetrievalStages, AMaskThatTheGalleryWillLackIsRefusedBeforeAnythingRuns) {
+  Retrieval stages;
+  stages.index.open();
+  stages.search.set("masks", Texts{"none", "predicted"});
+  EXPECT_THROW(stages.search.open(), seam::Error);
+}
+
+TEST(RetrievalStages, AGalleryOfOlderWeightsIsWarnedOf) {
+  Retrieval stages;
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  stages.index.trainings(2).push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+  stages.search.trainings(3);
+  stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
+  EXPECT_THAT(stages.search.log(), Contains(Field(&seam::testing::LogLine::text,
+                                                  HasSubstr("before the last training"))));
+  EXPECT_THAT(stages.recall.reports()[0].text, HasSubstr("gallery=older"));
+}
+
+TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
+  Retrieval stages;
+  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.index.push(batch(-1, {"a"}, torch::ones({1, 1}))).finish();
+  stages.search.push(batch(-1, {"a"}, torch::ones({1, 1})));
+  ASSERT_FALSE(stages.search.errors().empty());
+  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("'index'"));
+}
+
 TEST(RetrievalStages, CountsOtherThanExpectedRefuseComparison) {
   Retrieval stages;
   stages.search.set("k", 1);

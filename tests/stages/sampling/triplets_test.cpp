@@ -106,6 +106,14 @@ TEST(TripletsStage, SendsAsManyAsAskedFor) {
   EXPECT_THAT(harness.outputs(), SizeIs(120));
 }
 
+TEST(TripletsStage, RoundsUpToFullBatches) {
+  testing::Harness harness("triplets", std::make_unique<Triplets>());
+  harness.set("per_epoch", 40).set("multiple_of", 32);
+  push_images(harness);
+  harness.finish();
+  EXPECT_THAT(harness.outputs(), SizeIs(3 * 64));
+}
+
 TEST(TripletsStage, NeedsTwoItems) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   Packet packet;

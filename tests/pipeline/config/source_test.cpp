@@ -1,0 +1,32 @@
+#include "pipeline/config/source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace seam::host {
+namespace {
+
+TEST(Utf8, KnowsWellFormedText) {
+  for (const char* text :
+       {"", "abc", "caf\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x91\x97", "\xED\x9F\xBF"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+    EXPECT_EQ(as_utf8(text), text);
+  }
+}
+
+TEST(Utf8, KnowsWhatIsNot) {
+  // Latin-1, cut short, overlong, a surrogate, beyond U+10FFFF, a byte that only continues.
+  for (const char* text : {"caf\xE9", "caf\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
+                           "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\x80"}) {
+    EXPECT_FALSE(is_utf8(text)) << text;
+    EXPECT_TRUE(is_utf8(as_utf8(text)));
+  }
+}
+
+TEST(Utf8, ReplacesTheBadBytesAlone) {
+  EXPECT_EQ(as_utf8("caf\xE9/d"), "caf\xEF\xBF\xBD/d");
+}
+
+}  // namespace
+}  // namespace seam::host

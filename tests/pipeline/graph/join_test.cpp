@@ -1,0 +1,124 @@
+#include "pipeline/graph/join.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace seam::host {
+namespace {
+
+constexpr Field<std::int64_t> number{"number"};
+constexpr Field<std::int64_t> other{"other"};
+
+Message packet_with(std::int64_t value) {
+  Message message{7, Message::Kind::packet, 0, std::make_shared<Envelope>()};
+  message.envelope->packet.set(number, value);
+  return message;
+}
+
+std::vector<Message> forked(Message message, std::size_t branches) {
+  std::vector<Message> copies;
+  spread(std::move(message), branches,
+         [&](std::size_t /*at*/, Message copy) { copies.push_back(std::move(copy)); });
+  return copies;
+}
+
+void change(Message& message, std::int64_t value) {
+  message.envelope->packet[number] = value;
+}
+
+/// Gives the messages, of ports 0, 1, ..., to a join in every order; all must give the same.
+std::optional<Message> joined_in_any_order(std::vector<Message> messages) {
+  for (std::size_t port = 0; port < messages.size(); ++port) messages[port].port = port;
+  std::vector<std::size_t> order(messages.size());
+  for (std::size_t at = 0; at < order.size(); ++at) order[at] = at;
+  std::optional<Message> first;
+  do {
+    Join join(messages.size());
+    std::optional<Message> joined;
+    for (const std::size_t at : order) {
+      EXPECT_FALSE(joined);
+      joined = join.accept(messages[at]);
+    }
+    if (!joined) return std::nullopt;
+    if (first && first->envelope) {
+      EXPECT_EQ(joined->envelope->packet.get(number), first->envelope->packet.get(number));
+    }
+    first = std::move(joined);
+  } while (std::ranges::next_permutation(order).found);
+  return first;
+}
+
+std::int64_t number_of(const std::optional<Message>& message) {
+  return message->envelope->packet.get(number);
+}
+
+TEST(Join, TakesTheFieldsOfAllBranches) {
+  std::vector<Message> branches = forked(packet_with(1), 2);
+  branches[1].envelope->packet.set(other, 5);
+  const auto joined = joined_in_any_order(branches);
+  EXPECT_EQ(number_of(joined), 1);
+  EXPECT_EQ(joined->envelope->packet.get(other), 5);
+  EXPECT_EQ(joined->envelope->fork, nullptr);
+  EXPECT_EQ(joined->sequence, 7U);
+}
+
+TEST(Join, TakesWhatABranchChanged) {
+  for (const std::size_t changed : {0U, 1U, 2U}) {
+    std::vector<Message> branches = forked(packet_with(1), 3);
+    change(branches[changed], 2);
+    EXPECT_EQ(number_of(joined_in_any_order(branches)), 2);
+  }
+}
+
+// count -> {b, add -> {d, e}} -> join
+TEST(Join, TakesWhatWasChangedBeforeAnInnerFork) {
+  std::vector<Message> outer = forked(packet_with(1), 2);
+  change(outer[1], 2);
+  std::vector<Message> inner = forked(outer[1], 2);
+  EXPECT_EQ(number_of(joined_in_any_order({outer[0], inner[0], inner[1]})), 2);
+  EXPECT_EQ(number_of(joined_in_any_order({inner[0], inner[1], outer[0]})), 2);
+}
+
+TEST(Join, TakesWhatWasChangedBehindAnInnerForkAsWell) {
+  std::vector<Message> outer = forked(packet_with(1), 2);
+  change(outer[1], 2);
+  std::vector<Message> inner = forked(outer[1], 2);
+  change(inner[0], 3);
+  EXPECT_EQ(number_of(joined_in_any_order({outer[0], inner[0], inner[1]})), 3);
+}
+
+TEST(Join, LeavesTheOuterForkOpen) {
+  std::vector<Message> outer = forked(packet_with(1), 2);
+  std::vector<Message> inner = forked(outer[1], 2);
+  change(inner[1], 2);
+  const auto joined = joined_in_any_order(inner);
+  EXPECT_EQ(joined->envelope->fork, outer[0].envelope->fork);
+  EXPECT_EQ(number_of(joined_in_any_order({outer[0], *joined})), 2);
+}
+
+TEST(Join, AGapOnOneInputMakesAGap) {
+  std::vector<Message> branches = forked(packet_with(1), 2);
+  branches[1] = Message{7, Message::Kind::gap, 0, nullptr};
+  const auto joined = joined_in_any_order(branches);
+  EXPECT_EQ(joined->kind, Message::Kind::gap);
+  EXPECT_EQ(joined->envelope, nullptr);
+}
+
+TEST(Join, PutsNumbersTogether) {
+  std::vector<Message> seventh = forked(packet_with(1), 2);
+  std::vector<Message> eighth = forked(packet_with(2), 2);
+  for (Message& message : eighth) message.sequence = 8;
+  for (auto* branches : {&seventh, &eighth}) (*branches)[1].port = 1;
+  Join join(2);
+  EXPECT_FALSE(join.accept(seventh[0]));
+  EXPECT_FALSE(join.accept(eighth[1]));
+  EXPECT_EQ(number_of(join.accept(eighth[0])), 2);
+  EXPECT_EQ(number_of(join.accept(seventh[1])), 1);
+}
+
+}  // namespace
+}  // namespace seam::host
