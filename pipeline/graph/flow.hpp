@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/config/load.hpp"
@@ -51,7 +52,10 @@ struct Failure {
   std::string message;
   Fault fault = Fault::data;
 
-  friend auto operator<=>(const Failure&, const Failure&) = default;
+  /// The order in which they are listed.
+  friend bool operator<(const Failure& a, const Failure& b) {
+    return std::tie(a.stage, a.origin, a.message) < std::tie(b.stage, b.origin, b.message);
+  }
 };
 
 struct FlowResult {
