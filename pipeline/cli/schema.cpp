@@ -95,23 +95,24 @@ std::string parameter_schema(const ParameterInfo& parameter, const std::string& 
 
 /// What any stage takes besides its own parameters.
 void add_common(JsonObject& properties, StageKind kind) {
-  const std::string retry = table(
-      "", JsonObject().add_raw("retry", integer("how often it is tried again", 1).text()).text());
+  std::vector<std::string> words{"fail"};
+  if (kind != StageKind::source) words.emplace_back("skip");
+  JsonArray forms;
+  forms.add_raw(JsonObject().add("enum", words).text());
+  if (kind != StageKind::source && kind != StageKind::collector) {
+    forms.add_raw(table(
+        "",
+        JsonObject().add_raw("retry", integer("how often it is tried again", 1).text()).text()));
+  }
   properties.add_raw(
-      "on_error",
-      JsonObject()
-          .add_raw(
-              "anyOf",
-              JsonArray()
-                  .add_raw(
-                      JsonObject().add("enum", std::vector<std::string>{"fail", "skip"}).text())
-                  .add_raw(retry)
-                  .text())
-          .add("description",
-               "what becomes of a packet that the stage fails on: \"fail\" ends the run, "
-               "\"skip\" leaves it out and lists it, { retry = n } tries again first")
-          .add("default", "fail")
-          .text());
+      "on_error", JsonObject()
+                      .add_raw("anyOf", forms.text())
+                      .add("description",
+                           "what becomes of a packet that the stage fails on: \"fail\" ends "
+                           "the run, \"skip\" leaves it out and lists it, { retry = n } tries "
+                           "again first; sources take no packets, and collectors cannot try again")
+                      .add("default", "fail")
+                      .text());
   if (kind == StageKind::parallel_transform) {
     properties.add_raw("concurrency", integer("packets at once, at most", 1).text());
   }

@@ -171,6 +171,14 @@ Node broken_document() {
   return broken;
 }
 
+bool is_value(std::string_view text) {
+  try {
+    return !toml::parse("v = " + std::string(text)).empty();
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
 /// The word that begins where TOML wants a value, as in `name = demo`; empty where none does.
 std::string_view bare_word(const Source& source, const Place& place) {
   const std::string_view line = source.line(place.line);
@@ -186,7 +194,10 @@ std::string_view bare_word(const Source& source, const Place& place) {
   const bool like_a_text =
       !word.empty() && (std::isalpha(static_cast<unsigned char>(word.front())) != 0 ||
                         std::string_view("~/$_").find(word.front()) != std::string_view::npos);
-  return like_a_text ? word : std::string_view();
+  // A key, and a value with which something else is wrong: that it stands there twice.
+  const std::size_t behind = rest.find_first_not_of(" \t", word.size());
+  const bool is_key = behind != std::string_view::npos && rest[behind] == '=';
+  return like_a_text && !is_key && !is_value(word) ? word : std::string_view();
 }
 
 /// What to write instead of a bare word.

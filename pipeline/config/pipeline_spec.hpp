@@ -51,6 +51,21 @@ struct FlowSpec {
   Place place;
 };
 
+/// The nodes on the paths that lead to one, in flow order.
+inline std::vector<std::size_t> upstream_of(const FlowSpec& flow, std::size_t node) {
+  std::vector<bool> leads_there(flow.nodes.size());
+  leads_there[node] = true;
+  for (std::size_t at = node + 1; at-- > 0;) {  // inputs stand before what they lead to
+    if (!leads_there[at]) continue;
+    for (const std::size_t input : flow.nodes[at].inputs) leads_there[input] = true;
+  }
+  std::vector<std::size_t> upstream;
+  for (std::size_t at = 0; at < node; ++at) {
+    if (leads_there[at]) upstream.push_back(at);
+  }
+  return upstream;
+}
+
 /// A flow's turn in an epoch: every `every`-th epoch (epochs `every`-1, 2*`every`-1, ...) and in
 /// the last one.
 struct ScheduledFlow {

@@ -390,11 +390,11 @@ void RunningFlow::run_pump(Pump& pump) {
 FlowResult RunningFlow::run() {
   const Observed observed(options_, [this] { return activity(); });
   try {
-    std::vector<StageRunner*> before;
-    for (StageRunner* stage : runners_) {
-      stage->bind_upstream(before);
-      before.push_back(stage);
-      if (!stage->on_compute_thread()) begin(*stage);
+    for (std::size_t node = 0; node < runners_.size(); ++node) {
+      std::vector<StageRunner*> upstream;
+      for (const std::size_t at : upstream_of(spec_, node)) upstream.push_back(runners_[at]);
+      runners_[node]->bind_upstream(upstream);
+      if (!runners_[node]->on_compute_thread()) begin(*runners_[node]);
     }
     if (computes()) {
       compute_.run([this] {

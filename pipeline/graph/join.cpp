@@ -1,15 +1,18 @@
 #include "pipeline/graph/join.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
 namespace seam::host {
 namespace {
 
-bool goes_back_to(const Fork* fork, const Fork* to) {
-  while (fork != nullptr && fork != to) fork = fork->outer.get();
-  return fork == to;
+/// The packet's way through the split, or null where it did not pass it.
+const Fork* way_through(const Split* split, const Envelope& envelope) {
+  const Fork* fork = envelope.fork.get();
+  while (fork != nullptr && fork->split.get() != split) fork = fork->outer.get();
+  return fork;
 }
 
 const Packet::Slot* slot_of(const Packet& packet, std::string_view name) {
@@ -20,9 +23,9 @@ const Packet::Slot* slot_of(const Packet& packet, std::string_view name) {
 /// Whether `a` has the field as it was where it parted from `b`, which has changed it since.
 bool is_overtaken(std::string_view name, const Envelope& a, const Envelope& b) {
   const Fork* fork = a.fork.get();
-  while (fork != nullptr && !goes_back_to(b.fork.get(), fork)) fork = fork->outer.get();
+  while (fork != nullptr && way_through(fork->split.get(), b) == nullptr) fork = fork->outer.get();
   if (fork == nullptr) return false;
-  const Packet::Slot* before = slot_of(fork->before, name);
+  const Packet::Slot* before = slot_of(fork->split->before, name);
   const Packet::Slot* mine = slot_of(a.packet, name);
   const Packet::Slot* other = slot_of(b.packet, name);
   return before != nullptr && other != nullptr && mine->value == before->value &&
@@ -42,16 +45,23 @@ Packet merged_packet(const std::vector<Message>& inputs) {
   return packet;
 }
 
-/// The fork that is left behind when all inputs have met: what was around it is still open.
-std::shared_ptr<const Fork> still_open(const std::vector<Message>& inputs) {
-  const Fork* fork = inputs.front().envelope->fork.get();
-  const auto is_common = [&](const Fork* candidate) {
+/// Where the joined packet stands. A split of which all branches are among the inputs is left
+/// behind; of another, the packet now stands for several branches.
+std::shared_ptr<const Fork> fork_of_joined(const std::vector<Message>& inputs) {
+  const auto is_common = [&](const Split* split) {
     return std::ranges::all_of(inputs, [&](const Message& input) {
-      return goes_back_to(input.envelope->fork.get(), candidate);
+      return way_through(split, *input.envelope) != nullptr;
     });
   };
-  while (fork != nullptr && !is_common(fork)) fork = fork->outer.get();
-  return fork == nullptr ? nullptr : fork->outer;
+  const Fork* fork = inputs.front().envelope->fork.get();
+  while (fork != nullptr && !is_common(fork->split.get())) fork = fork->outer.get();
+  if (fork == nullptr) return nullptr;
+  std::set<const Fork*> ways;  // inputs that parted further on came the same way here
+  for (const Message& input : inputs) ways.insert(way_through(fork->split.get(), *input.envelope));
+  std::size_t branches = 0;
+  for (const Fork* way : ways) branches += way->branches;
+  if (branches == fork->split->branches) return fork->outer;
+  return std::make_shared<const Fork>(Fork{fork->split, branches, fork->outer});
 }
 
 }  // namespace
@@ -71,7 +81,7 @@ std::optional<Message> Join::accept(Message message) {
     joined.kind = Message::Kind::gap;
   } else if (joined.kind == Message::Kind::packet) {
     joined.envelope = std::make_shared<Envelope>(
-        Envelope{merged_packet(inputs), inputs.front().envelope->ticket, still_open(inputs)});
+        Envelope{merged_packet(inputs), inputs.front().envelope->ticket, fork_of_joined(inputs)});
   }
   return joined;
 }

@@ -11,10 +11,17 @@
 
 namespace seam::host {
 
-/// The packet as it was where branches parted, so that their join can tell who changed what.
-struct Fork {
+/// Where branches part: the packet as it was there, so that their join can tell who changed what.
+struct Split {
   Packet before;
-  std::shared_ptr<const Fork> outer;
+  std::size_t branches = 0;
+};
+
+/// A packet's way through a split: the branch that it is in, or those that it was joined from.
+struct Fork {
+  std::shared_ptr<const Split> split;
+  std::size_t branches = 1;           ///< of the split's
+  std::shared_ptr<const Fork> outer;  ///< the split before; null where there is none
 };
 
 /// A packet and its place in the budget.
@@ -35,21 +42,23 @@ struct Message {
   std::shared_ptr<Envelope> envelope;  ///< of a packet
 };
 
-/// Calls put(i, message) for every i below `count`. Where there are several, a packet is forked.
+/// Calls put(i, message) for every i below `count`. Where there are several, a packet is split.
 template <class Put>
 void spread(Message message, std::size_t count, const Put& put) {
   if (count == 0) return;
-  const bool forked = message.kind == Message::Kind::packet && count > 1;
-  if (forked) {
-    Envelope& envelope = *message.envelope;
-    envelope.fork = std::make_shared<const Fork>(Fork{envelope.packet, envelope.fork});
+  if (message.kind != Message::Kind::packet || count == 1) {
+    for (std::size_t at = 0; at + 1 < count; ++at) put(at, message);
+    put(count - 1, std::move(message));
+    return;
   }
-  for (std::size_t at = 0; at + 1 < count; ++at) {
+  const Envelope whole = *message.envelope;
+  const auto split = std::make_shared<const Split>(Split{whole.packet, count});
+  for (std::size_t at = 0; at < count; ++at) {
     Message copy = message;
-    if (forked) copy.envelope = std::make_shared<Envelope>(*message.envelope);
+    copy.envelope = std::make_shared<Envelope>(whole);
+    copy.envelope->fork = std::make_shared<const Fork>(Fork{split, 1, whole.fork});
     put(at, std::move(copy));
   }
-  put(count - 1, std::move(message));
 }
 
 }  // namespace seam::host

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view magic = "SEAMCKPT";
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 const std::string mean_of = "mean of ";
 constexpr std::uint32_t byte_order_mark = 0x01020304;
 constexpr std::size_t head_size = magic.size() + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);

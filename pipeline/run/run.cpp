@@ -56,6 +56,13 @@ const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name) {
   return *found;
 }
 
+std::vector<std::string> scheduled_flows(const PipelineSpec& spec) {
+  std::vector<std::string> flows = spec.schedule.before;
+  for (const ScheduledFlow& flow : spec.schedule.each_epoch) flows.push_back(flow.flow);
+  flows.insert(flows.end(), spec.schedule.after.begin(), spec.schedule.after.end());
+  return flows;
+}
+
 /// The stages that the schedule's flows use and those that they refer to, each after the ones it
 /// refers to.
 std::vector<std::string> opening_order(const PipelineSpec& spec) {
@@ -70,10 +77,7 @@ std::vector<std::string> opening_order(const PipelineSpec& spec) {
     }
     order.push_back(name);
   };
-  std::vector<std::string> flows = spec.schedule.before;
-  for (const ScheduledFlow& flow : spec.schedule.each_epoch) flows.push_back(flow.flow);
-  flows.insert(flows.end(), spec.schedule.after.begin(), spec.schedule.after.end());
-  for (const std::string& flow : flows) {
+  for (const std::string& flow : scheduled_flows(spec)) {
     for (const FlowNode& node : flow_named(spec, flow).nodes) visit(node.stage);
   }
   return order;
@@ -127,7 +131,7 @@ class Run final : public ScheduleSteps {
 
   StageRunner& stage(const std::string& name) { return *pipeline_.stages.at(name); }
   void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
-  [[nodiscard]] std::vector<StageRunner*> stages_before(const std::string& name);
+  [[nodiscard]] std::vector<StageRunner*> stages_upstream(const std::string& name);
   [[nodiscard]] std::string moment(std::int64_t epoch) const;
   [[nodiscard]] bool trains(const FlowSpec& flow);
   [[nodiscard]] RunState run_state(std::int64_t epoch, const std::string& flow) const;
@@ -291,18 +295,20 @@ RunState Run::run_state(std::int64_t epoch, const std::string& flow) const {
   return run;
 }
 
-/// The stages that stand before one in any flow, each once.
-std::vector<StageRunner*> Run::stages_before(const std::string& name) {
-  std::vector<StageRunner*> before;
-  for (const FlowSpec& flow : spec_.flows) {
-    const auto end = std::ranges::find(flow.nodes, name, &FlowNode::stage);
-    if (end == flow.nodes.end()) continue;
-    for (auto node = flow.nodes.begin(); node != end; ++node) {
-      StageRunner* runner = &stage(node->stage);
-      if (std::ranges::find(before, runner) == before.end()) before.push_back(runner);
+/// The stages upstream of one in the flows that will run, each once.
+std::vector<StageRunner*> Run::stages_upstream(const std::string& name) {
+  std::vector<StageRunner*> upstream;
+  for (const std::string& scheduled : scheduled_flows(spec_)) {
+    const FlowSpec& flow = flow_named(spec_, scheduled);
+    const auto node = std::ranges::find(flow.nodes, name, &FlowNode::stage);
+    if (node == flow.nodes.end()) continue;
+    for (const std::size_t at :
+         upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
+      StageRunner* runner = &stage(flow.nodes[at].stage);
+      if (std::ranges::find(upstream, runner) == upstream.end()) upstream.push_back(runner);
     }
   }
-  return before;
+  return upstream;
 }
 
 /// When in the schedule a flow runs.
@@ -324,7 +330,7 @@ void Run::open_stages() {
   for (const std::string& name : opening_order(spec_)) {
     if (stop_requested()) throw Error("stopped on request before the first flow", Fault::cancelled);
     StageRunner& runner = stage(name);
-    runner.bind_upstream(stages_before(name));
+    runner.bind_upstream(stages_upstream(name));
     where_it_belongs(runner, [&] { runner.open(run); });
     opened_.push_back(name);
   }

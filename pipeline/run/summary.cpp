@@ -69,6 +69,7 @@ std::string data_stall_text(const RunSummary& summary) {
 /// With `on_error = "skip"` a stage that can do nothing at all does not end a run.
 std::string useless_stages_text(const RunSummary& summary) {
   std::string text;
+  if (summary.error) return text;
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
       if (stage.received < 2 || stage.failed < stage.received) continue;

@@ -194,6 +194,7 @@ void refuse_foreign_folder(const fs::path& root) {
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
     if (name == "wardrobe.lock" || name == "wardrobe.part") continue;
+    if (read_marker(root)) return;  // somebody began to draw meanwhile
     throw Error("'" + root.string() + "' holds '" + name +
                     "' but no wardrobe that Seam drew, and nothing foreign is overwritten; name an "
                     "empty or new folder",

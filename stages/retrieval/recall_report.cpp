@@ -68,7 +68,7 @@ std::string incomparable(const Evaluation& evaluation, const RecallResult& resul
     add(counted(result.lone_queries, "query", "queries") + " left out");
   }
   if (evaluation.trainings_since_gallery > 0) {
-    add("the model was trained between embedding the gallery and the queries");
+    add("the run trained between embedding the gallery and the queries");
   }
   return reason;
 }

@@ -96,8 +96,30 @@ TEST(Join, LeavesTheOuterForkOpen) {
   std::vector<Message> inner = forked(outer[1], 2);
   change(inner[1], 2);
   const auto joined = joined_in_any_order(inner);
-  EXPECT_EQ(joined->envelope->fork, outer[0].envelope->fork);
+  EXPECT_EQ(joined->envelope->fork, outer[1].envelope->fork);
   EXPECT_EQ(number_of(joined_in_any_order({outer[0], *joined})), 2);
+}
+
+// x -> {{a, b} -> d, c} -> join, where a changes one field, c another, and d perhaps the first
+// again.
+TEST(Join, TakesWhatWasChangedWhereOnlySomeBranchesMetBefore) {
+  for (const bool changed_again : {false, true}) {
+    Message begin = packet_with(1);
+    begin.envelope->packet.set(other, 10);
+    std::vector<Message> branches = forked(begin, 3);
+    change(branches[0], 2);
+    branches[2].envelope->packet[other] = 20;
+    auto d = joined_in_any_order({branches[0], branches[1]});
+    ASSERT_NE(d->envelope->fork, nullptr) << "c is still under way";
+    if (changed_again) change(*d, 3);
+    for (const bool d_first : {true, false}) {
+      const auto joined = joined_in_any_order(d_first ? std::vector{*d, branches[2]}
+                                                      : std::vector{branches[2], *d});
+      EXPECT_EQ(number_of(joined), changed_again ? 3 : 2);
+      EXPECT_EQ(joined->envelope->packet.get(other), 20);
+      EXPECT_EQ(joined->envelope->fork, nullptr);
+    }
+  }
 }
 
 TEST(Join, AGapOnOneInputMakesAGap) {

@@ -68,6 +68,10 @@ TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
       to_table(summary),
       HasSubstr("warning: stage 'decode' failed on every one of its 2,000 packets in train"));
 
+  summary.error = Error("no such folder");
+  EXPECT_THAT(to_table(summary), Not(HasSubstr("warning"))) << "the run did not go on";
+  summary.error.reset();
+
   summary.flows[0].stages[1].failed = 1999;
   EXPECT_THAT(to_table(summary), Not(HasSubstr("warning")));
 }
