@@ -131,8 +131,8 @@ TEST_F(CheckpointTest, ALyingSizeWithAFittingChecksumIsNoticed) {
 TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
   write_checkpoint(file(), example());
   auto bytes = read_file(file());
-  bytes[8] = std::byte{2};
-  EXPECT_THAT(complaint(bytes), HasSubstr("has format 2"));
+  bytes[8] = std::byte{99};
+  EXPECT_THAT(complaint(bytes), HasSubstr("has format 99"));
 }
 
 class CheckpointFolderTest : public CheckpointTest {
