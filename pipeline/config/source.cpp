@@ -94,12 +94,7 @@ std::string as_utf8(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = length_of_character(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
+  return as_utf8(text) == text;
 }
 
 std::size_t byte_of_character(std::string_view text, std::size_t index) {

@@ -51,7 +51,7 @@ void spread(Message message, std::size_t count, const Put& put) {
     put(count - 1, std::move(message));
     return;
   }
-  const Envelope whole = *message.envelope;
+  const Envelope& whole = *message.envelope;
   const auto split = std::make_shared<const Split>(Split{whole.packet, count});
   for (std::size_t at = 0; at < count; ++at) {
     Message copy = message;

@@ -74,9 +74,8 @@ std::string useless_stages_text(const RunSummary& summary) {
     for (const StageCount& stage : flow.stages) {
       if (stage.received < 2 || stage.failed < stage.received) continue;
       text += fmt::format(
-          "warning: stage '{}' failed on every one of its {} packets in {}; its `on_error` let the "
-          "run "
-          "go on, a `max_errors` in [pipeline] would end it\n",
+          "warning: stage '{}' failed on every one of its {} packets in {}; "
+          "its `on_error` let the run go on, a `max_errors` in [pipeline] would end it\n",
           stage.stage, count_text(stage.received), flow.flow);
     }
   }

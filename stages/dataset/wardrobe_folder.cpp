@@ -194,7 +194,7 @@ void refuse_foreign_folder(const fs::path& root) {
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
     if (name == "wardrobe.lock" || name == "wardrobe.part") continue;
-    if (read_marker(root)) return;  // somebody began to draw meanwhile
+    if (read_marker(root)) return;  // a wardrobe, perhaps one that was begun meanwhile
     throw Error("'" + root.string() + "' holds '" + name +
                     "' but no wardrobe that Seam drew, and nothing foreign is overwritten; name an "
                     "empty or new folder",
@@ -390,7 +390,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
       if (is_ready()) return {WardrobeOutcome::reused, std::move(lock)};
     }
     fs::create_directories(root);
-    if (!read_marker(root)) refuse_foreign_folder(root);  // before the lock, which is a file in it
+    refuse_foreign_folder(root);  // before the lock, which is a file in it
     const int descriptor = ::open(lock_file(root).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
     if (descriptor < 0) {
       throw Error("cannot draw a wardrobe in '" + root.string() +
