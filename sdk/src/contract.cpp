@@ -5,6 +5,7 @@
 #include <map>
 
 #include "seam/error.hpp"
+#include "seam/field.hpp"
 
 namespace seam {
 namespace {
@@ -12,6 +13,14 @@ namespace {
 bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// 20 of "20+"; nothing for a number or a name.
+std::optional<std::int64_t> lower_bound_of(const std::string& text) {
+  if (text.size() < 2 || text.back() != '+') return std::nullopt;
+  const std::string number = text.substr(0, text.size() - 1);
+  if (!is_number(number)) return std::nullopt;
+  return std::stoll(number);
 }
 
 bool known_element(std::string_view element) {
@@ -75,7 +84,14 @@ std::optional<std::string> TensorContract::first_difference(const TensorContract
   for (std::size_t i = 0; i < std::min(have, want); ++i) {
     const std::string& a = provided.dimensions_[i];
     const std::string& b = needed.dimensions_[i];
-    if (is_number(a) && is_number(b) && a != b) {
+    const auto least = lower_bound_of(b);
+    if (least && is_number(a) && std::stoll(a) < *least) {
+      return "dimension " + std::to_string(i) + " is " + a + ", but at least " +
+             std::to_string(*least) + " is needed";
+    }
+    const auto provided_least = lower_bound_of(a);
+    const bool too_long = provided_least && is_number(b) && std::stoll(b) < *provided_least;
+    if (too_long || (is_number(a) && is_number(b) && a != b)) {
       return "dimension " + std::to_string(i) + " is " + a + ", not " + b;
     }
   }
@@ -84,7 +100,7 @@ std::optional<std::string> TensorContract::first_difference(const TensorContract
 
 std::optional<std::string> TensorContract::first_violation(
     std::string_view element, const std::vector<std::int64_t>& sizes) const {
-  if (element_ != "*" && element_ != element) {
+  if (element_ != "*" && element != "*" && element_ != element) {
     return "its elements are " + std::string(element) + ", not " + element_;
   }
   if (sizes.size() < dimensions_.size() || (sizes.size() > dimensions_.size() && !open_ended_)) {
@@ -94,6 +110,11 @@ std::optional<std::string> TensorContract::first_violation(
   std::map<std::string, std::int64_t> named;
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const std::string& dimension = dimensions_[i];
+    if (const auto least = lower_bound_of(dimension)) {
+      if (sizes[i] >= *least) continue;
+      return "dimension " + std::to_string(i) + " is " + std::to_string(sizes[i]) +
+             ", but at least " + std::to_string(*least) + " is needed";
+    }
     const std::int64_t expected = is_number(dimension)
                                       ? std::stoll(dimension)
                                       : named.emplace(dimension, sizes[i]).first->second;
@@ -104,6 +125,10 @@ std::optional<std::string> TensorContract::first_violation(
     }
   }
   return std::nullopt;
+}
+
+std::string list_violation(std::int64_t length, std::string_view contract) {
+  return TensorContract::parse(contract).first_violation("*", {length}).value_or(std::string());
 }
 
 }  // namespace seam

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "seam/error.hpp"
+
 namespace seam {
 namespace {
 
@@ -278,6 +280,11 @@ ParameterBuilder& ParameterBuilder::renamed_from(std::string old_name) {
   return *this;
 }
 
+ParameterBuilder& ParameterBuilder::folder_with(std::vector<std::string> names) {
+  parameter_->folder_with = std::move(names);
+  return *this;
+}
+
 FieldBuilder& FieldBuilder::contract(std::string contract) {
   field_->contract = std::move(contract);
   return *this;
@@ -305,6 +312,13 @@ ParameterInfo& Declaration::add_parameter(std::string name, std::string doc) {
 
 FieldBuilder Declaration::add_field(std::vector<FieldInfo>& fields, std::string_view name,
                                     std::string_view type, std::string_view contract) {
+  const std::string_view shared = shared_field_type(name);
+  if (!shared.empty() && shared != type) {
+    throw Error("field '" + std::string(name) + "' is shared by all plugins and is of type " +
+                    readable_type(shared) + ", not " + readable_type(type) +
+                    "; give a field of your own another name",
+                Fault::internal);
+  }
   return FieldBuilder(fields.emplace_back(
       FieldInfo{std::string(name), std::string(type), std::string(contract), {}}));
 }

@@ -22,11 +22,32 @@ std::size_t Packet::bytes() const {
   return total;
 }
 
+std::string Packet::row_mismatch() const {
+  const Slot* first = nullptr;
+  std::int64_t rows = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.by_row || slot.type->rows == nullptr) continue;
+    const std::int64_t here = slot.type->rows(slot.value.get());
+    if (first == nullptr) {
+      first = &slot;
+      rows = here;
+    } else if (here != rows) {
+      const auto count = [](const Slot& of, std::int64_t number) {
+        return "'" + std::string(of.name) + "' has " +
+               (number < 0 ? "no rows"
+                           : std::to_string(number) + (number == 1 ? " row" : " rows"));
+      };
+      return count(*first, rows) + " and " + count(slot, here);
+    }
+  }
+  return {};
+}
+
 void Packet::refuse(std::string_view name, std::string_view wanted_type) const {
   const Slot* slot = find(name);
   if (slot != nullptr) {
-    throw Error("field '" + std::string(name) + "' holds a " + std::string(slot->type->name) +
-                    ", not a " + std::string(wanted_type),
+    throw Error("field '" + std::string(name) + "' is of type " + readable_type(slot->type->name) +
+                    ", not " + readable_type(wanted_type),
                 Fault::internal);
   }
   std::string present;

@@ -266,22 +266,32 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
     const auto slot = std::ranges::find(packet.slots(), field.name, &Packet::Slot::name);
     std::string problem;
     if (slot == packet.slots().end()) {
-      problem = "is missing";
+      problem = "it is missing";
     } else if (slot->type->name != field.type) {
-      problem = "holds a " + std::string(slot->type->name) + ", not a " + field.type;
+      problem = "it is of type " + readable_type(slot->type->name) + ", not " +
+                readable_type(field.type);
     } else if (!field.contract.empty()) {
       problem = slot->type->violation(slot->value.get(), field.contract);
     }
     if (!problem.empty()) {
       return guarded("checking what it provides", &packet, [&]() -> Outcome {
         throw Error("stage '" + name_ + "' promised field '" + field.name + "'" +
-                        (field.contract.empty() ? "" : " as " + field.contract) + ", but it " +
+                        (field.contract.empty() ? "" : " as " + field.contract) + ", but " +
                         problem,
                     Fault::internal);
       });
     }
   }
-  return Outcome::delivered();
+  return check_rows(packet);
+}
+
+Outcome StageRunner::check_rows(const Packet& packet) const {
+  const std::string mismatch = packet.row_mismatch();
+  if (mismatch.empty()) return Outcome::delivered();
+  return guarded("checking what it provides", &packet, [&]() -> Outcome {
+    throw Error("the fields of one batch must have the same number of rows, but " + mismatch,
+                Fault::internal);
+  });
 }
 
 }  // namespace seam

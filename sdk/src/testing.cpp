@@ -138,7 +138,15 @@ Harness& Harness::push(Packet packet) {
 
 Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
   begin_flow();
-  for (Packet& packet : packets) packet.set_sequence(pushed_++);
+  for (Packet& packet : packets) {
+    // The host lets no such packet reach a stage.
+    if (const std::string mismatch = packet.row_mismatch(); !mismatch.empty()) {
+      throw Error("the test pushes a batch whose fields have different numbers of rows: " +
+                      mismatch,
+                  Fault::internal);
+    }
+    packet.set_sequence(pushed_++);
+  }
   const StageKind kind = runner_.kind();
   std::vector<Outcome> outcomes(packets.size());
   if (kind == StageKind::parallel_transform && threads > 1) {

@@ -2,6 +2,7 @@
 ///
 ///     f32[N,3,H,W]      N, H, W: any size     3: exactly three
 ///     i64[N]            f32[] a scalar        *[N,...] any type, any further dimensions
+///     *[N,20+]          20+: twenty or more
 ///
 /// The host compares the contracts of providers and users along every path before anything runs;
 /// the tensor wrapper compares real tensors with them while it runs. No LibTorch is needed here.
@@ -24,7 +25,7 @@ class SEAM_EXPORT TensorContract {
 
   /// "f32", "i64", ..., or "*" for any.
   [[nodiscard]] const std::string& element() const { return element_; }
-  /// One string a dimension: a number or a name.
+  /// One string a dimension: a number, a number and "+" (at least), or a name.
   [[nodiscard]] const std::vector<std::string>& dimensions() const { return dimensions_; }
   /// Whether the contract ends in "...": more dimensions may follow.
   [[nodiscard]] bool open_ended() const { return open_ended_; }

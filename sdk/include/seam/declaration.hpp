@@ -68,6 +68,9 @@ struct ParameterInfo {
   std::vector<std::string> choices;
   std::vector<std::string> renamed_from;  ///< old names, still accepted with a warning
   std::string interface;                  ///< for references: what the other stage must offer
+  /// For paths: a folder that must be there before the run, with these files and folders in it
+  /// ("a|b": one of the two). None: whatever the path names.
+  std::optional<std::vector<std::string>> folder_with;
 
   /// Sets the member. Only for values that `problem_with` finds nothing against.
   std::function<void(const Value&)> assign;
@@ -101,6 +104,14 @@ struct UpstreamReference {
   std::function<void()> clear;
 };
 
+/// Which of a stage's state a checkpoint needs.
+enum class Kept : std::uint8_t {
+  always,
+  /// A flow through the stage makes all of it anew, as a gallery: a checkpoint leaves it out where
+  /// such a flow comes before any that reads it.
+  until_next_flow,
+};
+
 /// The part of a description that may depend on the parameters' values.
 struct Configured {
   std::vector<FieldInfo> needs;
@@ -108,6 +119,7 @@ struct Configured {
   std::vector<FieldInfo> provides;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
   bool keeps_state = false;
+  bool state_made_by_flow = false;  ///< see Kept
   bool replaces_packets = false;  ///< a collector: see Declaration::replaces_packets
   bool trains = false;            ///< a flow that reaches this stage is a training flow
 };
@@ -143,6 +155,9 @@ class SEAM_EXPORT ParameterBuilder {
   ParameterBuilder& optional();
   /// Texts: only these are accepted.
   ParameterBuilder& choices(std::vector<std::string> choices);
+  /// Paths: a folder that must exist before the run and hold these files or folders, each a name or
+  /// names of which one is enough ("Eval/list.txt|list.txt"). `seam check` warns where it does not.
+  ParameterBuilder& folder_with(std::vector<std::string> names);
   /// An older name that files may still use.
   ParameterBuilder& renamed_from(std::string old_name);
 
@@ -263,7 +278,10 @@ class SEAM_EXPORT Declaration {
   }
 
   /// This stage has something to save: save() and load() are called.
-  void keeps_state() { description_.keeps_state = true; }
+  void keeps_state(Kept kept = Kept::always) {
+    description_.keeps_state = true;
+    description_.state_made_by_flow = kept == Kept::until_next_flow;
+  }
   /// What this collector emits stands for several packets that it took in, as a batch does: it has
   /// no fields but those that the collector provides. Without this, a collector sends on packets
   /// that it took in, with all their fields, as a sampler does.
@@ -278,6 +296,7 @@ class SEAM_EXPORT Declaration {
 
  private:
   ParameterInfo& add_parameter(std::string name, std::string doc);
+  /// Throws seam::Error for a shared field's name with another type.
   static FieldBuilder add_field(std::vector<FieldInfo>& fields, std::string_view name,
                                 std::string_view type, std::string_view contract);
 

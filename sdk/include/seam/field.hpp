@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "seam/export.hpp"
 #include "seam/image.hpp"
 #include "seam/origin.hpp"
 
@@ -35,13 +36,17 @@ constexpr std::string_view type_name() {
   return text.substr(from, to - from);
 }
 
+/// A type's name as people write it: "std::string", not how the compiler spells it.
+SEAM_EXPORT std::string readable_type(std::string_view type);
+
 /// What the host asks of a field's value without knowing its type. Specialise it for types that
 /// own memory elsewhere, so that the byte budget sees them, or that keep a contract; with
-/// `static bool equal(const T&, const T&)` for types that == does not compare.
+/// `static bool equal(const T&, const T&)` for types that == does not compare, and
+/// `static std::int64_t rows(const T&)` for types that hold one value for each row of a batch.
 template <class T>
 struct FieldTraits {
   static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
-  /// Empty where the value keeps the contract, else what is wrong.
+  /// Empty where the value keeps the contract, else what is wrong, as a clause: "it has 2 rows".
   static std::string violation(const T& /*value*/, std::string_view /*contract*/) { return {}; }
 };
 
@@ -51,13 +56,19 @@ struct FieldTraits<Image> {
   static std::string violation(const Image& /*value*/, std::string_view /*contract*/) { return {}; }
 };
 
+/// What is wrong with a list of that length under a contract such as "*[N]" or "*[3]".
+SEAM_EXPORT std::string list_violation(std::int64_t length, std::string_view contract);
+
 template <class T>
 struct FieldTraits<std::vector<T>> {
   static std::size_t bytes(const std::vector<T>& value) {
     return sizeof(value) + value.capacity() * sizeof(T);
   }
-  static std::string violation(const std::vector<T>& /*value*/, std::string_view /*contract*/) {
-    return {};
+  static std::string violation(const std::vector<T>& value, std::string_view contract) {
+    return list_violation(rows(value), contract);
+  }
+  static std::int64_t rows(const std::vector<T>& value) {
+    return static_cast<std::int64_t>(value.size());
   }
 };
 
@@ -68,6 +79,9 @@ struct FieldType {
   std::string (*violation)(const void* value, std::string_view contract);
   /// Null for types whose values nobody can compare.
   bool (*equal)(const void* a, const void* b);
+  /// How many rows of a batch a value holds; null for types that hold no rows, negative for a value
+  /// that holds none.
+  std::int64_t (*rows)(const void* value);
 };
 
 /// Whether two values can be compared. Standard containers have an == whatever they hold, so what
@@ -121,26 +135,48 @@ constexpr auto equal_function() -> bool (*)(const void*, const void*) {
 }
 
 template <class T>
+constexpr auto rows_function() -> std::int64_t (*)(const void*) {
+  if constexpr (requires(const T& value) { FieldTraits<T>::rows(value); }) {
+    return [](const void* value) -> std::int64_t {
+      return FieldTraits<T>::rows(*static_cast<const T*>(value));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
 inline constexpr FieldType field_type{
     type_name<T>(),
     [](const void* value) { return FieldTraits<T>::bytes(*static_cast<const T*>(value)); },
     [](const void* value, std::string_view contract) {
       return FieldTraits<T>::violation(*static_cast<const T*>(value), contract);
     },
-    equal_function<T>()};
+    equal_function<T>(), rows_function<T>()};
 
 /// A key. `name` is what pipeline messages call the field; `contract` is empty or the text form of
 /// a TensorContract that every value of this field keeps.
+///
+/// A first dimension called N is a batch's: all fields of a packet that say it have the same number
+/// of rows, and the host checks that of every packet. Call another length by another letter.
 template <class T>
 struct Field {
   std::string_view name;
   std::string_view contract = {};
+
+  [[nodiscard]] constexpr bool by_row() const {
+    const std::size_t open = contract.find('[');
+    if (open == std::string_view::npos) return false;
+    const std::string_view first = contract.substr(open + 1, contract.find_first_of(",]", open) - open - 1);
+    return first == "N";
+  }
 };
 
 /// What a picture is to its group: a triplet has one of each of the last three.
 enum class Role : std::uint8_t { single, anchor, positive, negative };
 
-/// The keys that stages of different plugins share. Tensor fields are in <seam/tensor.hpp>.
+/// The keys that stages of different plugins share. Tensor fields are in <seam/tensor.hpp>. A stage
+/// that declares one of these names with another type is refused (shared_field_type).
 namespace field {
 
 // One picture, one packet: what datasets, samplers and image stages speak.
@@ -153,12 +189,16 @@ inline constexpr Field<std::int64_t> group{"group"};         ///< packets of one
 inline constexpr Field<Role> role{"role"};                   ///< its part in the group
 
 // A batch: what `batch` gathers from the packets above, row by row.
-inline constexpr Field<std::vector<std::string>> items{"items"};
-inline constexpr Field<std::vector<std::int64_t>> categories{"categories"};
-inline constexpr Field<std::vector<std::int64_t>> indices{"indices"};
-inline constexpr Field<std::vector<std::int64_t>> groups{"groups"};
-inline constexpr Field<std::vector<Role>> roles{"roles"};
-inline constexpr Field<std::vector<Origin>> origins{"origins"};
+inline constexpr Field<std::vector<std::string>> items{"items", "*[N]"};
+inline constexpr Field<std::vector<std::int64_t>> categories{"categories", "*[N]"};
+inline constexpr Field<std::vector<std::int64_t>> indices{"indices", "*[N]"};
+inline constexpr Field<std::vector<std::int64_t>> groups{"groups", "*[N]"};
+inline constexpr Field<std::vector<Role>> roles{"roles", "*[N]"};
+inline constexpr Field<std::vector<Origin>> origins{"origins", "*[N]"};
 
 }  // namespace field
+
+/// The type that a shared field's name belongs to, or empty for a name that is free.
+SEAM_EXPORT std::string_view shared_field_type(std::string_view name);
+
 }  // namespace seam

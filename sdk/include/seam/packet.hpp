@@ -31,6 +31,7 @@ class SEAM_EXPORT Packet {
     std::string_view name;
     const FieldType* type = nullptr;
     std::shared_ptr<void> value;
+    bool by_row = false;  ///< Field::by_row() of its key
   };
 
   Packet() = default;
@@ -67,7 +68,7 @@ class SEAM_EXPORT Packet {
   [[nodiscard]] T& operator[](const Field<T>& key) {
     Slot* slot = find(key.name);
     if (slot == nullptr) {
-      slots_.push_back({key.name, &field_type<T>, std::make_shared<T>()});
+      slots_.push_back({key.name, &field_type<T>, std::make_shared<T>(), key.by_row()});
       return *static_cast<T*>(slots_.back().value.get());
     }
     if (slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
@@ -83,7 +84,8 @@ class SEAM_EXPORT Packet {
            !(std::is_integral_v<T> &&
              std::is_floating_point_v<std::remove_cvref_t<U>>)) void set(const Field<T>& key,
                                                                          U&& value) {
-    put({key.name, &field_type<T>, std::make_shared<T>(static_cast<T>(std::forward<U>(value)))});
+    put({key.name, &field_type<T>, std::make_shared<T>(static_cast<T>(std::forward<U>(value))),
+         key.by_row()});
   }
 
   /// Frees a field early, such as pixels that a batch has copied.
@@ -96,6 +98,10 @@ class SEAM_EXPORT Packet {
   [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
   /// Adds or replaces a field by its slot; how the host joins branches.
   void put(Slot slot);
+
+  /// Empty where all fields of the batch have the same number of rows, else the counts:
+  /// "'embedding' has 16 rows and 'indices' has 15".
+  [[nodiscard]] std::string row_mismatch() const;
 
   /// Memory of all values as their FieldTraits tell it.
   [[nodiscard]] std::size_t bytes() const;

@@ -91,10 +91,12 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] Outcome consume(const RunState& run, const Packet& packet);
   /// end(); `more` is only ever yes for a collector.
   [[nodiscard]] Outcome finish(const RunState& run, Emitter* emitter, More& more);
-  /// Whether the fields that the stage provides are there and keep their contracts.
+  /// Whether the fields that the stage provides are there and keep their contracts, and all fields
+  /// of a batch have the same number of rows.
   [[nodiscard]] Outcome check_provided(const Packet& packet) const;
 
  private:
+  [[nodiscard]] Outcome check_rows(const Packet& packet) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
   Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;

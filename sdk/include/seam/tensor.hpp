@@ -52,10 +52,13 @@ struct FieldTraits<Tensor> {
     return sizeof(Tensor) + (value.defined() ? value.nbytes() : 0);
   }
   static std::string violation(const Tensor& value, std::string_view contract) {
-    if (!value.defined()) return "is an undefined tensor";
+    if (!value.defined()) return "it is an undefined tensor";
     return TensorContract::parse(contract)
         .first_violation(element_name(value.scalar_type()), value.sizes().vec())
         .value_or(std::string());
+  }
+  static std::int64_t rows(const Tensor& value) {
+    return value.defined() && value.dim() > 0 ? value.size(0) : -1;
   }
   static bool equal(const Tensor& a, const Tensor& b) {
     if (!a.defined() || !b.defined()) return a.defined() == b.defined();
@@ -105,6 +108,10 @@ class Trainable {
   virtual ~Trainable() = default;
   /// The leaves to train; the same tensors from open() to close().
   virtual std::vector<NamedWeight> weights() = 0;
+  /// The optimizer has taken a step with the batch that was processed last. A stage that changes
+  /// something else while it processes a batch, such as running statistics, takes that back where
+  /// this does not follow: the batch was skipped and must leave nothing behind.
+  virtual void batch_accepted() {}
 };
 
 /// Saves a tensor of any device and layout.
@@ -132,6 +139,11 @@ inline void get_tensor(const Archive& archive, const std::string& name, Tensor t
     throw Error("saved tensor '" + name + "' is " + entry.type + shape_text(entry.shape) +
                 ", but this model's is " + type + shape_text(target.sizes().vec()) +
                 "; the checkpoint is of another architecture");
+  }
+  if (entry.bytes.size() != target.nbytes()) {
+    throw Error("saved tensor '" + name + "' has " + std::to_string(entry.bytes.size()) +
+                " bytes where its type and shape take " + std::to_string(target.nbytes()) +
+                "; the checkpoint is damaged");
   }
   const torch::NoGradGuard no_gradient;
   Tensor saved = torch::empty(entry.shape, target.scalar_type());
