@@ -14,71 +14,13 @@
 namespace seam::testing {
 namespace {
 
-constexpr std::size_t packets_of_an_example = 6;
+constexpr std::size_t first_packets = 3;
 constexpr std::size_t most_from_a_source = 64;
 constexpr std::array thread_counts{1, 2, 5};
 constexpr double exact_integers = 9007199254740992.0;  // 2^53
 
 // ---------------------------------------------------------------------------------------------------
 // Packets
-
-/// The name, for as long as the program runs: packets keep views of field names, which are
-/// constants everywhere else.
-std::string_view lasting(const std::string& name) {
-  static std::mutex mutex;
-  static std::set<std::string> names;
-  const std::lock_guard lock(mutex);
-  return *names.insert(name).first;
-}
-
-/// A gradient with a bright spot, another one for each number.
-Image made_up_image(std::int64_t number) {
-  constexpr int height = 16;
-  constexpr int width = 12;
-  Image image(height, width, 3);
-  const int spot = static_cast<int>(number % height);
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      std::uint8_t* pixel = image.row(y) + 3 * x;
-      pixel[0] = static_cast<std::uint8_t>(255 * x / (width - 1));
-      pixel[1] = static_cast<std::uint8_t>(255 * y / (height - 1));
-      pixel[2] = y == spot ? 255 : 40;
-    }
-  }
-  return image;
-}
-
-template <class T>
-T made_up(std::int64_t number) {
-  if constexpr (std::is_same_v<T, Image>) {
-    return made_up_image(number);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return "item " + std::to_string(number);
-  } else if constexpr (std::is_same_v<T, Role>) {
-    return Role::single;
-  } else {
-    return static_cast<T>(number);
-  }
-}
-
-template <class T>
-bool put_made_up(Packet& packet, const FieldInfo& field, std::int64_t number) {
-  if (field.type == type_name<T>()) {
-    packet.set(Field<T>{lasting(field.name)}, made_up<T>(number));
-    return true;
-  }
-  if (field.type == type_name<std::vector<T>>()) {
-    packet.set(Field<std::vector<T>>{lasting(field.name)},
-               {made_up<T>(number), made_up<T>(number + 1)});
-    return true;
-  }
-  return false;
-}
-
-template <class... Types>
-bool put_any(Packet& packet, const FieldInfo& field, std::int64_t number) {
-  return (put_made_up<Types>(packet, field, number) || ...);
-}
 
 const FieldInfo* find_field(const std::vector<FieldInfo>& fields, std::string_view name) {
   const auto found = std::ranges::find(fields, name, &FieldInfo::name);
@@ -90,8 +32,12 @@ const Packet::Slot* find_slot(const Packet& packet, std::string_view name) {
   return found == packet.slots().end() ? nullptr : &*found;
 }
 
-/// Leaves the packet what the stage says that it reads, and says where it came from.
-Packet prepared(Packet packet, std::size_t number, const Description& description) {
+using Names = std::set<std::string, std::less<>>;
+
+/// Leaves the packet what the stage says that it reads, and says where it came from. Adds what it
+/// takes away to `taken_away`.
+Packet prepared(Packet packet, std::size_t number, const Description& description,
+                Names& taken_away) {
   std::vector<std::string_view> surplus;
   for (const Packet::Slot& slot : packet.slots()) {
     const bool read = find_field(description.needs, slot.name) != nullptr ||
@@ -99,7 +45,10 @@ Packet prepared(Packet packet, std::size_t number, const Description& descriptio
     // Without needs there is nothing to be strict about: such a stage passes on whatever it gets.
     if (!read && !description.needs.empty()) surplus.push_back(slot.name);
   }
-  for (const std::string_view name : surplus) packet.erase(name);
+  for (const std::string_view name : surplus) {
+    taken_away.emplace(name);
+    packet.erase(name);
+  }
   if (packet.origin().item.empty())
     packet.set_origin({nullptr, 0, "packet " + std::to_string(number)});
   return packet;
@@ -150,7 +99,7 @@ class Trial {
     std::vector<Packet> packets = candidate_.example.packets ? candidate_.example.packets(*harness_)
                                                              : made_up_packets(description());
     for (std::size_t at = 0; at < packets.size(); ++at) {
-      packets[at] = prepared(std::move(packets[at]), at, description());
+      packets[at] = prepared(std::move(packets[at]), at, description(), taken_away_);
       for (std::size_t before = 0; before < at;
            ++before) {  // the checks tell packets apart by these
         if (!(packets[before].origin() == packets[at].origin())) continue;
@@ -176,12 +125,15 @@ class Trial {
     feed();
     harness_->finish();
   }
+  /// Fields that the example's packets had and the stage does not say that it reads.
+  [[nodiscard]] const Names& taken_away() const { return taken_away_; }
 
  private:
   std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
   std::unique_ptr<Harness> harness_;
   const Candidate& candidate_;  // the check's
   int threads_;
+  Names taken_away_;
 };
 
 /// What a flow brought, to be compared with another one's.
@@ -217,8 +169,8 @@ Result take(Harness& harness) {
 
 std::optional<std::string> difference(const Result& a, const Result& b) {
   if (a.outputs.size() != b.outputs.size()) {
-    return std::to_string(a.outputs.size()) + " packets came out, then " +
-           std::to_string(b.outputs.size());
+    return "the number of packets that came out was " + std::to_string(a.outputs.size()) +
+           ", then " + std::to_string(b.outputs.size());
   }
   for (std::size_t at = 0; at < a.outputs.size(); ++at) {
     if (const auto found = difference(a.outputs[at], b.outputs[at])) {
@@ -269,7 +221,7 @@ void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
   if (!is_name(parameter.name)) {
     findings.push_back(which + "is not written in lower case, digits and underscores");
   }
-  if (parameter.doc.empty()) findings.push_back(which + "has no text");
+  if (parameter.doc.empty()) findings.push_back(which + "has no description");
   if (parameter.default_value && !parameter.required) {
     if (const auto problem = problem_with(parameter, *parameter.default_value)) {
       findings.push_back(which + "refuses its own default: " + *problem);
@@ -307,11 +259,12 @@ Findings describes_itself(const Candidate& candidate) {
   expecting_nothing_thrown(findings, "declare()", [&] {
     if (!is_stage_name(candidate.name)) {
       findings.push_back("'" + candidate.name +
-                         "' is no stage name: \"family.what_it_does\", in lower case");
+                         "' is not a stage name: \"family.what_it_does\", in lower case");
     }
     StageRunner runner(candidate.name, candidate.name, candidate.make());
     const Description& description = runner.description();
-    if (description.doc.empty()) findings.push_back("declare() says nothing by doc(...)");
+    if (description.doc.empty())
+      findings.push_back("declare() does not say what the stage does: d.doc(...)");
     std::set<std::string> names;
     for (const ParameterInfo& parameter : description.parameters) {
       describe_parameter(parameter, findings);
@@ -464,10 +417,11 @@ void compare_with_input(const Packet& out, const Packet& in, const Description& 
 /// What to do where all that was put in is dropped.
 std::string why_dropped(const std::vector<Dropped>& drops) {
   if (drops.empty()) return {};
-  return ": " + std::to_string(drops.size()) + " packets were dropped (" + drops.front().reason +
-         "); give the example packets or parameters that bring something. Pictures that are made "
-         "up "
-         "have 16 x 12 pixels and 3 channels";
+  return ": " + std::to_string(drops.size()) +
+         (drops.size() == 1 ? " packet was" : " packets were") + " dropped (" +
+         drops.front().reason +
+         "); give the example packets or parameters for which the stage has an output. Made-up "
+         "pictures have 16 x 12 pixels and 3 channels";
 }
 
 Findings works_on_its_example(const Candidate& candidate) {
@@ -502,10 +456,11 @@ Findings works_on_its_example(const Candidate& candidate) {
     }
     for (const Error& error : trial->errors()) findings.push_back(error.full_message());
     if (!trial->errors().empty()) {
-      findings.emplace_back(
-          "fields that the stage does not declare were taken away; give the example packets that "
-          "it "
-          "can work on");
+      for (const std::string& name : trial.taken_away()) {
+        findings.push_back("the example's packets have a field '" + name +
+                           "' that was taken away, because the stage does not declare that it "
+                           "reads it; if it does: d.needs(...) or d.accepts(...)");
+      }
       return;
     }
     if (trial.kind() != StageKind::sink && trial->outputs().empty()) {
@@ -519,9 +474,10 @@ Findings works_on_its_example(const Candidate& candidate) {
       const auto in = std::ranges::find_if(
           inputs, [&](const Packet& packet) { return packet.origin() == out.origin(); });
       if (in == inputs.end()) {
-        findings.push_back("a packet from " + out.origin().text() +
-                           " comes out, from where none was taken in; declare replaces_packets() "
-                           "where packets stand for several");
+        findings.push_back(
+            "a packet of " + out.origin().text() +
+            " comes out, but none of that origin was taken in; declare replaces_packets() "
+            "where packets stand for several");
       } else {
         compare_with_input(out, *in, description, findings);
       }
@@ -549,8 +505,7 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
     trial->finish();
     for (const Dropped& dropped : trial->drops()) {
       if (dropped.reason.empty()) {
-        findings.push_back("the packet of " + dropped.origin.text() +
-                           " is dropped without a reason");
+        findings.push_back(dropped.origin.text() + " is dropped without a reason");
       }
     }
     if (trial.kind() == StageKind::sink) return;
@@ -574,11 +529,11 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
     for (const Packet& in : inputs) {
       const auto times = std::ranges::count(seen, in.origin());
       if (times == 0 && trial->errors().empty()) {
-        findings.push_back("the packet of " + in.origin().text() +
-                           " was taken in, and neither came out nor was dropped");
+        findings.push_back(in.origin().text() +
+                           " was taken in, but neither came out nor was dropped");
       }
       if (times > 1) {
-        findings.push_back("the packet of " + in.origin().text() +
+        findings.push_back(in.origin().text() +
                            " is accounted for more than once: it came out or was dropped " +
                            std::to_string(times) + " times");
       }
@@ -623,7 +578,8 @@ Findings gives_the_same_bytes(const Candidate& candidate) {
       other.flow(0);
       other.flow(1);
       if (const auto found = difference(once, take(*other))) {
-        findings.push_back("run again with " + std::to_string(threads) + " threads: " + *found);
+        findings.push_back("run again with " + std::to_string(threads) +
+                           (threads == 1 ? " thread: " : " threads: ") + *found);
       }
     }
   });
@@ -639,7 +595,7 @@ std::vector<Archive> save(Harness& harness) {
 std::string first_difference(const Archive& a, const Archive& b) {
   for (const auto& [name, entry] : a.entries()) {
     if (!b.has(name)) return "'" + name + "' is missing";
-    if (!(b.get(name) == entry)) return "'" + name + "' is another";
+    if (!(b.get(name) == entry)) return "'" + name + "' differs";
   }
   for (const auto& [name, entry] : b.entries()) {
     if (!a.has(name)) return "'" + name + "' is new";
@@ -677,7 +633,7 @@ Findings keeps_its_state(const Candidate& candidate) {
       resumed->upstream()[at]->load(saved.at(at + 1));
     }
     if (!(resumed->runner().save() == saved.front())) {
-      findings.push_back("what load() took back, save() writes differently: " +
+      findings.push_back("after load(), save() writes something else: " +
                          first_difference(saved.front(), resumed->runner().save()));
     }
     resumed.flow(1);
@@ -701,7 +657,7 @@ Findings is_cancelled_anywhere(const Candidate& candidate) {
     });
   };
   cancelled("when it is open", [](Trial& trial) { trial->open(); });
-  cancelled("in a flow", [](Trial& trial) { trial.feed(packets_of_an_example / 2); });
+  cancelled("in a flow", [](Trial& trial) { trial.feed(first_packets); });
   cancelled("after a flow", [](Trial& trial) { trial.flow(); });
   cancelled("after a flow that is asked to stop", [](Trial& trial) {
     trial->services().stop = true;
@@ -720,23 +676,6 @@ Findings is_cancelled_anywhere(const Candidate& candidate) {
 }
 
 }  // namespace
-
-std::vector<Packet> made_up_packets(const Description& description) {
-  std::vector<Packet> packets(packets_of_an_example);
-  for (std::size_t at = 0; at < packets.size(); ++at) {
-    packets[at] = Packet({nullptr, 0, "packet " + std::to_string(at)});
-    for (const FieldInfo& field : description.needs) {
-      const auto number = static_cast<std::int64_t>(at);
-      if (!put_any<Image, std::string, std::int64_t, double, float, Role>(packets[at], field,
-                                                                          number)) {
-        throw Error("field '" + field.name + "' is a " + field.type +
-                        ", which nobody can make up: give the example its packets",
-                    Fault::configuration);
-      }
-    }
-  }
-  return packets;
-}
 
 std::span<const Check> conformance_checks() {
   static constexpr std::array checks{

@@ -15,6 +15,18 @@ bool is_number(const std::string& text) {
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+/// A name begins with a letter; a number may be the least that is accepted: "20+". Longer numbers
+/// than that fit no tensor.
+bool is_dimension(std::string_view text) {
+  constexpr std::size_t most_digits = 18;
+  if (std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
+    return std::ranges::all_of(text,
+                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  }
+  if (text.ends_with('+')) text.remove_suffix(1);
+  return text.size() <= most_digits && is_number(std::string(text));
+}
+
 /// 20 of "20+"; nothing for a number or a name.
 std::optional<std::int64_t> lower_bound_of(const std::string& text) {
   if (text.size() < 2 || text.back() != '+') return std::nullopt;
@@ -48,7 +60,7 @@ TensorContract TensorContract::parse(std::string_view text) {
   contract.element_ = text.substr(0, open);
   if (!known_element(contract.element_)) {
     refuse("'" + contract.element_ +
-           "' is no element type (f32, f64, f16, bf16, i64, i32, u8, bool, *)");
+           "' is not an element type (f32, f64, f16, bf16, i64, i32, u8, bool, *)");
   }
   std::string_view rest = text.substr(open + 1, text.size() - open - 2);
   while (!rest.empty()) {
@@ -61,6 +73,9 @@ TensorContract TensorContract::parse(std::string_view text) {
       contract.open_ended_ = true;
     } else if (dimension.empty()) {
       refuse("a dimension is empty");
+    } else if (!is_dimension(dimension)) {
+      refuse("'" + dimension +
+             "' is not a dimension: a name (N), a number (3) or a least number (20+)");
     } else {
       contract.dimensions_.push_back(std::move(dimension));
     }

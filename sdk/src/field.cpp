@@ -8,9 +8,15 @@
 namespace seam {
 
 std::string readable_type(std::string_view type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> spellings{
+  // As GCC and Clang spell them; in this order, since some contain others.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> spellings{
       {{"std::__cxx11::basic_string<char>", "std::string"},
+       {"std::basic_string<char>", "std::string"},
+       {"long long int", "long long"},
+       {"<long>", "<std::int64_t>"},
        {"std::filesystem::__cxx11::path", "std::filesystem::path"},
+       {"long unsigned int", "std::uint64_t"},
+       {"unsigned long", "std::uint64_t"},
        {"long int", "std::int64_t"},
        {"unsigned char", "std::uint8_t"},
        {"at::Tensor", "torch::Tensor"},
@@ -30,26 +36,14 @@ std::string_view shared_field_type(std::string_view name) {
   const auto of = []<class T>(const Field<T>& key) { return Entry(key.name, type_name<T>()); };
   // Tensor fields by name: this library does not know LibTorch.
   const auto tensor = [](std::string_view key) { return Entry(key, "at::Tensor"); };
-  static const std::array shared{of(field::path),
-                                 of(field::image),
-                                 of(field::item),
-                                 of(field::category),
-                                 of(field::index),
-                                 of(field::group),
-                                 of(field::role),
-                                 of(field::items),
-                                 of(field::categories),
-                                 of(field::indices),
-                                 of(field::groups),
-                                 of(field::roles),
-                                 of(field::origins),
-                                 tensor("images"),
-                                 tensor("feature_map"),
-                                 tensor("capsules"),
-                                 tensor("class_lengths"),
-                                 tensor("predicted_category"),
-                                 tensor("embedding"),
-                                 tensor("loss")};
+  static const std::array shared{
+      of(field::path),     of(field::image),        of(field::item),
+      of(field::category), of(field::index),        of(field::group),
+      of(field::role),     of(field::items),        of(field::categories),
+      of(field::indices),  of(field::groups),       of(field::roles),
+      of(field::origins),  tensor("images"),        tensor("feature_map"),
+      tensor("capsules"),  tensor("class_lengths"), tensor("predicted_category"),
+      tensor("embedding"), tensor("loss")};
   const auto* const found = std::ranges::find(shared, name, &Entry::first);
   return found == shared.end() ? std::string_view() : found->second;
 }

@@ -34,8 +34,7 @@ std::string Packet::row_mismatch() const {
     } else if (here != rows) {
       const auto count = [](const Slot& of, std::int64_t number) {
         return "'" + std::string(of.name) + "' has " +
-               (number < 0 ? "no rows"
-                           : std::to_string(number) + (number == 1 ? " row" : " rows"));
+               (number < 0 ? "no rows" : std::to_string(number) + (number == 1 ? " row" : " rows"));
       };
       return count(*first, rows) + " and " + count(slot, here);
     }

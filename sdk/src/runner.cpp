@@ -70,12 +70,44 @@ StageRunner::~StageRunner() = default;
 
 namespace {
 
-/// "std::out_of_range": who reads the message may know nothing of C++, but who mends the stage
+/// "std::out_of_range": who reads the message may know nothing of C++, but whoever fixes the stage
 /// does.
 std::string type_of(const std::exception& error) {
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, nullptr), &std::free);
   return name ? name.get() : typeid(error).name();
+}
+
+constexpr std::string_view one_count =
+    "the fields of one batch must have the same number of rows, but ";
+
+/// Branches that meet may each be right and still not fit each other: no stage sees such a packet.
+void expect_even_rows(const Packet& packet, const std::string& stage) {
+  const std::string mismatch = packet.row_mismatch();
+  if (mismatch.empty()) return;
+  throw Error("the branches that meet before stage '" + stage +
+                  "' hand on different rows: " + std::string(one_count) + mismatch +
+                  "; a branch that adds or removes rows cannot be joined with one that keeps them",
+              Fault::configuration);
+}
+
+bool is_by_row(const FieldInfo& field) {
+  return Field<std::int64_t>{field.name, field.contract}.by_row();
+}
+
+/// Packet::row_mismatch, for fields too whose N only the stage's declaration names, not their key.
+std::string row_mismatch(const Packet& packet, const std::vector<FieldInfo>& provided) {
+  std::optional<Packet> marked;
+  for (const FieldInfo& field : provided) {
+    if (!is_by_row(field)) continue;
+    const auto slot = std::ranges::find(packet.slots(), field.name, &Packet::Slot::name);
+    if (slot == packet.slots().end() || slot->by_row) continue;
+    if (!marked) marked = packet;  // handles only
+    Packet::Slot by_row = *slot;
+    by_row.by_row = true;
+    marked->put(std::move(by_row));
+  }
+  return marked ? marked->row_mismatch() : packet.row_mismatch();
 }
 
 }  // namespace
@@ -209,6 +241,7 @@ void StageRunner::interrupt() const {
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
   const Outcome outcome = guarded("processing a packet", &packet, [&] {
+    expect_even_rows(packet, name_);
     Context context = this->context(run);
     if (kind() == StageKind::parallel_transform) {
       static_cast<const ParallelTransform&>(*stage_).process(packet, context);
@@ -223,6 +256,7 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
   const Packet origin_only(packet.origin());
   return guarded("collecting a packet", &origin_only, [&] {
+    expect_even_rows(packet, name_);
     Context context = this->context(run);
     static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
@@ -231,6 +265,7 @@ Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitte
 
 Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
   return guarded("consuming a packet", &packet, [&] {
+    expect_even_rows(packet, name_);
     Context context = this->context(run);
     static_cast<Sink&>(*stage_).process(packet, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
@@ -268,8 +303,8 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
     if (slot == packet.slots().end()) {
       problem = "it is missing";
     } else if (slot->type->name != field.type) {
-      problem = "it is of type " + readable_type(slot->type->name) + ", not " +
-                readable_type(field.type);
+      problem =
+          "it is of type " + readable_type(slot->type->name) + ", not " + readable_type(field.type);
     } else if (!field.contract.empty()) {
       problem = slot->type->violation(slot->value.get(), field.contract);
     }
@@ -286,11 +321,10 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
 }
 
 Outcome StageRunner::check_rows(const Packet& packet) const {
-  const std::string mismatch = packet.row_mismatch();
+  const std::string mismatch = row_mismatch(packet, description().provides);
   if (mismatch.empty()) return Outcome::delivered();
   return guarded("checking what it provides", &packet, [&]() -> Outcome {
-    throw Error("the fields of one batch must have the same number of rows, but " + mismatch,
-                Fault::internal);
+    throw Error("stage '" + name_ + "': " + std::string(one_count) + mismatch, Fault::internal);
   });
 }
 

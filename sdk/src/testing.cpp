@@ -141,9 +141,9 @@ Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
   for (Packet& packet : packets) {
     // The host lets no such packet reach a stage.
     if (const std::string mismatch = packet.row_mismatch(); !mismatch.empty()) {
-      throw Error("the test pushes a batch whose fields have different numbers of rows: " +
-                      mismatch,
-                  Fault::internal);
+      throw Error(
+          "the test pushes a batch whose fields have different numbers of rows: " + mismatch,
+          Fault::internal);
     }
     packet.set_sequence(pushed_++);
   }

@@ -108,10 +108,10 @@ class Silent final : public Double {
 
 TEST(Conformance, AStageSaysWhatItIs) {
   const Findings found = findings<Silent>("DescribesItself");
-  EXPECT_THAT(found, Contains(HasSubstr("'Test.Silent' is no stage name")));
-  EXPECT_THAT(found, Contains(HasSubstr("declare() says nothing")));
+  EXPECT_THAT(found, Contains(HasSubstr("'Test.Silent' is not a stage name")));
+  EXPECT_THAT(found, Contains(HasSubstr("declare() does not say what the stage does")));
   EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' is not written in lower case")));
-  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' has no text")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' has no description")));
   EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' refuses its own default")));
   EXPECT_THAT(found, Contains(HasSubstr("two parameters 'factor'")));
   EXPECT_THAT(found, Contains(HasSubstr("the contract of field 'number'")));
@@ -184,6 +184,102 @@ TEST(Conformance, ValuesThatOthersShareAreNotWritten) {
                          "field 'image' has another value")));
 }
 
+/// Hands on a value too few, or too many, from the second row on.
+class Uneven final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.uneven";
+  void declare(Declaration& d) override {
+    d.doc("Labels the first two rows of a batch.");
+    d.needs(field::indices);
+    d.provides(field::categories);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    packet.set(field::categories, {1, 2});
+  }
+};
+
+TEST(Conformance, FieldsOfABatchHaveTheSameNumberOfRows) {
+  // Made-up batches have one to three rows.
+  EXPECT_THAT(findings<Uneven>("WorksOnItsExample"),
+              Contains(AllOf(HasSubstr("stage 'test.uneven': the fields of one batch must have the "
+                                       "same number of rows, but 'indices' has 3 rows and "
+                                       "'categories' has 2 rows"),
+                             HasSubstr("working on packet 1"))));
+}
+
+/// Says in its declaration what its key does not say.
+class UnevenByDeclaration final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Provides a list of its own for each row.");
+    d.needs(field::indices);
+    d.provides(labels).contract("*[N]");
+  }
+  void process(Packet& packet, Context& /*context*/) const override { packet.set(labels, {1, 2}); }
+
+ private:
+  static constexpr Field<std::vector<std::int64_t>> labels{"labels"};
+};
+
+TEST(Conformance, RowsAreCountedWhereverAContractNamesThem) {
+  EXPECT_THAT(findings<UnevenByDeclaration>("WorksOnItsExample"),
+              Contains(HasSubstr("'indices' has 3 rows and 'labels' has 2 rows")));
+}
+
+/// A collector, whose packets go another way than a transform's.
+class UnevenBatch final : public Hold {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Gathers numbers, and forgets the index of the first.");
+    d.needs(number);
+    d.provides(field::indices);
+    d.provides(field::groups);
+    d.replaces_packets();
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (held_.empty()) return More::no;
+    Packet batch;
+    for (const Packet& packet : held_) batch[field::groups].push_back(packet.get(number));
+    batch.set(field::indices, std::vector<std::int64_t>(held_.size() - 1));
+    emitter.emit(std::move(batch));
+    return More::no;
+  }
+};
+
+TEST(Conformance, ACollectorsRowsAreCountedToo) {
+  EXPECT_THAT(findings<UnevenBatch>("WorksOnItsExample"),
+              Contains(HasSubstr("'groups' has 6 rows and 'indices' has 5 rows")));
+}
+
+class OfAnotherType final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    Double::declare(d);
+    d.provides(Field<std::int32_t>{"index"});
+  }
+};
+
+TEST(Conformance, ASharedNameKeepsItsType) {
+  EXPECT_THAT(findings<OfAnotherType>("DescribesItself"),
+              ElementsAre(HasSubstr("field 'index' is shared by all plugins and is of type "
+                                    "std::int64_t, not int; give a field of your own another "
+                                    "name")));
+}
+
+class Failing final : public Double {
+ public:
+  void process(Packet& /*packet*/, Context& /*context*/) const override {
+    throw Error("the lamp is broken");
+  }
+};
+
+TEST(Conformance, SaysThatFieldsWereTakenAwayOnlyWhereTheyWere) {
+  EXPECT_THAT(findings<Failing>("WorksOnItsExample"),
+              ::testing::Each(HasSubstr("the lamp is broken")));
+  EXPECT_THAT(findings<Failing>("WorksOnItsExample", {.packets = &numbered}),
+              Contains(HasSubstr("have a field 'index' that was taken away")));
+}
+
 class Blob {};
 constexpr Field<Blob> blob{"blob"};
 
@@ -227,9 +323,8 @@ class Swallowing final : public Hold {
 };
 
 TEST(Conformance, PacketsDoNotVanish) {
-  EXPECT_THAT(
-      findings<Swallowing>("AccountsForEveryPacket"),
-      Contains("the packet of packet 2 was taken in, and neither came out nor was dropped"));
+  EXPECT_THAT(findings<Swallowing>("AccountsForEveryPacket"),
+              Contains("packet 2 was taken in, but neither came out nor was dropped"));
 }
 
 class Doubling final : public Hold {
@@ -264,10 +359,9 @@ class Forgetful final : public Hold {
 };
 
 TEST(Conformance, WhatAFlowHeldBackDoesNotComeTwice) {
-  EXPECT_THAT(
-      findings<Forgetful>("EndsOnce"),
-      ElementsAre(HasSubstr("something of a flow is left for the next one, which is empty: 0 "
-                            "packets came out, then 6")));
+  EXPECT_THAT(findings<Forgetful>("EndsOnce"),
+              ElementsAre(HasSubstr("something of a flow is left for the next one, which is empty: "
+                                    "the number of packets that came out was 0, then 6")));
   EXPECT_THAT(findings<Forgetful>("KeepsItsState"),
               ElementsAre(HasSubstr("a flow depends on the one before, but nothing is saved")));
 }
@@ -301,7 +395,7 @@ class Secretive final : public Count {
 
 TEST(Conformance, StateIsSavedAndTakenBack) {
   EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
-              Contains("what load() took back, save() writes differently: 'count' is another"));
+              Contains("after load(), save() writes something else: 'count' differs"));
   EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
               Contains(HasSubstr("after load() it goes on differently: packet 0 field 'doubled'")));
   EXPECT_THAT(findings<Secretive>("KeepsItsState"),

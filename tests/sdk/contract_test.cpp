@@ -3,6 +3,7 @@
 
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
+#include <seam/field.hpp>
 #include <string>
 
 namespace seam {
@@ -27,7 +28,9 @@ TEST(TensorContract, ReadsElementDimensionsAndOpenEnd) {
 }
 
 TEST(TensorContract, RefusesWhatIsNoContractQuotingIt) {
-  for (const char* text : {"", "f32", "f31[N]", "f32[N", "f32[N,,C]", "f32[...,N]"}) {
+  for (const char* text :
+       {"", "f32", "f31[N]", "f32[N", "f32[N,,C]", "f32[...,N]", "f32[20-]", "f32[-1]", "f32[2N]",
+        "f32[+]", "f32[N+]", "f32[9999999999999999999]", "f32[9999999999999999999+]"}) {
     try {
       TensorContract::parse(text);
       ADD_FAILURE() << "'" << text << "' was accepted";
@@ -52,6 +55,33 @@ TEST(TensorContract, NamesTheFirstDifference) {
   EXPECT_THAT(difference("f32[N]", "f32[N,D]"),
               Optional(HasSubstr("1 dimension, not 2 dimensions")));
   EXPECT_THAT(difference("f32[N,C,H,W]", "f32[N,D]"), Optional(HasSubstr("4 dimensions")));
+}
+
+TEST(TensorContract, ALeastSizeFitsItselfAndMore) {
+  EXPECT_EQ(difference("f32[N,20]", "f32[N,20+]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,21]", "f32[N,20+]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,E]", "f32[N,20+]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,10+]", "f32[N,20+]"), std::nullopt) << "it may be 20";
+  EXPECT_EQ(difference("f32[N,20+]", "f32[N,E]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,20+]", "f32[N,20]"), std::nullopt);
+  EXPECT_THAT(difference("f32[N,19]", "f32[N,20+]"),
+              Optional(HasSubstr("dimension 1 is 19, but at least 20 is needed")));
+  EXPECT_THAT(difference("f32[N,20+]", "f32[N,19]"),
+              Optional(HasSubstr("dimension 1 is 20+, not 19")));
+  const TensorContract wide = TensorContract::parse("f32[N,20+]");
+  EXPECT_EQ(wide.first_violation("f32", {0, 20}), std::nullopt);
+  EXPECT_EQ(wide.first_violation("f32", {1, 300}), std::nullopt);
+  EXPECT_THAT(wide.first_violation("f32", {1, 19}),
+              Optional(HasSubstr("dimension 1 is 19, but at least 20 is needed")));
+}
+
+TEST(ListContract, SaysHowLongAListIs) {
+  EXPECT_EQ(list_violation(0, "*[N]"), "");
+  EXPECT_EQ(list_violation(7, "*[N]"), "");
+  EXPECT_EQ(list_violation(3, "i64[3]"), "") << "what its elements are is the compiler's to check";
+  EXPECT_THAT(list_violation(2, "*[3]"), HasSubstr("dimension 0 is 2, not 3"));
+  EXPECT_THAT(list_violation(2, "*[3+]"), HasSubstr("at least 3"));
+  EXPECT_THAT(list_violation(2, "*[N,3]"), HasSubstr("1 dimension, not 2 dimensions"));
 }
 
 TEST(TensorContract, ComparesRealSizes) {

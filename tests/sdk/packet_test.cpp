@@ -6,6 +6,19 @@
 #include <vector>
 
 namespace seam {
+
+/// A value that has rows, or none at all.
+struct Table {
+  std::int64_t rows = -1;
+};
+
+template <>
+struct FieldTraits<Table> {
+  static std::size_t bytes(const Table& value) { return sizeof(value); }
+  static std::string violation(const Table& /*value*/, std::string_view /*contract*/) { return {}; }
+  static std::int64_t rows(const Table& value) { return value.rows; }
+};
+
 namespace {
 
 using ::testing::AllOf;
@@ -55,7 +68,12 @@ TEST(Packet, AMissingFieldIsNamedWithThosePresent) {
 TEST(Packet, AFieldOfAnotherTypeIsRefusedWithBothTypes) {
   Packet packet;
   packet[caption] = "x";
-  EXPECT_THROW((void)packet.get(caption_as_int), Error);
+  try {
+    (void)packet.get(caption_as_int);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "field 'caption' is of type std::string, not int");
+  }
   EXPECT_THROW((void)packet[caption_as_int], Error);
   EXPECT_EQ(packet.get(caption), "x");
 }
@@ -85,6 +103,51 @@ TEST(Packet, PutReplacesAFieldOfTheSameName) {
   one.put(two.slots().front());
   EXPECT_EQ(one.get(caption), "two");
   EXPECT_EQ(one.slots().size(), 1U);
+}
+
+TEST(Packet, CountsTheRowsOfFieldsWhoseFirstDimensionIsN) {
+  Packet batch;
+  EXPECT_EQ(batch.row_mismatch(), "");
+  batch.set(field::indices, {1, 2, 3});
+  batch.set(numbers, {1});  // its key says nothing of rows
+  EXPECT_EQ(batch.row_mismatch(), "");
+  batch.set(field::groups, {7});
+  EXPECT_EQ(batch.row_mismatch(), "'indices' has 3 rows and 'groups' has 1 row");
+  batch[field::groups].resize(3);
+  EXPECT_EQ(batch.row_mismatch(), "");
+  (void)batch[field::categories];  // made by reading: empty
+  EXPECT_EQ(batch.row_mismatch(), "'indices' has 3 rows and 'categories' has 0 rows");
+  batch.erase(field::categories);
+  EXPECT_EQ(batch.row_mismatch(), "");
+}
+
+TEST(Packet, ACopyCountsItsRowsToo) {
+  Packet batch;
+  batch.set(field::indices, {1, 2, 3});
+  Packet other;
+  other.set(field::groups, {1});
+  other.put(batch.slots().front());  // as a join does
+  EXPECT_EQ(other.row_mismatch(), "'groups' has 1 row and 'indices' has 3 rows");
+}
+
+TEST(Packet, AValueThatShouldHaveRowsAndHasNoneIsAMismatch) {
+  constexpr Field<Table> table{"table", "f32[N,3]"};
+  Packet batch;
+  batch.set(table, Table{2});
+  batch.set(field::indices, {1, 2});
+  EXPECT_EQ(batch.row_mismatch(), "");
+  batch.set(table, Table{});
+  EXPECT_EQ(batch.row_mismatch(), "'table' has no rows and 'indices' has 2 rows");
+}
+
+TEST(Field, IsByRowWhereItsFirstDimensionIsCalledN) {
+  EXPECT_TRUE((Field<int>{"a", "*[N]"}.by_row()));
+  EXPECT_TRUE((Field<int>{"a", "f32[N,...]"}.by_row()));
+  EXPECT_FALSE((Field<int>{"a"}.by_row()));
+  EXPECT_FALSE((Field<int>{"a", "f32[]"}.by_row()));
+  EXPECT_FALSE((Field<int>{"a", "f32[M,N]"}.by_row()));
+  EXPECT_FALSE((Field<int>{"a", "f32[3,N]"}.by_row()));
+  EXPECT_FALSE((Field<int>{"a", "f32[NN]"}.by_row()));
 }
 
 TEST(TypeName, IsWhatTheCompilerSpells) {

@@ -128,6 +128,146 @@ TEST(Runner, APromisedFieldThatIsMissingIsTheStagesFault) {
   EXPECT_THAT(harness.errors()[0].what(), AllOf(HasSubstr("'number'"), HasSubstr("missing")));
 }
 
+class Transparent final : public Transform {
+ public:
+  void declare(Declaration& /*d*/) override {}
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+};
+
+class Gathers final : public Collector {
+ public:
+  void declare(Declaration& /*d*/) override {}
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    emitter.emit(std::move(packet));
+  }
+};
+
+class Nowhere final : public Emitter {
+ public:
+  void emit(Packet /*packet*/) override {}
+  void drop(const Packet& /*packet*/, std::string /*reason*/) override {}
+};
+
+/// Changes a field of the batch that it does not say it provides.
+class Shortens final : public Transform {
+ public:
+  void declare(Declaration& d) override { d.needs(field::indices); }
+  void process(Packet& packet, Context& /*context*/) override { packet[field::indices].pop_back(); }
+};
+
+Packet batch_of(std::size_t rows) {
+  Packet batch(Origin{nullptr, 0, "batch"});
+  batch.set(field::indices, std::vector<std::int64_t>(rows));
+  batch.set(field::items, std::vector<std::string>(rows));
+  return batch;
+}
+
+TEST(Runner, RowsThatDoNotMatchAreTheStagesFaultWhateverItDeclares) {
+  Harness harness("shorten", std::make_unique<Shortens>());
+  harness.push(batch_of(3)).finish();
+  ASSERT_THAT(harness.errors(), SizeIs(1));
+  EXPECT_EQ(harness.errors()[0].fault(), Fault::internal);
+  EXPECT_THAT(harness.errors()[0].full_message(),
+              AllOf(HasSubstr("stage 'shorten': the fields of one batch must have the same number "
+                              "of rows, but 'indices' has 2 rows and 'items' has 3 rows"),
+                    HasSubstr("working on batch")));
+  EXPECT_THAT(harness.outputs(), IsEmpty());
+}
+
+TEST(Runner, ABatchWithoutRowsIsABatch) {
+  Harness harness("total", std::make_unique<Transparent>());
+  harness.push(batch_of(0)).finish();
+  EXPECT_THAT(harness.outputs(), SizeIs(1));
+}
+
+TEST(Harness, RefusesABatchThatNoStageWouldBeGiven) {
+  Packet batch = batch_of(3);
+  batch[field::items].pop_back();
+  Harness harness("shorten", std::make_unique<Shortens>());
+  try {
+    harness.push(batch);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'indices' has 3 rows and 'items' has 2 rows"));
+  }
+}
+
+/// Emits a batch whose second field is a row short.
+class UnevenSource final : public Source {
+ public:
+  void declare(Declaration& d) override {
+    d.provides(field::indices);
+    d.provides(field::items);
+  }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    Packet batch = batch_of(2);
+    batch[field::items].pop_back();
+    emitter.emit(std::move(batch));
+    return More::no;
+  }
+};
+
+TEST(Runner, ASourcesRowsAreCountedToo) {
+  Harness harness("uneven", std::make_unique<UnevenSource>());
+  harness.produce().finish();
+  ASSERT_THAT(harness.errors(), SizeIs(1));
+  EXPECT_THAT(harness.errors()[0].what(),
+              HasSubstr("stage 'uneven': the fields of one batch must have the same number of "
+                        "rows, but 'indices' has 2 rows and 'items' has 1 row"));
+  EXPECT_THAT(harness.outputs(), IsEmpty());
+}
+
+/// What a join may make of two branches that are each right.
+Packet joined_unevenly() {
+  Packet batch = batch_of(3);
+  batch[field::items].resize(2);
+  return batch;
+}
+
+template <class Stage, class Call>
+std::string refusal_of_uneven_rows(const Call& call) {
+  StageRunner runner("behind", "test.stage", std::make_unique<Stage>());
+  testing::RecordingServices services;
+  RunState run;
+  run.services = &services;
+  const Outcome outcome = call(runner, run);
+  if (outcome.kind() != Outcome::Kind::failed) return "not refused";
+  EXPECT_EQ(outcome.error().fault(), Fault::configuration);
+  return outcome.error().what();
+}
+
+/// Reads what is not there if it is ever called.
+class ReadsItemOfEachRow final : public Sink {
+ public:
+  void declare(Declaration& d) override { d.needs(field::items); }
+  void process(const Packet& packet, Context& /*context*/) override {
+    for (std::size_t row = 0; row < packet.get(field::indices).size(); ++row) {
+      (void)packet.get(field::items).at(row);
+    }
+  }
+};
+
+TEST(Runner, NoStageIsHandedRowsThatDoNotMatch) {
+  const auto says = HasSubstr(
+      "the branches that meet before stage 'behind' hand on different rows: the fields of one "
+      "batch must have the same number of rows, but 'indices' has 3 rows and 'items' has 2 rows");
+  EXPECT_THAT(
+      refusal_of_uneven_rows<ReadsItemOfEachRow>([](StageRunner& runner, const RunState& run) {
+        return runner.consume(run, joined_unevenly());
+      }),
+      says);
+  EXPECT_THAT(refusal_of_uneven_rows<Shortens>([](StageRunner& runner, const RunState& run) {
+                Packet packet = joined_unevenly();
+                return runner.transform(run, packet);
+              }),
+              says);
+  EXPECT_THAT(refusal_of_uneven_rows<Gathers>([](StageRunner& runner, const RunState& run) {
+                Nowhere nowhere;
+                return runner.collect(run, joined_unevenly(), nowhere);
+              }),
+              says);
+}
+
 TEST(Runner, ManyThreadsKeepTheOrder) {
   std::vector<Packet> packets;
   std::vector<std::int64_t> expected;

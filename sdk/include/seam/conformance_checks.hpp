@@ -46,8 +46,8 @@ struct Candidate {
 };
 
 /// Six packets for a stage that needs fields of the SDK's own types: pictures of 16 x 12 pixels,
-/// texts, numbers from 0, the role `single`. Throws seam::Error that names the first field whose
-/// type it cannot make up.
+/// texts, numbers from 0, the role `single`, lists of these with one to three rows. Throws
+/// seam::Error that names the first field whose type it cannot make up.
 SEAM_EXPORT std::vector<Packet> made_up_packets(const Description& description);
 
 /// What is wrong, a sentence each.
@@ -62,10 +62,11 @@ struct Check {
 ///
 ///     DescribesItself         names, texts, defaults, contracts; the same parameters each time
 ///     RefusesBadParameters    wrong types, values out of range, unknown names: a message each
-///     WorksOnItsExample       no errors; only declared fields are read and written
-///     AccountsForEveryPacket  each comes out once, or is dropped with a reason; of a collector
-///     that
-///                             replaces packets, where it provides `origins`
+///     WorksOnItsExample       no errors; only declared fields are read and written; what comes
+///                             out keeps its contracts, and all fields of a batch have the same
+///                             number of rows
+///     AccountsForEveryPacket  each comes out once, or is dropped with a reason; for a collector
+///                             that replaces packets, where it provides `origins`
 ///     EndsAnEmptyFlow         begin and end without a packet
 ///     EndsOnce                nothing that a flow held back is left for the next one
 ///     GivesTheSameBytes       again, and for any number of threads; fields that compare

@@ -120,8 +120,8 @@ struct Configured {
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
   bool keeps_state = false;
   bool state_made_by_flow = false;  ///< see Kept
-  bool replaces_packets = false;  ///< a collector: see Declaration::replaces_packets
-  bool trains = false;            ///< a flow that reaches this stage is a training flow
+  bool replaces_packets = false;    ///< a collector: see Declaration::replaces_packets
+  bool trains = false;              ///< a flow that reaches this stage is a training flow
 };
 
 /// All that a stage says about itself; feeds check, inspect, --set, the docs and the JSON Schema.

@@ -167,7 +167,8 @@ struct Field {
   [[nodiscard]] constexpr bool by_row() const {
     const std::size_t open = contract.find('[');
     if (open == std::string_view::npos) return false;
-    const std::string_view first = contract.substr(open + 1, contract.find_first_of(",]", open) - open - 1);
+    const std::string_view first =
+        contract.substr(open + 1, contract.find_first_of(",]", open) - open - 1);
     return first == "N";
   }
 };
