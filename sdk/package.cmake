@@ -15,7 +15,8 @@ set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake
 install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
   FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+# As in the source tree, so that links between the pages work in both.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY template DESTINATION "${CMAKE_INSTALL_DATADIR}/seam")

@@ -46,26 +46,19 @@ std::string accepted_text(const ParameterInfo& parameter) {
   return "a stage that offers " + parameter.interface;
 }
 
-/// A C++ type as people write it, not as the compiler spells it out.
-std::string readable(std::string type) {
-  const std::pair<std::string_view, std::string_view> names[] = {
-      {"std::__cxx11::basic_string<char>", "std::string"},
-      {"std::filesystem::__cxx11::path", "std::filesystem::path"},
-      {"long int", "std::int64_t"},
-      {" >", ">"}};
-  for (const auto& [spelt, written] : names) {
-    for (auto at = type.find(spelt); at != std::string::npos; at = type.find(spelt)) {
-      type.replace(at, spelt.size(), written);
-    }
-  }
-  return type;
+/// A tensor by its contract; of another type also how many rows or elements it has, where its
+/// contract says so: "std::vector<std::string>[N]".
+std::string field_type_text(const FieldInfo& field) {
+  const std::string type = readable_type(field.type);
+  const std::size_t shape = field.contract.find('[');
+  if (shape == std::string::npos) return type;
+  return type == "torch::Tensor" ? field.contract : type + field.contract.substr(shape);
 }
 
 Rows field_rows(const std::vector<FieldInfo>& fields) {
   Rows rows;
   for (const FieldInfo& field : fields) {
-    rows.push_back(
-        {field.name, field.contract.empty() ? readable(field.type) : field.contract, field.doc});
+    rows.push_back({field.name, field_type_text(field), field.doc});
   }
   return rows;
 }
@@ -124,9 +117,8 @@ void print_fields_markdown(const std::string& title, const std::vector<FieldInfo
   if (fields.empty()) return;
   std::cout << "\n| " << title << " | type | |\n|---|---|---|\n";
   for (const FieldInfo& field : fields) {
-    const std::string type = field.contract.empty() ? readable(field.type) : field.contract;
-    std::cout << "| " << code(field.name) << " | " << code(cell(type)) << " | " << cell(field.doc)
-              << " |\n";
+    std::cout << "| " << code(field.name) << " | " << code(cell(field_type_text(field))) << " | "
+              << cell(field.doc) << " |\n";
   }
 }
 

@@ -64,7 +64,11 @@ class SEAM_EXPORT Context {
   [[nodiscard]] std::string_view flow() const { return run_->flow; }
   /// Threads that a stage on the compute thread may use for its own loops.
   [[nodiscard]] int compute_threads() const { return run_->compute_threads; }
-  /// This process among those that share the run.
+  /// This process, from 0, among the world() processes that share the run. Only sources look at
+  /// them: of the packets that the source would emit alone, numbered from 0, it emits those whose
+  /// number modulo world() is rank(), so that each packet comes from exactly one process. What a
+  /// packet holds (`index`, the line of its origin) must not depend on either. `seam run` is one
+  /// process: 0 of 1.
   [[nodiscard]] int rank() const { return run_->rank; }
   [[nodiscard]] int world() const { return run_->world; }
   /// Where a stage may leave files; empty where the run keeps none.

@@ -14,12 +14,12 @@
 
 namespace seam {
 
-/// What kind of fault it is; decides the exit code of a run.
+/// Who can do something about it; decides the exit code of a run.
 enum class Fault {
-  configuration,  ///< the pipeline file, a parameter, a plugin that cannot be found
-  data,           ///< an input: an image, a list
-  cancelled,      ///< someone asked to stop
-  internal,       ///< a defect of a stage or of Seam
+  configuration,  ///< 2: the pipeline file, a parameter, a plugin that cannot be found
+  data,           ///< 3: an input (an image, a list), a file that cannot be read or written
+  cancelled,      ///< 4: someone asked to stop
+  internal,       ///< 5: a defect of a stage or of Seam
 };
 
 class SEAM_EXPORT Error : public std::runtime_error {

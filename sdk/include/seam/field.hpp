@@ -181,20 +181,35 @@ enum class Role : std::uint8_t { single, anchor, positive, negative };
 namespace field {
 
 // One picture, one packet: what datasets, samplers and image stages speak.
-inline constexpr Field<std::filesystem::path> path{"path"};  ///< the file to read
-inline constexpr Field<Image> image{"image"};                ///< its pixels, RGB
-inline constexpr Field<std::string> item{"item"};            ///< the item's id: what is retrieved
-inline constexpr Field<std::int64_t> category{"category"};   ///< index in the category vocabulary
-inline constexpr Field<std::int64_t> index{"index"};         ///< position in its split: the row id
-inline constexpr Field<std::int64_t> group{"group"};         ///< packets of one group stay together
-inline constexpr Field<Role> role{"role"};                   ///< its part in the group
+
+/// The file to read.
+inline constexpr Field<std::filesystem::path> path{"path"};
+/// Its pixels, 8-bit RGB.
+inline constexpr Field<Image> image{"image"};
+/// The item's id: what is retrieved.
+inline constexpr Field<std::string> item{"item"};
+/// Index in the category vocabulary.
+inline constexpr Field<std::int64_t> category{"category"};
+/// Position in its split: the row id.
+inline constexpr Field<std::int64_t> index{"index"};
+/// Packets of one group stay together.
+inline constexpr Field<std::int64_t> group{"group"};
+/// Its part in the group.
+inline constexpr Field<Role> role{"role"};
 
 // A batch: what `batch` gathers from the packets above, row by row.
+
+/// The `item` of each row, empty where it has none.
 inline constexpr Field<std::vector<std::string>> items{"items", "*[N]"};
+/// The `category` of each row, -1 where it has none.
 inline constexpr Field<std::vector<std::int64_t>> categories{"categories", "*[N]"};
+/// The `index` of each row, -1 where it has none.
 inline constexpr Field<std::vector<std::int64_t>> indices{"indices", "*[N]"};
+/// The `group` of each row, -1 where it has none: the row stands for itself.
 inline constexpr Field<std::vector<std::int64_t>> groups{"groups", "*[N]"};
+/// The `role` of each row, `single` where it has none.
 inline constexpr Field<std::vector<Role>> roles{"roles", "*[N]"};
+/// Where each row comes from, for messages.
 inline constexpr Field<std::vector<Origin>> origins{"origins", "*[N]"};
 
 }  // namespace field

@@ -72,15 +72,21 @@ struct FieldTraits<Tensor> {
 
 namespace field {
 
-inline constexpr Field<Tensor> images{"images", "f32[N,3,H,W]"};  ///< RGB, 0 to 1
+/// RGB, from 0 to 1.
+inline constexpr Field<Tensor> images{"images", "f32[N,3,H,W]"};
+/// The features that a convolutional network finds in each image.
 inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
 /// N images' K class capsules of D numbers as they are compared (of unit length, mostly), none
 /// masked.
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};
-inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};  ///< before normalising
+/// The lengths of the class capsules before they were normalised.
+inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};
+/// The category whose class length is the largest.
 inline constexpr Field<Tensor> predicted_category{"predicted_category", "i64[N]"};
-inline constexpr Field<Tensor> embedding{"embedding", "f32[N,E]"};  ///< what is compared
-inline constexpr Field<Tensor> loss{"loss", "f32[]"};               ///< what is minimised
+/// The vectors that retrieval compares.
+inline constexpr Field<Tensor> embedding{"embedding", "f32[N,E]"};
+/// What training minimises, for the whole batch.
+inline constexpr Field<Tensor> loss{"loss", "f32[]"};
 
 }  // namespace field
 

@@ -36,6 +36,8 @@ for file in share/man/man1/seam.1 share/man/man1/seam-run.1 share/bash-completio
   share/zsh/site-functions/_seam share/fish/vendor_completions.d/seam.fish share/seam/pipelines/demo.toml; do
   [[ -s $work/seam/$file ]] || fail "$file is not installed"
 done
+quietly python3 "$source_tree/tests/system/links_test.py" "$work/seam/share/doc/seam"
+[[ -s $work/seam/share/doc/seam/docs/writing-a-plugin.md ]] || fail "the guide is not installed"
 
 # Without LibTorch and OpenCV: the package must not ask for them.
 cd "$work"
@@ -43,6 +45,11 @@ for kind in transform source collector sink; do
   quietly seam new plugin "acme.my_$kind" --kind "$kind"
   build_and_test "$work/my_$kind" -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenCV=ON
 done
+# The guide's own example, as the guide says it.
+quietly seam new plugin acme.sharpen --kind transform
+quietly python3 "$source_tree/tests/system/external_plugin/guide.py" \
+  "$work/seam/share/doc/seam/docs/writing-a-plugin.md" "$work/sharpen"
+build_and_test "$work/sharpen" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror"
 plugin=$work/my_transform/build/lib/seam/plugins/seam_my_transform.so
 needed=$(readelf --dynamic "$plugin" | sed -nE 's/.*NEEDED.*\[(.*)\]/\1/p')
 for library in $needed; do
