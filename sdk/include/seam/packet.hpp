@@ -72,7 +72,7 @@ class SEAM_EXPORT Packet {
       return *static_cast<T*>(slots_.back().value.get());
     }
     if (slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
-    if (slot->value.use_count() > 1) {
+    if (is_shared(slot->value)) {
       slot->value = std::make_shared<T>(*static_cast<const T*>(slot->value.get()));
     }
     return *static_cast<T*>(slot->value.get());
@@ -116,6 +116,8 @@ class SEAM_EXPORT Packet {
   [[nodiscard]] Slot* find(std::string_view name) {
     return const_cast<Slot*>(std::as_const(*this).find(name));  // *this is not const here
   }
+  /// Where it says no, all that former owners did with the value, in any thread, comes before.
+  [[nodiscard]] static bool is_shared(const std::shared_ptr<void>& value);
   [[noreturn]] void refuse(std::string_view name, std::string_view wanted_type) const;
 
   std::uint64_t sequence_ = 0;
