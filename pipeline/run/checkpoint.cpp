@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,7 @@ constexpr std::string_view magic = "SEAMCKPT";
 constexpr std::uint32_t format_version = 2;
 const std::string mean_of = "mean of ";
 constexpr std::uint32_t byte_order_mark = 0x01020304;
+constexpr std::uint32_t other_byte_order_mark = 0x04030201;
 constexpr std::size_t head_size = magic.size() + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t checksum_size = sizeof(std::uint64_t);
 constexpr std::string_view run_section = ":run";  // no stage's name has a colon
@@ -122,23 +124,26 @@ Archive run_archive(const Checkpoint& checkpoint) {
 }
 
 void take_run_archive(const Archive& archive, Checkpoint& checkpoint) {
-  const auto size = [&](const char* name) {
-    return static_cast<std::uint64_t>(archive.integer(name));
+  const auto count = [&](const char* name) {
+    const std::int64_t number = archive.integer(name);
+    if (number < 0) throw Error(std::string("its '") + name + "' is negative");
+    return number;
   };
+  const auto size = [&](const char* name) { return static_cast<std::uint64_t>(count(name)); };
   SchedulePosition& position = checkpoint.position;
   position.before_done = archive.integer("before_done") != 0;
-  position.epochs_done = archive.integer("epochs_done");
+  position.epochs_done = count("epochs_done");
   position.stopped_early = archive.integer("stopped_early") != 0;
   if (archive.has("best")) position.best = archive.number("best");
-  position.best_epochs = archive.integer("best_epochs");
-  position.without_gain = archive.integer("without_gain");
-  position.epochs_measured = archive.integer("epochs_measured");
+  position.best_epochs = count("best_epochs");
+  position.without_gain = count("without_gain");
+  position.epochs_measured = count("epochs_measured");
   position.after_done = archive.integer("after_done") != 0;
   checkpoint.metrics_size = size("metrics_size");
   checkpoint.timing_size = size("timing_size");
   checkpoint.skipped_size = size("skipped_size");
   checkpoint.skipped_packets = size("skipped_packets");
-  checkpoint.trainings = archive.integer("trainings");
+  checkpoint.trainings = count("trainings");
   for (const auto& [name, entry] : archive.entries()) {
     if (name.starts_with(mean_of)) {
       checkpoint.means[name.substr(mean_of.size())] = archive.number(name);
@@ -157,8 +162,14 @@ void put_body(Out& out, const Checkpoint& checkpoint) {
   }
 }
 
-Error damaged(const fs::path& file, const std::string& how) {
-  return Error("checkpoint '" + file.string() + "' is damaged: " + how);
+/// A checkpoint whose bytes are not those that were written.
+class Damaged final : public Error {
+ public:
+  using Error::Error;
+};
+
+Damaged damaged(const fs::path& file, const std::string& how) {
+  return Damaged("checkpoint '" + file.string() + "' is damaged: " + how);
 }
 
 /// Takes values off the front of a checkpoint, believing no size in it.
@@ -201,6 +212,9 @@ class Reader {
       }
       const auto taken = bytes(number<std::uint64_t>());
       entry.bytes.assign(taken.begin(), taken.end());
+      if (section.archive.has(name)) {
+        throw damaged(file_, "section '" + section.name + "' has two entries '" + name + "'");
+      }
       section.archive.put(name, std::move(entry));
     }
     return section;
@@ -227,6 +241,22 @@ std::optional<std::int64_t> epochs_of(const fs::path& file) {
   return epochs;
 }
 
+Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
+  return Error(what + " '" + path.string() + "': " + error.message());
+}
+
+/// A file that cannot be read may be whole: what to do about it is the user's to say.
+std::vector<std::byte> bytes_of(const fs::path& checkpoint) {
+  try {
+    return read_file(checkpoint);
+  } catch (const Error& error) {
+    throw Error(
+        std::string("the newest checkpoint that is left may be whole but cannot be read: ") +
+        error.what() +
+        "; make it readable, or move it out of the folder to go on from the one before");
+  }
+}
+
 }  // namespace
 
 void write_checkpoint(const fs::path& file, const Checkpoint& checkpoint) {
@@ -245,6 +275,32 @@ Checkpoint read_checkpoint(const fs::path& file) {
   return parse_checkpoint(read_file(file), file);
 }
 
+namespace {
+
+/// What stands between the head and the checksum.
+Checkpoint parse_body(Reader& reader, const fs::path& file) {
+  Checkpoint checkpoint;
+  const auto sections = reader.number<std::uint32_t>();
+  if (sections == 0) throw damaged(file, "it has no section of the run");
+  std::set<std::string> names;
+  for (std::uint32_t at = 0; at < sections; ++at) {
+    StageState section = reader.section();
+    if (!names.insert(section.name).second) {
+      throw damaged(file, "it has two sections '" + section.name + "'");
+    }
+    if (at > 0) {
+      checkpoint.stages.push_back(std::move(section));
+      continue;
+    }
+    if (section.name != run_section) throw damaged(file, "it has no section of the run");
+    take_run_archive(section.archive, checkpoint);
+  }
+  if (!reader.empty()) throw damaged(file, "it goes on after its last section");
+  return checkpoint;
+}
+
+}  // namespace
+
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& file) {
   if (bytes.size() < head_size + checksum_size) {
     throw damaged(file, "it ends after " + std::to_string(bytes.size()) + " bytes");
@@ -255,9 +311,13 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
     throw damaged(file, "it does not begin as a checkpoint");
   }
   const auto version = head.number<std::uint32_t>();
-  if (head.number<std::uint32_t>() != byte_order_mark) {
-    throw damaged(file, "it was written by a machine of another byte order");
+  const auto mark = head.number<std::uint32_t>();
+  if (mark == other_byte_order_mark) {
+    throw Error("checkpoint '" + file.string() +
+                    "' was written by a machine of the other byte order; resume on such a machine",
+                Fault::configuration);
   }
+  if (mark != byte_order_mark) throw damaged(file, "it does not begin as a checkpoint");
   if (version != format_version) {
     throw Error("checkpoint '" + file.string() + "' has format " + std::to_string(version) +
                     ", but this program reads format " + std::to_string(format_version) +
@@ -277,23 +337,19 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
     throw damaged(file, "its checksum does not fit its content");
   }
   Reader reader(file, covered.subspan(head_size));
-  Checkpoint checkpoint;
-  auto sections = reader.number<std::uint32_t>();
-  for (bool first = true; sections > 0; --sections, first = false) {
-    StageState section = reader.section();
-    if (first) {
-      if (section.name != run_section) throw damaged(file, "it has no section of the run");
-      take_run_archive(section.archive, checkpoint);
-    } else {
-      checkpoint.stages.push_back(std::move(section));
-    }
+  try {
+    return parse_body(reader, file);
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {  // an entry that contradicts itself, or one that is missing
+    throw damaged(file, error.what());
   }
-  if (!reader.empty()) throw damaged(file, "it goes on after its last section");
-  return checkpoint;
 }
 
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
-  fs::create_directories(folder_);
+  std::error_code made;
+  fs::create_directories(folder_, made);
+  if (made) throw folder_fault("cannot make", folder_, made);
   fs::path file = folder_ / ("epoch-" + std::to_string(checkpoint.position.epochs_done) + ".seam");
   write_checkpoint(file, checkpoint);
   const std::vector<fs::path> present = files();
@@ -309,8 +365,14 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
 std::vector<fs::path> CheckpointFolder::files() const {
   std::vector<std::pair<std::int64_t, fs::path>> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    if (const auto epochs = epochs_of(entry.path())) found.emplace_back(*epochs, entry.path());
+  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto epochs = epochs_of(entry->path())) found.emplace_back(*epochs, entry->path());
+  }
+  // Before the first checkpoint there is no folder. Any other fault is no answer to which there
+  // are.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw folder_fault("cannot look through", folder_, error);
   }
   std::ranges::sort(found, std::greater());
   std::vector<fs::path> files;
@@ -322,27 +384,31 @@ std::vector<fs::path> CheckpointFolder::files() const {
 CheckpointFolder::Newest CheckpointFolder::newest() const {
   Newest newest;
   for (const fs::path& file : files()) {
+    const std::vector<std::byte> bytes = bytes_of(file);
     try {
-      newest.checkpoint = read_checkpoint(file);
+      newest.checkpoint = parse_checkpoint(bytes, file);
       newest.file = file;
       return newest;
-    } catch (const Error& error) {
-      if (error.fault() == Fault::configuration) throw;
-      newest.damaged.emplace_back(error.what());
+    } catch (const Damaged& error) {
+      newest.damaged.push_back({file, error.what()});
     }
   }
   if (newest.damaged.empty()) return newest;
   std::string text = "no checkpoint of this run can be used; start a new run";
-  for (const std::string& sentence : newest.damaged) text += "\n" + sentence;
+  for (const DamagedFile& file : newest.damaged) text += "\n" + file.how;
   throw Error(text);
 }
 
-void CheckpointFolder::remove_newer_than(const fs::path& file) const {
-  for (const fs::path& other : files()) {
-    if (other == file) return;
-    std::error_code ignored;  // it will be replaced by the run that goes on
-    fs::remove(other, ignored);
+fs::path CheckpointFolder::set_aside(const fs::path& file) {
+  const std::string name = file.string() + ".damaged";
+  fs::path aside = name;
+  for (int number = 2; fs::exists(fs::symlink_status(aside)); ++number) {
+    aside = name + "-" + std::to_string(number);
   }
+  std::error_code error;
+  fs::rename(file, aside, error);
+  if (error) throw folder_fault("cannot set aside", file, error);
+  return aside;
 }
 
 }  // namespace seam::host

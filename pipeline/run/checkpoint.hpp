@@ -48,7 +48,8 @@ struct Checkpoint {
 
 /// Writes the file whole or not at all. Throws seam::Error.
 void write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
-/// Throws seam::Error that says in what way the file is damaged.
+/// Throws seam::Error that says in what way the file is damaged: sizes, checksum, names that come
+/// twice, entries whose bytes are not those of their type and shape.
 Checkpoint read_checkpoint(const std::filesystem::path& file);
 /// The same from memory; `file` is what messages call it.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
@@ -60,18 +61,23 @@ class CheckpointFolder {
 
   /// Writes the checkpoint and removes what is no longer kept: all but the last two and the best.
   std::filesystem::path write(const Checkpoint& checkpoint) const;
-  /// Newest first.
+  /// Newest first. Throws seam::Error where the folder is there but cannot be looked through.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
+  struct DamagedFile {
+    std::filesystem::path file;
+    std::string how;  ///< a sentence
+  };
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< none: there are no files
     std::filesystem::path file;
-    std::vector<std::string> damaged;  ///< a sentence on each newer file that was passed over
+    std::vector<DamagedFile> damaged;  ///< the newer files, which were passed over
   };
-  /// The newest that is whole. Throws seam::Error where there are files and none is.
+  /// The newest that is whole. Throws seam::Error where there are files and none is, and where one
+  /// cannot be read: it may be whole (permissions, a disk's fault), and is not passed over.
   [[nodiscard]] Newest newest() const;
-  /// Removes the files newer than this one: what they hold will be made again.
-  void remove_newer_than(const std::filesystem::path& file) const;
+  /// Renames a damaged file, so that the run that goes on does not replace it; the new name.
+  static std::filesystem::path set_aside(const std::filesystem::path& file);
 
  private:
   std::filesystem::path folder_;

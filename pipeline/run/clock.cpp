@@ -48,6 +48,10 @@ std::string count_text(std::uint64_t count) {
   return text;
 }
 
+std::string packets_text(std::uint64_t count) {
+  return count_text(count) + (count == 1 ? " packet" : " packets");
+}
+
 std::string rate_text(double per_second) {
   constexpr double whole_numbers = 100;
   if (per_second < whole_numbers) return fmt::format("{:.3g}/s", per_second);

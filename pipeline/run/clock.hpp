@@ -15,6 +15,8 @@ std::string compact_time_text(std::chrono::system_clock::time_point time);
 std::string duration_text(double seconds);
 /// "25,882".
 std::string count_text(std::uint64_t count);
+/// "1 packet", "25,882 packets".
+std::string packets_text(std::uint64_t count);
 /// "1,310/s", "0.42/s".
 std::string rate_text(double per_second);
 

@@ -42,9 +42,12 @@ std::string progress_line(const FlowView& view, double seconds) {
   std::string line;
   if (view.epochs > 0) line += fmt::format("epoch {}/{}  ", view.epoch + 1, view.epochs);
   const std::uint64_t finished = view.progress->finished;
-  line += fmt::format("{}  {}", view.flow, count_text(finished));
-  if (view.expected) line += "/" + count_text(std::max(*view.expected, finished));
-  line += " images";
+  line += view.flow + "  ";
+  if (view.expected) {
+    line += count_text(finished) + "/" + packets_text(std::max(*view.expected, finished));
+  } else {
+    line += packets_text(finished);
+  }
   if (seconds > 0) line += "  " + rate_text(static_cast<double>(finished) / seconds);
   if (const auto latest = view.metrics->latest()) {
     line += fmt::format("  {} {:.4g}", latest->first, latest->second);
@@ -54,8 +57,9 @@ std::string progress_line(const FlowView& view, double seconds) {
   if (fullest != activity.end() && fullest->waiting > 1) {
     line += fmt::format("  {} wait for {}", count_text(fullest->waiting), fullest->stage);
   }
-  if (view.seconds_left) {
-    line += fmt::format("  {} left", duration_text(std::max(*view.seconds_left - seconds, 0.0)));
+  if (view.run_seconds_left) {
+    const double left = std::max(*view.run_seconds_left - seconds, 0.0);
+    line += fmt::format("  run ends in {}", duration_text(left));
   }
   return line;
 }

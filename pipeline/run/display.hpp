@@ -1,6 +1,7 @@
 /// What a person sees of a run while it goes on.
 ///
-///     terminal   epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  4 min 10 s left
+///     terminal   epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  run ends in 4 min
+///     10 s
 ///                one line that is updated in place; messages appear above it
 ///     plain      the same as a line of its own every ten seconds and where a flow ends
 ///     quiet      warnings and errors alone
@@ -29,17 +30,17 @@ namespace seam::host {
 /// A flow that runs, as the progress line needs it.
 struct FlowView {
   std::string flow;
-  std::int64_t epoch = 0;                 ///< from 0
-  std::int64_t epochs = 0;                ///< of the schedule; 0: the flow is no part of an epoch
-  std::optional<std::uint64_t> expected;  ///< images, from the last time that it ran
-  std::optional<double> seconds_left;     ///< of the whole run when the flow began
+  std::int64_t epoch = 0;                  ///< from 0
+  std::int64_t epochs = 0;                 ///< of the schedule; 0: the flow is no part of an epoch
+  std::optional<std::uint64_t> expected;   ///< packets of its sources, from its last time
+  std::optional<double> run_seconds_left;  ///< of the whole run when the flow began
   std::string run_directory;
   const FlowProgress* progress = nullptr;
   const Metrics* metrics = nullptr;
 };
 
-/// "epoch 3/60  train  12,400/25,882 images  212/s  loss 0.1234  63 wait for model  4 min 10 s
-/// left"
+/// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 wait for model  run ends in 4
+/// min 10 s": packets of the sources that are through, a batch counted as those that it stands for.
 std::string progress_line(const FlowView& view, double seconds);
 
 class Display {

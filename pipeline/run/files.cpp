@@ -99,6 +99,7 @@ std::vector<std::byte> read_file(const fs::path& path) {
   const Descriptor file(path, O_RDONLY);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) throw system_fault("cannot look at", path);
+  if (S_ISDIR(status.st_mode)) throw system_fault("cannot read", path, EISDIR);
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   std::size_t filled = 0;
   while (filled < bytes.size()) {

@@ -1,10 +1,12 @@
 #include "pipeline/run/metrics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <compare>
 #include <numeric>
 
-#include "pipeline/run/json.hpp"
+#include "pipeline/run/json_line.hpp"
 
 namespace seam::host {
 namespace {
@@ -57,6 +59,7 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
     if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
   }
   std::string lines;
+  const std::string end = when.empty() ? "" : ",\"when\":" + json_line(std::string(when));
   for (const std::string& stage : order) {
     const auto found = recorded.find(stage);
     if (found == recorded.end()) continue;
@@ -67,16 +70,12 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
         std::ranges::sort(values,
                           [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });
       }
+      std::string begin =
+          json_line({{"epoch", epoch}, {"flow", flow}, {"stage", stage}, {"name", name}});
+      begin.pop_back();  // its brace: the numbers follow, the only part that differs by step
       for (std::size_t step = 0; step < values.size(); ++step) {
-        JsonObject line;
-        line.add("epoch", epoch)
-            .add("flow", flow)
-            .add("stage", stage)
-            .add("name", name)
-            .add("step", step)
-            .add("value", values[step]);
-        if (!when.empty()) line.add("when", std::string(when));
-        lines += line.text() + "\n";
+        lines += fmt::format("{},\"step\":{},\"value\":{}{}}}\n", begin, step,
+                             number_text(values[step]), end);
       }
       std::string full_name = stage;
       full_name += '.';

@@ -1,5 +1,7 @@
 #include "pipeline/run/schedule.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -61,6 +63,34 @@ std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64
     }
   }
   return flows;
+}
+
+std::string moment_text(const ScheduleSpec& schedule, const SchedulePosition& position,
+                        std::int64_t epoch) {
+  if (!position.before_done) return "before";
+  if (position.stopped_early || position.epochs_done >= schedule.epochs) return "after";
+  return fmt::format("epoch-{:04}", epoch);
+}
+
+bool in_epochs(const ScheduleSpec& schedule, const std::string& flow) {
+  return std::ranges::find(schedule.each_epoch, flow, &ScheduledFlow::flow) !=
+         schedule.each_epoch.end();
+}
+
+std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule) {
+  std::vector<std::string> flows = schedule.before;
+  for (const ScheduledFlow& flow : schedule.each_epoch) flows.push_back(flow.flow);
+  flows.insert(flows.end(), schedule.after.begin(), schedule.after.end());
+  return flows;
+}
+
+const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name) {
+  const auto found = std::ranges::find(spec.flows, name, &FlowSpec::name);
+  if (found == spec.flows.end()) {
+    throw Error("the schedule names a flow '" + name + "' that the pipeline does not have",
+                Fault::configuration);
+  }
+  return *found;
 }
 
 bool is_complete(const ScheduleSpec& schedule, const SchedulePosition& position) {

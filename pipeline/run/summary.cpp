@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/property_tree/json_parser.hpp>
-#include <boost/property_tree/ptree.hpp>
+#include <fstream>
+#include <utility>
 
 #include "pipeline/run/clock.hpp"
-#include "pipeline/run/json.hpp"
+#include "pipeline/run/json_line.hpp"
 
 namespace seam::host {
 namespace {
@@ -100,36 +100,58 @@ std::string ledger_text(const RunSummary& summary) {
   return text;
 }
 
-std::string stage_json(const StageCount& count, const FlowTotal& flow) {
-  JsonObject dropped;
-  for (const auto& [reason, number] : count.dropped) dropped.add(reason, number);
-  return JsonObject()
-      .add("stage", count.stage)
-      .add("source", count.kind == StageKind::source)
-      .add("received", count.received)
-      .add("delivered", count.delivered)
-      .add("emitted", count.emitted)
-      .add("failed", count.failed)
-      .add("discarded", count.discarded)
-      .add_raw("dropped", dropped.text())
-      .add("busy_seconds", count.busy_seconds)
-      .add("share_of_wall_time", share_of_wall(count, flow))
-      .add("queue_peak", count.waiting_most)
-      .text();
+Json stage_json(const StageCount& count, const FlowTotal& flow) {
+  Json dropped = Json::object();
+  for (const auto& [reason, number] : count.dropped) dropped[reason] = number;
+  return {{"stage", count.stage},
+          {"source", count.kind == StageKind::source},
+          {"received", count.received},
+          {"delivered", count.delivered},
+          {"emitted", count.emitted},
+          {"failed", count.failed},
+          {"discarded", count.discarded},
+          {"dropped", std::move(dropped)},
+          {"busy_seconds", count.busy_seconds},
+          {"share_of_wall_time", share_of_wall(count, flow)},
+          {"queue_peak", count.waiting_most}};
 }
 
-std::string flow_json(const FlowTotal& flow) {
-  JsonArray stages;
-  for (const StageCount& stage : flow.stages) stages.add_raw(stage_json(stage, flow));
-  return JsonObject()
-      .add("flow", flow.flow)
-      .add("times", flow.times)
-      .add("seconds", flow.seconds)
-      .add("compute_idle_seconds", flow.compute_idle_seconds)
-      .add("packets_peak", flow.packets_peak)
-      .add("bytes_peak", flow.bytes_peak)
-      .add_raw("stages", stages.text())
-      .text();
+Json flow_json(const FlowTotal& flow) {
+  Json stages = Json::array();
+  for (const StageCount& stage : flow.stages) stages.push_back(stage_json(stage, flow));
+  return {{"flow", flow.flow},
+          {"times", flow.times},
+          {"seconds", flow.seconds},
+          {"compute_idle_seconds", flow.compute_idle_seconds},
+          {"packets_peak", flow.packets_peak},
+          {"bytes_peak", flow.bytes_peak},
+          {"stages", std::move(stages)}};
+}
+
+StageCount read_stage(const Json& stage) {
+  StageCount count;
+  count.stage = stage.at("stage").get<std::string>();
+  if (stage.at("source").get<bool>()) count.kind = StageKind::source;
+  count.received = stage.at("received").get<std::uint64_t>();
+  count.delivered = stage.at("delivered").get<std::uint64_t>();
+  count.emitted = stage.at("emitted").get<std::uint64_t>();
+  count.failed = stage.at("failed").get<std::uint64_t>();
+  count.busy_seconds = stage.at("busy_seconds").get<double>();
+  count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
+  for (const auto& [reason, number] : stage.at("dropped").items()) {
+    count.dropped[reason] = number.get<std::uint64_t>();
+  }
+  return count;
+}
+
+FlowTotal read_flow(const Json& flow) {
+  FlowTotal total;
+  total.flow = flow.at("flow").get<std::string>();
+  total.times = flow.at("times").get<std::uint64_t>();
+  total.seconds = flow.at("seconds").get<double>();
+  total.compute_idle_seconds = flow.at("compute_idle_seconds").get<double>();
+  for (const Json& stage : flow.at("stages")) total.stages.push_back(read_stage(stage));
+  return total;
 }
 
 }  // namespace
@@ -177,37 +199,13 @@ std::string outcome_text(ExitCode code) {
 }
 
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
-  namespace tree = boost::property_tree;
   try {
-    tree::ptree root;
-    tree::read_json(summary.string(), root);
+    std::ifstream stream(summary, std::ios::binary);
+    if (!stream) throw Error("cannot open '" + summary.string() + "'");
     std::vector<FlowTotal> flows;
-    for (const auto& [no_name, flow] : root.get_child("flows")) {
-      FlowTotal total;
-      total.flow = flow.get<std::string>("flow");
-      total.times = flow.get<std::uint64_t>("times");
-      total.seconds = flow.get<double>("seconds");
-      total.compute_idle_seconds = flow.get<double>("compute_idle_seconds");
-      for (const auto& [none, stage] : flow.get_child("stages")) {
-        StageCount count;
-        count.stage = stage.get<std::string>("stage");
-        if (stage.get<bool>("source")) count.kind = StageKind::source;
-        count.received = stage.get<std::uint64_t>("received");
-        count.delivered = stage.get<std::uint64_t>("delivered");
-        count.emitted = stage.get<std::uint64_t>("emitted");
-        count.failed = stage.get<std::uint64_t>("failed");
-        count.busy_seconds = stage.get<double>("busy_seconds");
-        count.waiting_most = stage.get<std::uint64_t>("queue_peak");
-        // By hand: a reason may hold a '.', which get() takes for a path.
-        for (const auto& [reason, number] : stage.get_child("dropped")) {
-          count.dropped[reason] = number.get_value<std::uint64_t>();
-        }
-        total.stages.push_back(std::move(count));
-      }
-      flows.push_back(std::move(total));
-    }
+    for (const Json& flow : Json::parse(stream).at("flows")) flows.push_back(read_flow(flow));
     return flows;
-  } catch (const tree::ptree_error& error) {
+  } catch (const Json::exception& error) {
     throw Error("'" + summary.string() + "' is not the summary of a run: " + error.what(),
                 Fault::data);
   }
@@ -235,29 +233,27 @@ std::string to_table(const RunSummary& summary) {
 }
 
 std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs) {
-  JsonObject metrics;
-  for (const auto& [name, value] : summary.metrics) metrics.add(name, value);
-  JsonArray flows;
-  for (const FlowTotal& flow : summary.flows) flows.add_raw(flow_json(flow));
-  JsonObject object;
-  object.add("pipeline", pipeline)
-      .add("run_directory", summary.run_directory.string())
-      .add("outcome", outcome_text(summary.code))
-      .add("exit_code", static_cast<int>(summary.code))
-      .add("complete", summary.complete)
-      .add("error", summary.error ? summary.error->full_message() : std::string())
-      .add("epochs_done", summary.position.epochs_done)
-      .add("epochs", epochs)
-      .add("stopped_early", summary.position.stopped_early);
+  Json json{{"pipeline", pipeline},
+            {"run_directory", summary.run_directory.string()},
+            {"outcome", outcome_text(summary.code)},
+            {"exit_code", static_cast<int>(summary.code)},
+            {"complete", summary.complete},
+            {"error", summary.error ? summary.error->full_message() : std::string()},
+            {"epochs_done", summary.position.epochs_done},
+            {"epochs", epochs},
+            {"stopped_early", summary.position.stopped_early}};
   if (summary.position.best) {
-    object.add("best", *summary.position.best).add("best_epochs", summary.position.best_epochs);
+    json["best"] = *summary.position.best;
+    json["best_epochs"] = summary.position.best_epochs;
   }
-  object.add("skipped_packets", summary.skipped_packets)
-      .add("ledger", summary.imbalances)
-      .add("seconds", summary.seconds)
-      .add_raw("metrics", metrics.text())
-      .add_raw("flows", flows.text());
-  return object.text() + "\n";
+  json["skipped_packets"] = summary.skipped_packets;
+  json["ledger"] = summary.imbalances;
+  json["seconds"] = summary.seconds;
+  json["metrics"] = Json::object();
+  for (const auto& [name, value] : summary.metrics) json["metrics"][name] = value;
+  json["flows"] = Json::array();
+  for (const FlowTotal& flow : summary.flows) json["flows"].push_back(flow_json(flow));
+  return json_line(json) + "\n";
 }
 
 }  // namespace seam::host

@@ -1,19 +1,20 @@
 #include "pipeline/run/trace.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 
 #include <span>
 
-#include "pipeline/run/json.hpp"
+#include "pipeline/run/json_line.hpp"
 
 namespace seam::host {
 namespace {
 
 constexpr std::size_t bytes_of_a_write = std::size_t{1} << 20;
 
+/// To the nanosecond.
 double microseconds(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration<double, std::micro>(time).count();
+  constexpr double of_a_microsecond = 1000;
+  return static_cast<double>(std::chrono::nanoseconds(time).count()) / of_a_microsecond;
 }
 
 }  // namespace
@@ -29,10 +30,14 @@ void Trace::called(const StageCall& call) {
   const std::lock_guard lock(mutex_);
   if (error_) return;
   const int thread = thread_number(call);
-  add(fmt::format(R"({{"name":{},"cat":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":1,"tid":{},)"
-                  R"("args":{{"packet":{}}}}})",
-                  json_text(call.stage), json_text(call.flow), microseconds(call.from - began_),
-                  microseconds(call.to - call.from), thread, call.sequence));
+  add(json_line({{"name", std::string(call.stage)},
+                 {"cat", std::string(call.flow)},
+                 {"ph", "X"},
+                 {"ts", microseconds(call.from - began_)},
+                 {"dur", microseconds(call.to - call.from)},
+                 {"pid", 1},
+                 {"tid", thread},
+                 {"args", {{"packet", call.sequence}}}}));
   if (waiting_.size() >= bytes_of_a_write) flush();
 }
 
@@ -50,8 +55,11 @@ int Trace::thread_number(const StageCall& call) {
   if (added) {
     const std::string name =
         call.compute_thread ? "compute" : "worker " + std::to_string(place->second);
-    add(fmt::format(R"({{"name":"thread_name","ph":"M","pid":1,"tid":{},"args":{{"name":{}}}}})",
-                    place->second, json_text(name)));
+    add(json_line({{"name", "thread_name"},
+                   {"ph", "M"},
+                   {"pid", 1},
+                   {"tid", place->second},
+                   {"args", {{"name", name}}}}));
   }
   return place->second;
 }

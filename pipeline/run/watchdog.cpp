@@ -12,10 +12,6 @@
 namespace seam::host {
 namespace {
 
-std::string packets_text(std::uint64_t count) {
-  return count_text(count) + (count == 1 ? " packet" : " packets");
-}
-
 /// Which call of the stage has not returned, if any.
 std::optional<std::string> inside_text(const StageActivity& stage) {
   if (stage.inside > 0) return "is at work on " + packets_text(stage.inside);

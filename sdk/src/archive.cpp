@@ -1,6 +1,10 @@
 #include "seam/archive.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "seam/error.hpp"
@@ -15,11 +19,61 @@ Archive::Entry scalar(const char* type, const T& value) {
   return entry;
 }
 
+/// How many bytes an element takes. The last five are what LibTorch calls the types that Seam has
+/// no name of its own for.
+std::optional<std::uint64_t> element_size(std::string_view type) {
+  using Known = std::pair<std::string_view, std::uint64_t>;
+  static constexpr std::array known{
+      Known{"text", 1},         Known{"bool", 1},          Known{"u8", 1},
+      Known{"i32", 4},          Known{"i64", 8},           Known{"f16", 2},
+      Known{"bf16", 2},         Known{"f32", 4},           Known{"f64", 8},
+      Known{"Char", 1},         Known{"Short", 2},         Known{"ComplexHalf", 4},
+      Known{"ComplexFloat", 8}, Known{"ComplexDouble", 16}};
+  const auto* const found = std::ranges::find(known, type, &Known::first);
+  if (found == known.end()) return std::nullopt;
+  return found->second;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
+  return text + "]";
+}
+
+/// What is wrong with an entry, as the end of a sentence; empty for one whose bytes are those of
+/// its type and shape. Whoever reads an entry relies on this.
+std::string problem_with(const Archive::Entry& entry) {
+  constexpr std::size_t most_dimensions = 64;  // LibTorch takes no more in most of its functions
+  const auto element = element_size(entry.type);
+  if (!element) {
+    return "has elements of an unknown type '" + entry.type +
+           "'; text, bool, u8, i32, i64, f16, bf16, f32 and f64 can be saved";
+  }
+  if (entry.shape.size() > most_dimensions) {
+    return "has " + std::to_string(entry.shape.size()) + " dimensions; 64 are the most";
+  }
+  // Dimensions of size 0 count as 1 here: their neighbours must not overflow a stride either.
+  constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::uint64_t bytes = *element;
+  for (const std::int64_t size : entry.shape) {
+    if (size < 0) return "has the shape " + shape_text(entry.shape) + ", with a negative size";
+    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
+    if (bytes > limit / factor) {
+      return "has the shape " + shape_text(entry.shape) + ", which is more than memory can hold";
+    }
+    bytes *= factor;
+  }
+  if (std::ranges::find(entry.shape, 0) != entry.shape.end()) bytes = 0;
+  if (bytes == entry.bytes.size()) return {};
+  return "has " + std::to_string(entry.bytes.size()) + " bytes, but " + entry.type +
+         shape_text(entry.shape) + " takes " + std::to_string(bytes);
+}
+
 template <class T>
 T scalar_of(const std::string& name, const Archive::Entry& entry) {
-  if (entry.bytes.size() != sizeof(T)) {
-    throw Error("saved entry '" + name + "' has " + std::to_string(entry.bytes.size()) +
-                " bytes, not " + std::to_string(sizeof(T)));
+  if (!entry.shape.empty()) {
+    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
+                ", but a single number is needed");
   }
   T value;
   std::memcpy(&value, entry.bytes.data(), sizeof(T));
@@ -29,6 +83,9 @@ T scalar_of(const std::string& name, const Archive::Entry& entry) {
 }  // namespace
 
 void Archive::put(const std::string& name, Entry entry) {
+  if (const std::string problem = problem_with(entry); !problem.empty()) {
+    throw Error("saved entry '" + name + "' " + problem, Fault::internal);
+  }
   entries_.insert_or_assign(name, std::move(entry));
 }
 
@@ -74,6 +131,10 @@ double Archive::number(const std::string& name) const {
 
 std::string Archive::text(const std::string& name) const {
   const Entry& entry = get(name, "text");
+  if (entry.shape.size() != 1) {
+    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
+                ", but a text has one dimension");
+  }
   return {reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()};
 }
 

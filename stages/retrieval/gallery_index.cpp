@@ -30,6 +30,7 @@ std::vector<std::string> unpacked(const std::string& all) {
   std::vector<std::string> texts;
   for (std::size_t from = 0; from < all.size();) {
     const std::size_t end = all.find(between_texts, from);
+    if (end == std::string::npos) throw Error("a list of texts of the saved gallery has no end");
     texts.push_back(all.substr(from, end - from));
     from = end + 1;
   }

@@ -1,32 +1,121 @@
-/// Checkpoints: any bytes give a checkpoint or an error that says what is damaged. The size and the
-/// checksum are mended first, for behind them lies the code that reads.
+/// Checkpoints, all the way to the tensors: any bytes give a checkpoint or an error that says what
+/// is damaged, and what is taken for a checkpoint can be loaded into stages or is refused by them.
+/// Head and checksum are put right first, for behind them lies the code that reads.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
-#include <vector>
-
+#include <map>
+#include <memory>
 #include <seam/error.hpp>
+#include <seam/runner.hpp>
+#include <seam/stage.hpp>
+#include <seam/tensor.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "stages/retrieval/index.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+namespace {
+
+using seam::Archive;
+using seam::Tensor;
+
+/// Reads everything in the ways in which stages do.
+class Reader final : public seam::Sink {
+ public:
+  void declare(seam::Declaration& d) override { d.keeps_state(); }
+  void process(const seam::Packet& /*packet*/, seam::Context& /*context*/) override {}
+  void load(const Archive& archive) override {
+    for (const auto& [name, entry] : archive.entries()) {
+      load_as_it_is(archive, name, entry);
+      for (const Tensor& target : targets_) {
+        attempt([&, &key = name] { seam::get_tensor(archive, key, target); });
+      }
+      attempt([&, &key = name] { (void)archive.integer(key); });
+      attempt([&, &key = name] { (void)archive.number(key); });
+      attempt([&, &key = name] { (void)archive.text(key); });
+    }
+  }
+
+ private:
+  template <class Work>
+  static void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const seam::Error&) {  // what is meant to come; anything else is a defect
+    }
+  }
+
+  /// Into a tensor of the shape that the file names.
+  static void load_as_it_is(const Archive& archive, const std::string& name,
+                            const Archive::Entry& entry) {
+    static const std::map<std::string, torch::ScalarType> types{
+        {"f32", torch::kFloat32},   {"f64", torch::kFloat64}, {"f16", torch::kFloat16},
+        {"bf16", torch::kBFloat16}, {"i64", torch::kInt64},   {"i32", torch::kInt32},
+        {"u8", torch::kUInt8},      {"bool", torch::kBool}};
+    const auto type = types.find(entry.type);
+    if (type == types.end()) return;
+    Tensor tensor = torch::empty(entry.shape, type->second);
+    seam::get_tensor(archive, name, tensor);
+    Archive again;
+    seam::put_tensor(again, name, tensor);
+    // A bool that is neither 0 nor 1 is none any more.
+    if (entry.type != "bool" && again.get(name) != entry) {
+      throw std::logic_error("a tensor is not what was saved");
+    }
+  }
+
+  std::vector<Tensor> targets_{torch::zeros({3, 2}), torch::zeros({}, torch::kFloat64),
+                               torch::zeros({4}, torch::kInt64), torch::zeros({2}, torch::kBool)};
+};
+
+/// A defect that a stage reports of itself is one here.
+void load_into(std::unique_ptr<seam::Stage> stage, const seam::host::StageState& state) {
+  const bool reads_all = dynamic_cast<Reader*>(stage.get()) != nullptr;
+  seam::StageRunner runner(state.name, state.use, std::move(stage));
+  try {
+    runner.load(state.archive);
+    (void)runner.save();
+  } catch (const seam::Error& error) {
+    if (reads_all && error.fault() == seam::Fault::internal) throw std::logic_error(error.what());
+  }
+}
+
+std::vector<std::byte> put_right(std::span<const std::byte> input) {
   constexpr std::size_t size_at = 16;  // behind magic, version and byte order
   constexpr std::size_t least = size_at + 2 * sizeof(std::uint64_t);
-  std::vector<std::byte> bytes(size);
-  if (size > 0) std::memcpy(bytes.data(), data, size);
-  if (size >= least) {
-    const std::uint64_t whole = size;
-    std::memcpy(bytes.data() + size_at, &whole, sizeof(whole));
-    seam::host::Crc64 checksum;
-    checksum.add(std::span(bytes).first(size - sizeof(std::uint64_t)));
-    const std::uint64_t value = checksum.value();
-    std::memcpy(bytes.data() + size - sizeof(value), &value, sizeof(value));
-  }
+  std::vector<std::byte> bytes(input.begin(), input.end());
+  if (bytes.size() < least) return bytes;
+  std::memcpy(bytes.data(), "SEAMCKPT\x02\0\0\0\x04\x03\x02\x01", size_at);
+  const std::uint64_t whole = bytes.size();
+  std::memcpy(bytes.data() + size_at, &whole, sizeof(whole));
+  seam::host::Crc64 checksum;
+  checksum.add(std::span(bytes).first(bytes.size() - sizeof(std::uint64_t)));
+  const std::uint64_t value = checksum.value();
+  std::memcpy(bytes.data() + bytes.size() - sizeof(value), &value, sizeof(value));
+  return bytes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::vector<std::byte> bytes = put_right(std::as_bytes(std::span(data, size)));
+  seam::host::Checkpoint checkpoint;
   try {
-    (void)seam::host::parse_checkpoint(bytes, "fuzz.seam");
-  } catch (const seam::Error&) {  // what is meant to come; anything else is a defect
+    checkpoint = seam::host::parse_checkpoint(bytes, "fuzz.seam");
+  } catch (const seam::Error& error) {
+    // As long as the head is right, nothing but damage may be found.
+    if (error.fault() != seam::Fault::data) throw;
+    return 0;
+  }
+  for (const seam::host::StageState& state : checkpoint.stages) {
+    load_into(std::make_unique<Reader>(), state);
+    load_into(std::make_unique<seam::stages::Index>(), state);
   }
   return 0;
 }

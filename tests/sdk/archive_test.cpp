@@ -7,6 +7,8 @@
 #include <seam/archive.hpp>
 #include <seam/error.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace seam {
 namespace {
@@ -71,10 +73,34 @@ TEST(Archive, AnEntryOfAnotherTypeIsRefusedWithBoth) {
   EXPECT_NO_THROW((void)archive.get("step"));  // of any type
 }
 
-TEST(Archive, ANumberOfTheWrongSizeIsRefused) {
+/// What putting an entry says.
+std::string refusal(const std::string& type, std::vector<std::int64_t> shape, std::size_t bytes) {
+  return message_of([&] {
+    Archive().put("step", Archive::Entry{type, std::move(shape), std::vector<std::byte>(bytes)});
+  });
+}
+
+TEST(Archive, TakesOnlyEntriesWhoseBytesAreThoseOfTypeAndShape) {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(refusal("f32", {2, 3}, 24), "nothing was thrown");
+  EXPECT_EQ(refusal("f32", {0, 3}, 0), "nothing was thrown");
+  EXPECT_EQ(refusal("ComplexFloat", {2}, 16), "nothing was thrown");
+  EXPECT_THAT(refusal("i64", {}, 4), HasSubstr("has 4 bytes, but i64[] takes 8"));
+  EXPECT_THAT(refusal("f32", {2, 3}, 6), HasSubstr("has 6 bytes, but f32[2,3] takes 24"));
+  EXPECT_THAT(refusal("f32", {-1, -6}, 24), HasSubstr("a negative size"));
+  EXPECT_THAT(refusal("f32", {huge / 4 + 1}, 0), HasSubstr("more than memory can hold"));
+  EXPECT_THAT(refusal("u8", {huge, huge}, 1), HasSubstr("more than memory can hold"));
+  EXPECT_THAT(refusal("u8", {0, huge, huge}, 0), HasSubstr("more than memory can hold"));
+  EXPECT_THAT(refusal("u8", std::vector<std::int64_t>(65, 1), 1), HasSubstr("65 dimensions"));
+  EXPECT_THAT(refusal("f31", {2}, 8), HasSubstr("unknown type 'f31'"));
+}
+
+TEST(Archive, AListIsNoNumberAndNoText) {
   Archive archive;
-  archive.put("step", Archive::Entry{"i64", {}, std::vector<std::byte>(4)});
-  EXPECT_THAT(message_of([&] { (void)archive.integer("step"); }), HasSubstr("4 bytes, not 8"));
+  archive.put("step", Archive::Entry{"i64", {1}, std::vector<std::byte>(8)});
+  archive.put("name", Archive::Entry{"text", {1, 3}, std::vector<std::byte>(3)});
+  EXPECT_THAT(message_of([&] { (void)archive.integer("step"); }), HasSubstr("the shape [1]"));
+  EXPECT_THAT(message_of([&] { (void)archive.text("name"); }), HasSubstr("the shape [1,3]"));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(RunTest, LeavesARunDirectory) {
               HasSubstr("# The total\n\nIt is "));
   EXPECT_THAT(finished.out, AllOf(HasSubstr("The total"), HasSubstr("packets"),
                                   HasSubstr("every packet is accounted for")));
-  EXPECT_THAT(finished.err, HasSubstr("epoch 4/4  train: 40 images"));
+  EXPECT_THAT(finished.err, HasSubstr("epoch 4/4  train: 40 packets"));
 }
 
 TEST_F(RunTest, MetricsAreALineANumberWithoutTimes) {
@@ -197,6 +197,23 @@ TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
   EXPECT_EQ(metrics("out"), whole_metrics());
 }
 
+TEST_F(RunTest, ACheckpointThatCannotBeReadIsRefusedAndKept) {
+  const std::string whole = whole_metrics();
+  const fs::path newest = here() / "whole/checkpoints/epoch-4.seam";
+  fs::rename(newest, here() / "elsewhere");
+  fs::create_symlink(newest, newest);
+  const Finished refused = resume("whole");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot open"), HasSubstr("epoch-4.seam'"),
+                                 HasSubstr("Too many levels of symbolic links")));
+  EXPECT_TRUE(fs::is_symlink(newest));
+  fs::rename(here() / "elsewhere", newest);
+  const Finished finished = resume("whole");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("nothing left to do"));
+  EXPECT_EQ(metrics("whole"), whole);
+}
+
 TEST_F(RunTest, ADamagedCheckpointIsPassedOver) {
   const std::string whole = whole_metrics();
   const fs::path newest = here() / "whole/checkpoints/epoch-4.seam";
@@ -204,8 +221,11 @@ TEST_F(RunTest, ADamagedCheckpointIsPassedOver) {
   const Finished finished = resume("whole");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, AllOf(HasSubstr("epoch-4.seam' is damaged"),
+                                  HasSubstr("kept as 'epoch-4.seam.damaged'"),
                                   HasSubstr("going on after epoch 3 of 4")));
   EXPECT_EQ(metrics("whole"), whole);
+  EXPECT_TRUE(fs::exists(newest));
+  EXPECT_TRUE(fs::exists(here() / "whole/checkpoints/epoch-4.seam.damaged"));
 }
 
 TEST_F(RunTest, WithEveryCheckpointDamagedItSaysSo) {

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/run/checksum.hpp"
@@ -19,9 +23,11 @@ namespace {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Checkpoint example(std::int64_t epochs = 12) {
   Checkpoint checkpoint;
@@ -114,6 +120,100 @@ TEST_F(CheckpointTest, WhatFollowsTheEndIsNoticed) {
   EXPECT_THAT(complaint(bytes), HasSubstr("is damaged"));
 }
 
+/// The bytes with the checksum of what they now say: damage that no checksum shows.
+std::vector<std::byte> with_checksum(std::vector<std::byte> bytes) {
+  Crc64 checksum;
+  checksum.add(std::span(bytes).first(bytes.size() - 8));
+  const std::uint64_t sum = checksum.value();
+  std::memcpy(bytes.data() + bytes.size() - 8, &sum, sizeof(sum));
+  return bytes;
+}
+
+/// The bytes with `before` replaced by `after` of the same size, where it stands first.
+std::vector<std::byte> replaced(std::vector<std::byte> bytes, std::span<const std::byte> before,
+                                std::span<const std::byte> after) {
+  const auto found = std::ranges::search(bytes, before);
+  EXPECT_FALSE(found.empty());
+  if (!found.empty()) std::ranges::copy(after, found.begin());
+  return with_checksum(std::move(bytes));
+}
+
+/// A fitting file whose "weights" is f32 of another shape, with the 24 bytes of f32[2,3].
+std::vector<std::byte> with_shape(const std::vector<std::byte>& bytes,
+                                  std::array<std::int64_t, 2> shape) {
+  constexpr std::array<std::int64_t, 2> before{2, 3};
+  return replaced(bytes, std::as_bytes(std::span(before)), std::as_bytes(std::span(shape)));
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+TEST_F(CheckpointTest, AShapeThatIsNotThatOfItsBytesIsNoticed) {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  write_checkpoint(file(), example());
+  const auto whole = read_file(file());
+  EXPECT_EQ(complaint(with_shape(whole, {3, 2})), "accepted");
+  EXPECT_THAT(
+      complaint(with_shape(whole, {2000, 3})),
+      HasSubstr("is damaged: saved entry 'weights' has 24 bytes, but f32[2000,3] takes 24000"));
+  EXPECT_THAT(complaint(with_shape(whole, {-2, -3})), HasSubstr("a negative size"));
+  // 4 * (2^62 + 1) * 6 is 24 in 64 bits.
+  EXPECT_THAT(complaint(with_shape(whole, {(std::int64_t{1} << 62) + 1, 6})),
+              HasSubstr("more than memory can hold"));
+  EXPECT_THAT(complaint(with_shape(whole, {huge, huge})), HasSubstr("more than memory can hold"));
+}
+
+TEST_F(CheckpointTest, AnUnknownElementTypeIsNoticed) {
+  write_checkpoint(file(), example());
+  EXPECT_THAT(complaint(replaced(read_file(file()), bytes_of("f32"), bytes_of("f99"))),
+              HasSubstr("is damaged: saved entry 'empty' has elements of an unknown type 'f99'"));
+}
+
+TEST_F(CheckpointTest, NamesThatComeTwiceAreNoticed) {
+  Checkpoint twice = example();
+  twice.stages.push_back(twice.stages[1]);
+  write_checkpoint(file(), twice);
+  EXPECT_THAT(complaint(read_file(file())), HasSubstr("two sections 'adam'"));
+
+  Checkpoint entries = example();
+  entries.stages[1].archive.put("one", 1.0);
+  entries.stages[1].archive.put("two", 2.0);
+  write_checkpoint(file(), entries);
+  EXPECT_THAT(complaint(replaced(read_file(file()), bytes_of("two"), bytes_of("one"))),
+              HasSubstr("section 'adam' has two entries 'one'"));
+}
+
+TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
+  Checkpoint backwards = example();
+  backwards.position.epochs_done = -1;
+  write_checkpoint(file(), backwards);
+  EXPECT_THAT(complaint(read_file(file())), HasSubstr("'epochs_done' is negative"));
+
+  write_checkpoint(file(), example());
+  EXPECT_THAT(
+      complaint(replaced(read_file(file()), bytes_of("timing_size"), bytes_of("timing_hour"))),
+      HasSubstr("is damaged: the saved state has no entry 'timing_size'"));
+}
+
+TEST_F(CheckpointTest, AFileWithoutSectionsIsNoticed) {
+  write_checkpoint(file(), Checkpoint());
+  auto bytes = read_file(file());
+  constexpr std::size_t head = 8 + 4 + 4 + 8;
+  bytes.resize(head + 4 + 8);
+  const std::uint64_t size = bytes.size();
+  std::memcpy(bytes.data() + 16, &size, sizeof(size));
+  std::memset(bytes.data() + head, 0, 4);
+  EXPECT_THAT(complaint(with_checksum(bytes)), HasSubstr("it has no section of the run"));
+}
+
+TEST_F(CheckpointTest, AnotherByteOrderIsNotCalledDamaged) {
+  write_checkpoint(file(), example());
+  auto bytes = read_file(file());
+  std::reverse(bytes.begin() + 12, bytes.begin() + 16);
+  EXPECT_THAT(complaint(bytes), AllOf(HasSubstr("other byte order"), Not(HasSubstr("damaged"))));
+}
+
 TEST_F(CheckpointTest, ALyingSizeWithAFittingChecksumIsNoticed) {
   write_checkpoint(file(), example());
   auto bytes = read_file(file());
@@ -121,11 +221,7 @@ TEST_F(CheckpointTest, ALyingSizeWithAFittingChecksumIsNoticed) {
   constexpr std::size_t name_size_at = 8 + 4 + 4 + 8 + 4;
   const std::uint32_t lie = 0xFFFFFFFFU;
   std::memcpy(bytes.data() + name_size_at, &lie, sizeof(lie));
-  Crc64 checksum;
-  checksum.add(std::span(bytes).first(bytes.size() - 8));
-  const std::uint64_t sum = checksum.value();
-  std::memcpy(bytes.data() + bytes.size() - 8, &sum, sizeof(sum));
-  EXPECT_THAT(complaint(bytes), HasSubstr("promises 4294967295 bytes"));
+  EXPECT_THAT(complaint(with_checksum(bytes)), HasSubstr("promises 4294967295 bytes"));
 }
 
 TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
@@ -133,6 +229,13 @@ TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
   auto bytes = read_file(file());
   bytes[8] = std::byte{99};
   EXPECT_THAT(complaint(bytes), HasSubstr("has format 99"));
+}
+
+TEST(CheckpointCorpus, IsOfTheFormatThatIsRead) {
+  // Of an older one, the fuzzer would never get past the head.
+  const fs::path corpus = fs::path(SEAM_SOURCE) / "tests/fuzz/corpus/checkpoint";
+  EXPECT_EQ(read_checkpoint(corpus / "counting.seam").stages.size(), 1U);
+  EXPECT_EQ(read_checkpoint(corpus / "tensors.seam").stages.size(), 2U);
 }
 
 class CheckpointFolderTest : public CheckpointTest {
@@ -179,9 +282,51 @@ TEST_F(CheckpointFolderTest, TheNewestThatIsWholeIsUsed) {
   const CheckpointFolder::Newest newest = checkpoints().newest();
   EXPECT_EQ(newest.checkpoint->position.epochs_done, 1);
   EXPECT_EQ(newest.file.filename(), "epoch-1.seam");
-  EXPECT_THAT(newest.damaged, ElementsAre(HasSubstr("epoch-2.seam' is damaged")));
-  checkpoints().remove_newer_than(newest.file);
-  EXPECT_THAT(names(), ElementsAre("epoch-1.seam"));
+  ASSERT_EQ(newest.damaged.size(), 1U);
+  EXPECT_THAT(newest.damaged[0].how, HasSubstr("epoch-2.seam' is damaged"));
+}
+
+TEST_F(CheckpointFolderTest, ADamagedFileIsKeptUnderAnotherName) {
+  write(1, 1);
+  for (const char* aside : {"epoch-2.seam.damaged", "epoch-2.seam.damaged-2"}) {
+    write(2, 2);
+    damage("epoch-2.seam");
+    const CheckpointFolder::Newest newest = checkpoints().newest();
+    ASSERT_EQ(newest.damaged.size(), 1U);
+    EXPECT_EQ(CheckpointFolder::set_aside(newest.damaged[0].file).filename(), aside);
+    EXPECT_THAT(names(), ElementsAre("epoch-1.seam"));
+    EXPECT_EQ(fs::file_size(folder_.path() / "checkpoints" / aside), 40U);
+  }
+  for (std::int64_t epochs = 2; epochs <= 6; ++epochs) write(epochs, epochs);
+  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/epoch-2.seam.damaged"));
+}
+
+/// What looking for the newest says.
+std::string refusal(const CheckpointFolder& folder) {
+  try {
+    (void)folder.newest();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_F(CheckpointFolderTest, AFileThatCannotBeReadIsNotPassedOver) {
+  write(1, 1);
+  const fs::path two = folder_.path() / "checkpoints/epoch-2.seam";
+  fs::create_directory(two);
+  EXPECT_THAT(refusal(checkpoints()),
+              AllOf(HasSubstr("epoch-2.seam': Is a directory"), HasSubstr("make it readable")));
+  fs::remove(two);
+  fs::create_symlink(two, two);
+  EXPECT_THAT(refusal(checkpoints()), HasSubstr("epoch-2.seam': Too many levels"));
+  EXPECT_THAT(names(), ElementsAre("epoch-2.seam", "epoch-1.seam")) << "nothing was removed";
+}
+
+TEST_F(CheckpointFolderTest, AFolderThatCannotBeLookedThroughIsNotAnEmptyOne) {
+  folder_.write("checkpoints", "a file");
+  EXPECT_THAT(refusal(checkpoints()), HasSubstr("checkpoints': Not a directory"));
 }
 
 TEST_F(CheckpointFolderTest, NoFilesAreNoFault) {

@@ -20,18 +20,18 @@ TEST(ProgressLine, TellsWhatIsKnown) {
   view.flow = "train";
   view.progress = &progress;
   view.metrics = &metrics;
-  EXPECT_EQ(progress_line(view, 0), "train  0 images");
+  EXPECT_EQ(progress_line(view, 0), "train  0 packets");
   view.epoch = 2;
   view.epochs = 60;
   progress.finished = 12'400;
   view.expected = 25'882;
   metrics.record("triplet_loss", "loss", 0.12345);
-  view.seconds_left = 350;
+  view.run_seconds_left = 350;
   EXPECT_EQ(progress_line(view, 100),
-            "epoch 3/60  train  12,400/25,882 images  124/s  loss 0.1235  4 min 10 s left");
+            "epoch 3/60  train  12,400/25,882 packets  124/s  loss 0.1235  run ends in 4 min 10 s");
   progress.finished = 26'000;  // more than last time
   EXPECT_THAT(progress_line(view, 400), HasSubstr("26,000/26,000"));
-  EXPECT_THAT(progress_line(view, 400), HasSubstr("0 s left"));
+  EXPECT_THAT(progress_line(view, 400), HasSubstr("run ends in 0 s"));
 }
 
 TEST(Clock, WritesDurationsForPeople) {

@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -22,9 +26,11 @@ using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 /// What happened in a run, in order: "open model", "flow train 0", "save model (compute)".
@@ -40,6 +46,7 @@ struct StageScript {
   const Place* place = nullptr;
   bool on_compute = false;
   bool keeps_state = false;
+  Kept kept = Kept::always;
   bool trains = false;
   std::string fails_in;  ///< "open", "save", "load", "close"
 };
@@ -51,7 +58,7 @@ class Scripted final : public Sink {
       : name_(std::move(name)), script_(std::move(script)) {}
 
   void declare(Declaration& d) override {
-    if (script_.keeps_state) d.keeps_state();
+    if (script_.keeps_state) d.keeps_state(script_.kept);
     if (script_.trains) d.trains();
   }
   [[nodiscard]] bool on_compute_thread() const override { return script_.on_compute; }
@@ -210,7 +217,6 @@ TEST_F(RunPipelineTest, TellsTheFlowsWhatTheyNeed) {
   EXPECT_EQ(options.run.flow, "train");
   EXPECT_EQ(options.run.compute_threads, 7);
   EXPECT_EQ(options.run.run_directory, folder_.path() / "run");
-  EXPECT_EQ(options.threads, 7);
   EXPECT_EQ(options.limits.packets, 5);
   EXPECT_EQ(options.stop, &stop_);
   EXPECT_TRUE(options.stage_specs.contains("model"));
@@ -239,6 +245,66 @@ TEST_F(RunPipelineTest, ALedgerThatDoesNotBalanceIsAnIncompleteRun) {
   EXPECT_EQ(summary.code, ExitCode::incomplete);
   EXPECT_THAT(summary.error->full_message(), HasSubstr("'a' sent 3 packets"));
   EXPECT_THAT(file("summary.json"), HasSubstr("\"exit_code\":6"));
+}
+
+/// A disk that takes no byte more, as long as it lives.
+class FullDisk {
+ public:
+  FullDisk() {
+    std::signal(SIGXFSZ, SIG_IGN);  // write() fails then
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  FullDisk(FullDisk&&) = delete;
+  FullDisk& operator=(FullDisk&&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(RunPipelineTest, AStagesErrorIsToldBeforeThatOfTheDiskItIsRecordedOn) {
+  add_stages();
+  std::optional<FullDisk> disk;
+  flows_.script = [&](const FlowOptions& /*options*/, FlowResult& result) {
+    disk.emplace();
+    result.error = Error("broken", Fault::internal);
+  };
+  const RunSummary summary = run();
+  disk.reset();
+  EXPECT_EQ(summary.code, ExitCode::internal);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("broken"));
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("what 'train' recorded is not complete"),
+                                     HasSubstr("metrics.jsonl': File too large"),
+                                     HasSubstr("summary.json.part': File too large")));
+}
+
+TEST_F(RunPipelineTest, ADiskThatIsFullEndsARunInWhichNothingElseFailed) {
+  add_stages();
+  std::optional<FullDisk> disk;
+  flows_.script = [&](const FlowOptions& /*options*/, FlowResult& result) {
+    disk.emplace();
+    result.skipped = 2;
+  };
+  const RunSummary summary = run();
+  disk.reset();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_THAT(summary.error->full_message(),
+              AllOf(HasSubstr("metrics.jsonl': File too large"),
+                    HasSubstr("recording flow 'train' in epoch 1 of 3")));
+  EXPECT_EQ(summary.skipped_packets, 2U);
+}
+
+TEST_F(RunPipelineTest, AFullDiskIsNoDefectWhereAReportsFolderCannotBeMade) {
+  add_stages();
+  flows_.script = [this](const FlowOptions& options, FlowResult& /*result*/) {
+    folder_.write("run/reports", "in the way");
+    options.run.services->report("judge", "A table", "text");
+  };
+  EXPECT_EQ(run().code, ExitCode::data);
 }
 
 TEST_F(RunPipelineTest, AnEngineThatThrowsIsADefect) {
@@ -325,6 +391,115 @@ TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::configuration);
   EXPECT_THAT(summary.error->full_message(), HasSubstr("no state of stage 'model'"));
+}
+
+TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
+  add_stages();
+  pipeline_.spec.schedule.epochs = 1;
+  run();
+  pipeline_.spec.schedule.epochs = 2;
+  StageScript model;
+  model.keeps_state = true;
+  model.fails_in = "load";
+  pipeline_.stages.erase("model");
+  pipeline_.spec.stages.pop_back();
+  add_stage("model", model, "");
+  const RunSummary summary = resume();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("taking back its saved state"));
+}
+
+/// train and fill every 2nd epoch, evaluate every epoch: `gallery` is filled by fill and read by
+/// evaluate.
+class MadeByFlowTest : public RunPipelineTest {
+ protected:
+  MadeByFlowTest() {
+    pipeline_.spec.flows.push_back({"fill", "c", {}, {}});
+    pipeline_.spec.flows.push_back({"evaluate", "d", {}, {}});
+    pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"fill", 2}, {"evaluate", 1}};
+    pipeline_.spec.schedule.epochs = 4;
+    add_stages();
+    StageScript gallery;
+    gallery.keeps_state = true;
+    gallery.kept = Kept::until_next_flow;
+    add_stage("gallery", gallery, "fill");
+    add_stage("search", {}, "evaluate").references = {{"index", "gallery"}};
+  }
+  [[nodiscard]] bool saved(std::int64_t epochs) const {
+    const Checkpoint checkpoint = read_checkpoint(folder_.path() / "run/checkpoints" /
+                                                  ("epoch-" + std::to_string(epochs) + ".seam"));
+    return std::ranges::find(checkpoint.stages, "gallery", &StageState::name) !=
+           checkpoint.stages.end();
+  }
+  /// Stops the run in the epoch.
+  void stop_in(std::int64_t epoch) {
+    flows_.script = [this, epoch](const FlowOptions& options, FlowResult& result) {
+      if (options.run.epoch != epoch) return;
+      stop_.drain = true;
+      result.cancelled = true;
+    };
+  }
+  RunSummary go_on() {
+    stop_.drain = false;
+    flows_.script = nullptr;
+    events_.clear();
+    return resume();
+  }
+};
+
+TEST_F(MadeByFlowTest, WhatTheScheduleFillsAgainIsNotSaved) {
+  stop_in(3);
+  EXPECT_EQ(run().position.epochs_done, 3);
+  EXPECT_TRUE(saved(2)) << "epoch 2 does not fill it but reads it";
+  EXPECT_FALSE(saved(3));
+  EXPECT_EQ(go_on().code, ExitCode::success);
+  EXPECT_THAT(events_, Not(Contains("load gallery")));
+  EXPECT_THAT(events_, Contains("load model (compute)"));
+}
+
+TEST_F(MadeByFlowTest, WhatIsReadFirstIsSavedAndLoaded) {
+  stop_in(2);
+  run();
+  EXPECT_EQ(go_on().code, ExitCode::success);
+  EXPECT_THAT(events_, Contains("load gallery"));
+}
+
+TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
+  stop_in(3);
+  run();
+  pipeline_.spec.schedule.each_epoch[1].every = 7;
+  pipeline_.spec.schedule.epochs = 9;
+  const RunSummary summary = go_on();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(),
+              AllOf(HasSubstr("no state of stage 'gallery'"), HasSubstr("put it back as it was")));
+}
+
+TEST_F(RunPipelineTest, ACheckpointThatCannotBeReadIsRefusedAndLeftAlone) {
+  add_stages();
+  run();
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.seam";
+  fs::remove(newest);
+  fs::create_directory(newest);
+  const std::string metrics = file("metrics.jsonl");
+  pipeline_.spec.schedule.epochs = 5;
+  const RunSummary summary = resume();
+  EXPECT_EQ(summary.code, ExitCode::data);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("epoch-3.seam': Is a directory"));
+  EXPECT_TRUE(fs::exists(newest));
+  EXPECT_EQ(file("metrics.jsonl"), metrics);
+}
+
+TEST_F(RunPipelineTest, ADamagedCheckpointIsKeptAside) {
+  add_stages();
+  run();
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.seam";
+  fs::resize_file(newest, 50);
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("epoch-3.seam' is damaged"),
+                                     HasSubstr("kept as 'epoch-3.seam.damaged'")));
+  EXPECT_EQ(fs::file_size(folder_.path() / "run/checkpoints/epoch-3.seam.damaged"), 50U);
+  EXPECT_GT(fs::file_size(newest), 50U) << "the run that went on wrote its own";
 }
 
 TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {

@@ -39,9 +39,9 @@ TEST(Trace, WritesCallsByThread) {
   EXPECT_THAT(text, StartsWith("[\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,"
                                "\"args\":{\"name\":\"worker 1\"}},\n"));
   EXPECT_THAT(text, HasSubstr(R"({"name":"decode \"a\"","cat":"train","ph":"X","ts":)"));
-  EXPECT_THAT(text, HasSubstr(R"("dur":25.000,"pid":1,"tid":1,"args":{"packet":7}},)"));
+  EXPECT_THAT(text, HasSubstr(R"("dur":25.0,"pid":1,"tid":1,"args":{"packet":7}},)"));
   EXPECT_THAT(text, HasSubstr(R"("tid":2,"args":{"name":"compute"}})"));
-  EXPECT_THAT(text, HasSubstr(R"("dur":1500.000,"pid":1,"tid":2,"args":{"packet":0}})"
+  EXPECT_THAT(text, HasSubstr(R"("dur":1500.0,"pid":1,"tid":2,"args":{"packet":0}})"
                               "\n]\n"));
 }
 

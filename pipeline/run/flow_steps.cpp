@@ -1,0 +1,269 @@
+#include "pipeline/run/flow_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/watchdog.hpp"
+
+namespace seam::host {
+namespace {
+
+/// A number as it stands in a line for people.
+std::string metric_text(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
+/// Against a `max_errors` that is a share.
+std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult& result) {
+  if (!spec.max_error_share) return std::nullopt;
+  for (const StageCount& count : result.stages) {
+    const auto failed = static_cast<double>(count.failed);
+    const double allowed = *spec.max_error_share * static_cast<double>(count.received);
+    constexpr double rounding = 1e-9;  // 29 of 100 are not more than 0.29 of them
+    if (failed <= allowed * (1 + rounding)) continue;
+    const bool defect = std::ranges::any_of(result.failures, [&](const Failure& failure) {
+      return failure.stage == count.stage && failure.fault == Fault::internal;
+    });
+    return Error(fmt::format("stage '{}' failed on {} of its {} packets, a larger share than "
+                             "max_errors = {} allows",
+                             count.stage, count_text(count.failed), count_text(count.received),
+                             seam::to_text(Value{*spec.max_error_share})),
+                 defect ? Fault::internal : Fault::data);
+  }
+  return std::nullopt;
+}
+
+/// What a flow that ended is to blame for, if anything; `skipped_before`: packets that earlier
+/// flows skipped.
+std::optional<Error> error_of(const PipelineSpec& spec, const FlowResult& result,
+                              std::uint64_t skipped_before, const std::string& doing) {
+  if (result.error) {
+    Error error = *result.error;
+    error.while_doing(doing);
+    if (spec.max_errors && skipped_before > 0) {
+      error.while_doing(
+          fmt::format("skipping at most {} packets in the whole run, {} of them before",
+                      *spec.max_errors, skipped_before));
+    }
+    return error;
+  }
+  if (!result.cancelled) {  // half a flow says nothing about its share
+    if (auto error = too_many_skipped(spec, result)) return error->while_doing(doing);
+  }
+  if (!result.imbalances.empty()) {
+    std::string text = "the ledger does not balance: packets were lost";
+    for (const std::string& sentence : result.imbalances) text += "\n" + sentence;
+    return Error(text, Fault::internal).while_doing(doing);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RunState run_state(const PipelineSpec& spec, const RunOptions& options,
+                   const RunDirectory& directory, RunServices& services) {
+  RunState run;
+  run.services = &services;
+  run.seed = spec.seed;
+  run.compute_threads = options.threads;
+  run.run_directory = directory.path();
+  return run;
+}
+
+FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings)
+    : parts_(parts), identity_(std::move(identity)), trainings_(trainings) {}
+
+std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
+  const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
+  if (!in_epochs(schedule, flow)) return fmt::format("flow '{}'", flow);
+  return fmt::format("flow '{}' in epoch {} of {}", flow, epoch + 1, schedule.epochs);
+}
+
+std::optional<double> FlowSteps::seconds_left() const {
+  if (!last_epoch_seconds_) return std::nullopt;
+  const auto epochs = static_cast<double>(parts_.pipeline.spec.schedule.epochs -
+                                          parts_.summary.position.epochs_done - 1);
+  return epochs * *last_epoch_seconds_ +
+         std::max(*last_epoch_seconds_ - seconds_since(epoch_began_), 0.0);
+}
+
+FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
+  const PipelineSpec& spec = parts_.pipeline.spec;
+  FlowProgress progress;
+  FlowOptions options;
+  options.run = run_state(spec, parts_.options, parts_.directory, parts_.services);
+  options.run.epoch = epoch;
+  options.run.trainings = trainings_;
+  options.run.flow = flow.name;
+  options.limits = spec.limits;
+  for (const StageSpec& stage : spec.stages) options.stage_specs.emplace(stage.name, stage);
+  if (spec.max_errors) {
+    const auto skipped = static_cast<std::int64_t>(parts_.summary.skipped_packets);
+    options.max_errors = std::max<std::int64_t>(*spec.max_errors - skipped, 0);
+  }
+  options.progress = &progress;
+  options.stop = parts_.options.stop;
+  options.calls = parts_.trace;
+
+  FlowView view;
+  view.flow = flow.name;
+  view.epoch = epoch;
+  view.epochs = in_epochs(spec.schedule, flow.name) ? spec.schedule.epochs : 0;
+  if (const auto before = finished_before_.find(flow.name); before != finished_before_.end()) {
+    view.expected = before->second;
+  }
+  view.run_seconds_left = seconds_left();
+  view.run_directory = parts_.directory.path().string();
+  view.progress = &progress;
+  view.metrics = &parts_.services.metrics();
+  parts_.display.flow_begins(std::move(view));
+  FlowResult result;
+  try {
+    const Watchdog watchdog(
+        place_text(flow.name, epoch), progress, spec.limits,
+        [this](const std::string& text) { parts_.services.message(LogLevel::warning, text); });
+    result = parts_.flows.run(flow, parts_.pipeline.stages, options);
+  } catch (...) {
+    parts_.display.flow_ends();  // the view points at this function's variables
+    throw;
+  }
+  finished_ = progress.finished;
+  parts_.display.flow_ends();
+  return result;
+}
+
+ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t epoch) {
+  const PipelineSpec& spec = parts_.pipeline.spec;
+  const FlowSpec& flow = flow_named(spec, name);
+  parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
+  const auto began = std::chrono::system_clock::now();
+  const FlowResult result = run_on_engine(flow, epoch);
+  const std::uint64_t skipped_before = parts_.summary.skipped_packets;
+  const std::optional<Error> unrecorded = note_flow(flow, epoch, result, began);
+  parts_.services.note(flow_line(flow, epoch, result));
+  const std::string doing = "running " + place_text(name, epoch);
+
+  const bool on_request =
+      result.error && result.error->fault() == Fault::cancelled && stop_requested();
+  auto error = on_request ? std::nullopt : error_of(spec, result, skipped_before, doing);
+  if (unrecorded && error) {  // what went wrong first decides, and nothing goes unsaid
+    parts_.services.message(LogLevel::error, fmt::format("what '{}' recorded is not complete: {}",
+                                                         name, unrecorded->full_message()));
+  } else if (unrecorded) {
+    error = *unrecorded;
+    error->while_doing("recording " + place_text(name, epoch));
+  }
+  if (error) throw Error(*error);
+  if (on_request || result.cancelled) return FlowEnd::stopped;
+  finished_before_[name] = finished_;
+  if (parts_.stages.trains(flow)) ++trainings_;
+  return FlowEnd::complete;
+}
+
+std::optional<Error> FlowSteps::note_flow(const FlowSpec& flow, std::int64_t epoch,
+                                          const FlowResult& result,
+                                          std::chrono::system_clock::time_point began) {
+  RunSummary& summary = parts_.summary;
+  auto total = std::ranges::find(summary.flows, flow.name, &FlowTotal::flow);
+  if (total == summary.flows.end()) {
+    summary.flows.emplace_back().flow = flow.name;
+    total = std::prev(summary.flows.end());
+  }
+  total->add(result);
+  summary.skipped_packets += result.skipped;
+  summary.imbalances = result.imbalances;
+
+  FlowRecord record;
+  record.flow = flow.name;
+  record.epoch = epoch;
+  record.when = moment_text(parts_.pipeline.spec.schedule, summary.position, epoch);
+  record.began = began;
+  record.finished = finished_;
+  for (const FlowNode& node : flow.nodes) {
+    record.stages.push_back(node.stage);
+    if (parts_.stages.at(node.stage).kind() == StageKind::parallel_transform) {
+      record.unordered.push_back(node.stage);
+    }
+  }
+  return parts_.recorder.flow_ended(record, result, parts_.services.metrics());
+}
+
+std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
+                                 const FlowResult& result) const {
+  const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
+  std::string line = in_epochs(schedule, flow.name)
+                         ? fmt::format("epoch {}/{}  ", epoch + 1, schedule.epochs)
+                         : std::string();
+  line += fmt::format("{}: {} in {}", flow.name, packets_text(finished_),
+                      duration_text(result.seconds));
+  if (result.seconds > 0 && finished_ > 0) {
+    line += " (" + rate_text(static_cast<double>(finished_) / result.seconds) + ")";
+  }
+  // A few of the numbers that its stages recorded; all are in metrics.jsonl.
+  constexpr int most = 6;
+  int shown = 0;
+  for (const FlowNode& node : flow.nodes) {
+    const std::string prefix = node.stage + ".";
+    for (const auto& [name, value] : parts_.services.metrics().means()) {
+      if (!name.starts_with(prefix) || shown == most) continue;
+      line += fmt::format("{} {} {}", shown == 0 ? ":" : ",", name, metric_text(value));
+      ++shown;
+    }
+  }
+  if (result.cancelled) line += " (stopped on request)";
+  return line;
+}
+
+std::vector<std::string> FlowSteps::metric_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : parts_.services.metrics().means()) names.push_back(name);
+  return names;
+}
+
+void FlowSteps::epoch_begins(std::int64_t /*epoch*/) {
+  parts_.services.metrics().epoch_begins();
+  epoch_began_ = Clock::now();
+}
+
+void FlowSteps::epoch_ended(const SchedulePosition& position) {
+  last_epoch_seconds_ = seconds_since(epoch_began_);
+  if (position.stopped_early) {
+    parts_.services.note(
+        fmt::format("{} has not improved for {} measurements; the best value, {}, was measured "
+                    "after epoch {}",
+                    parts_.pipeline.spec.schedule.stop_early->metric, position.without_gain,
+                    position.best ? metric_text(*position.best) : "none", position.best_epochs));
+  }
+}
+
+void FlowSteps::checkpoint(const SchedulePosition& position) {
+  Checkpoint checkpoint;
+  checkpoint.position = position;
+  const Recorder::Sizes sizes = parts_.recorder.sync();
+  checkpoint.metrics_size = sizes.metrics;
+  checkpoint.timing_size = sizes.timing;
+  checkpoint.skipped_size = sizes.skipped;
+  checkpoint.skipped_packets = parts_.summary.skipped_packets;
+  checkpoint.trainings = trainings_;
+  checkpoint.means = parts_.services.metrics().means();
+  checkpoint.pipeline_hash = identity_.pipeline_hash;
+  checkpoint.plugins = identity_.plugins;
+  checkpoint.stages = parts_.stages.save(position);
+  try {
+    CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
+  } catch (Error& error) {
+    error.while_doing(fmt::format("writing the checkpoint after epoch {}", position.epochs_done));
+    throw;
+  }
+}
+
+}  // namespace seam::host

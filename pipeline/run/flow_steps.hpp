@@ -1,0 +1,82 @@
+/// What each step of the schedule does: runs a flow and records it, writes a checkpoint.
+///
+///     run_schedule ──► run_flow ──► engine ──► FlowResult ──► recorder, summary, a line for people
+///                  ──► checkpoint ──► stages' states, the recorder's sizes ──► one file
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/run/recorder.hpp"
+#include "pipeline/run/run.hpp"
+#include "pipeline/run/run_stages.hpp"
+#include "pipeline/run/services.hpp"
+#include "pipeline/run/trace.hpp"
+
+namespace seam::host {
+
+/// The parts of a run that its flows need; all are the run's and outlive the steps.
+struct RunParts {
+  CheckedPipeline& pipeline;
+  const RunOptions& options;
+  Display& display;
+  FlowRunner& flows;
+  const RunDirectory& directory;
+  RunServices& services;
+  RunStages& stages;
+  Recorder& recorder;
+  RunSummary& summary;  ///< flows, skipped packets and the ledger's sentences are added to it
+  Trace* trace;         ///< null: none
+};
+
+/// What a checkpoint says of the run that writes it.
+struct RunIdentity {
+  std::string pipeline_hash;
+  std::string plugins;
+};
+
+/// What stages are told of the run.
+RunState run_state(const PipelineSpec& spec, const RunOptions& options,
+                   const RunDirectory& directory, RunServices& services);
+
+class FlowSteps final : public ScheduleSteps {
+ public:
+  /// `trainings`: flows that trained and ended before, in earlier processes.
+  FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings);
+
+  FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
+  [[nodiscard]] bool stop_requested() const override { return parts_.services.stop_requested(); }
+  [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
+    return parts_.services.metrics().value(name);
+  }
+  [[nodiscard]] std::vector<std::string> metric_names() const override;
+  void epoch_begins(std::int64_t epoch) override;
+  void epoch_ended(const SchedulePosition& position) override;
+  void checkpoint(const SchedulePosition& position) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
+  /// Adds the flow to the summary and the files; what went wrong with those.
+  std::optional<Error> note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
+                                 std::chrono::system_clock::time_point began);
+  [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;
+  [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
+                                      const FlowResult& result) const;
+  [[nodiscard]] std::optional<double> seconds_left() const;
+
+  RunParts parts_;
+  RunIdentity identity_;
+  std::int64_t trainings_;
+  std::map<std::string, std::uint64_t> finished_before_;  ///< packets of a flow's last run
+  std::uint64_t finished_ = 0;                            ///< of the flow that ran last
+  Clock::time_point epoch_began_;
+  std::optional<double> last_epoch_seconds_;
+};
+
+}  // namespace seam::host

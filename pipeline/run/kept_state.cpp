@@ -1,0 +1,83 @@
+#include "pipeline/run/kept_state.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace seam::host {
+namespace {
+
+/// What a flow does with the state of a stage.
+enum class Use : std::uint8_t { none, makes, reads };
+
+/// The stages that refer to this one, directly or by way of others.
+std::set<std::string> readers_of(const PipelineSpec& spec, const std::string& stage) {
+  std::set<std::string> read{stage};
+  for (bool more = true; more;) {
+    more = false;
+    for (const StageSpec& other : spec.stages) {
+      const bool reads = std::ranges::any_of(
+          other.references, [&](const auto& reference) { return read.contains(reference.second); });
+      if (reads && read.insert(other.name).second) more = true;
+    }
+  }
+  read.erase(stage);
+  return read;
+}
+
+/// The future of one stage's state.
+class Future {
+ public:
+  Future(const PipelineSpec& spec, const std::string& stage)
+      : spec_(spec), stage_(stage), readers_(readers_of(spec, stage)) {}
+
+  /// What the first of these flows that uses the state does with it.
+  [[nodiscard]] Use first_use(const std::vector<std::string>& flows) const {
+    for (const std::string& flow : flows) {
+      if (const Use use = use_of(flow_named(spec_, flow)); use != Use::none) return use;
+    }
+    return Use::none;
+  }
+
+ private:
+  [[nodiscard]] Use use_of(const FlowSpec& flow) const {
+    Use use = Use::none;
+    for (const FlowNode& node : flow.nodes) {
+      if (readers_.contains(node.stage)) return Use::reads;
+      if (node.stage == stage_) use = Use::makes;
+    }
+    return use;
+  }
+
+  const PipelineSpec& spec_;  // both are the caller's
+  const std::string& stage_;
+  std::set<std::string> readers_;
+};
+
+}  // namespace
+
+bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position,
+                      const std::string& stage) {
+  const ScheduleSpec& schedule = spec.schedule;
+  const Future future(spec, stage);
+  if (!position.before_done) {
+    if (const Use use = future.first_use(schedule.before); use != Use::none) {
+      return use == Use::makes;
+    }
+  }
+  const Use after = position.after_done ? Use::none : future.first_use(schedule.after);
+  std::vector<std::string> in_epochs;
+  for (const ScheduledFlow& flow : schedule.each_epoch) in_epochs.push_back(flow.flow);
+  // Not epoch by epoch where none of them has anything to do with it: there may be many.
+  if (!position.stopped_early && future.first_use(in_epochs) != Use::none) {
+    for (std::int64_t epoch = position.epochs_done; epoch < schedule.epochs; ++epoch) {
+      if (const Use use = future.first_use(flows_of_epoch(schedule, epoch)); use != Use::none) {
+        return use == Use::makes;
+      }
+      if (schedule.stop_early && after == Use::reads) return false;  // it may end here
+    }
+  }
+  return after != Use::reads;
+}
+
+}  // namespace seam::host

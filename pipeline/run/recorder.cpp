@@ -1,0 +1,78 @@
+#include "pipeline/run/recorder.hpp"
+
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/json_line.hpp"
+
+namespace seam::host {
+namespace {
+
+std::string timing_line(const FlowRecord& record, const FlowResult& result) {
+  const double rate =
+      result.seconds > 0 ? static_cast<double>(record.finished) / result.seconds : 0.0;
+  return json_line({{"epoch", record.epoch},
+                    {"flow", record.flow},
+                    {"began", time_text(record.began)},
+                    {"seconds", result.seconds},
+                    {"packets", record.finished},
+                    {"packets_per_second", rate},
+                    {"compute_idle_seconds", result.compute_idle_seconds},
+                    {"packets_peak", result.packets_peak},
+                    {"bytes_peak", result.bytes_peak}}) +
+         "\n";
+}
+
+std::string skipped_lines(const FlowRecord& record, const FlowResult& result) {
+  std::string lines;
+  for (const Failure& failure : result.failures) {
+    lines += json_line({{"epoch", record.epoch},
+                        {"flow", record.flow},
+                        {"stage", failure.stage},
+                        {"origin", failure.origin},
+                        {"message", failure.message}}) +
+             "\n";
+  }
+  if (result.skipped > result.failures.size()) {
+    lines += json_line({{"epoch", record.epoch},
+                        {"flow", record.flow},
+                        {"not_listed", result.skipped - result.failures.size()}}) +
+             "\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunDirectory& directory, const Sizes& sizes)
+    : metrics_(directory.metrics(), sizes.metrics),
+      timing_(directory.timing(), sizes.timing),
+      skipped_(directory.skipped(), sizes.skipped) {}
+
+void Recorder::opened(Metrics& metrics, const std::vector<std::string>& stages) {
+  const std::string lines = metrics.take_lines(0, "", stages, {});
+  // A run that goes on has the numbers of its opening in the file already.
+  if (metrics_.size() == 0) metrics_.append(lines);
+}
+
+std::optional<Error> Recorder::flow_ended(const FlowRecord& record, const FlowResult& result,
+                                          Metrics& metrics) {
+  std::optional<Error> first;
+  const auto add = [&first](LineFile& file, const std::string& lines) {
+    try {
+      file.append(lines);
+    } catch (const Error& error) {
+      if (!first) first = error;
+    }
+  };
+  add(metrics_, metrics.take_lines(record.epoch, record.flow, record.stages, record.unordered,
+                                   record.when.starts_with("epoch") ? std::string() : record.when));
+  add(timing_, timing_line(record, result));
+  if (result.skipped > 0) add(skipped_, skipped_lines(record, result));
+  return first;
+}
+
+Recorder::Sizes Recorder::sync() {
+  for (LineFile* file : {&metrics_, &timing_, &skipped_}) file->sync();
+  return {metrics_.size(), timing_.size(), skipped_.size()};
+}
+
+}  // namespace seam::host

@@ -1,0 +1,145 @@
+#include "pipeline/run/run_stages.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "pipeline/run/kept_state.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+/// The stages that the schedule's flows use and those that they refer to, each after the ones it
+/// refers to.
+std::vector<std::string> opening_order(const PipelineSpec& spec) {
+  std::map<std::string, const StageSpec*> specs;
+  for (const StageSpec& stage : spec.stages) specs.emplace(stage.name, &stage);
+  std::vector<std::string> order;
+  std::set<std::string> seen;
+  const std::function<void(const std::string&)> visit = [&](const std::string& name) {
+    if (!seen.insert(name).second) return;
+    if (const auto found = specs.find(name); found != specs.end()) {
+      for (const auto& [parameter, target] : found->second->references) visit(target);
+    }
+    order.push_back(name);
+  };
+  for (const std::string& flow : scheduled_flows(spec.schedule)) {
+    for (const FlowNode& node : flow_named(spec, flow).nodes) visit(node.stage);
+  }
+  return order;
+}
+
+Error missing_state(const StageRunner& runner) {
+  const std::string begin = "the checkpoint has no state of stage '" + runner.name() + "', ";
+  if (runner.description().state_made_by_flow) {
+    return Error(begin +
+                     "because the schedule that it was written with fills the stage again before "
+                     "anything reads it; the schedule of resolved.toml does not: put it back as it "
+                     "was, or let a flow through the stage run first",
+                 Fault::configuration);
+  }
+  return Error(begin + "which keeps one; the plugin that offers " + runner.type() +
+                   " has changed since the run was started",
+               Fault::configuration);
+}
+
+}  // namespace
+
+void RunStages::where_it_belongs(const StageRunner& runner, const std::function<void()>& work) {
+  if (runner.on_compute_thread()) {
+    flows_.on_compute_thread(work);
+  } else {
+    work();
+  }
+}
+
+/// The stages upstream of one in the flows that will run, each once.
+std::vector<StageRunner*> RunStages::upstream(const std::string& name) {
+  std::vector<StageRunner*> upstream;
+  for (const std::string& scheduled : scheduled_flows(pipeline_.spec.schedule)) {
+    const FlowSpec& flow = flow_named(pipeline_.spec, scheduled);
+    const auto node = std::ranges::find(flow.nodes, name, &FlowNode::stage);
+    if (node == flow.nodes.end()) continue;
+    for (const std::size_t at :
+         upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
+      StageRunner* runner = pipeline_.stages.at(flow.nodes[at].stage).get();
+      if (std::ranges::find(upstream, runner) == upstream.end()) upstream.push_back(runner);
+    }
+  }
+  return upstream;
+}
+
+void RunStages::open(const RunState& run, const std::function<bool()>& stop) {
+  for (const std::string& name : opening_order(pipeline_.spec)) {
+    if (stop()) throw Error("stopped on request before the first flow", Fault::cancelled);
+    StageRunner& runner = *pipeline_.stages.at(name);
+    runner.bind_upstream(upstream(name));
+    where_it_belongs(runner, [&] { runner.open(run); });
+    opened_.push_back(name);
+  }
+}
+
+bool RunStages::can_do_without(const StageRunner& runner, const SchedulePosition& position) const {
+  const Description& description = runner.description();
+  if (!description.keeps_state) return true;
+  return description.state_made_by_flow &&
+         made_before_read(pipeline_.spec, position, runner.name());
+}
+
+void RunStages::load(const std::vector<StageState>& saved, const SchedulePosition& position) {
+  for (const std::string& name : opened_) {
+    StageRunner& runner = *pipeline_.stages.at(name);
+    if (!runner.description().keeps_state) continue;
+    const auto state = std::ranges::find(saved, name, &StageState::name);
+    if (state == saved.end()) {
+      if (can_do_without(runner, position)) continue;
+      throw missing_state(runner);
+    }
+    if (state->use != runner.type()) {
+      throw Error("the checkpoint's state of stage '" + name + "' is that of a " + state->use +
+                      ", but the stage is a " + runner.type(),
+                  Fault::configuration);
+    }
+    try {
+      where_it_belongs(runner, [&] { runner.load(state->archive); });
+    } catch (const Error& error) {
+      if (error.fault() != Fault::data) throw;
+      // The file is whole, so it is the pipeline or a plugin that is not the one of then.
+      Error unfit(error.what(), Fault::configuration);
+      for (const std::string& step : error.chain()) unfit.while_doing(step);
+      throw unfit;
+    }
+  }
+}
+
+std::vector<StageState> RunStages::save(const SchedulePosition& position) {
+  std::vector<StageState> states;
+  for (const std::string& name : opened_) {
+    const StageRunner& runner = *pipeline_.stages.at(name);
+    if (can_do_without(runner, position)) continue;
+    where_it_belongs(runner, [&] { states.push_back({name, runner.type(), runner.save()}); });
+  }
+  return states;
+}
+
+std::vector<Error> RunStages::close() {
+  std::vector<Error> errors;
+  for (auto name = opened_.rbegin(); name != opened_.rend(); ++name) {
+    StageRunner& runner = *pipeline_.stages.at(*name);
+    try {
+      where_it_belongs(runner, [&] { runner.close(); });
+    } catch (const Error& error) {
+      errors.push_back(error);
+    }
+  }
+  return errors;
+}
+
+bool RunStages::trains(const FlowSpec& flow) const {
+  return std::ranges::any_of(
+      flow.nodes, [&](const FlowNode& node) { return at(node.stage).description().trains; });
+}
+
+}  // namespace seam::host

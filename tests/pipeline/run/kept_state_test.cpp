@@ -1,0 +1,106 @@
+#include "pipeline/run/kept_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace seam::host {
+namespace {
+
+/// train: model.  fill: gallery.  evaluate: search, which refers to gallery.
+PipelineSpec pipeline(std::vector<ScheduledFlow> each_epoch, std::int64_t epochs = 10) {
+  PipelineSpec spec;
+  for (const char* name : {"model", "gallery", "search"}) {
+    spec.stages.emplace_back().name = name;
+  }
+  spec.stages[2].references = {{"index", "gallery"}};
+  const auto add = [&spec](const std::string& name, const std::vector<std::string>& stages) {
+    FlowSpec& flow = spec.flows.emplace_back();
+    flow.name = name;
+    for (const std::string& stage : stages) flow.nodes.push_back({stage, {}, {}});
+  };
+  add("train", {"model"});
+  add("fill", {"model", "gallery"});
+  add("evaluate", {"model", "search"});
+  add("both", {"model", "gallery", "search"});
+  spec.schedule.each_epoch = std::move(each_epoch);
+  spec.schedule.epochs = epochs;
+  return spec;
+}
+
+SchedulePosition after_epochs(std::int64_t epochs) {
+  SchedulePosition position;
+  position.before_done = true;
+  position.epochs_done = epochs;
+  return position;
+}
+
+TEST(MadeBeforeRead, AFlowThatFillsItFirstMakesIt) {
+  const PipelineSpec spec = pipeline({{"train", 1}, {"fill", 1}, {"evaluate", 1}});
+  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
+}
+
+TEST(MadeBeforeRead, AFlowThatReadsItFirstNeedsIt) {
+  const PipelineSpec spec = pipeline({{"evaluate", 1}, {"fill", 1}});
+  EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
+}
+
+TEST(MadeBeforeRead, TheFlowsOfTheEpochsToComeDecide) {
+  // Filled every 4th epoch (3, 7 and the last one), read in every one.
+  const PipelineSpec spec = pipeline({{"fill", 4}, {"evaluate", 1}});
+  EXPECT_FALSE(made_before_read(spec, after_epochs(1), "gallery"));
+  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
+  EXPECT_FALSE(made_before_read(spec, after_epochs(4), "gallery"));
+  EXPECT_TRUE(made_before_read(spec, after_epochs(9), "gallery")) << "all flows run in the last";
+  // Filled every 2nd, read every 4th: epoch 3 has both, in this order.
+  const PipelineSpec rarely = pipeline({{"train", 1}, {"fill", 2}, {"evaluate", 4}});
+  EXPECT_TRUE(made_before_read(rarely, after_epochs(2), "gallery"));
+}
+
+TEST(MadeBeforeRead, WhatIsNeverTouchedAgainIsNotNeeded) {
+  const PipelineSpec spec = pipeline({{"train", 1}});
+  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
+  const PipelineSpec other = pipeline({{"evaluate", 1}});
+  EXPECT_TRUE(made_before_read(other, after_epochs(10), "gallery")) << "the epochs are over";
+}
+
+TEST(MadeBeforeRead, FlowsBeforeAndAfterTheEpochsCount) {
+  PipelineSpec spec = pipeline({{"train", 1}});
+  spec.schedule.before = {"fill"};
+  spec.schedule.after = {"evaluate"};
+  EXPECT_TRUE(made_before_read(spec, SchedulePosition(), "gallery"));
+  EXPECT_FALSE(made_before_read(spec, after_epochs(0), "gallery"));
+  EXPECT_FALSE(made_before_read(spec, after_epochs(10), "gallery"));
+  SchedulePosition end = after_epochs(10);
+  end.after_done = true;
+  EXPECT_TRUE(made_before_read(spec, end, "gallery"));
+  spec.schedule.after = {"fill", "evaluate"};
+  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
+}
+
+TEST(MadeBeforeRead, ARunThatMayStopEarlyMayReadItThen) {
+  PipelineSpec spec = pipeline({{"train", 1}, {"fill", 4}});
+  spec.schedule.after = {"evaluate"};
+  EXPECT_TRUE(made_before_read(spec, after_epochs(1), "gallery"));
+  spec.schedule.stop_early = StopEarly{"model.loss", 1, Goal::lowest};
+  EXPECT_FALSE(made_before_read(spec, after_epochs(1), "gallery"));
+  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery")) << "the next epoch fills it";
+  SchedulePosition stopped = after_epochs(3);
+  stopped.stopped_early = true;
+  EXPECT_FALSE(made_before_read(spec, stopped, "gallery"));
+}
+
+TEST(MadeBeforeRead, AFlowThatDoesBothReads) {
+  const PipelineSpec spec = pipeline({{"both", 1}});
+  EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
+}
+
+TEST(MadeBeforeRead, AReaderOfAReaderReads) {
+  PipelineSpec spec = pipeline({{"train", 1}, {"fill", 1}});
+  spec.stages[0].references = {{"miner", "search"}};  // the model asks what the search finds
+  EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
+}
+
+}  // namespace
+}  // namespace seam::host
