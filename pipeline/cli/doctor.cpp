@@ -35,6 +35,10 @@ void print_threads() {
     std::cout << fmt::format("  {}: {}; a run sets it to its budget\n", name,
                              value == nullptr ? "not set" : value);
   }
+  const SpinPolicy spin = spin_policy();
+  std::cout << fmt::format("  idle OpenMP threads: {}={}, {}\n", spin.variable, spin.value,
+                           spin.of_user ? "from your environment; a run leaves it"
+                                        : "set by a run: a short spin, then sleep");
 }
 
 void print_plugins(const Registry& registry) {

@@ -103,11 +103,23 @@ int thread_budget(std::optional<int> command_line, std::optional<int> pipeline,
   return cores.usable();
 }
 
+SpinPolicy spin_policy() {
+  for (const char* variable : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}) {
+    const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): called first
+    if (value != nullptr && *value != '\0') return {variable, value, true};
+  }
+  // What libgomp itself falls back to where it has more threads than cores; the threads of other
+  // processes are unknown to it. docs/running.md has the measurements.
+  return {"GOMP_SPINCOUNT", "1000", false};
+}
+
 void obey_thread_budget(int threads) {
   const std::string text = std::to_string(threads);
   for (const std::string_view variable : thread_variables) {
     ::setenv(std::string(variable).c_str(), text.c_str(), 1);
   }
+  const SpinPolicy spin = spin_policy();
+  if (!spin.of_user) ::setenv(std::string(spin.variable).c_str(), spin.value.c_str(), 1);
 }
 
 }  // namespace seam::host

@@ -6,11 +6,17 @@
 /// TBB, OpenMP and BLAS each start a pool of their own as large as the machine; left alone their
 /// sizes multiply. Their pools are sized by environment variables that they read when they are
 /// loaded, which is why this must come before the first plugin.
+///
+/// So is how long an OpenMP thread spins before it sleeps while it waits for the others. libgomp
+/// spins for 300,000 turns, milliseconds: on a core that another process shares, each wait then
+/// burns the time slice that the thread waited for would need. A short spin bridges the gap to the
+/// next parallel loop and costs little where the core is contended.
 #pragma once
 
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace seam::host {
@@ -32,7 +38,18 @@ int thread_budget(std::optional<int> command_line, std::optional<int> pipeline,
 inline constexpr std::array<std::string_view, 3> thread_variables{
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
 
-/// Sets them for this process. Not safe once other threads read the environment: call it first.
+/// How long idle OpenMP threads spin, as an environment variable of libgomp's says it.
+struct SpinPolicy {
+  std::string_view variable;
+  std::string value;
+  bool of_user = false;  ///< the user's environment has it; a run leaves that alone
+};
+
+/// The user's OMP_WAIT_POLICY or GOMP_SPINCOUNT where one of them is set; else the host's choice.
+[[nodiscard]] SpinPolicy spin_policy();
+
+/// Sets them, and the spin policy, for this process. Not safe once other threads read the
+/// environment: call it first.
 void obey_thread_budget(int threads);
 
 }  // namespace seam::host

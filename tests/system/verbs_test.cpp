@@ -161,7 +161,8 @@ TEST_F(VerbsTest, DoctorTellsVersionsThreadsAndPaths) {
   const Finished doctor = seam({"doctor"});
   EXPECT_EQ(doctor.exit_code, 0);
   EXPECT_THAT(doctor.out, AllOf(HasSubstr("compiler"), HasSubstr("OMP_NUM_THREADS"),
-                                HasSubstr("SEAM_PLUGIN_PATH"), HasSubstr("6 stages")));
+                                HasSubstr("idle OpenMP threads"), HasSubstr("SEAM_PLUGIN_PATH"),
+                                HasSubstr("6 stages")));
 }
 
 TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "tests/temporary_folder.hpp"
@@ -63,6 +65,50 @@ TEST(ThreadBudget, IsToldToTheLibraries) {
   for (const std::string_view variable : thread_variables) {
     EXPECT_STREQ(std::getenv(std::string(variable).c_str()), "3");
   }
+}
+
+/// The environment as it is without the variables of libgomp's spinning, and afterwards as it was.
+class SpinPolicyTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (auto& [name, value] : kept_) {
+      if (const char* present = std::getenv(name.c_str())) value = present;
+      ::unsetenv(name.c_str());
+    }
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : kept_) {
+      ::unsetenv(name.c_str());
+      if (value) ::setenv(name.c_str(), value->c_str(), 1);
+    }
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> kept_{{"OMP_WAIT_POLICY", std::nullopt},
+                                                          {"GOMP_SPINCOUNT", std::nullopt}};
+};
+
+TEST_F(SpinPolicyTest, IdleThreadsSpinShortly) {
+  EXPECT_FALSE(spin_policy().of_user);
+  obey_thread_budget(2);
+  EXPECT_STREQ(std::getenv("GOMP_SPINCOUNT"), "1000");
+  EXPECT_EQ(std::getenv("OMP_WAIT_POLICY"), nullptr);
+}
+
+TEST_F(SpinPolicyTest, TheUsersWaitPolicyIsKept) {
+  ::setenv("OMP_WAIT_POLICY", "active", 1);
+  EXPECT_TRUE(spin_policy().of_user);
+  EXPECT_EQ(spin_policy().variable, "OMP_WAIT_POLICY");
+  EXPECT_EQ(spin_policy().value, "active");
+  obey_thread_budget(2);
+  EXPECT_EQ(std::getenv("GOMP_SPINCOUNT"), nullptr);  // it would count more than the policy
+}
+
+TEST_F(SpinPolicyTest, TheUsersSpinCountIsKept) {
+  ::setenv("GOMP_SPINCOUNT", "77", 1);
+  EXPECT_TRUE(spin_policy().of_user);
+  obey_thread_budget(2);
+  EXPECT_STREQ(std::getenv("GOMP_SPINCOUNT"), "77");
 }
 
 }  // namespace
