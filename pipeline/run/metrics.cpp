@@ -86,12 +86,6 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
   return lines;
 }
 
-void Metrics::discard() {
-  const std::lock_guard lock(mutex_);
-  recorded_.clear();
-  latest_.reset();
-}
-
 void Metrics::epoch_begins() {
   this_epoch_.clear();
 }

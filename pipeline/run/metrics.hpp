@@ -38,8 +38,6 @@ class Metrics {
   std::string take_lines(std::int64_t epoch, const std::string& flow,
                          const std::vector<std::string>& stages,
                          const std::vector<std::string>& unordered, std::string_view when = {});
-  /// Forgets what was recorded since the last take_lines.
-  void discard();
 
   /// Takes up the means of a run that goes on.
   void restore(std::map<std::string, double> means) { means_ = std::move(means); }

@@ -202,8 +202,9 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
   try {
     std::ifstream stream(summary, std::ios::binary);
     if (!stream) throw Error("cannot open '" + summary.string() + "'");
+    const Json root = Json::parse(stream);
     std::vector<FlowTotal> flows;
-    for (const Json& flow : Json::parse(stream).at("flows")) flows.push_back(read_flow(flow));
+    for (const Json& flow : root.at("flows")) flows.push_back(read_flow(flow));
     return flows;
   } catch (const Json::exception& error) {
     throw Error("'" + summary.string() + "' is not the summary of a run: " + error.what(),

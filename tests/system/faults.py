@@ -359,6 +359,24 @@ def disks(table, root):
     same = place.metrics("cut") == place.metrics("whole")
     table.row("a truncated checkpoint, resumed", resumed, r"checkpoint .* is damaged.*", 0,
               ledger_of(resumed), "identical" if same else "differ")
+    if not newest.with_name("epoch-2.seam.damaged").exists():
+        table.wrong.append("the truncated checkpoint is gone")
+
+    gate = Gate(place)
+    run = place.run("unread")
+    gate.wait()
+    run.process.kill()
+    run.end()
+    gate.remove()
+    newest = place.folder / "unread/checkpoints/epoch-2.seam"
+    kept = newest.read_bytes()
+    newest.unlink()
+    newest.symlink_to(newest)  # root may read whatever its permissions are
+    refused = place.resume("unread")
+    newest.unlink()
+    newest.write_bytes(kept)
+    table.row("a checkpoint that cannot be read, resumed (then put back)", refused, r"cannot open [^;]*",
+              3, "-", place.compare("unread"))
 
 
 def files_that_change(table, root):

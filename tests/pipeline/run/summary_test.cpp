@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
+#include <vector>
+
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace {
@@ -97,6 +101,39 @@ TEST(Summary, JsonTellsHowItEnded) {
                           HasSubstr(R"("error":"no such image\n  while decoding")"),
                           HasSubstr(R"("epochs_done":3,"epochs":60)"), HasSubstr(R"("best":0.5)"),
                           HasSubstr(R"("metrics":{"recall.r@1":0.25})")));
+}
+
+TEST(Summary, ItsFlowsAreReadBack) {
+  const seam::test::TemporaryFolder folder;
+  RunSummary summary;
+  summary.flows.emplace_back().flow = "train";
+  FlowResult result = result_of(2000, 4);
+  result.stages[1].dropped["smaller than 0.5"] = 3;
+  summary.flows[0].add(result);
+  summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
+  const auto file = folder.write("summary.json", to_json(summary, "demo", 1));
+  const std::vector<FlowTotal> flows = read_flows(file);
+  ASSERT_EQ(flows.size(), 1U);
+  EXPECT_EQ(flows[0].flow, "train");
+  EXPECT_EQ(flows[0].seconds, 4);
+  ASSERT_EQ(flows[0].stages.size(), 2U);
+  EXPECT_EQ(flows[0].stages[0].kind, StageKind::source);
+  EXPECT_EQ(flows[0].stages[0].emitted, 2000U);
+  EXPECT_EQ(flows[0].stages[1].busy_seconds, 2);
+  EXPECT_EQ(flows[0].stages[1].dropped.at("smaller than 0.5"), 3U);
+}
+
+TEST(Summary, AFileThatIsNoneIsSaidSo) {
+  const seam::test::TemporaryFolder folder;
+  for (const char* text : {"", "{", "[]", "{\"flows\":[{\"flow\":7}]}"}) {
+    try {
+      (void)read_flows(folder.write("summary.json", text));
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("summary.json' is not the summary of a run"));
+    }
+  }
+  EXPECT_THROW((void)read_flows(folder.path() / "missing.json"), Error);
 }
 
 TEST(ExitCodes, FollowTheFault) {
