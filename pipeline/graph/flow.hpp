@@ -3,8 +3,8 @@
 ///     FlowSpec ──► segments ──► oneTBB flow graph ──► FlowResult (the ledger)
 ///
 /// A segment is a run of stages that work on one packet back to back: neighbouring parallel stages,
-/// one serial stage, or neighbouring stages of the compute thread (so that between the model and
-/// the optimizer there is one batch at a time).
+/// one serial stage, or neighbouring stages of the compute thread. Where a flow trains, there is
+/// one batch at a time from its first stage on the compute thread to its ends (step.hpp).
 ///
 ///     source ─►│ decode augment │─►│ batch │─►│ model loss adam │
 ///       ▲        parallel workers    serial      compute thread  │
@@ -24,7 +24,7 @@
 #include <tuple>
 #include <vector>
 
-#include "pipeline/config/load.hpp"
+#include "pipeline/config/pipeline_spec.hpp"
 #include "seam/runner.hpp"
 
 namespace seam::host {
@@ -87,7 +87,6 @@ struct StageActivity {
 /// Live numbers for who watches; read at any time by another thread.
 class FlowProgress {
  public:
-  std::atomic<std::uint64_t> produced = 0;  ///< packets made by sources
   std::atomic<std::uint64_t> finished = 0;  ///< those through the flow; a batch counts its images
   std::atomic<std::uint64_t> in_flight = 0;
 
@@ -144,7 +143,6 @@ class CallListener {
 struct FlowOptions {
   RunState run;  ///< services, seed, epoch, flow name; `training` is set by run_flow
   LimitSpec limits;
-  int threads = 1;                               ///< TBB workers
   std::map<std::string, StageSpec> stage_specs;  ///< on_error, concurrency by stage name
   std::optional<std::int64_t> max_errors;        ///< skipped packets; one more ends the flow
   FlowProgress* progress = nullptr;              ///< optional

@@ -74,14 +74,17 @@ std::optional<Message> Join::accept(Message message) {
   partial.by_port[port] = std::move(message);
   if (++partial.arrived < inputs_) return std::nullopt;
 
-  const std::vector<Message> inputs = std::move(partial.by_port);
+  std::vector<Message> inputs = std::move(partial.by_port);
   partial_.erase(position);
   Message joined{inputs.front().sequence, inputs.front().kind, 0, nullptr};
   if (std::ranges::find(inputs, Message::Kind::gap, &Message::kind) != inputs.end()) {
     joined.kind = Message::Kind::gap;
   } else if (joined.kind == Message::Kind::packet) {
+    Share share(inputs.front().envelope->share.ticket(), 0);
     joined.envelope = std::make_shared<Envelope>(
-        Envelope{merged_packet(inputs), inputs.front().envelope->ticket, fork_of_joined(inputs)});
+        Envelope{std::move(share), fork_of_joined(inputs), merged_packet(inputs)});
+    inputs.clear();  // what it takes over from them counts once
+    joined.envelope->account();
   }
   return joined;
 }

@@ -13,6 +13,7 @@ namespace seam::host {
 
 /// Where branches part: the packet as it was there, so that their join can tell who changed what.
 struct Split {
+  Share share;  ///< what the branches share until they change it, accounted for once
   Packet before;
   std::size_t branches = 0;
 };
@@ -26,9 +27,13 @@ struct Fork {
 
 /// A packet and its place in the budget.
 struct Envelope {
-  Packet packet;
-  std::shared_ptr<Ticket> ticket;
+  Share share;  ///< goes last: there is room again when the packet is gone
   std::shared_ptr<const Fork> fork;
+  Packet packet;
+
+  /// Accounts for what the packet holds beside what its branches share. An Image or a tensor that
+  /// two values refer to counts for both.
+  void account();
 };
 
 /// Every edge carries sequence numbers 0, 1, 2, ... without holes: a packet, or a gap where one was
@@ -42,22 +47,30 @@ struct Message {
   std::shared_ptr<Envelope> envelope;  ///< of a packet
 };
 
+/// Makes `count` branches of a packet's envelope, each to be taken once: `whole` is used up.
+class Parting {
+ public:
+  Parting(Envelope& whole, std::size_t count);
+  [[nodiscard]] std::shared_ptr<Envelope> branch() const;
+
+ private:
+  std::shared_ptr<Ticket> ticket_;
+  std::shared_ptr<const Fork> outer_;
+  std::shared_ptr<const Split> split_;
+};
+
 /// Calls put(i, message) for every i below `count`. Where there are several, a packet is split.
 template <class Put>
 void spread(Message message, std::size_t count, const Put& put) {
+  if (count == 1) return put(0, std::move(message));
   if (count == 0) return;
-  if (message.kind != Message::Kind::packet || count == 1) {
-    for (std::size_t at = 0; at + 1 < count; ++at) put(at, message);
-    put(count - 1, std::move(message));
+  if (message.kind != Message::Kind::packet) {
+    for (std::size_t at = 0; at < count; ++at) put(at, message);
     return;
   }
-  const Envelope& whole = *message.envelope;
-  const auto split = std::make_shared<const Split>(Split{whole.packet, count});
+  const Parting parting(*message.envelope, count);
   for (std::size_t at = 0; at < count; ++at) {
-    Message copy = message;
-    copy.envelope = std::make_shared<Envelope>(whole);
-    copy.envelope->fork = std::make_shared<const Fork>(Fork{split, 1, whole.fork});
-    put(at, std::move(copy));
+    put(at, Message{message.sequence, message.kind, message.port, parting.branch()});
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 namespace seam::host {
@@ -10,7 +9,6 @@ namespace {
 
 // More packets than a flow can have, and still far from overflow.
 constexpr std::int64_t beyond_any_flow = std::int64_t{1} << 62;
-constexpr std::size_t most_failures_listed = 10'000;
 
 using Clock = std::chrono::steady_clock;
 
@@ -31,47 +29,6 @@ void add(Workplace place, std::atomic<Number>& counter, Number by) {
 
 }  // namespace
 
-void FlowState::fail(Error error) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
-  }
-  stopped = true;
-}
-
-void FlowState::skip(const std::string& stage, const Origin& origin, const Error& error) {
-  std::int64_t skipped = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    skipped = ++skipped_;
-    failures_.insert({stage, origin.text(), error.what(), error.fault()});
-    // Threads fail in any order: which are listed must not depend on it.
-    if (failures_.size() > most_failures_listed) failures_.erase(std::prev(failures_.end()));
-  }
-  if (options.max_errors && skipped > *options.max_errors) {
-    Error too_many("more than max_errors = " + std::to_string(*options.max_errors) +
-                       " packets failed; the last: " + error.what(),
-                   error.fault());
-    for (const std::string& step : error.chain()) too_many.while_doing(step);
-    fail(std::move(too_many));
-  }
-}
-
-std::optional<Error> FlowState::error() const {
-  const std::lock_guard lock(mutex_);
-  return error_;
-}
-
-std::uint64_t FlowState::skipped() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::uint64_t>(skipped_);
-}
-
-std::vector<Failure> FlowState::failures() const {
-  const std::lock_guard lock(mutex_);
-  return {failures_.begin(), failures_.end()};
-}
-
 /// Numbers, accounts for and forwards what a source or collector emits.
 class Segment::Output final : public Emitter {
  public:
@@ -85,28 +42,31 @@ class Segment::Output final : public Emitter {
     add_alone<std::uint64_t>(counter.emitted, 1);
     Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
     if (outcome) {
+      segment_.unsent_ = 0;
       auto envelope = std::make_shared<Envelope>();
       // A batch counts as the images it stands for; what a sampler sends on is one each.
       const std::uint64_t taken = std::exchange(segment_.weight_taken_, 0);
       const bool stands_for_them = segment_.last().description().replaces_packets;
-      envelope->ticket =
-          segment_.flow_.budget.admit(static_cast<std::int64_t>(packet.bytes()),
-                                      stands_for_them ? std::max<std::uint64_t>(taken, 1) : 1);
+      const auto bytes = static_cast<std::int64_t>(packet.bytes());
+      envelope->share = Share(
+          segment_.flow_.budget.admit(*segment_.sizes_, bytes,
+                                      stands_for_them ? std::max<std::uint64_t>(taken, 1) : 1),
+          bytes);
       envelope->packet = std::move(packet);
       message.envelope = std::move(envelope);
     } else {
       segment_.flow_.fail(outcome.error());
       message.kind = Message::Kind::gap;
     }
-    if (segment_.pumping_ && segment_.flow_.options.progress != nullptr) {
-      segment_.flow_.options.progress->produced.fetch_add(1, std::memory_order_relaxed);
-    }
     segment_.forward(std::move(message));
   }
 
   void drop(const Packet& /*packet*/, std::string reason) override {
     Counter& counter = *segment_.counters_.back();
-    add_alone(counter.delivered, ~std::uint64_t{0});  // it was counted as taken in
+    if (segment_.last().kind() == StageKind::collector) {
+      add_alone(counter.delivered, ~std::uint64_t{0});  // it was counted as taken in
+      if (segment_.unsent_ > 0) --segment_.unsent_;
+    }
     segment_.drop(segment_.stages_.size() - 1, reason);
   }
 
@@ -121,7 +81,11 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
     const auto spec = flow.options.stage_specs.find(stage->name());
     specs_.push_back(spec == flow.options.stage_specs.end() ? nullptr : &spec->second);
   }
-  pumping_ = first().kind() == StageKind::source;
+  const StageKind kind = last().kind();
+  if (kind == StageKind::source || kind == StageKind::collector) {
+    sizes_ = &flow.budget.add_maker();
+  }
+  pumping_ = kind == StageKind::source;
 }
 
 void Segment::add_edge(std::vector<std::string> to, std::function<void(Message)> put) {
@@ -222,9 +186,12 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
       specs_[at] != nullptr && specs_[at]->on_error == OnError::retry ? specs_[at]->retries : 0;
   switch (stage.kind()) {
     case StageKind::collector: {
-      weight_taken_ += envelope.ticket->take_weight();
+      weight_taken_ += envelope.share.ticket()->take_weight();
+      ++unsent_;
       Output output(*this);
-      return stage.collect(flow_.run, std::move(envelope.packet), output);
+      Outcome outcome = stage.collect(flow_.run, std::move(envelope.packet), output);
+      if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
+      return outcome;
     }
     case StageKind::sink: {
       Outcome outcome = stage.consume(flow_.run, envelope.packet);
@@ -238,7 +205,7 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
   }
   if (retries == 0) {
     Outcome outcome = stage.transform(flow_.run, envelope.packet);
-    envelope.ticket->set_bytes(static_cast<std::int64_t>(envelope.packet.bytes()));
+    envelope.account();
     return outcome;
   }
   const Packet before = envelope.packet;  // handles only
@@ -247,7 +214,7 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
     envelope.packet = before;
     outcome = stage.transform(flow_.run, envelope.packet);
   }
-  envelope.ticket->set_bytes(static_cast<std::int64_t>(envelope.packet.bytes()));
+  envelope.account();
   return outcome;
 }
 
@@ -282,7 +249,7 @@ More Segment::pump() {
   More more = More::yes;
   while (more == More::yes && !flow_.discarding() &&
          !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
-    if (!flow_.budget.room()) return More::yes;
+    if (!room()) return More::yes;
     Clock::time_point from = Clock::now();
     calling_.store(&last(), std::memory_order_relaxed);
     const Outcome outcome =
@@ -294,9 +261,11 @@ More Segment::pump() {
       if (source) add_alone<std::uint64_t>(counters_.back()->failed, 1);
       flow_.fail(outcome.error());
     }
+    if (on_portion) on_portion();
   }
   pumping_ = false;
   forward({next_out_, Message::Kind::end, 0, nullptr});
+  if (on_portion) on_portion();
   return More::no;
 }
 

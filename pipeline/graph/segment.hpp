@@ -7,7 +7,6 @@
 /// A segment knows nothing of TBB: whoever owns it calls accept() from the right threads.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,46 +14,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "pipeline/graph/flow.hpp"
+#include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
+#include "pipeline/graph/workplace.hpp"
 
 namespace seam::host {
-
-/// What all segments of a running flow share.
-struct FlowState {
-  explicit FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget)
-      : options(flow_options), run(std::move(run_state)), budget(flow_budget) {}
-
-  const FlowOptions& options;
-  RunState run;
-  Budget& budget;
-  std::atomic<bool> stopped = false;  ///< an error or a cancellation: discard what still comes
-
-  [[nodiscard]] bool discarding() const {
-    return stopped.load(std::memory_order_relaxed) ||
-           (options.stop != nullptr && options.stop->cancel.load(std::memory_order_relaxed));
-  }
-  /// The first error wins; later ones are consequences.
-  void fail(Error error);
-  void skip(const std::string& stage, const Origin& origin, const Error& error);
-  [[nodiscard]] std::optional<Error> error() const;
-  [[nodiscard]] std::uint64_t skipped() const;
-  [[nodiscard]] std::vector<Failure> failures() const;
-
- private:
-  mutable std::mutex mutex_;
-  std::optional<Error> error_;
-  std::multiset<Failure> failures_;  // of those that were skipped, the first in order
-  std::int64_t skipped_ = 0;
-};
-
-/// Where and how a segment runs.
-enum class Workplace : std::uint8_t { serial_worker, parallel_workers, compute_thread };
 
 class Segment {
  public:
@@ -99,6 +67,12 @@ class Segment {
   [[nodiscard]] bool pumping() const { return pumping_.load(); }
   /// Called once when a collector has seen its last packet and wants to be pumped.
   std::function<void()> on_pumping;
+  /// Called by pump() behind each portion that was sent on; null where there is nothing to do.
+  std::function<void()> on_portion;
+  /// Whether there is room for what a source or collector makes next.
+  [[nodiscard]] bool room() const { return sizes_ == nullptr || flow_.budget.room(*sizes_); }
+  /// Packets that a collector took in and of which nothing that it sent on can tell.
+  [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
 
   /// How long the queue before the segment is; the owner calls enter on put.
   void enter_queue();
@@ -130,8 +104,10 @@ class Segment {
   std::vector<const StageSpec*> specs_;  // null: defaults
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
+  PacketSizes* sizes_ = nullptr;    // the budget's; of sources and collectors
   std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
+  std::uint64_t unsent_ = 0;        // packets it took in since, without those it dropped
   std::atomic<bool> pumping_ = false;
   std::atomic<const StageRunner*> calling_ = nullptr;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the

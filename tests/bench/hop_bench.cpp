@@ -122,7 +122,6 @@ Timed run_seam(const Options& options, Stages kind) {
   host::FlowOptions flow_options;
   flow_options.run.services = &services;
   flow_options.run.flow = flow.name;
-  flow_options.threads = options.threads;
   host::FlowEngine engine(options.threads);
   const host::FlowResult result = engine.run(flow, stages, flow_options);
   if (result.error) {

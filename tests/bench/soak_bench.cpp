@@ -162,7 +162,6 @@ class Flow {
     NoServices services;
     options_.run.services = &services;
     options_.run.flow = spec_.name;
-    options_.threads = threads;
     options_.limits = limits;
     host::FlowEngine engine(threads);
     return engine.run(spec_, stages_, options_);

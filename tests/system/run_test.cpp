@@ -316,6 +316,18 @@ TEST_F(RunTest, ASourceThatWaitsIsInterrupted) {
   EXPECT_THAT(metrics("out"), HasSubstr("\"total\"")) << "what was under way finished";
 }
 
+TEST_F(RunTest, AFailureWakesASourceThatWaits) {
+  std::string text = listening;
+  const std::string total = "use = \"test.total\"";
+  text.replace(text.find(total), total.size(), "use = \"test.fail\"\nat = 0");
+  folder_.write("failing.toml", text);
+  const Finished failed = seam({"run", "failing.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
+                                "--run-dir", "out", "--threads", "2"},
+                               here());
+  EXPECT_EQ(failed.exit_code, 3) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("stage 'total'"));
+}
+
 TEST_F(RunTest, ASourceThatCannotBeInterruptedIsLeftBehind) {
   folder_.write("listening.toml", listening);
   Program program({"run", "listening.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir",

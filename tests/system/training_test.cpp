@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace seam::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* training = R"(
 [pipeline]
@@ -127,6 +130,34 @@ TEST_F(TrainingTest, EightThreadsMakeTheBatchesAndRecallsOfOne) {
   EXPECT_THAT(metrics("one"), HasSubstr(R"("name":"digest")"));
   EXPECT_THAT(metrics("one"), HasSubstr(R"("name":"ground_truth.r@1")"));
   EXPECT_EQ(metrics("one"), metrics("eight"));
+}
+
+// The branch adds nothing to the training: the same bytes as without it.
+TEST_F(TrainingTest, ABranchBesideTheLossChangesNothing) {
+  const Finished plain = run("plain", 2);
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  const auto metric_lines = [this](const std::string& directory, const std::string& stage) {
+    std::istringstream lines(metrics(directory));
+    std::string kept;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"stage\":\"" + stage + "\"") != std::string::npos) kept += line + '\n';
+    }
+    return kept;
+  };
+  std::string text = training;
+  const std::string chain = "model -> triplet_loss -> adam\"";
+  text.replace(text.find(chain), chain.size(), "model -> {triplet_loss -> adam, seen}\"");
+  text.replace(text.find("[stage.gallery]"), 0, "[stage.seen]\nuse = \"retrieval.index\"\n\n");
+  folder_.write("training.toml", text);
+  for (const int threads : {1, 8}) {
+    const std::string directory = "forked" + std::to_string(threads);
+    const Finished forked = run(directory, threads);
+    ASSERT_EQ(forked.exit_code, 0) << forked.err;
+    for (const char* stage : {"digest", "triplet_loss", "adam"}) {
+      EXPECT_THAT(metric_lines(directory, stage), Not(IsEmpty()));
+      EXPECT_EQ(metric_lines(directory, stage), metric_lines("plain", stage)) << stage;
+    }
+  }
 }
 
 TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {

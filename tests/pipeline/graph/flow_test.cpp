@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -15,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "seam/testing.hpp"
+#include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host {
 namespace {
@@ -23,92 +22,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-inline constexpr Field<std::int64_t> number{"number"};
-inline constexpr Field<std::int64_t> square{"square"};
-inline constexpr Field<std::int64_t> negated{"negated"};
-
-class Count final : public Source {
- public:
-  explicit Count(std::int64_t count) : count_(count) {}
-  void declare(Declaration& d) override { d.provides(number); }
-  void begin(Context& /*context*/) override { next_ = 0; }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    if (next_ == count_) return More::no;
-    Packet packet(Origin{nullptr, next_, "number " + std::to_string(next_)});
-    packet.set(number, next_++);
-    emitter.emit(std::move(packet));
-    return More::yes;
-  }
-
- private:
-  std::int64_t count_;
-  std::int64_t next_ = 0;
-};
-
-/// Does what the test says with each packet, on many threads.
-class ParallelCall final : public ParallelTransform {
- public:
-  using Body = std::function<void(Packet&, Context&)>;
-  explicit ParallelCall(Body body) : body_(std::move(body)) {}
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet& packet, Context& context) const override { body_(packet, context); }
-
- private:
-  Body body_;
-};
-
-template <class Kind>
-class Call final : public Kind {
- public:
-  using Body = std::function<void(Packet&, Context&)>;
-  explicit Call(Body body, bool compute = false) : body_(std::move(body)), compute_(compute) {}
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet& packet, Context& context) override { body_(packet, context); }
-  [[nodiscard]] bool on_compute_thread() const override { return compute_; }
-
- private:
-  Body body_;
-  bool compute_;
-};
-
-/// Sums groups of `size` numbers; what is left comes out at the end, and then `extra` more packets,
-/// one a call.
-class Sum final : public Collector {
- public:
-  Sum(std::int64_t size, std::int64_t extra) : size_(size), extra_(extra) {}
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-    d.replaces_packets();
-  }
-  void begin(Context& /*context*/) override { taken_ = total_ = extra_made_ = 0; }
-  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    total_ += packet.get(number);
-    if (++taken_ == size_) flush(emitter);
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (taken_ > 0) flush(emitter);
-    if (extra_made_ == extra_) return More::no;
-    Packet packet;
-    packet.set(number, -++extra_made_);
-    emitter.emit(std::move(packet));
-    return More::yes;
-  }
-
- private:
-  void flush(Emitter& emitter) {
-    Packet packet;
-    packet.set(number, std::exchange(total_, 0));
-    taken_ = 0;
-    emitter.emit(std::move(packet));
-  }
-  std::int64_t size_;
-  std::int64_t extra_;
-  std::int64_t taken_ = 0;
-  std::int64_t total_ = 0;
-  std::int64_t extra_made_ = 0;
-};
 
 /// Sends on what it takes, but refuses every number that ends in 3.
 class RefusesSome final : public Collector {
@@ -126,65 +39,6 @@ class FailsAtEnd final : public Collector {
   void declare(Declaration& d) override { d.needs(number); }
   void process(Packet /*packet*/, Emitter& /*emitter*/, Context& /*context*/) override {}
   More end(Emitter& /*emitter*/, Context& /*context*/) override { throw Error("too few"); }
-};
-
-class Keep final : public Sink {
- public:
-  explicit Keep(std::vector<Packet>& kept, int* ends = nullptr) : kept_(kept), ends_(ends) {}
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(const Packet& packet, Context& /*context*/) override { kept_.push_back(packet); }
-  void end(Context& /*context*/) override {
-    if (ends_ != nullptr) ++*ends_;
-  }
-
- private:
-  std::vector<Packet>& kept_;
-  int* ends_;
-};
-
-class FlowTest : public ::testing::Test {
- protected:
-  template <class S, class... Arguments>
-  void add(const std::string& name, Arguments&&... arguments) {
-    stages_[name] = std::make_unique<StageRunner>(
-        name, "test", std::make_unique<S>(std::forward<Arguments>(arguments)...));
-  }
-  /// A chain in the given order.
-  static FlowSpec chain(const std::vector<std::string>& names) {
-    FlowSpec flow;
-    flow.name = "test";
-    for (const std::string& name : names) {
-      FlowNode node{name, {}, {}};
-      if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
-      flow.nodes.push_back(std::move(node));
-    }
-    return flow;
-  }
-  FlowResult run_flow(const FlowSpec& flow, int threads = 4) {
-    options_.run.services = &services_;
-    options_.run.flow = flow.name;
-    FlowEngine engine(threads);
-    return engine.run(flow, stages_, options_);
-  }
-  FlowResult run(const std::vector<std::string>& names, int threads = 4) {
-    return run_flow(chain(names), threads);
-  }
-  static std::vector<std::int64_t> numbers(const std::vector<Packet>& packets) {
-    std::vector<std::int64_t> result;
-    for (const Packet& packet : packets) result.push_back(packet.get(number));
-    return result;
-  }
-  static std::vector<std::int64_t> up_to(std::int64_t count) {
-    std::vector<std::int64_t> result(static_cast<std::size_t>(count));
-    std::iota(result.begin(), result.end(), 0);
-    return result;
-  }
-
-  seam::testing::RecordingServices services_;
-  std::map<std::string, std::unique_ptr<StageRunner>> stages_;
-  FlowOptions options_;
-  std::vector<Packet> kept_;
-  int ends_ = 0;
 };
 
 TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
@@ -509,6 +363,174 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
     EXPECT_EQ(fails.failed, 1U);
     EXPECT_EQ(fails.received + fails.discarded, result.stages[0].emitted);
   }
+}
+
+/// Makes one packet and then waits, as at a socket, until it is interrupted.
+class Listen final : public Source {
+ public:
+  /// `deferring`: interrupt() returns when produce() has.
+  explicit Listen(bool deferring) : deferring_(deferring) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (!std::exchange(made_, true)) {
+      Packet packet;
+      packet.set(number, 0);
+      emitter.emit(std::move(packet));
+      return More::yes;
+    }
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return interrupted_; });
+    returned_ = true;
+    wake_.notify_all();
+    return More::no;
+  }
+  void interrupt() override {
+    std::unique_lock lock(mutex_);
+    interrupted_ = true;
+    wake_.notify_all();
+    if (deferring_) wake_.wait(lock, [this] { return returned_; });
+  }
+
+ private:
+  bool deferring_;
+  bool made_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool interrupted_ = false;
+  bool returned_ = false;
+};
+
+TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
+  for (const bool compute : {false, true}) {
+    for (int round = 0; round < 50; ++round) {
+      add<Listen>("listen", false);
+      add<Call<Transform>>(
+          "fails", [](Packet&, Context&) { throw Error("no"); }, compute);
+      const FlowResult result = run({"listen", "fails"}, 2);
+      ASSERT_TRUE(result.error);
+      EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
+      EXPECT_THAT(result.imbalances, IsEmpty());
+    }
+  }
+}
+
+TEST_F(FlowTest, AFailureOnTheComputeThreadWakesASourceAlsoWhereOneThreadWorks) {
+  add<Listen>("listen", false);
+  add<Call<Transform>>(
+      "fails", [](Packet&, Context&) { throw Error("no"); }, true);
+  EXPECT_TRUE(run({"listen", "fails"}, 1).error);
+}
+
+TEST_F(FlowTest, AnInterruptionThatTakesItsTimeHoldsNoStageUp) {
+  add<Listen>("listen", true);
+  add<Call<Transform>>(
+      "fails", [](Packet&, Context&) { throw Error("no"); }, true);
+  EXPECT_TRUE(run({"listen", "fails"}, 1).error);
+}
+
+TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
+  options_.stage_specs["fails"].on_error = OnError::skip;
+  options_.max_errors = 0;
+  add<Listen>("listen", false);
+  add<Call<Transform>>("fails", [](Packet&, Context&) { throw Error("no"); });
+  EXPECT_TRUE(run({"listen", "fails"}, 2).error);
+}
+
+/// Forgets what does not fill a group.
+class Forgetful final : public Collector {
+ public:
+  Forgetful(std::int64_t size, bool tells) : size_(size), tells_(tells) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+    d.replaces_packets();
+  }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    held_.push_back(std::move(packet));
+    if (static_cast<std::int64_t>(held_.size()) < size_) return;
+    emitter.emit(std::exchange(held_, {}).front());
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (tells_) {
+      for (const Packet& packet : held_) emitter.drop(packet, "no full group");
+    }
+    held_.clear();
+    return More::no;
+  }
+
+ private:
+  std::int64_t size_;
+  bool tells_;
+  std::vector<Packet> held_;
+};
+
+TEST_F(FlowTest, ACollectorThatForgetsPacketsIsFoundWhereThatCanBeKnown) {
+  add<Count>("count", 10);
+  add<Keep>("keep", kept_);
+  add<Forgetful>("forgets", 4, false);
+  EXPECT_THAT(run({"count", "forgets", "keep"}).imbalances,
+              ElementsAre(HasSubstr("'forgets' took in 2 packets after the last that it sent on")));
+  add<Forgetful>("forgets", 100, false);
+  EXPECT_THAT(run({"count", "forgets", "keep"}).imbalances,
+              ElementsAre(HasSubstr("'forgets' took in 10 packets and sent on nothing")));
+  EXPECT_THAT(run({"count", "forgets"}).imbalances, IsEmpty()) << "nothing stands behind it";
+  add<Forgetful>("tells", 4, true);
+  const FlowResult result = run({"count", "tells", "keep"});
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(result.stages[1].dropped.at("no full group"), 2U);
+}
+
+TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
+  class DropsTwice final : public Collector {
+   public:
+    void declare(Declaration& d) override { d.needs(number); }
+    void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+      for (int i = 0; i < 2; ++i) emitter.drop(packet, "unwanted");
+    }
+  };
+  add<Count>("count", 5);
+  add<DropsTwice>("twice");
+  add<Keep>("keep", kept_);
+  EXPECT_THAT(run({"count", "twice", "keep"}).imbalances,
+              ElementsAre(HasSubstr("'twice' dropped more packets than the 5")));
+}
+
+TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
+  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+  /// Puts four packets into a large one.
+  class Gather final : public Collector {
+   public:
+    void declare(Declaration& d) override {
+      d.needs(number);
+      d.provides(number);
+      d.replaces_packets();
+    }
+    void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+      if (packet.get(number) % 4 != 3) return;
+      Packet batch;
+      batch.set(number, packet.get(number));
+      batch.set(bytes, std::vector<std::uint8_t>(1'000'000));
+      emitter.emit(std::move(batch));
+    }
+  };
+  options_.limits.packets = 64;
+  options_.limits.bytes = 3'000'000;
+  std::atomic<int> inside = 0;
+  int most = 0;
+  add<Count>("count", 1'000);
+  add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
+  add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
+    // Until the source has made what it may; not for ever, so that the test can fail.
+    for (int i = 0; packet.get(number) == 800 && inside < 32 && i < 2'000'000; ++i) {
+      std::this_thread::yield();
+    }
+    most = std::max(most, inside.load());
+    --inside;
+  });
+  add<Gather>("gather");
+  add<Keep>("keep", kept_);
+  EXPECT_FALSE(run({"count", "enter", "leave", "gather"}, 2).error);
+  EXPECT_GE(most, 32);
 }
 
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {

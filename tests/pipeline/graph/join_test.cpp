@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -93,10 +94,11 @@ TEST(Join, TakesWhatWasChangedBehindAnInnerForkAsWell) {
 
 TEST(Join, LeavesTheOuterForkOpen) {
   std::vector<Message> outer = forked(packet_with(1), 2);
+  const auto outer_fork = outer[1].envelope->fork;
   std::vector<Message> inner = forked(outer[1], 2);
   change(inner[1], 2);
   const auto joined = joined_in_any_order(inner);
-  EXPECT_EQ(joined->envelope->fork, outer[1].envelope->fork);
+  EXPECT_EQ(joined->envelope->fork, outer_fork);
   EXPECT_EQ(number_of(joined_in_any_order({outer[0], *joined})), 2);
 }
 
@@ -128,6 +130,45 @@ TEST(Join, AGapOnOneInputMakesAGap) {
   const auto joined = joined_in_any_order(branches);
   EXPECT_EQ(joined->kind, Message::Kind::gap);
   EXPECT_EQ(joined->envelope, nullptr);
+}
+
+// What branches share counts once, what a branch has of its own for each, and what a branch leaves
+// to the others' copy goes with that.
+TEST(Join, AccountsOnceForWhatBranchesShare) {
+  constexpr Field<std::vector<std::uint8_t>> pixels{"pixels"};
+  constexpr Field<std::vector<std::uint8_t>> mask{"mask"};
+  constexpr std::int64_t size = 1'000'000;
+  constexpr std::int64_t little = 2'000;  // the packets themselves
+  Budget budget(10, 100, 1, [] {});
+  const auto ticket = budget.admit(budget.add_maker(), 0);
+  Message message = packet_with(1);
+  Envelope& whole = *message.envelope;
+  whole.packet.set(pixels, std::vector<std::uint8_t>(size));
+  whole.share = Share(ticket, 0);
+  whole.account();
+  EXPECT_NEAR(static_cast<double>(ticket->bytes()), size, little);
+
+  std::vector<Message> branches = forked(std::move(message), 3);
+  EXPECT_NEAR(static_cast<double>(ticket->bytes()), size, little) << "three handles of one value";
+  for (const std::size_t branch : {0U, 1U}) {
+    branches[branch].envelope->packet.set(mask, std::vector<std::uint8_t>(size / 2));
+    branches[branch].envelope->account();
+  }
+  EXPECT_NEAR(static_cast<double>(ticket->bytes()), 2 * size, little) << "two masks";
+  branches[2].envelope->packet.erase(pixels);
+  branches[2].envelope->account();
+  EXPECT_NEAR(static_cast<double>(ticket->bytes()), 2 * size, little) << "kept for the join";
+
+  Join join(3);
+  std::optional<Message> joined;
+  for (std::size_t port = 0; port < 3; ++port) {
+    branches[port].port = port;
+    joined = join.accept(std::move(branches[port]));
+  }
+  ASSERT_TRUE(joined);
+  EXPECT_NEAR(static_cast<double>(ticket->bytes()), 1.5 * size, little) << "pixels and one mask";
+  joined.reset();
+  EXPECT_EQ(ticket->bytes(), 0);
 }
 
 TEST(Join, PutsNumbersTogether) {

@@ -48,7 +48,7 @@ class SegmentTest : public ::testing::Test {
 
   [[nodiscard]] Message packet(std::int64_t value) {
     auto envelope = std::make_shared<Envelope>();
-    envelope->ticket = budget_.admit(1);
+    envelope->share = Share(budget_.admit(sizes_, 1), 1);
     envelope->packet.set(number, value);
     return {static_cast<std::uint64_t>(value), Message::Kind::packet, 0, std::move(envelope)};
   }
@@ -56,6 +56,7 @@ class SegmentTest : public ::testing::Test {
   testing::RecordingServices services_;
   FlowOptions options_;
   Budget budget_{1'000'000, 1'000'000'000, 1'000'000, [] {}};
+  PacketSizes& sizes_ = budget_.add_maker();
   Sieve* sieve_ = nullptr;  // the runner's
   std::unique_ptr<StageRunner> runner_;
 };

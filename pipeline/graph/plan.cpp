@@ -1,0 +1,97 @@
+#include "pipeline/graph/plan.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace seam::host {
+namespace {
+
+class Planner {
+ public:
+  Planner(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
+          const std::map<std::string, StageSpec>& specs)
+      : flow_(flow), stages_(stages), specs_(specs) {}
+
+  FlowPlan plan() {
+    find_step();
+    find_numbers();
+    for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
+      if (joins_previous(node)) {
+        plan_.segment_of.push_back(plan_.segment_of[flow_.nodes[node].inputs.front()]);
+        plan_.segments[plan_.segment_of.back()].nodes.push_back(node);
+      } else {
+        plan_.segment_of.push_back(plan_.segments.size());
+        plan_.segments.push_back({{node}, place_of(node)});
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void find_step() {
+    const bool training = trains(stages_);
+    for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
+      const auto& inputs = flow_.nodes[node].inputs;
+      plan_.in_step.push_back(training && (stages_[node]->on_compute_thread() ||
+                                           std::ranges::any_of(inputs, [this](std::size_t input) {
+                                             return plan_.in_step[input];
+                                           })));
+    }
+  }
+
+  void find_numbers() {
+    for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
+      const StageKind kind = stages_[node]->kind();
+      const auto& inputs = flow_.nodes[node].inputs;
+      const bool anew = kind == StageKind::source || kind == StageKind::collector || inputs.empty();
+      plan_.numbered_by.push_back(anew ? node : plan_.numbered_by[inputs.front()]);
+    }
+  }
+
+  [[nodiscard]] Workplace place_of(std::size_t node) const {
+    const StageRunner& stage = *stages_[node];
+    if (stage.on_compute_thread() || plan_.in_step[node]) return Workplace::compute_thread;
+    return stage.kind() == StageKind::parallel_transform ? Workplace::parallel_workers
+                                                         : Workplace::serial_worker;
+  }
+
+  [[nodiscard]] std::optional<int> concurrency_of(std::size_t node) const {
+    const auto spec = specs_.find(flow_.nodes[node].stage);
+    return spec == specs_.end() ? std::nullopt : spec->second.concurrency;
+  }
+
+  /// Whether a node continues its input's segment: same workplace, nothing else on that edge, and a
+  /// workplace where one packet at a time passes anyway or order does not matter.
+  [[nodiscard]] bool joins_previous(std::size_t node) const {
+    const FlowNode& flow_node = flow_.nodes[node];
+    if (flow_node.inputs.size() != 1) return false;
+    const std::size_t input = flow_node.inputs.front();
+    const auto users = std::ranges::count_if(flow_.nodes, [input](const FlowNode& other) {
+      return std::ranges::count(other.inputs, input) > 0;
+    });
+    const StageKind before = stages_[input]->kind();
+    const Workplace place = place_of(node);
+    return users == 1 && place == place_of(input) && place != Workplace::serial_worker &&
+           concurrency_of(input) == concurrency_of(node) && before != StageKind::source &&
+           before != StageKind::collector && stages_[node]->kind() != StageKind::collector;
+  }
+
+  const FlowSpec& flow_;  // these three are the caller's
+  const std::vector<StageRunner*>& stages_;
+  const std::map<std::string, StageSpec>& specs_;
+  FlowPlan plan_;
+};
+
+}  // namespace
+
+FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
+                 const std::map<std::string, StageSpec>& specs) {
+  return Planner(flow, stages, specs).plan();
+}
+
+bool trains(const std::vector<StageRunner*>& stages) {
+  return std::ranges::any_of(stages,
+                             [](const StageRunner* stage) { return stage->description().trains; });
+}
+
+}  // namespace seam::host

@@ -1,0 +1,43 @@
+/// Where each stage of a flow works, decided before it runs.
+///
+///     FlowSpec ──► in a training step? ──► workplace ──► segments
+///
+/// A segment is a run of stages that work on one packet back to back: neighbouring parallel stages,
+/// one serial stage, or neighbouring stages of the compute thread.
+///
+/// A flow that trains works in steps: everything from its first stages on the compute thread to
+/// its ends, plain stages among them, belongs to the step and runs on the compute thread
+/// (step.hpp).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/graph/workplace.hpp"
+#include "seam/runner.hpp"
+
+namespace seam::host {
+
+struct SegmentPlan {
+  std::vector<std::size_t> nodes;  ///< of the flow
+  Workplace place = Workplace::serial_worker;
+};
+
+struct FlowPlan {
+  std::vector<SegmentPlan> segments;     ///< in flow order
+  std::vector<std::size_t> segment_of;   ///< by node
+  std::vector<bool> in_step;             ///< by node
+  std::vector<std::size_t> numbered_by;  ///< by node: whose numbers what leaves it carries
+};
+
+/// `stages`: by node.
+[[nodiscard]] FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
+                               const std::map<std::string, StageSpec>& specs);
+
+/// Whether an optimizer is among them.
+[[nodiscard]] bool trains(const std::vector<StageRunner*>& stages);
+
+}  // namespace seam::host

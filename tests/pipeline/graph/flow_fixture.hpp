@@ -1,0 +1,165 @@
+/// What tests of whole flows share: stages that do what the test says, and a flow that runs them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/graph/flow.hpp"
+#include "seam/testing.hpp"
+
+namespace seam::host {
+
+inline constexpr Field<std::int64_t> number{"number"};
+inline constexpr Field<std::int64_t> square{"square"};
+inline constexpr Field<std::int64_t> negated{"negated"};
+
+class Count final : public Source {
+ public:
+  explicit Count(std::int64_t count) : count_(count) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  void begin(Context& /*context*/) override { next_ = 0; }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    if (next_ == count_) return More::no;
+    Packet packet(Origin{nullptr, next_, "number " + std::to_string(next_)});
+    packet.set(number, next_++);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  std::int64_t count_;
+  std::int64_t next_ = 0;
+};
+
+/// Does what the test says with each packet, on many threads.
+class ParallelCall final : public ParallelTransform {
+ public:
+  using Body = std::function<void(Packet&, Context&)>;
+  explicit ParallelCall(Body body) : body_(std::move(body)) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) const override { body_(packet, context); }
+
+ private:
+  Body body_;
+};
+
+template <class Kind>
+class Call final : public Kind {
+ public:
+  using Body = std::function<void(Packet&, Context&)>;
+  explicit Call(Body body, bool compute = false) : body_(std::move(body)), compute_(compute) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet& packet, Context& context) override { body_(packet, context); }
+  [[nodiscard]] bool on_compute_thread() const override { return compute_; }
+
+ private:
+  Body body_;
+  bool compute_;
+};
+
+/// Sums groups of `size` numbers; what is left comes out at the end, and then `extra` more packets,
+/// one a call.
+class Sum final : public Collector {
+ public:
+  Sum(std::int64_t size, std::int64_t extra) : size_(size), extra_(extra) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+    d.replaces_packets();
+  }
+  void begin(Context& /*context*/) override { taken_ = total_ = extra_made_ = 0; }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    total_ += packet.get(number);
+    if (++taken_ == size_) flush(emitter);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (taken_ > 0) flush(emitter);
+    if (extra_made_ == extra_) return More::no;
+    Packet packet;
+    packet.set(number, -++extra_made_);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  void flush(Emitter& emitter) {
+    Packet packet;
+    packet.set(number, std::exchange(total_, 0));
+    taken_ = 0;
+    emitter.emit(std::move(packet));
+  }
+  std::int64_t size_;
+  std::int64_t extra_;
+  std::int64_t taken_ = 0;
+  std::int64_t total_ = 0;
+  std::int64_t extra_made_ = 0;
+};
+
+class Keep final : public Sink {
+ public:
+  explicit Keep(std::vector<Packet>& kept, int* ends = nullptr) : kept_(kept), ends_(ends) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(const Packet& packet, Context& /*context*/) override { kept_.push_back(packet); }
+  void end(Context& /*context*/) override {
+    if (ends_ != nullptr) ++*ends_;
+  }
+
+ private:
+  std::vector<Packet>& kept_;
+  int* ends_;
+};
+
+class FlowTest : public ::testing::Test {
+ protected:
+  template <class S, class... Arguments>
+  void add(const std::string& name, Arguments&&... arguments) {
+    stages_[name] = std::make_unique<StageRunner>(
+        name, "test", std::make_unique<S>(std::forward<Arguments>(arguments)...));
+  }
+  /// A chain in the given order.
+  static FlowSpec chain(const std::vector<std::string>& names) {
+    FlowSpec flow;
+    flow.name = "test";
+    for (const std::string& name : names) {
+      FlowNode node{name, {}, {}};
+      if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
+      flow.nodes.push_back(std::move(node));
+    }
+    return flow;
+  }
+  FlowResult run_flow(const FlowSpec& flow, int threads = 4) {
+    options_.run.services = &services_;
+    options_.run.flow = flow.name;
+    FlowEngine engine(threads);
+    return engine.run(flow, stages_, options_);
+  }
+  FlowResult run(const std::vector<std::string>& names, int threads = 4) {
+    return run_flow(chain(names), threads);
+  }
+  static std::vector<std::int64_t> numbers(const std::vector<Packet>& packets) {
+    std::vector<std::int64_t> result;
+    for (const Packet& packet : packets) result.push_back(packet.get(number));
+    return result;
+  }
+  static std::vector<std::int64_t> up_to(std::int64_t count) {
+    std::vector<std::int64_t> result(static_cast<std::size_t>(count));
+    std::iota(result.begin(), result.end(), 0);
+    return result;
+  }
+
+  seam::testing::RecordingServices services_;
+  std::map<std::string, std::unique_ptr<StageRunner>> stages_;
+  FlowOptions options_;
+  std::vector<Packet> kept_;
+  int ends_ = 0;
+};
+
+}  // namespace seam::host

@@ -1,0 +1,265 @@
+/// Flows that train: one batch at a time from the first stage on the compute thread on, whatever
+/// stands between it and the optimizer, and its calls in the same order for any number of threads.
+#include <gmock/gmock.h>
+
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "pipeline/graph/flow.hpp"
+#include "tests/pipeline/graph/flow_fixture.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+/// Takes steps: where it stands, a flow trains.
+class Step final : public Sink {
+ public:
+  explicit Step(std::function<void(const Packet&)> body) : body_(std::move(body)) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.trains();
+  }
+  void process(const Packet& packet, Context& /*context*/) override { body_(packet); }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+
+ private:
+  std::function<void(const Packet&)> body_;
+};
+
+class Calls {
+ public:
+  void note(const std::string& stage, const Packet& packet) {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(stage + " " + std::to_string(packet.get(number)));
+  }
+  [[nodiscard]] std::vector<std::string> take() { return std::exchange(calls_, {}); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> calls_;
+};
+
+class FlowTrainingTest : public FlowTest {
+ protected:
+  using Body = std::function<void(Packet&, Context&)>;
+  void compute(
+      const std::string& name, Body body = [](Packet&, Context&) {}) {
+    add<Call<Transform>>(name, noting(name, std::move(body)), true);
+  }
+  void serial(const std::string& name) {
+    add<Call<Transform>>(name, noting(name, [](Packet&, Context&) {}));
+  }
+  void parallel(const std::string& name) {
+    add<ParallelCall>(name, noting(name, [](Packet&, Context&) {}));
+  }
+  void adam() {
+    add<Step>("adam", [this](const Packet& packet) { calls_.note("adam", packet); });
+  }
+  /// Outside the step, and late for every other packet.
+  void late(const std::string& name) {
+    add<ParallelCall>(name, [](Packet& packet, Context&) {
+      for (std::int64_t i = 0; i < packet.get(number) % 2 * 100; ++i) std::this_thread::yield();
+    });
+  }
+  Body noting(const std::string& name, Body body) {
+    return [this, name, body = std::move(body)](Packet& packet, Context& context) {
+      calls_.note(name, packet);
+      body(packet, context);
+    };
+  }
+  /// Runs with 1, 2 and 8 threads; each time the same calls must have been made, in this order.
+  void expect(const FlowSpec& flow, const std::vector<std::string>& calls) {
+    for (const int threads : {1, 2, 8}) {
+      const FlowResult result = run_flow(flow, threads);
+      EXPECT_FALSE(result.error) << result.error->full_message();
+      EXPECT_THAT(result.imbalances, IsEmpty());
+      EXPECT_THAT(calls_.take(), ElementsAreArray(calls)) << threads << " threads";
+    }
+  }
+  /// "model 0", "loss 0", "model 1", ...
+  static std::vector<std::string> each(std::int64_t count, const std::vector<std::string>& stages) {
+    std::vector<std::string> calls;
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (const std::string& stage : stages) calls.push_back(stage + " " + std::to_string(i));
+    }
+    return calls;
+  }
+
+  Calls calls_;
+};
+
+TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossAFork) {
+  add<Count>("count", 100);
+  compute("model");
+  compute("loss");
+  adam();
+  compute("index");
+  FlowSpec flow = chain({"count", "model", "loss", "adam", "index"});
+  flow.nodes[4].inputs = {1};
+  expect(flow, each(100, {"model", "loss", "adam", "index"}));
+}
+
+TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossPlainStages) {
+  add<Count>("count", 100);
+  compute("model");
+  serial("serial");
+  parallel("parallel");
+  compute("loss");
+  adam();
+  expect(chain({"count", "model", "serial", "parallel", "loss", "adam"}),
+         each(100, {"model", "serial", "parallel", "loss", "adam"}));
+}
+
+TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossAForkAndAJoin) {
+  add<Count>("count", 100);
+  compute("model");
+  parallel("a");
+  serial("b");
+  compute("loss");
+  adam();
+  parallel("behind");
+  FlowSpec flow = chain({"count", "model", "a", "b", "loss", "adam", "behind"});
+  flow.nodes[3].inputs = {1};
+  flow.nodes[4].inputs = {2, 3};
+  flow.nodes[6].inputs = {4};
+  expect(flow, each(100, {"model", "a", "b", "loss", "adam", "behind"}));
+}
+
+TEST_F(FlowTrainingTest, WaitsForABranchBesideTheStep) {
+  add<Count>("count", 100);
+  compute("model");
+  late("beside");
+  compute("loss");
+  adam();
+  FlowSpec flow = chain({"count", "model", "beside", "loss", "adam"});
+  flow.nodes[2].inputs = {0};
+  flow.nodes[3].inputs = {1, 2};
+  expect(flow, each(100, {"model", "loss", "adam"}));
+}
+
+TEST_F(FlowTrainingTest, SeveralStagesBeginAStepInTheFlowsOrder) {
+  add<Count>("count", 100);
+  compute("first");
+  late("late");
+  compute("second");
+  compute("loss");
+  adam();
+  compute("other");
+  FlowSpec flow = chain({"count", "first", "late", "second", "loss", "adam", "other"});
+  flow.nodes[2].inputs = {0};
+  flow.nodes[4].inputs = {1, 3};
+  flow.nodes[6].inputs = {0};
+  expect(flow, each(100, {"first", "second", "loss", "adam", "other"}));
+}
+
+TEST_F(FlowTrainingTest, DropsAndFailuresEndAStepToo) {
+  options_.stage_specs["loss"].on_error = OnError::skip;
+  add<Count>("count", 40);
+  late("late");
+  compute("model", [](Packet& packet, Context& context) {
+    if (packet.get(number) % 4 == 1) context.drop("one");
+  });
+  compute("loss", [](Packet& packet, Context&) {
+    if (packet.get(number) % 4 == 2) throw std::runtime_error("two");
+  });
+  adam();
+  compute("index");
+  FlowSpec flow = chain({"count", "late", "model", "loss", "adam", "index"});
+  flow.nodes[5].inputs = {2};
+  std::vector<std::string> calls;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = " " + std::to_string(i);
+    calls.push_back("model" + text);
+    if (i % 4 == 1) continue;
+    calls.push_back("loss" + text);
+    if (i % 4 != 2) calls.push_back("adam" + text);
+    calls.push_back("index" + text);
+  }
+  expect(flow, calls);
+}
+
+// What a collector inside the step holds back does not hold the next batch up, with so little room
+// that one packet fills it; what it sends on is carried through one by one, at its end as well.
+TEST_F(FlowTrainingTest, ACollectorInsideTheStepSendsOnOneByOne) {
+  options_.limits.packets = 1;
+  add<Count>("count", 5);
+  compute("model");
+  add<Sum>("sum", 2, 2);
+  compute("head");
+  adam();
+  compute("index");
+  FlowSpec flow = chain({"count", "model", "sum", "head", "adam", "index"});
+  flow.nodes[5].inputs = {2};
+  std::vector<std::string> calls;
+  const auto through = [&](int value) {
+    for (const char* stage : {"head ", "adam ", "index "}) {
+      calls.push_back(stage + std::to_string(value));
+    }
+  };
+  for (int i = 0; i < 5; ++i) {
+    calls.push_back("model " + std::to_string(i));
+    if (i % 2 == 1) through(i - 1 + i);
+  }
+  for (const int rest : {4, -1, -2}) through(rest);
+  expect(flow, calls);
+}
+
+TEST_F(FlowTrainingTest, EachSplitsCollectorHasItsOwnSteps) {
+  add<Count>("count", 60);
+  add<Sum>("pairs", 2, 0);
+  add<Sum>("tens", 10, 0);
+  compute("model");
+  compute("loss");
+  adam();
+  compute("other");
+  add<Step>("other_adam", [this](const Packet& packet) { calls_.note("other_adam", packet); });
+  FlowSpec flow = chain({"count", "pairs", "model", "loss", "adam", "tens", "other", "other_adam"});
+  flow.nodes[5].inputs = {0};
+  options_.limits.packets = 4;
+  for (const int threads : {1, 2, 8}) {
+    EXPECT_FALSE(run_flow(flow, threads).error);
+    const std::vector<std::string> calls = calls_.take();
+    EXPECT_EQ(calls.size(), 30U * 3 + 6U * 2);
+    for (std::size_t at = 0; at < calls.size(); ++at) {
+      const std::string value = calls[at].substr(calls[at].find(' '));
+      if (calls[at].starts_with("model")) {
+        EXPECT_EQ(calls.at(at + 1), "loss" + value);
+        EXPECT_EQ(calls.at(at + 2), "adam" + value);
+      }
+      if (calls[at].starts_with("other ")) {
+        EXPECT_EQ(calls.at(at + 1), "other_adam" + value);
+      }
+    }
+  }
+}
+
+TEST_F(FlowTrainingTest, AFailureInsideAStepEndsTheFlow) {
+  add<Count>("count", 1'000);
+  compute("model");
+  serial("plain");
+  compute("loss", [](Packet& packet, Context&) {
+    if (packet.get(number) == 7) throw std::runtime_error("seven");
+  });
+  adam();
+  compute("index");
+  FlowSpec flow = chain({"count", "model", "plain", "loss", "adam", "index"});
+  flow.nodes[5].inputs = {1};
+  for (const int threads : {1, 8}) {
+    const FlowResult result = run_flow(flow, threads);
+    ASSERT_TRUE(result.error);
+    EXPECT_THAT(result.imbalances, IsEmpty());
+    std::vector<std::string> calls = each(7, {"model", "plain", "loss", "adam", "index"});
+    for (const char* stage : {"model 7", "plain 7", "loss 7"}) calls.emplace_back(stage);
+    EXPECT_THAT(calls_.take(), ElementsAreArray(calls));
+  }
+}
+
+}  // namespace
+}  // namespace seam::host
