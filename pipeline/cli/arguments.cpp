@@ -17,8 +17,8 @@
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/plugins/nearest.hpp"
 #include "pipeline/run/run_directory.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {

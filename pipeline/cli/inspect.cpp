@@ -4,14 +4,14 @@
 #include <cctype>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <seam/field.hpp>
 #include <string_view>
-#include <utility>
 
 #include "pipeline/cli/values_json.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/plugins/registry.hpp"
-#include "pipeline/run/json.hpp"
 #include "pipeline/run/thread_budget.hpp"
 
 namespace seam::host {
@@ -41,7 +41,18 @@ std::string default_text(const ParameterInfo& parameter) {
   return parameter.required ? "required" : "not set";
 }
 
+/// " with a, b or c"
+std::string layout_text(const std::vector<std::string>& entries) {
+  std::string text;
+  for (const std::string& entry : entries) {
+    text += text.empty() ? " with " : ", ";
+    for (const char c : entry) text += c == '|' ? std::string(" or ") : std::string(1, c);
+  }
+  return text;
+}
+
 std::string accepted_text(const ParameterInfo& parameter) {
+  if (parameter.folder_with) return "a folder" + layout_text(*parameter.folder_with);
   if (parameter.kind != ValueKind::reference) return accepted_by(parameter);
   return "a stage that offers " + parameter.interface;
 }
@@ -181,65 +192,62 @@ std::string_view kind_key(ValueKind kind) {
   return "";
 }
 
-std::string parameter_json(const ParameterInfo& parameter) {
-  JsonObject object;
-  object.add("name", parameter.name)
-      .add("kind", kind_key(parameter.kind))
-      .add("doc", parameter.doc)
-      .add("unit", parameter.unit)
-      .add("required", parameter.required)
-      .add_raw("default", parameter.default_value ? value_json(*parameter.default_value) : "null")
-      .add_raw("least", parameter.least ? json_number(*parameter.least) : "null")
-      .add_raw("most", parameter.most ? json_number(*parameter.most) : "null")
-      .add("choices", parameter.choices)
-      .add("renamed_from", parameter.renamed_from)
-      .add("interface", parameter.interface);
-  return object.text();
+Json parameter_json(const ParameterInfo& parameter) {
+  const auto bound = [](const std::optional<double>& value) {
+    return value ? value_json(Value{*value}) : Json();
+  };
+  return {{"name", parameter.name},
+          {"kind", kind_key(parameter.kind)},
+          {"doc", parameter.doc},
+          {"unit", parameter.unit},
+          {"required", parameter.required},
+          {"default", parameter.default_value ? value_json(*parameter.default_value) : Json()},
+          {"least", bound(parameter.least)},
+          {"most", bound(parameter.most)},
+          {"choices", parameter.choices},
+          {"renamed_from", parameter.renamed_from},
+          {"interface", parameter.interface},
+          {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()}};
 }
 
-std::string fields_json(const std::vector<FieldInfo>& fields) {
-  JsonArray array;
-  for (const FieldInfo& field : fields) {
-    array.add_raw(JsonObject()
-                      .add("name", field.name)
-                      .add("type", field.type)
-                      .add("contract", field.contract)
-                      .add("doc", field.doc)
-                      .text());
-  }
-  return array.text();
+template <class List, class Write>
+Json list_json(const List& list, const Write& write) {
+  Json array = Json::array();
+  for (const auto& element : list) array.push_back(write(element));
+  return array;
+}
+
+Json fields_json(const std::vector<FieldInfo>& fields) {
+  return list_json(fields, [](const FieldInfo& field) -> Json {
+    return {{"name", field.name},
+            {"type", field.type},
+            {"contract", field.contract},
+            {"doc", field.doc}};
+  });
 }
 
 void print_json(const StageRunner& stage, const PluginFile& file) {
   const Description& description = stage.description();
-  JsonArray parameters;
-  for (const ParameterInfo& parameter : description.parameters) {
-    parameters.add_raw(parameter_json(parameter));
-  }
-  JsonArray offers;
-  for (const OfferedInterface& offered : description.offers) offers.add(offered.interface);
-  JsonArray upstream;
-  for (const UpstreamReference& reference : description.upstream) {
-    upstream.add_raw(
-        JsonObject().add("interface", reference.interface).add("doc", reference.doc).text());
-  }
-  std::cout << JsonObject()
-                   .add("stage", stage.type())
-                   .add("plugin", file.path.string())
-                   .add("kind", kind_text(stage.kind()))
-                   .add("doc", description.doc)
-                   .add("compute_thread", stage.on_compute_thread())
-                   .add("keeps_state", description.keeps_state)
-                   .add("replaces_packets", description.replaces_packets)
-                   .add("trains", description.trains)
-                   .add_raw("parameters", parameters.text())
-                   .add_raw("needs", fields_json(description.needs))
-                   .add_raw("accepts", fields_json(description.accepts))
-                   .add_raw("provides", fields_json(description.provides))
-                   .add_raw("offers", offers.text())
-                   .add_raw("upstream", upstream.text())
-                   .add("labels_read", description.labels_read)
-                   .text()
+  const auto offered = [](const OfferedInterface& offer) -> Json { return offer.interface; };
+  const auto taken = [](const UpstreamReference& upstream) -> Json {
+    return {{"interface", upstream.interface}, {"doc", upstream.doc}};
+  };
+  std::cout << json_line({{"stage", stage.type()},
+                          {"plugin", file.path.string()},
+                          {"kind", kind_text(stage.kind())},
+                          {"doc", description.doc},
+                          {"compute_thread", stage.on_compute_thread()},
+                          {"keeps_state", description.keeps_state},
+                          {"state_made_by_flow", description.state_made_by_flow},
+                          {"replaces_packets", description.replaces_packets},
+                          {"trains", description.trains},
+                          {"parameters", list_json(description.parameters, parameter_json)},
+                          {"needs", fields_json(description.needs)},
+                          {"accepts", fields_json(description.accepts)},
+                          {"provides", fields_json(description.provides)},
+                          {"offers", list_json(description.offers, offered)},
+                          {"upstream", list_json(description.upstream, taken)},
+                          {"labels_read", description.labels_read}})
             << std::endl;
 }
 

@@ -58,6 +58,11 @@ ExitCode run_verb(const RunArguments& arguments) {
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
+  if (const auto& missing = prepared.loaded.pipeline->missing_data; !missing.empty()) {
+    std::string text = "nothing was run, because data is missing:";
+    for (const std::string& sentence : missing) text += "\n  " + sentence;
+    return report_error(Error(text, Fault::data));
+  }
 
   RunOptions options;
   const bool resume = !arguments.resume.empty();

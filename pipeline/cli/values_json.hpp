@@ -1,12 +1,12 @@
 /// Parameters' values as JSON, for the verbs that describe stages to programs.
 #pragma once
 
-#include <string>
-
+#include "pipeline/text/json.hpp"
 #include "seam/declaration.hpp"
 
 namespace seam::host {
 
-std::string value_json(const Value& value);
+/// Numbers that JSON does not have become texts: "inf", "-inf", "nan".
+Json value_json(const Value& value);
 
 }  // namespace seam::host

@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
+#include <seam/field.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/values.hpp"
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -135,6 +135,7 @@ struct Provided {
   std::string type;
   std::string contract;
   std::size_t node = 0;  ///< who provided it last
+  std::string doc;
 };
 
 /// The fields behind a node.
@@ -142,18 +143,6 @@ struct FieldState {
   std::map<std::string, Provided> fields;
   bool anything = false;  ///< a stage before is not known: it may have provided or changed any
 };
-
-/// A type as people write it, from how the compiler spells it.
-std::string short_type(std::string type) {
-  static const std::array<std::pair<std::string, std::string>, 2> spellings{
-      {{"std::__cxx11::basic_string<char>", "std::string"}, {"long int", "std::int64_t"}}};
-  for (const auto& [spelling, name] : spellings) {
-    for (std::size_t at = type.find(spelling); at != std::string::npos; at = type.find(spelling)) {
-      type.replace(at, spelling.size(), name);
-    }
-  }
-  return type;
-}
 
 class FieldCheck {
  public:
@@ -172,7 +161,8 @@ class FieldCheck {
         for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
         if (description.replaces_packets) state = FieldState();
         for (const FieldInfo& field : description.provides) {
-          state.fields[field.name] = {field.type, field.contract, at};
+          if (check_type(at, field)) check_overwriting(at, field, state);
+          state.fields[field.name] = {field.type, field.contract, at, field.doc};
         }
       }
       states_.push_back(std::move(state));
@@ -216,11 +206,61 @@ class FieldCheck {
                     fmt::format("two branches that '{}' joins both provide '{}': {} and {}",
                                 flow_.nodes[at].stage, field, described(stage_at(a.node)),
                                 described(stage_at(b.node))),
-                    {"run them one after the other, or let one provide another field"});
+                    {conflict_remedy(field, a.node, b.node)});
+  }
+
+  /// One after the other helps only where the second one builds on what the first one made.
+  [[nodiscard]] std::string conflict_remedy(const std::string& field, std::size_t a,
+                                            std::size_t b) const {
+    const bool a_reads = reads(a, field);
+    const bool b_reads = reads(b, field);
+    if (a_reads && b_reads) return "run them one after the other, or let one provide another field";
+    if (a_reads || b_reads) {
+      return fmt::format("run '{}' behind '{}', or let one provide another field",
+                         flow_.nodes[a_reads ? a : b].stage, flow_.nodes[a_reads ? b : a].stage);
+    }
+    return "leave one out, or let one provide another field; neither reads the field, so one after "
+           "the other would replace what the first one made";
+  }
+
+  /// Whether a stage builds on the value that is there.
+  [[nodiscard]] bool reads(std::size_t node, const std::string& field) const {
+    const Description& description = stage_at(node).runner->description();
+    const auto named = [&](const FieldInfo& info) { return info.name == field; };
+    return std::ranges::any_of(description.needs, named) ||
+           std::ranges::any_of(description.accepts, named);
+  }
+
+  /// In one flow a name means one type, whoever reads it; false after a report.
+  bool check_type(std::size_t at, const FieldInfo& field) {
+    const auto [known, first] = types_.emplace(field.name, Provided{field.type, {}, at, {}});
+    if (first || known->second.type == field.type) return true;
+    mistyped_.insert(field.name);
+    findings_.error(
+        "field-type", flow_.nodes[at].place,
+        fmt::format("{} provides field '{}' as {}, but {} provides it as {}",
+                    described(stage_at(at)), field.name, readable_type(field.type),
+                    described(stage_at(known->second.node)), readable_type(known->second.type)),
+        {"in one flow a field's name stands for one type; one of the plugins must use another "
+         "name"});
+    return false;
+  }
+
+  /// A value that nobody builds on would be gone without a word, such as the first of two losses.
+  void check_overwriting(std::size_t at, const FieldInfo& field, const FieldState& state) {
+    if (state.anything || reads(at, field.name)) return;
+    const auto before = state.fields.find(field.name);
+    if (before == state.fields.end()) return;
+    findings_.error(
+        "field-overwritten", flow_.nodes[at].place,
+        fmt::format("{} provides '{}' without reading it and would replace what {} made",
+                    described(stage_at(at)), field.name, described(stage_at(before->second.node))),
+        {"leave one of the two out, or let one provide another field",
+         "a stage that builds on the value that is there declares that it needs or accepts it"});
   }
 
   void check_need(std::size_t at, const FieldInfo& need, const FieldState& state, bool must) {
-    if (state.anything) return;
+    if (state.anything || mistyped_.contains(need.name)) return;
     const auto found = state.fields.find(need.name);
     if (found == state.fields.end()) {
       if (must) report_missing(at, need, state);
@@ -230,8 +270,8 @@ class FieldCheck {
     if (have.type != need.type) {
       findings_.error("field-type", flow_.nodes[at].place,
                       fmt::format("{} needs field '{}' as {}, but {} provides it as {}",
-                                  described(stage_at(at)), need.name, short_type(need.type),
-                                  described(stage_at(have.node)), short_type(have.type)));
+                                  described(stage_at(at)), need.name, readable_type(need.type),
+                                  described(stage_at(have.node)), readable_type(have.type)));
       return;
     }
     if (have.contract.empty() || need.contract.empty()) return;
@@ -239,17 +279,20 @@ class FieldCheck {
       const auto difference = TensorContract::first_difference(
           TensorContract::parse(have.contract), TensorContract::parse(need.contract));
       if (!difference) return;
-      findings_.error(
-          "field-contract", flow_.nodes[at].place,
-          fmt::format("{} cannot use field '{}': {}", described(stage_at(at)), need.name,
-                      *difference),
-          {fmt::format("needed:   {} by {}", need.contract, described(stage_at(at))),
-           fmt::format("provided: {} by {}", have.contract, described(stage_at(have.node)))});
+      findings_.error("field-contract", flow_.nodes[at].place,
+                      fmt::format("{} cannot use field '{}': {}", described(stage_at(at)),
+                                  need.name, *difference),
+                      {fmt::format("needed:   {} by {}{}", need.contract, described(stage_at(at)),
+                                   explained(need.doc)),
+                       fmt::format("provided: {} by {}{}", have.contract,
+                                   described(stage_at(have.node)), explained(have.doc))});
     } catch (const Error& error) {
       findings_.error("plugin-contract", flow_.nodes[at].place, error.what(),
                       {"a defect of the plugin: report it to its author"});
     }
   }
+
+  static std::string explained(const std::string& doc) { return doc.empty() ? doc : ": " + doc; }
 
   void report_missing(std::size_t at, const FieldInfo& need, const FieldState& state) {
     std::map<std::size_t, std::vector<std::string>> by_stage;
@@ -301,6 +344,8 @@ class FieldCheck {
   std::vector<std::set<std::size_t>> ancestors_;
   std::vector<FieldState> states_;
   std::set<std::tuple<std::string, std::size_t, std::size_t>> conflicts_;
+  std::map<std::string, Provided> types_;  ///< by name, of the first stage that provides it
+  std::set<std::string> mistyped_;         ///< reported: who reads them has nothing to add
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
+#include "pipeline/config/folders.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
@@ -22,10 +23,16 @@ int cores() {
 }
 
 std::vector<SearchEntry> search_path(const LoadOptions& options, const PipelineSpec& spec) {
-  if (!options.search_path) return default_search_path(spec.plugin_paths, options.plugin_paths);
-  std::vector<SearchEntry> entries = named_search_path(spec.plugin_paths, options.plugin_paths);
-  entries.insert(entries.end(), options.search_path->begin(), options.search_path->end());
-  return entries;
+  std::vector<SearchEntry> usual;
+  if (options.search_path) {
+    usual = named_search_path(spec.plugin_paths, options.plugin_paths);
+    usual.insert(usual.end(), options.search_path->begin(), options.search_path->end());
+  } else {
+    usual = default_search_path(spec.plugin_paths, options.plugin_paths);
+  }
+  return options.recorded_plugins.empty()
+             ? usual
+             : resumed_search_path(options.recorded_plugins, std::move(usual));
 }
 
 /// A path that was named on purpose must lead to plugins, whether this pipeline needs them or not.
@@ -78,8 +85,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
 
   bind_references(stages);
   spec.resolved = resolved_text(spec, stages);
+  for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
+  pipeline.missing_data = check_folders(spec, stages, findings);
   for (StageDraft& stage : stages) {
-    spec.stages.push_back(stage.spec);
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
   }
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);

@@ -25,6 +25,9 @@ struct CheckedPipeline {
   PipelineSpec spec;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
   std::vector<PluginFile> plugins;  ///< whose code is loaded, for the record of a run
+  /// A sentence for each folder without which a run on this machine would fail; `problems` has
+  /// warnings of them.
+  std::vector<std::string> missing_data;
 };
 
 struct LoadResult {
@@ -46,6 +49,9 @@ struct LoadOptions {
   DescriptionCache* descriptions = nullptr;
   /// Searched instead of SEAM_PLUGIN_PATH and the program's own folder.
   std::optional<std::vector<SearchEntry>> search_path;
+  /// The plugins of the run that goes on; what they offer is taken from them, all else from the
+  /// search path.
+  std::vector<std::filesystem::path> recorded_plugins;
 };
 
 /// Never throws for what a user wrote: that becomes problems.

@@ -1,4 +1,5 @@
-/// A pipeline file after reading: what the graph and the schedule need, with every place kept.
+/// A pipeline file after reading: what the graph and the schedule need, with every place kept. How
+/// a file writes these members is declared in host_keys.cpp.
 ///
 ///     a.toml (+ extends, --set, ${VAR}) ──► PipelineSpec ──► checked ──► run
 #pragma once
@@ -71,6 +72,8 @@ inline std::vector<std::size_t> upstream_of(const FlowSpec& flow, std::size_t no
 struct ScheduledFlow {
   std::string flow;
   std::int64_t every = 1;
+
+  friend bool operator==(const ScheduledFlow&, const ScheduledFlow&) = default;
 };
 
 enum class Goal : std::uint8_t { highest, lowest };
@@ -79,6 +82,8 @@ struct StopEarly {
   std::string metric;  ///< "stage.metric"
   std::int64_t patience = 1;
   Goal goal = Goal::highest;
+
+  friend bool operator==(const StopEarly&, const StopEarly&) = default;
 };
 
 struct ScheduleSpec {
@@ -88,6 +93,8 @@ struct ScheduleSpec {
   std::vector<std::string> after;  ///< once, after the last epoch
   std::optional<StopEarly> stop_early;
   std::int64_t checkpoint_every = 1;  ///< epochs
+
+  friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 
 /// Bounds on what is under way in a flow.
@@ -95,6 +102,8 @@ struct LimitSpec {
   std::int64_t packets = 256;
   std::int64_t bytes = std::int64_t{256} << 20;
   std::int64_t stall_seconds = 60;  ///< a flow that stands still so long is told about; 0: never
+
+  friend bool operator==(const LimitSpec&, const LimitSpec&) = default;
 };
 
 struct PipelineSpec {

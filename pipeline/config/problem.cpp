@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "pipeline/config/source.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {
@@ -45,30 +46,6 @@ std::string printable(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(1, length));
   }
   return result;
-}
-
-std::string json_text(std::string_view text) {
-  std::string result = "\"";
-  while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
-    const char lead = text.front();
-    if (length == 0) {
-      result += "\\ufffd";
-    } else if (lead == '"' || lead == '\\') {
-      result += '\\';
-      result += lead;
-    } else if (lead == '\n') {
-      result += "\\n";
-    } else if (lead == '\t') {
-      result += "\\t";
-    } else if (static_cast<unsigned char>(lead) < 0x20) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(lead));
-    } else {
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(1, length));
-  }
-  return result + "\"";
 }
 
 /// The marked part of a long line, with what surrounds it.
@@ -129,16 +106,16 @@ std::string to_json(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     const Place& place = problem.place;
     text += text.size() > 1 ? ",\n " : "\n ";
-    text += fmt::format(R"({{"severity": "{}", "code": {}, "message": {}, )"
-                        R"("place": {{"file": {}, "line": {}, "column": {}, "length": {}}}, )"
-                        R"("source_line": {}, "notes": [)",
-                        problem.severity == Severity::error ? "error" : "warning",
-                        json_text(problem.code), json_text(problem.message), json_text(place.file),
-                        place.line, place.column, place.length, json_text(problem.source_line));
-    for (const std::string& note : problem.notes) {
-      text += (&note == problem.notes.data() ? "" : ", ") + json_text(note);
-    }
-    text += "]}";
+    text += json_line({{"severity", problem.severity == Severity::error ? "error" : "warning"},
+                       {"code", problem.code},
+                       {"message", problem.message},
+                       {"place",
+                        {{"file", place.file},
+                         {"line", place.line},
+                         {"column", place.column},
+                         {"length", place.length}}},
+                       {"source_line", problem.source_line},
+                       {"notes", problem.notes}});
   }
   return text + (problems.empty() ? "]\n" : "\n]\n");
 }

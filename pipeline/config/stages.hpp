@@ -20,6 +20,7 @@ struct StageDraft {
   StageSpec spec;
   std::unique_ptr<StageRunner> runner;          ///< null: its type is unknown
   std::map<std::string, Node> reference_nodes;  ///< where each reference is written
+  std::map<std::string, Place> value_places;    ///< of the parameters that the file sets
   std::set<std::string> faulty;                 ///< parameters whose values were refused
   bool sound = false;  ///< configured with all it says; else its fields are not known for sure
 };
@@ -42,7 +43,5 @@ std::vector<std::string> names_of(const std::vector<StageDraft>& stages);
 std::string described(const StageDraft& stage);
 /// "a source", "a parallel transform", ...
 std::string kind_text(StageKind kind);
-/// Whether a parameter of this kind takes several values.
-bool is_list(ValueKind kind);
 
 }  // namespace seam::host

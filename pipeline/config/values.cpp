@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {

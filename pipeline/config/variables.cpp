@@ -1,6 +1,6 @@
 #include "pipeline/config/variables.hpp"
 
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -46,6 +46,7 @@ std::string initialiser_threw(const std::string& plugin, const std::string& what
          "; what may fail belongs into a stage's open()";
 }
 
+constexpr const char* command_line = "--plugin-path";
 constexpr const char* no_exception = "something that is not a std::exception";
 
 /// The dynamic loader is C, and whether what a static initialiser throws comes through it is
@@ -105,7 +106,8 @@ void Registry::search(const SearchEntry& entry) {
     files_.push_back({absolute_path(entry.path),
                       entry.source,
                       {},
-                      "the folder cannot be read: " + error.message()});
+                      "the folder cannot be read: " + error.message(),
+                      entry.layer});
     return;
   }
   for (; !error && iterator != fs::directory_iterator{}; iterator.increment(error)) {
@@ -130,7 +132,7 @@ void Registry::add(const fs::path& path, const SearchEntry& entry, bool named_it
         "'.seam_manifest', which the line SEAM_PLUGIN(...) makes";
   }
   PluginFile file{absolute_path(path), entry.source, std::move(reading.manifest),
-                  std::move(reading.refusal)};
+                  std::move(reading.refusal), entry.layer};
   if (file.refusal.empty()) file.refusal = mismatch(file.manifest, host_manifest());
   files_.push_back(std::move(file));
 }
@@ -167,6 +169,11 @@ std::vector<const PluginFile*> Registry::find_all(std::string_view stage) const 
     if (file.refusal.empty() && std::find(stages.begin(), stages.end(), stage) != stages.end()) {
       found.push_back(&file);
     }
+  }
+  const auto first = std::ranges::min_element(found, {}, &PluginFile::layer);
+  if (first != found.end()) {
+    std::erase_if(
+        found, [layer = (*first)->layer](const PluginFile* file) { return file->layer != layer; });
   }
   return found;
 }
@@ -339,7 +346,24 @@ std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_
   std::vector<SearchEntry> entries;
   entries.reserve(from_pipeline.size() + from_command_line.size());
   for (const std::string& path : from_pipeline) entries.push_back({path, "the pipeline's plugins"});
-  for (const std::string& path : from_command_line) entries.push_back({path, "--plugin-path"});
+  for (const std::string& path : from_command_line) entries.push_back({path, command_line});
+  return entries;
+}
+
+std::vector<SearchEntry> resumed_search_path(const std::vector<fs::path>& recorded,
+                                             std::vector<SearchEntry> usual) {
+  std::vector<SearchEntry> entries;
+  for (const SearchEntry& entry : usual) {
+    if (entry.source == command_line) entries.push_back(entry);
+  }
+  for (const fs::path& plugin : recorded) {
+    entries.push_back({plugin, "the run's own record", false, 1});
+  }
+  for (SearchEntry& entry : usual) {
+    if (entry.source == command_line) continue;
+    entry.layer = 2;
+    entries.push_back(std::move(entry));
+  }
   return entries;
 }
 

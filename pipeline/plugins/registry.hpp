@@ -26,6 +26,7 @@ struct SearchEntry {
   std::filesystem::path path;
   std::string source;
   bool optional = false;  ///< its absence is no fault: the program's own folder
+  int layer = 0;          ///< a stage found in one layer is not looked for in later ones
 
   friend bool operator==(const SearchEntry&, const SearchEntry&) = default;
 };
@@ -36,6 +37,7 @@ struct PluginFile {
   std::string source;          ///< of the search entry
   Manifest manifest;
   std::string refusal;  ///< empty: it may be loaded
+  int layer = 0;        ///< of the search entry
 };
 
 class Registry {
@@ -52,7 +54,7 @@ class Registry {
   [[nodiscard]] std::vector<std::string> stage_names() const;
   /// The first file that offers a stage and fits, or null.
   [[nodiscard]] const PluginFile* find(std::string_view stage) const;
-  /// All of them: more than one is an error for whoever wants the stage.
+  /// All of the first layer that has any: more than one is an error for whoever wants the stage.
   [[nodiscard]] std::vector<const PluginFile*> find_all(std::string_view stage) const;
   /// The files whose code is loaded, in the order of loading.
   [[nodiscard]] std::vector<const PluginFile*> loaded() const;
@@ -111,5 +113,10 @@ std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_
 /// or installation's own folder: <folder of the program>/../lib/seam/plugins.
 std::vector<SearchEntry> default_search_path(const std::vector<std::string>& from_pipeline,
                                              const std::vector<std::string>& from_command_line);
+
+/// The search path of a run that goes on: --plugin-path, then the plugins that it used, then all
+/// else of `usual`, a layer each.
+std::vector<SearchEntry> resumed_search_path(const std::vector<std::filesystem::path>& recorded,
+                                             std::vector<SearchEntry> usual);
 
 }  // namespace seam::host

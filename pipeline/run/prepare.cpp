@@ -18,12 +18,8 @@ LoadOptions resume_options(const std::filesystem::path& run_directory,
   const Launch launch = read_launch(run_directory);
   LoadOptions options;
   options.file = run_directory / "resolved.toml";
-  if (plugin_paths.empty()) {
-    options.search_path.emplace();
-    for (const PluginUsed& plugin : launch.plugins) {
-      options.search_path->push_back({plugin.path, "the run's own record"});
-    }
-  }
+  for (const PluginUsed& plugin : launch.plugins)
+    options.recorded_plugins.emplace_back(plugin.path);
   options.plugin_paths = std::move(plugin_paths);
   return options;
 }

@@ -46,9 +46,9 @@ struct PreparedRun {
 };
 PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line);
 
-/// How to load the pipeline of an earlier run: its resolved.toml, and the very plugins it used
-/// where `plugin_paths` names no others. Throws seam::Error (configuration) where the folder is no
-/// run.
+/// How to load the pipeline of an earlier run: its resolved.toml, with the very plugins that it
+/// used where `plugin_paths` offers no others; the search path is asked for what is not there any
+/// more. Throws seam::Error (configuration) where the folder is no run.
 LoadOptions resume_options(const std::filesystem::path& run_directory,
                            std::vector<std::string> plugin_paths);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {

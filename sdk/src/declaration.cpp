@@ -50,7 +50,7 @@ std::string quoted(const std::string& text) {
         result += "\\r";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           std::array<char, 8> escape{};
           std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
           result += escape.data();

@@ -144,7 +144,7 @@ TEST(Declaration, ValuesAreWrittenAsTheyStandInAFile) {
   EXPECT_EQ(to_text(Value{0.1}), "0.1");
   EXPECT_EQ(to_text(Value{std::int64_t{-4}}), "-4");
   EXPECT_EQ(to_text(Value{false}), "false");
-  EXPECT_EQ(to_text(Value{std::string("a\"b\\c\n\x01")}), R"("a\"b\\c\n\u0001")");
+  EXPECT_EQ(to_text(Value{std::string("a\"b\\c\n\x01\x7f")}), R"("a\"b\\c\n\u0001\u007f")");
   EXPECT_EQ(to_text(Value{std::vector<double>{1, 2.5}}), "[1.0, 2.5]");
   EXPECT_EQ(to_text(Value{std::vector<std::string>{}}), "[]");
   EXPECT_EQ(to_text(Value{std::numeric_limits<double>::infinity()}), "inf");

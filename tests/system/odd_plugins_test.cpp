@@ -30,7 +30,8 @@ class OddPlugins : public ::testing::Test {
  protected:
   OddPlugins() {
     place("a_sound", library("sound"));
-    for (const char* name : {"unresolved", "static_throws", "other_sdk", "no_entry"}) {
+    for (const char* name :
+         {"unresolved", "static_throws", "other_sdk", "no_entry", "wrong_field"}) {
       place(name, library(name));
     }
     // Names after "a_sound": that one was there first.
@@ -94,6 +95,36 @@ TEST_F(OddPlugins, LoadingTellsTheRest) {
               AllOf(HasSubstr("a static initialiser of it threw: the table of weights is not"),
                     HasSubstr("stage's open()")));
   EXPECT_THAT(refusal(text, "no_entry"), HasSubstr("no entry point 'seam_plugin'"));
+  EXPECT_THAT(text, HasSubstr("wrong_field.so\n  stage 'wrong_field.stage' cannot be made: field "
+                              "'index' is shared by all plugins and is of type std::int64_t, not "
+                              "std::string"));
+  EXPECT_THAT(text, Not(HasSubstr("'wrong_field.sound' cannot")));
+}
+
+TEST_F(OddPlugins, AClashOfNamesIsAnsweredByTheExitCodeToo) {
+  const TemporaryFolder two;
+  for (const char* name : {"a.so", "b.so"}) fs::copy_file(library("sound"), two.path() / name);
+  const Finished finished =
+      seam({"plugins", "--load", "--plugin-path", two.path().string()}, two.path());
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_THAT(finished.out, AllOf(HasSubstr("offered by 2 plugins"),
+                                  HasSubstr("rename the stage in one of them")));
+  const Finished one =
+      seam({"plugins", "--load", "--plugin-path", (two.path() / "a.so").string()}, two.path());
+  EXPECT_EQ(one.exit_code, 0) << one.out;
+}
+
+TEST_F(OddPlugins, ASharedFieldOfAnotherTypeIsRefusedBeforeAnythingRuns) {
+  const Finished checked = check("wrong_field.stage");
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.err,
+              AllOf(HasSubstr("field 'index'"), HasSubstr("std::int64_t, not std::string"),
+                    HasSubstr("[plugin-defect]"), HasSubstr("(wrong_field.stage)"),
+                    HasSubstr("wrong_field.so")));
+  const Finished inspected = seam(
+      {"inspect", "wrong_field.stage", "--plugin-path", folder_.path().string()}, folder_.path());
+  EXPECT_EQ(inspected.exit_code, 5) << "a defect of the plugin";
+  EXPECT_THAT(inspected.err, HasSubstr("std::int64_t, not std::string"));
 }
 
 TEST_F(OddPlugins, WhoNamesTheirStagesIsTold) {

@@ -509,5 +509,54 @@ TEST_F(RunTest, AMetricThatNobodyRecordsIsNamed) {
   EXPECT_THAT(finished.err, AllOf(HasSubstr("'total.totl'"), HasSubstr("total.total")));
 }
 
+TEST_F(RunTest, AResumeFindsPluginsThatMovedInTheSearchPath) {
+  // The plugin is where SEAM_PLUGIN_PATH says, and moves between the runs.
+  const fs::path first = here() / "first";
+  const fs::path second = here() / "second";
+  fs::create_directory(first);
+  for (const auto& entry : fs::directory_iterator(SEAM_SYSTEM_PLUGINS)) {
+    if (entry.path().filename() == "seam_system_stages.so") fs::copy(entry.path(), first);
+  }
+  const std::vector<std::string> arguments{"run",   "counting.toml",     "--run-dir", "out",
+                                           "--set", "stage.numbers.n=2", "--quiet"};
+  const Finished begun = seam(arguments, here(), {{"SEAM_PLUGIN_PATH", first.string()}});
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  fs::copy(first, second);
+  const Finished beside =
+      seam({"run", "--resume", "out"}, here(), {{"SEAM_PLUGIN_PATH", second.string()}});
+  EXPECT_EQ(beside.exit_code, 0) << "its own plugin, not the copy: " << beside.err;
+  fs::remove_all(first);
+  const Finished lost = resume("out");
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("no plugin offers a stage"), HasSubstr("SEAM_PLUGIN_PATH"),
+                              HasSubstr("the run's own record")));
+  const Finished moved =
+      seam({"run", "--resume", "out"}, here(), {{"SEAM_PLUGIN_PATH", second.string()}});
+  EXPECT_EQ(moved.exit_code, 0) << "SEAM_PLUGIN_PATH is what was recommended: " << moved.err;
+}
+
+TEST_F(RunTest, DataThatIsNotThereIsToldBeforeAnythingRuns) {
+  folder_.write("folder.toml",
+                "[stage.items]\nuse = \"fixture.folder\"\nroot = \"data\"\n"
+                "[flow]\nmain = \"items\"\n");
+  const std::string plugins = SEAM_ODD_PLUGINS "/good";
+  const Finished checked = seam({"check", "folder.toml", "--plugin-path", plugins}, here());
+  EXPECT_EQ(checked.exit_code, 0) << "it may be meant for another machine";
+  EXPECT_THAT(checked.err,
+              AllOf(HasSubstr("warning: 'root' of stage 'items'"),
+                    HasSubstr((here() / "data").string()), HasSubstr("[missing-folder]")));
+  const std::vector<std::string> arguments{"run",   "folder.toml", "--plugin-path",
+                                           plugins, "--run-dir",   "out"};
+  const Finished refused = seam(arguments, here());
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("nothing was run"));
+  EXPECT_FALSE(fs::exists(here() / "out"));
+  fs::create_directories(here() / "data/images");
+  EXPECT_THAT(seam(arguments, here()).err,
+              HasSubstr("does not hold 'Eval/list.txt' or 'list.txt'"));
+  folder_.write("data/list.txt", "");
+  EXPECT_EQ(seam(arguments, here()).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace seam::test

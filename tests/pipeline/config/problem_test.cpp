@@ -78,10 +78,10 @@ TEST(ProblemJson, HoldsEveryMember) {
   problem.message = "a \"quoted\" \\ text\n\x01 \xff";
   problem.notes = {"one", "two"};
   EXPECT_EQ(to_json({problem}),
-            "[\n {\"severity\": \"warning\", \"code\": \"unknown-parameter\", "
-            "\"message\": \"a \\\"quoted\\\" \\\\ text\\n\\u0001 \\ufffd\", "
-            "\"place\": {\"file\": \"a.toml\", \"line\": 7, \"column\": 1, \"length\": 6}, "
-            "\"source_line\": \"clases = 23\", \"notes\": [\"one\", \"two\"]}\n]\n");
+            "[\n {\"severity\":\"warning\",\"code\":\"unknown-parameter\","
+            "\"message\":\"a \\\"quoted\\\" \\\\ text\\n\\u0001 \xef\xbf\xbd\","
+            "\"place\":{\"file\":\"a.toml\",\"line\":7,\"column\":1,\"length\":6},"
+            "\"source_line\":\"clases = 23\",\"notes\":[\"one\",\"two\"]}\n]\n");
 }
 
 TEST(ProblemJson, Lists) {

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/plugins/registry.hpp"
@@ -68,6 +71,116 @@ TEST(DescriptionCache, RecordsSayWhatTheStagesSaid) {
     cache.save();
   }
   EXPECT_GT(compared, 20);
+}
+
+/// Says something in every member of its description, and an odd something where that is allowed.
+class Talkative final : public Stage {
+ public:
+  Talkative() : Stage(StageKind::collector) {}
+  void declare(Declaration& declaration) override {
+    Description& d = declaration.description();
+    d.doc = "not UTF-8: \xff, and \"quoted\"";
+    const std::vector<Value> values{true,
+                                    std::int64_t{-5},
+                                    0.1,
+                                    std::string("text"),
+                                    std::vector<std::int64_t>{1, 2},
+                                    std::vector<double>{0.25, -1.0 / 3},
+                                    std::vector<double>{},
+                                    std::vector<std::string>{"a", ""},
+                                    std::numeric_limits<double>::infinity()};
+    for (const Value& value : values) {
+      ParameterInfo& p = d.parameters.emplace_back();
+      p.name = "p" + std::to_string(d.parameters.size());
+      p.doc = "what it is for";
+      p.unit = "px";
+      p.kind = d.parameters.size() == 1 ? ValueKind::boolean : ValueKind::enumerations;
+      p.default_value = value;
+      p.required = true;
+      p.least = -std::numeric_limits<double>::infinity();
+      p.most = 0.1;
+      p.choices = {"a", "b"};
+      p.renamed_from = {"q"};
+      p.interface = "Lookup";
+      p.folder_with = {"img", "a|b"};
+    }
+    d.parameters.emplace_back().folder_with.emplace();
+    d.parameters.emplace_back();
+    d.needs = {{"n", "long int", "f32[N]", "needed"}};
+    d.accepts = {{"a", "long int", "*[N,20+]", "accepted"}};
+    d.provides = {{"p", "long int", "", ""}};
+    d.labels_read = {"category"};
+    d.keeps_state = true;
+    d.state_made_by_flow = true;
+    d.replaces_packets = true;
+    d.trains = true;
+    d.offers = {{"Lookup", nullptr}};
+    d.upstream = {{"Link", "all of them", nullptr, nullptr}};
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+};
+
+// The bindings name every member, so that a new one cannot be forgotten here.
+void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
+  const auto& [name, doc, unit, kind, value, required, least, most, choices, renamed_from,
+               interface, folder_with, assign, bind] = a;
+  EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
+                     interface, folder_with),
+            std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
+                     b.choices, b.renamed_from, b.interface, b.folder_with))
+      << name;
+}
+
+void expect_same(const std::vector<FieldInfo>& a, const std::vector<FieldInfo>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto& [name, type, contract, doc] = a[i];
+    EXPECT_EQ(std::tie(name, type, contract, doc),
+              std::tie(b[i].name, b[i].type, b[i].contract, b[i].doc));
+  }
+}
+
+void expect_same(const Configured& a, const Configured& b) {
+  const auto& [needs, accepts, provides, labels_read, keeps_state, state_made_by_flow,
+               replaces_packets, trains] = a;
+  expect_same(needs, b.needs);
+  expect_same(accepts, b.accepts);
+  expect_same(provides, b.provides);
+  EXPECT_EQ(
+      std::tie(labels_read, keeps_state, state_made_by_flow, replaces_packets, trains),
+      std::tie(b.labels_read, b.keeps_state, b.state_made_by_flow, b.replaces_packets, b.trains));
+}
+
+TEST(DescriptionCache, CarriesEveryMember) {
+  const TemporaryFolder folder;
+  const fs::path plugin = folder.write("plugin.so", "any file");
+  const StageRunner stage("it", "talk.ative", std::make_unique<Talkative>());
+  {
+    DescriptionCache cache(folder.path() / "cache");
+    cache.record(plugin, stage);
+    cache.record_configured(plugin, stage, {{"p1", Value{false}}});
+    cache.save();
+  }
+  DescriptionCache cache(folder.path() / "cache");
+  ASSERT_TRUE(cache.knows(plugin, "talk.ative", {{"p1", Value{false}}}));
+  StageRunner recorded("it", "talk.ative", cache.recorded(plugin, "talk.ative"));
+  EXPECT_EQ(recorded.kind(), stage.kind());
+  EXPECT_EQ(recorded.on_compute_thread(), stage.on_compute_thread());
+  const Description& said = stage.description();
+  const Description& known = recorded.description();
+  EXPECT_EQ(known.doc, said.doc);
+  ASSERT_EQ(known.parameters.size(), said.parameters.size());
+  for (std::size_t i = 0; i < said.parameters.size(); ++i) {
+    expect_same(said.parameters[i], known.parameters[i]);
+  }
+  ASSERT_EQ(known.offers.size(), 1U);
+  EXPECT_EQ(known.offers[0].interface, "Lookup");
+  ASSERT_EQ(known.upstream.size(), 1U);
+  EXPECT_EQ(known.upstream[0].interface + known.upstream[0].doc, "Linkall of them");
+  expect_same(static_cast<const Configured&>(said), static_cast<const Configured&>(known));
+  recorded.configure({{"p1", Value{false}}});
+  expect_same(static_cast<const Configured&>(said),
+              static_cast<const Configured&>(recorded.description()));
 }
 
 class DescriptionCacheTest : public ::testing::Test {

@@ -178,6 +178,36 @@ TEST(Registry, WhatPluginsThrowBecomesAnError) {
   EXPECT_THAT(failure_of(registry, "fixture.throwing_number"), HasSubstr("not a std::exception"));
 }
 
+TEST(Registry, ASharedFieldOfAnotherTypeIsADefectOfThePlugin) {
+  Registry registry({entry(plugins / "wrong_field")}, 1);
+  EXPECT_NE(registry.make("wrong_field.sound", "it"), nullptr);
+  EXPECT_THAT(failure_of(registry, "wrong_field.stage"),
+              AllOf(HasSubstr("field 'index' is shared by all plugins"),
+                    HasSubstr("std::int64_t, not std::string"), HasSubstr("(wrong_field.stage)"),
+                    HasSubstr("wrong_field.so")));
+}
+
+TEST(Registry, EarlierLayersHideLaterOnes) {
+  TemporaryFolder folder;
+  fs::copy_file(good, folder.path() / "copy.so");
+  const fs::path odd = plugins / "sound/sound.so";
+  const auto found = [](const std::vector<SearchEntry>& path, const std::string& stage) {
+    return Registry(path, 1).find_all(stage).size();
+  };
+  EXPECT_EQ(found({{good, "a"}, {folder.path(), "b"}}, "fixture.scale"), 2U);
+  std::vector<SearchEntry> resumed =
+      resumed_search_path({good}, {{folder.path(), "b"}, {odd, "b"}});
+  Registry registry(resumed, 1);
+  ASSERT_EQ(registry.find_all("fixture.scale").size(), 1U);
+  EXPECT_EQ(registry.find("fixture.scale")->path, good) << "the run's own";
+  EXPECT_EQ(found(resumed, "sound.stage"), 1U) << "what the run's own do not offer";
+  resumed = resumed_search_path({good}, {{folder.path(), "--plugin-path"}});
+  EXPECT_EQ(Registry(resumed, 1).find("fixture.scale")->path, folder.path() / "copy.so")
+      << "somebody said so";
+  resumed = resumed_search_path({"/gone/plugin.so"}, {{folder.path(), "b"}});
+  EXPECT_EQ(found(resumed, "fixture.scale"), 1U);
+}
+
 TEST(DefaultSearchPath, HasTheDocumentedOrder) {
   // The tests' own environment; one thread.
   ASSERT_EQ(setenv("SEAM_PLUGIN_PATH", "/one::/two", 1), 0);  // NOLINT(concurrency-mt-unsafe)

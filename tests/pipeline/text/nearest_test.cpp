@@ -1,4 +1,4 @@
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

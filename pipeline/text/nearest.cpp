@@ -1,4 +1,4 @@
-#include "pipeline/plugins/nearest.hpp"
+#include "pipeline/text/nearest.hpp"
 
 #include <algorithm>
 #include <utility>

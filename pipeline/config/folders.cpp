@@ -1,0 +1,169 @@
+#include "pipeline/config/folders.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/config/source.hpp"
+#include "pipeline/text/nearest.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "a|b" as {"a", "b"}.
+std::vector<std::string> alternatives(const std::string& names) {
+  std::vector<std::string> result;
+  std::size_t from = 0;
+  while (from <= names.size()) {
+    const std::size_t bar = std::min(names.find('|', from), names.size());
+    result.push_back(names.substr(from, bar - from));
+    from = bar + 1;
+  }
+  return result;
+}
+
+/// "'a' or 'b'"
+std::string one_of(const std::string& names) {
+  std::string text;
+  for (const std::string& name : alternatives(names)) {
+    text += (text.empty() ? "'" : " or '") + name + "'";
+  }
+  return text;
+}
+
+std::string list_of(const std::vector<std::string>& entries) {
+  std::vector<std::string> texts;
+  for (const std::string& entry : entries) texts.push_back(one_of(entry));
+  return enumerated(texts);
+}
+
+std::vector<std::string> missing_in(const fs::path& folder,
+                                    const std::vector<std::string>& entries) {
+  std::vector<std::string> missing;
+  for (const std::string& entry : entries) {
+    const std::vector<std::string> names = alternatives(entry);
+    const bool there = std::ranges::any_of(names, [&](const std::string& name) {
+      std::error_code error;
+      return fs::exists(folder / name, error);
+    });
+    if (!there) missing.push_back(entry);
+  }
+  return missing;
+}
+
+struct FolderFault {
+  std::string code;
+  std::string text;
+};
+
+/// What is wrong with a folder; nothing where it will do.
+std::optional<FolderFault> fault_of(const fs::path& folder,
+                                    const std::vector<std::string>& entries) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  const std::string shown = "'" + as_utf8(folder.string()) + "'";
+  if (status.type() == fs::file_type::not_found)
+    return FolderFault{"missing-folder", "there is no folder " + shown};
+  if (error)
+    return FolderFault{"missing-folder", shown + " cannot be looked at: " + error.message()};
+  if (!fs::is_directory(status)) return FolderFault{"missing-folder", shown + " is not a folder"};
+  const std::vector<std::string> missing = missing_in(folder, entries);
+  if (missing.empty()) return std::nullopt;
+  return FolderFault{"folder-layout", "the folder " + shown + " does not hold " + list_of(missing)};
+}
+
+/// The stages of these flows and those that they refer to.
+std::set<std::string> reached(const PipelineSpec& spec, const std::set<std::string>& flows) {
+  std::vector<std::string> open;
+  for (const FlowSpec& flow : spec.flows) {
+    if (!flows.contains(flow.name)) continue;
+    for (const FlowNode& node : flow.nodes) open.push_back(node.stage);
+  }
+  std::set<std::string> stages;
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    if (!stages.insert(name).second) continue;
+    const auto stage = std::ranges::find(spec.stages, name, &StageSpec::name);
+    if (stage == spec.stages.end()) continue;
+    for (const auto& [parameter, target] : stage->references) open.push_back(target);
+  }
+  return stages;
+}
+
+class FolderCheck {
+ public:
+  FolderCheck(const PipelineSpec& spec, Findings& findings)
+      : findings_(findings), from_the_start_(reached(spec, first_flows(spec.schedule))) {}
+
+  void check(const StageDraft& stage) {
+    for (const ParameterInfo& parameter : stage.runner->description().parameters) {
+      if (parameter.folder_with) check(stage, parameter);
+    }
+  }
+  [[nodiscard]] std::vector<std::string> take_needed() { return std::move(needed_); }
+
+ private:
+  /// Flows that no flow comes before, or only ones of the same epoch.
+  static std::set<std::string> first_flows(const ScheduleSpec& schedule) {
+    if (!schedule.before.empty()) return {schedule.before.front()};
+    std::set<std::string> flows(schedule.after.begin(), schedule.after.end());
+    for (const ScheduledFlow& turn : schedule.each_epoch) flows.insert(turn.flow);
+    return flows;
+  }
+
+  void check(const StageDraft& stage, const ParameterInfo& parameter) {
+    const auto set = stage.spec.values.find(parameter.name);
+    const Value* value = set != stage.spec.values.end() ? &set->second
+                         : parameter.default_value      ? &*parameter.default_value
+                                                        : nullptr;
+    const std::string* path = value != nullptr ? std::get_if<std::string>(value) : nullptr;
+    if (path == nullptr || path->empty()) return;
+    std::error_code error;
+    const fs::path folder = fs::absolute(*path, error).lexically_normal();
+    const auto fault = fault_of(folder, *parameter.folder_with);
+    if (!fault) return;
+    const std::string message =
+        fmt::format("'{}' of {}: {}", parameter.name, described(stage), fault->text);
+    const auto place = stage.value_places.find(parameter.name);
+    findings_.warning(
+        fault->code, place != stage.value_places.end() ? place->second : stage.spec.place, message,
+        {parameter.folder_with->empty() ? std::string()
+                                        : "such a folder holds " + list_of(*parameter.folder_with),
+         fs::path(*path).is_relative()
+             ? fmt::format("'{}' is meant from the working directory, '{}'", *path,
+                           as_utf8(fs::current_path(error).string()))
+             : std::string(),
+         fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",
+                     stage.spec.name, parameter.name)});
+    if (from_the_start_.contains(stage.spec.name)) needed_.push_back(message);
+  }
+
+  Findings& findings_;
+  std::set<std::string> from_the_start_;
+  std::vector<std::string> needed_;
+};
+
+}  // namespace
+
+std::vector<std::string> check_folders(const PipelineSpec& spec,
+                                       const std::vector<StageDraft>& stages, Findings& findings) {
+  std::set<std::string> scheduled(spec.schedule.before.begin(), spec.schedule.before.end());
+  scheduled.insert(spec.schedule.after.begin(), spec.schedule.after.end());
+  for (const ScheduledFlow& turn : spec.schedule.each_epoch) scheduled.insert(turn.flow);
+  const std::set<std::string> used = reached(spec, scheduled);
+  FolderCheck folders(spec, findings);
+  for (const StageDraft& stage : stages) {
+    if (used.contains(stage.spec.name)) folders.check(stage);
+  }
+  return folders.take_needed();
+}
+
+}  // namespace seam::host

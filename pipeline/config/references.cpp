@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pipeline/config/stages.hpp"
+#include "pipeline/text/nearest.hpp"
+
+namespace seam::host {
+namespace {
+
+/// Follows references from each stage; reports every circle once, at its first stage.
+class CircleFinder {
+ public:
+  CircleFinder(const std::vector<StageDraft>& stages, Findings& findings)
+      : stages_(stages), findings_(findings) {}
+
+  void find() {
+    for (const StageDraft& stage : stages_) visit(stage);
+  }
+
+ private:
+  void visit(const StageDraft& stage) {
+    const auto on_path = std::find(path_.begin(), path_.end(), &stage);
+    if (on_path != path_.end()) return;  // reported by who refers to it
+    if (!visited_.insert(&stage).second) return;
+    path_.push_back(&stage);
+    for (const auto& [parameter, target] : stage.spec.references) {
+      const StageDraft* next = find_stage(stages_, target);
+      if (next == nullptr) continue;
+      const auto start = std::find(path_.begin(), path_.end(), next);
+      if (start != path_.end()) {
+        report(stage, parameter, start);
+      } else {
+        visit(*next);
+      }
+    }
+    path_.pop_back();
+  }
+
+  void report(const StageDraft& stage, const std::string& parameter,
+              std::vector<const StageDraft*>::const_iterator start) {
+    std::string circle;
+    for (auto step = start; step != path_.cend(); ++step) circle += (*step)->spec.name + " -> ";
+    findings_.error("reference-cycle", stage.reference_nodes.at(parameter).place,
+                    fmt::format("stage '{}' refers to itself", (*start)->spec.name) +
+                        (path_.cend() - start > 1 ? " through others" : ""),
+                    {circle + (*start)->spec.name});
+  }
+
+  const std::vector<StageDraft>& stages_;
+  Findings& findings_;
+  std::vector<const StageDraft*> path_;
+  std::set<const StageDraft*> visited_;
+};
+
+}  // namespace
+
+void check_references(const std::vector<StageDraft>& stages, Findings& findings) {
+  for (const StageDraft& stage : stages) {
+    if (stage.runner == nullptr) continue;
+    for (const ParameterInfo& parameter : stage.runner->description().parameters) {
+      if (parameter.kind != ValueKind::reference) continue;
+      std::vector<std::string> offering;
+      for (const StageDraft& other : stages) {
+        if (other.runner != nullptr && other.runner->interface(parameter.interface) != nullptr) {
+          offering.push_back(other.spec.name);
+        }
+      }
+      const std::string offered =
+          offering.empty() ? "no stage of this file offers " + parameter.interface : "stages that offer it: " + enumerated(offering);
+      const auto written = stage.spec.references.find(parameter.name);
+      if (written == stage.spec.references.end()) {
+        if (!parameter.required || stage.faulty.contains(parameter.name)) continue;
+        findings.error(
+            "missing-parameter", stage.spec.place,
+            fmt::format("{} needs '{}': {}", described(stage), parameter.name, parameter.doc),
+            {"it takes " + accepted_by(parameter), offered});
+        continue;
+      }
+      const Place& place = stage.reference_nodes.at(parameter.name).place;
+      const StageDraft* target = find_stage(stages, written->second);
+      if (target == nullptr) {
+        findings.error("unknown-reference", place,
+                       fmt::format("there is no stage '{}' for '{}' to refer to", written->second,
+                                   parameter.name),
+                       {did_you_mean(written->second, names_of(stages)), offered});
+      } else if (target->runner != nullptr &&
+                 target->runner->interface(parameter.interface) == nullptr) {
+        findings.error("wrong-reference", place,
+                       fmt::format("'{}' needs a stage that offers {}, which {} does not",
+                                   parameter.name, parameter.interface, described(*target)),
+                       {offered});
+      }
+    }
+  }
+  CircleFinder(stages, findings).find();
+}
+
+void bind_references(const std::vector<StageDraft>& stages) {
+  for (const StageDraft& stage : stages) {
+    for (const ParameterInfo& parameter : stage.runner->description().parameters) {
+      const auto written = stage.spec.references.find(parameter.name);
+      if (written == stage.spec.references.end()) continue;
+      const StageDraft* target = find_stage(stages, written->second);
+      stage.runner->bind(parameter.name, target->runner->interface(parameter.interface));
+    }
+  }
+}
+
+}  // namespace seam::host

@@ -1,0 +1,187 @@
+#include "pipeline/config/host_keys.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "pipeline/config/load.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using seam::test::TemporaryFolder;
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A value for each key that is not its default, by table and key. A key that is declared and not
+/// here fails the test.
+const std::map<std::string, std::vector<std::string>> samples{
+    {"pipeline.name", {"\"other $$ name\""}},
+    {"pipeline.seed", {"9"}},
+    {"pipeline.threads", {"3"}},
+    {"pipeline.max_errors", {"0", "12", "0.25"}},
+    {"pipeline.plugins", {"[\"mine\"]"}},
+    {"limits.packets", {"17"}},
+    {"limits.bytes", {"4097", "\"1.5 KiB\""}},
+    {"limits.stall_seconds", {"0", "7"}},
+    {"schedule.epochs", {"5"}},
+    {"schedule.before", {"[\"other\"]"}},
+    {"schedule.each_epoch", {"\"other\"", "[{ flow = \"main\", every = 3 }, \"other\"]", "[]"}},
+    {"schedule.after", {"\"other\""}},
+    {"schedule.stop_early",
+     {"{ metric = \"total.x\" }", "{ metric = \"total.x\", patience = 4 }",
+      "{ metric = \"total.x\", goal = \"lowest\" }"}},
+    {"schedule.checkpoint_every", {"2"}},
+    {"stage.scale.use", {"\"fixture.every_kind\""}},
+    {"stage.scale.on_error", {"\"skip\"", "{ retry = 3 }"}},
+    {"stage.scale.concurrency", {"2"}},
+};
+
+/// All that a file can say of a pipeline besides stages' parameters, member by member.
+struct Said {
+  std::string name;
+  std::uint64_t seed;
+  std::optional<int> threads;
+  std::optional<std::int64_t> max_errors;
+  std::optional<double> max_error_share;
+  std::vector<std::string> plugin_paths;
+  LimitSpec limits;
+  ScheduleSpec schedule;
+  std::vector<std::tuple<std::string, std::string, OnError, int, std::optional<int>>> stages;
+
+  explicit Said(const PipelineSpec& spec)
+      : name(spec.name),
+        seed(spec.seed),
+        threads(spec.threads),
+        max_errors(spec.max_errors),
+        max_error_share(spec.max_error_share),
+        plugin_paths(spec.plugin_paths),
+        limits(spec.limits),
+        schedule(spec.schedule) {
+    for (const StageSpec& stage : spec.stages) {
+      stages.emplace_back(stage.name, stage.use, stage.on_error, stage.retries, stage.concurrency);
+    }
+  }
+  friend bool operator==(const Said&, const Said&) = default;
+};
+
+class HostKeys : public ::testing::Test {
+ protected:
+  HostKeys() { fs::create_directory(folder_.path() / "mine"); }
+
+  /// The pipeline with "TABLE.KEY = value" laid over it.
+  PipelineSpec load(const std::string& text, const std::vector<std::string>& overrides = {}) {
+    LoadOptions options;
+    options.file = folder_.write("pipeline.toml", text);
+    options.overrides = overrides;
+    options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
+    LoadResult result = load_pipeline(options);
+    std::string problems;
+    for (const Problem& problem : result.problems) problems += to_text(problem);
+    EXPECT_TRUE(result.pipeline.has_value()) << text << problems;
+    return result.pipeline ? std::move(result.pipeline->spec) : PipelineSpec();
+  }
+
+  TemporaryFolder folder_;
+  std::string simple_ = R"([stage.numbers]
+use = "fixture.numbers"
+[stage.scale]
+use = "fixture.scale"
+[stage.total]
+use = "fixture.total"
+[flow]
+main = "numbers -> scale -> total"
+other = "numbers -> total"
+)";
+};
+
+TEST_F(HostKeys, EveryKeySurvivesAResume) {
+  const Said before(load(simple_));
+  PipelineSpec any;
+  StageSpec any_stage;
+  std::size_t tried = 0;
+  for (const auto& [prefix, table] :
+       {std::pair("pipeline.", pipeline_table(any)), std::pair("limits.", limits_table(any.limits)),
+        std::pair("schedule.", schedule_table(any.schedule)),
+        std::pair("stage.scale.", stage_table(any_stage))}) {
+    for (const ParameterInfo& key : table.keys()) {
+      const auto values = samples.find(prefix + key.name);
+      ASSERT_NE(values, samples.end()) << "no value to try for the key " << prefix << key.name;
+      for (const std::string& value : values->second) {
+        const std::string setting = prefix + key.name + "=" + value;
+        const PipelineSpec set = load(simple_, {setting});
+        EXPECT_NE(Said(set), before) << setting << " was not read";
+        EXPECT_EQ(Said(load(set.resolved)), Said(set)) << setting << " was lost in\n"
+                                                       << set.resolved;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, samples.size());
+}
+
+TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {
+  const std::string resolved = load(simple_, {"limits.packets=17"}).resolved;
+  EXPECT_THAT(resolved, HasSubstr("packets = 17\nbytes = 268435456  # default\n"));
+  EXPECT_THAT(resolved, HasSubstr("# threads: not set\n# max_errors: not set\n"));
+  EXPECT_THAT(resolved, HasSubstr("on_error = \"fail\"  # default\n# concurrency: not set\n"));
+}
+
+TEST_F(HostKeys, ARefusedValueLeavesTheMember) {
+  LimitSpec limits;
+  Sources sources;
+  Findings findings(sources);
+  const HostTable table = limits_table(limits);
+  Entry entry;
+  entry.key = "packets";
+  entry.node.value = std::int64_t{0};
+  EXPECT_FALSE(read_key(table, entry, "[limits]", findings));
+  EXPECT_EQ(limits, LimitSpec());
+  entry.node.value = std::int64_t{3};
+  EXPECT_TRUE(read_key(table, entry, "[limits]", findings));
+  EXPECT_EQ(limits.packets, 3);
+  EXPECT_EQ(findings.errors(), 1U);
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// SEAM_UPDATE_EXPECTED=1 writes what is declared now.
+TEST(HostKeysPage, SaysWhatIsDeclared) {
+  PipelineSpec spec;
+  StageSpec stage;
+  const fs::path page = SEAM_PIPELINE_FILES_PAGE;
+  std::string text = text_of(page);
+  for (const HostTable& table : {pipeline_table(spec), limits_table(spec.limits),
+                                 stage_table(stage), schedule_table(spec.schedule)}) {
+    const std::string begin = "<!-- keys of " + table.name() + ": declared in the program -->\n";
+    const std::string end = "<!-- up to here -->\n";
+    const std::size_t from = text.find(begin);
+    ASSERT_NE(from, std::string::npos) << "the page has no place for " << table.name();
+    const std::size_t to = text.find(end, from);
+    ASSERT_NE(to, std::string::npos);
+    text.replace(from + begin.size(), to - from - begin.size(), "\n" + keys_markdown(table) + "\n");
+  }
+  if (std::getenv("SEAM_UPDATE_EXPECTED") !=
+      nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+    std::ofstream(page, std::ios::binary) << text;
+  }
+  EXPECT_TRUE(text == text_of(page)) << "run this test with SEAM_UPDATE_EXPECTED=1";
+}
+
+}  // namespace
+}  // namespace seam::host
