@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "stages/dataset/split_server.hpp"
-#include "stages/dataset/wardrobe_folder.hpp"
+#include "stages/dataset/wardrobe/folder.hpp"
 
 namespace seam::stages {
 

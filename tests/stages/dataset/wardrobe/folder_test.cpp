@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe_folder.hpp"
+#include "stages/dataset/wardrobe/folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <opencv2/core.hpp>
 #include <seam/random.hpp>
 
-#include "stages/dataset/wardrobe_design.hpp"
+#include "stages/dataset/wardrobe/design.hpp"
 
 namespace seam::stages {
 

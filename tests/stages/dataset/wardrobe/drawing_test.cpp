@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe_drawing.hpp"
+#include "stages/dataset/wardrobe/drawing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include <opencv2/core.hpp>
 #include <string>
 
-#include "stages/dataset/wardrobe_cloth.hpp"
-#include "stages/dataset/wardrobe_design.hpp"
+#include "stages/dataset/wardrobe/cloth.hpp"
+#include "stages/dataset/wardrobe/design.hpp"
 
 namespace seam::stages {
 

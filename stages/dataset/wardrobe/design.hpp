@@ -2,7 +2,7 @@
 /// the seed. Cut, pattern, print and details make an item; its colourways change none of them, so
 /// that items must be told apart by more than their colour.
 ///
-///     (seed, item) ──► GarmentDesign ──┬── colourway 1 ──► views (wardrobe_drawing.hpp)
+///     (seed, item) ──► GarmentDesign ──┬── colourway 1 ──► views (drawing.hpp)
 ///                                      └── colourway 2 ──► views
 ///
 /// Lengths are in figure units: a standing person's shoulders are at y = -0.72, the waist at -0.1,

@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe_design.hpp"
+#include "stages/dataset/wardrobe/design.hpp"
 
 #include <algorithm>
 #include <array>

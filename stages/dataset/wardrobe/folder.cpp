@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe_folder.hpp"
+#include "stages/dataset/wardrobe/folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -29,7 +29,7 @@
 #include <thread>
 #include <utility>
 
-#include "stages/dataset/wardrobe_drawing.hpp"
+#include "stages/dataset/wardrobe/drawing.hpp"
 
 namespace seam::stages {
 namespace {

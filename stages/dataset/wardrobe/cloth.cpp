@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe_cloth.hpp"
+#include "stages/dataset/wardrobe/cloth.hpp"
 
 #include <algorithm>
 #include <array>
