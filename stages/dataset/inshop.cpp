@@ -7,7 +7,9 @@ void Inshop::declare(Declaration& declaration) {
       "Serves one split of a data set in DeepFashion's In-Shop layout, an image a packet.\n\n"
       "The partition list is checked as a whole before the first image: its count, statuses, item "
       "ids, and that no item is in both train and test.");
-  declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'").required();
+  declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
+      .required()
+      .folder_with({"img", "Eval"});
   declaration.parameter("list", list_, "the partition list, relative to root");
   server_.declare(declaration);
   const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "stages/counted.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -139,7 +141,8 @@ class Parser {
     const auto found = static_cast<std::int64_t>(list_.rows.size());
     if (found != declared) {
       throw Error(name_ + ":1: the first line promises " + std::to_string(declared) +
-                  " images, but " + std::to_string(found) + " rows follow (the last on line " +
+                  (declared == 1 ? " image, but " : " images, but ") + std::to_string(found) +
+                  (found == 1 ? " row follows" : " rows follow") + " (the last on line " +
                   std::to_string(lines_.number()) +
                   "); the file is cut short or was edited: fetch it again, or correct its count");
     }
@@ -331,18 +334,23 @@ std::string InshopReport::text() const {
   std::string out;
   for (std::size_t split = 0; split < 3; ++split) {
     out += (split == 0 ? "" : ", ") + std::string(split_names[split]) + " " +
-           std::to_string(images[split]) + " images of " + std::to_string(items[split]) + " items";
+           counted(images[split], "image") + " of " + counted(items[split], "item");
   }
-  const auto add = [&out](const std::vector<std::string>& found, const std::string& what) {
-    if (!found.empty()) {
-      out += "\n" + std::to_string(found.size()) + what + " (" + first_few(found) + ")";
-    }
+  const auto add = [&out](const std::vector<std::string>& found, std::string_view noun,
+                          const std::string& one, const std::string& many) {
+    if (found.empty()) return;
+    out += "\n" + counted(found.size(), noun) + (found.size() == 1 ? one : many) + " (" +
+           first_few(found) + ")";
   };
-  add(single_image_train_items, " train items have one image, so no positive but themselves");
-  add(items_in_several_categories, " items lie in more than one category folder");
-  add(query_items_without_gallery,
-      " query items have no gallery image: " + std::to_string(lone_queries) +
-          " queries cannot be answered");
+  add(single_image_train_items, "train item", " has one image, so no positive but itself",
+      " have one image each, so no positive but itself");
+  add(items_in_several_categories, "item", " lies in more than one category folder",
+      " lie in more than one category folder");
+  const std::string unanswered = lone_queries == 1
+                                     ? "1 query cannot be answered"
+                                     : std::to_string(lone_queries) + " queries cannot be answered";
+  add(query_items_without_gallery, "query item", " has no gallery image: " + unanswered,
+      " have no gallery image: " + unanswered);
   return out;
 }
 

@@ -51,8 +51,11 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
   std::istringstream lines(parsed.report.text());
   for (std::string line; std::getline(lines, line);) context.info(line);
   if (split_ != Split::train && parsed.report.lone_queries > 0) {
-    context.warn(std::to_string(parsed.report.lone_queries) +
-                 " queries have no image of their item in the gallery: no model can answer them");
+    const bool one = parsed.report.lone_queries == 1;
+    context.warn((one ? "1 query has no image of its item in the gallery: no model can answer it"
+                      : std::to_string(parsed.report.lone_queries) +
+                            " queries have no image of their item in the gallery: no model can "
+                            "answer them"));
   }
 }
 

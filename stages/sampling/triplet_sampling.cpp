@@ -6,6 +6,8 @@
 #include <seam/random.hpp>
 #include <unordered_map>
 
+#include "stages/counted.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -59,9 +61,9 @@ TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice
     item_of_row_.push_back(dense.try_emplace(item, next).first->second);
   }
   if (dense.size() < 2) {
-    throw Error("triplets need images of two items or more, but " + std::to_string(items.size()) +
-                " images of " + std::to_string(dense.size()) +
-                " items arrived; check the split and the limit of the data set");
+    throw Error("triplets need images of at least two items, but " +
+                counted(items.size(), "image") + " of " + counted(dense.size(), "item") +
+                " arrived; check the split and the limit of the data set");
   }
 
   // Rows by item, by counting.

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "stages/counted.hpp"
+
 namespace seam::stages {
 
 void Triplets::declare(Declaration& declaration) {
@@ -57,10 +59,13 @@ void Triplets::start(const Context& context) {
   count_ = per_epoch_.value_or(sampler_->anchors());
   count_ = (count_ + multiple_of_ - 1) / multiple_of_ * multiple_of_;
   if (sampler_->single_image_items() > 0 && context.epoch() == 0) {
-    context.info(std::to_string(sampler_->single_image_items()) + " items have one image" +
-                 (single_images_ == SingleImageItems::skip
-                      ? ", so they are negatives only"
-                      : ", so their positive is the anchor itself"));
+    const bool one = sampler_->single_image_items() == 1;
+    const bool skipped = single_images_ == SingleImageItems::skip;
+    context.info(counted(sampler_->single_image_items(), "item") +
+                 (one ? " has one image, so " : " have one image each, so ") +
+                 (skipped ? (one ? "it is a negative only" : "they are negatives only")
+                          : (one ? "its positive is the anchor itself"
+                                 : "their positives are the anchors themselves")));
   }
 }
 

@@ -79,9 +79,11 @@ TEST(InshopList, CountsWhatTheProtocolMustMention) {
   EXPECT_THAT(report.single_image_train_items, ElementsAre("id_00000012"));
   EXPECT_THAT(report.items_in_several_categories, ElementsAre("id_00000007"));
   EXPECT_THAT(report.query_items_without_gallery, IsEmpty());
-  EXPECT_THAT(report.text(),
-              AllOf(HasSubstr("train 3 images of 2 items"),
-                    HasSubstr("1 items lie in more than one category folder (id_00000007)")));
+  EXPECT_THAT(
+      report.text(),
+      AllOf(HasSubstr(
+                "train 3 images of 2 items, query 1 image of 1 item, gallery 1 image of 1 item"),
+            HasSubstr("1 item lies in more than one category folder (id_00000007)")));
 }
 
 TEST(InshopList, CountsLoneQueries) {

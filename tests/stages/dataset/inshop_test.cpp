@@ -118,7 +118,7 @@ TEST_F(InshopStage, ReportsTheList) {
   harness->produce();
 
   EXPECT_THAT(harness->log(),
-              Contains(Field(&testing::LogLine::text, HasSubstr("1 train items have one image"))));
+              Contains(Field(&testing::LogLine::text, HasSubstr("1 train item has one image"))));
 }
 
 TEST_F(InshopStage, ReadsAnotherList) {

@@ -145,7 +145,9 @@ TEST(TripletSampler, SaysWhatIsMissing) {
     return std::string("no error");
   };
   EXPECT_THAT(error_of({}, SingleImageItems::skip), HasSubstr("two items"));
-  EXPECT_THAT(error_of({4, 4, 4}, SingleImageItems::skip), HasSubstr("3 images of 1 items"));
+  EXPECT_THAT(error_of({4}, SingleImageItems::skip), HasSubstr("but 1 image of 1 item arrived"));
+  EXPECT_THAT(error_of({4, 4, 4}, SingleImageItems::skip),
+              HasSubstr("but 3 images of 1 item arrived"));
   EXPECT_THAT(error_of({1, 2, 3}, SingleImageItems::skip), HasSubstr("no positive"));
   EXPECT_EQ(error_of({1, 2, 3}, SingleImageItems::pair_with_itself), "no error");
 }
