@@ -70,7 +70,7 @@ void convert_baseline(const Job& job) {
 }  // namespace
 
 void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
-                      std::span<float> out, [[maybe_unused]] Vectors vectors) {
+                      std::span<float> out, [[maybe_unused]] InstructionSet set) {
   if (image.channels() != 3 || out.size() != image.bytes()) {
     throw std::invalid_argument("an image of 3 channels and as many floats as bytes are needed");
   }
@@ -81,8 +81,8 @@ void pixels_to_floats(const Image& image, const Normalisation& normalisation, Ch
                 .plain = normalisation == Normalisation{},
                 .order = order};
 #if defined(__x86_64__)
-  if (vectors == Vectors::avx512) return convert_avx512(job);
-  if (vectors == Vectors::avx2) return convert_avx2(job);
+  if (set == InstructionSet::avx512) return convert_avx512(job);
+  if (set == InstructionSet::avx2) return convert_avx2(job);
 #endif
   convert_baseline(job);
 }

@@ -7,7 +7,7 @@
 
 #include <seam/image.hpp>
 
-#include "stages/image/vectors.hpp"
+#include "stages/cpu/instruction_set.hpp"
 
 namespace seam::stages {
 
@@ -28,6 +28,6 @@ enum class ChannelOrder : std::uint8_t {
 /// `out` has one float a byte of the image. Throws std::invalid_argument where it has not, or where
 /// the image has not 3 channels.
 void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
-                      std::span<float> out, Vectors vectors = best_vectors());
+                      std::span<float> out, InstructionSet set = best_instruction_set());
 
 }  // namespace seam::stages

@@ -126,10 +126,10 @@ void warp_row_baseline(const Row& row, std::uint32_t* words, std::uint8_t* out) 
 #pragma GCC diagnostic pop
 #endif
 
-WarpRow fastest([[maybe_unused]] Vectors vectors) {
+WarpRow fastest([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-  if (vectors == Vectors::avx512) return warp_row_avx512;
-  if (vectors == Vectors::avx2) return warp_row_avx2;
+  if (set == InstructionSet::avx512) return warp_row_avx512;
+  if (set == InstructionSet::avx2) return warp_row_avx2;
 #endif
   return warp_row_baseline;
 }
@@ -167,12 +167,12 @@ void check(const Image& image, const SourceMap& map, double gain) {
 
 }  // namespace
 
-Image warp_bilinear(const Image& image, const SourceMap& map, double gain, Vectors vectors) {
+Image warp_bilinear(const Image& image, const SourceMap& map, double gain, InstructionSet set) {
   check(image, map, gain);
   const bool single = image.height() < 2 || image.width() < 2;
   const Image source = single ? doubled(image) : image;
   Image result(image.height(), image.width(), 3);
-  const WarpRow warp = fastest(vectors);
+  const WarpRow warp = fastest(set);
   const auto words =
       std::make_unique_for_overwrite<std::uint32_t[]>(static_cast<std::size_t>(image.width()));
   constexpr double parts = 256;

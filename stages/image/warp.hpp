@@ -3,7 +3,7 @@
 
 #include <seam/image.hpp>
 
-#include "stages/image/vectors.hpp"
+#include "stages/cpu/instruction_set.hpp"
 
 namespace seam::stages {
 
@@ -24,11 +24,11 @@ struct SourceMap {
 
 /// A result of the source's size. Places outside the source take the nearest pixel at its edge.
 /// Places are rounded to 1/256 of a pixel; values are multiplied by `gain`, rounded and cut at 255.
-/// The same bytes on every machine, whichever `vectors` run.
+/// The same bytes on every machine, whichever instruction set is used.
 ///
 /// `image` must have 3 channels, the map and the gain must be finite and the gain not negative:
 /// std::invalid_argument otherwise.
 Image warp_bilinear(const Image& image, const SourceMap& map, double gain = 1,
-                    Vectors vectors = best_vectors());
+                    InstructionSet set = best_instruction_set());
 
 }  // namespace seam::stages

@@ -11,6 +11,8 @@
 #include <seam/error.hpp>
 #include <utility>
 
+#include "stages/cpu/instruction_set.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -213,12 +215,15 @@ constexpr Kernels portable{[](const float* a, const float* b, std::int64_t count
 }
 
 Kernels kernels_of_this_processor() {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return portable;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
-    return {inner_product_avx512, inner_product_double_avx512, find_at_most_avx2};
+  switch (best_instruction_set()) {
+    case InstructionSet::avx512:
+      return {inner_product_avx512, inner_product_double_avx512, find_at_most_avx2};
+    case InstructionSet::avx2:
+      return {inner_product_avx2, inner_product_double_avx2, find_at_most_avx2};
+    case InstructionSet::baseline:
+      break;
   }
-  return {inner_product_avx2, inner_product_double_avx2, find_at_most_avx2};
+  return portable;
 }
 #else
 Kernels kernels_of_this_processor() {

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "stages/capsule/kernels/instruction_set.hpp"
+#include "stages/cpu/instruction_set.hpp"
 
 namespace seam::stages::kernels {
 

@@ -225,33 +225,6 @@ TEST(FeatureExtractor, EvaluationDoesNotDependOnTheBatch) {
   }
 }
 
-TEST(FeatureExtractor, EveryInstructionSetGivesTheSameNumbers) {
-  torch::manual_seed(7);
-  const auto shape = kernels::make_convolution_shape(21, 18, 16, 40, 7, 2);
-  const Tensor image = torch::randn({16, 21, 18});
-  const Tensor weight = torch::randn({40, 16, 7, 7});
-  const Tensor bias = torch::zeros({64});
-  Tensor expected;
-  for (int set = 0; set <= static_cast<int>(kernels::best_instruction_set()); ++set) {
-    const auto& table =
-        kernels::convolution_kernels<float>(static_cast<kernels::InstructionSet>(set));
-    const Tensor packed = torch::empty({table.packed_size(shape)});
-    const Tensor buffer = torch::empty({table.input_size(shape, shape.out_height)});
-    const Tensor out = torch::empty({shape.out_height, shape.out_width, 40});
-    table.pack(shape, {0, table.panels(shape)}, weight.data_ptr<float>(), packed.data_ptr<float>());
-    const Tensor unpacked = torch::empty_like(weight);
-    table.unpack(shape, {0, table.panels(shape)}, packed.data_ptr<float>(),
-                 unpacked.data_ptr<float>());
-    EXPECT_TRUE(torch::equal(unpacked, weight));
-    table.pad_planes(shape, image.data_ptr<float>(), 0, shape.out_height, buffer.data_ptr<float>());
-    table.forward(shape, {0, table.panels(shape)}, buffer.data_ptr<float>(),
-                  packed.data_ptr<float>(), bias.data_ptr<float>(), 0, shape.out_height,
-                  out.data_ptr<float>());
-    if (set == 0) expected = out;
-    EXPECT_TRUE(torch::allclose(out, expected, 1e-4, 1e-3)) << set;
-  }
-}
-
 TEST(FeatureExtractor, LayoutOfTheImagesDoesNotMatter) {
   torch::manual_seed(10);
   const Tensor images = torch::rand({3, 3, 33, 30});

@@ -6,7 +6,6 @@
 
 #include <seam/error.hpp>
 
-#include "stages/capsule/kernels/routing.hpp"
 #include "tests/stages/capsule/gradient_check.hpp"
 
 namespace seam::stages {
@@ -160,28 +159,6 @@ TEST(Routing, ThreadsDoNotChangeAByte) {
   EXPECT_TRUE(torch::equal(one.v, eight.v));
   EXPECT_TRUE(torch::equal(one.u, eight.u));
   EXPECT_TRUE(torch::equal(one.weight, eight.weight));
-}
-
-TEST(Routing, EveryInstructionSetGivesTheSameNumbers) {
-  torch::manual_seed(8);
-  const Case c{70, 16, 23, 16};
-  const Tensor u = capsules(1, c);
-  const Tensor w = weights(c);
-  const Tensor expected = route(u, w, c.classes);
-  kernels::RoutingShape shape;
-  shape.inputs = c.inputs;
-  shape.input_size = c.input_size;
-  shape.outputs = c.classes;
-  shape.output_size = c.output_size;
-  for (int set = 0; set <= static_cast<int>(kernels::best_instruction_set()); ++set) {
-    const auto& table = kernels::routing_kernels<float>(static_cast<kernels::InstructionSet>(set));
-    const Tensor scratch = torch::empty({table.scratch_size(shape)});
-    const Tensor saved = torch::empty({table.saved_size(shape)});
-    const Tensor v = torch::empty_like(expected);
-    table.forward(shape, 1e-7F, u.data_ptr<float>(), w.data_ptr<float>(), scratch.data_ptr<float>(),
-                  saved.data_ptr<float>(), v.data_ptr<float>(), nullptr);
-    EXPECT_LT(largest_difference(v, expected), 1e-5) << set;
-  }
 }
 
 TEST(Routing, RefusesShapesThatDoNotFit) {

@@ -51,9 +51,9 @@ TEST(PixelsToFloats, GivesTheSameNumbersWithAllVectorInstructions) {
   for (const ChannelOrder order : {ChannelOrder::last, ChannelOrder::first}) {
     for (const Normalisation& normalisation : {Normalisation{}, imagenet}) {
       std::vector<float> plain(image.bytes());
-      pixels_to_floats(image, normalisation, order, plain, Vectors::baseline);
+      pixels_to_floats(image, normalisation, order, plain, InstructionSet::baseline);
       std::vector<float> fast(image.bytes());
-      pixels_to_floats(image, normalisation, order, fast, best_vectors());
+      pixels_to_floats(image, normalisation, order, fast, best_instruction_set());
       EXPECT_EQ(fast, plain);
     }
   }

@@ -133,12 +133,12 @@ TEST(WarpBilinear, GivesTheSameBytesWithAllVectorInstructions) {
   const Image image = noise(67, 131, 7);
   for (int round = 0; round < 10; ++round) {
     const SourceMap map = random_map(random, 67, 131);
-    const Image plain = warp_bilinear(image, map, 1.3, Vectors::baseline);
-    if (best_vectors() != Vectors::baseline) {
-      EXPECT_EQ(warp_bilinear(image, map, 1.3, Vectors::avx2), plain);
+    const Image plain = warp_bilinear(image, map, 1.3, InstructionSet::baseline);
+    if (best_instruction_set() != InstructionSet::baseline) {
+      EXPECT_EQ(warp_bilinear(image, map, 1.3, InstructionSet::avx2), plain);
     }
-    if (best_vectors() == Vectors::avx512) {
-      EXPECT_EQ(warp_bilinear(image, map, 1.3, Vectors::avx512), plain);
+    if (best_instruction_set() == InstructionSet::avx512) {
+      EXPECT_EQ(warp_bilinear(image, map, 1.3, InstructionSet::avx512), plain);
     }
   }
 }

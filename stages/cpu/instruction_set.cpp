@@ -1,0 +1,18 @@
+#include "stages/cpu/instruction_set.hpp"
+
+namespace seam::stages {
+
+InstructionSet best_instruction_set() {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+  if (avx2 && avx512) return InstructionSet::avx512;
+  if (avx2) return InstructionSet::avx2;
+#endif
+  return InstructionSet::baseline;
+}
+
+}  // namespace seam::stages

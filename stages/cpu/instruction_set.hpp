@@ -1,0 +1,24 @@
+/// Which vector instructions this processor has, for code that is compiled more than once so that a
+/// build for any x86-64 machine uses what the one it runs on has. There are two ways:
+///
+///     [[gnu::target("avx2")]] void body_avx2(...) { body(...); }
+///         A loop: an always_inline function, in a wrapper for each set.
+///     kernels/avx2.cpp, compiled with -march=x86-64-v3
+///         Many functions: a source for each set. The set is a template parameter of all of them,
+///         so that the linker never merges code of two sets.
+#pragma once
+
+#include <cstdint>
+
+namespace seam::stages {
+
+enum class InstructionSet : std::uint8_t {
+  baseline,  ///< what any x86-64 processor has, or another kind of processor
+  avx2,      ///< x86-64-v3: AVX2 and FMA
+  avx512,    ///< x86-64-v4: AVX-512 F, BW, CD, DQ and VL
+};
+
+/// The best that this processor offers; each includes those before it.
+[[nodiscard]] InstructionSet best_instruction_set();
+
+}  // namespace seam::stages
