@@ -179,7 +179,7 @@ FlowResult RunningFlow::run_begun() {
 
 FlowResult RunningFlow::result() const {
   FlowResult result;
-  result.stages = stage_counts(segments_);
+  result.stages = stage_counts(segments_, state_.clock.seconds_a_tick());
   result.error = state_.error();
   result.skipped = state_.skipped();
   result.failures = state_.failures();

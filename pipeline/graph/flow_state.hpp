@@ -13,6 +13,7 @@
 
 #include "pipeline/graph/budget.hpp"
 #include "pipeline/graph/flow.hpp"
+#include "pipeline/graph/stage_clock.hpp"
 
 namespace seam::host {
 
@@ -20,11 +21,16 @@ class FlowState {
  public:
   /// `flow_options` and `flow_budget` outlive this object.
   FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget)
-      : options(flow_options), run(std::move(run_state)), budget(flow_budget) {}
+      : options(flow_options),
+        run(std::move(run_state)),
+        budget(flow_budget),
+        clock(flow_options.calls != nullptr ? StageClock::Kind::system
+                                            : StageClock::Kind::cheapest) {}
 
   const FlowOptions& options;
   RunState run;
   Budget& budget;
+  StageClock clock;  ///< the system's where somebody listens to calls
   /// Called once, by the thread that fails first, when discarding() is true already. Must neither
   /// wait nor throw. Set before the flow runs.
   std::function<void()> on_failure;

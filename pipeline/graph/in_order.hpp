@@ -17,7 +17,7 @@ class InOrder {
  public:
   /// Hands `message` and all that waited for it to `handle`, in sequence; or keeps it.
   template <class Handle>
-  void accept(Message message, Handle&& handle) {
+  void accept(Message&& message, Handle&& handle) {
     if (message.sequence != next_) {
       waiting_.emplace(message.sequence, std::move(message));
       return;

@@ -65,7 +65,7 @@ void check_collectors(const Segments& segments, std::vector<std::string>& senten
 
 }  // namespace
 
-std::vector<StageCount> stage_counts(const Segments& segments) {
+std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick) {
   std::vector<StageCount> counts;
   for (const auto& segment : segments) {
     for (std::size_t at = 0; at < segment->stages().size(); ++at) {
@@ -74,14 +74,14 @@ std::vector<StageCount> stage_counts(const Segments& segments) {
       StageCount count;
       count.stage = stage.name();
       count.kind = stage.kind();
-      count.received = counter.received;
-      count.delivered = counter.delivered;
+      count.received = counter.received();
+      count.delivered = counter.delivered();
       count.emitted = counter.emitted;
       count.failed = counter.failed;
       count.discarded = counter.discarded;
       count.dropped = counter.dropped;
-      count.busy_seconds = static_cast<double>(counter.busy_nanoseconds.load()) * 1e-9;
-      count.waiting_most = at == 0 ? segment->waiting_most() : 0;
+      count.busy_seconds = static_cast<double>(counter.busy_ticks()) * seconds_a_tick;
+      count.waiting_most = at == 0 ? segment->queue().most() : 0;
       counts.push_back(std::move(count));
     }
   }
@@ -99,11 +99,11 @@ std::vector<StageActivity> stage_activity(const Segments& segments, const StageR
       now.stage = stage.name();
       now.kind = stage.kind();
       // Loaded before `received`: a packet that leaves meanwhile is not counted below zero.
-      const std::uint64_t through = counter.delivered + counter.dropped_total + counter.failed;
-      const std::uint64_t received = counter.received;
+      const std::uint64_t through = counter.delivered() + counter.dropped_total + counter.failed;
+      const std::uint64_t received = counter.received();
       now.done = through + counter.emitted;
       if (stage.kind() != StageKind::source) now.inside = received - std::min(through, received);
-      now.waiting = at == 0 ? segment->waiting() : 0;
+      now.waiting = at == 0 ? segment->queue().waiting() : 0;
       if (&stage == beginning) {
         now.call = StageActivity::Call::begin;
       } else if (&stage == segment->calling()) {

@@ -61,11 +61,11 @@ class Parting {
 
 /// Calls put(i, message) for every i below `count`. Where there are several, a packet is split.
 template <class Put>
-void spread(Message message, std::size_t count, const Put& put) {
+void spread(Message&& message, std::size_t count, const Put& put) {
   if (count == 1) return put(0, std::move(message));
   if (count == 0) return;
   if (message.kind != Message::Kind::packet) {
-    for (std::size_t at = 0; at < count; ++at) put(at, message);
+    for (std::size_t at = 0; at < count; ++at) put(at, Message(message));
     return;
   }
   const Parting parting(*message.envelope, count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace seam::host {
@@ -10,7 +11,12 @@ namespace {
 // More packets than a flow can have, and still far from overflow.
 constexpr std::int64_t beyond_any_flow = std::int64_t{1} << 62;
 
-using Clock = std::chrono::steady_clock;
+/// Threads that run at once have, in most cases, one each.
+std::size_t lane_of_thread() {
+  static std::atomic<std::size_t> next = 0;
+  thread_local const std::size_t lane = next++ % Segment::Counter::lanes;
+  return lane;
+}
 
 /// For counters that one thread writes at a time: no locked instruction.
 template <class Number>
@@ -64,7 +70,7 @@ class Segment::Output final : public Emitter {
   void drop(const Packet& /*packet*/, std::string reason) override {
     Counter& counter = *segment_.counters_.back();
     if (segment_.last().kind() == StageKind::collector) {
-      add_alone(counter.delivered, ~std::uint64_t{0});  // it was counted as taken in
+      add_alone(counter.lane(0).delivered, ~std::uint64_t{0});  // it was counted as taken in
       if (segment_.unsent_ > 0) --segment_.unsent_;
     }
     segment_.drop(segment_.stages_.size() - 1, reason);
@@ -88,7 +94,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
   pumping_ = kind == StageKind::source;
 }
 
-void Segment::add_edge(std::vector<std::string> to, std::function<void(Message)> put) {
+void Segment::add_edge(std::vector<std::string> to, std::function<void(Message&&)> put) {
   auto edge = std::make_unique<Edge>();
   edge->from = last().name();
   edge->to = std::move(to);
@@ -96,16 +102,9 @@ void Segment::add_edge(std::vector<std::string> to, std::function<void(Message)>
   edges_.push_back(std::move(edge));
 }
 
-void Segment::enter_queue() {
-  const std::uint64_t queued = queued_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (queued > waiting_most_.load(std::memory_order_relaxed)) {
-    waiting_most_.store(queued, std::memory_order_relaxed);
-  }
-}
-
-void Segment::accept(Message message) {
+void Segment::accept(Message&& message) {
   if (place_ != Workplace::parallel_workers) {
-    in_order_.accept(std::move(message), [this](Message next) { handle(std::move(next)); });
+    in_order_.accept(std::move(message), [this](Message&& next) { handle(std::move(next)); });
     return;
   }
   if (message.kind == Message::Kind::end) {
@@ -118,7 +117,7 @@ void Segment::accept(Message message) {
   if (outstanding_.fetch_sub(1) - 1 == 0) finish_stages(end_sequence_);
 }
 
-void Segment::handle(Message message) {
+void Segment::handle(Message&& message) {
   switch (message.kind) {
     case Message::Kind::packet:
       handle_packet(std::move(message));
@@ -133,7 +132,7 @@ void Segment::handle(Message message) {
   }
 }
 
-void Segment::handle_packet(Message message) {
+void Segment::handle_packet(Message&& message) {
   const StageKind kind = last().kind();
   const bool ends_here = kind == StageKind::collector || kind == StageKind::sink;
   if (flow_.discarding()) {
@@ -144,7 +143,7 @@ void Segment::handle_packet(Message message) {
   }
   Envelope& envelope = *message.envelope;
   envelope.packet.set_sequence(message.sequence);
-  Clock::time_point from = Clock::now();
+  std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (run_stage(at, envelope, from)) continue;
     // What a collector does not take in leaves no gap in what it emits.
@@ -154,17 +153,20 @@ void Segment::handle_packet(Message message) {
   if (!ends_here) forward(std::move(message));
 }
 
-bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& from) {
+bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) {
   Counter& counter = *counters_[at];
-  add<std::uint64_t>(place_, counter.received, 1);
+  Counter::Lane& lane =
+      counter.lane(place_ == Workplace::parallel_workers ? lane_of_thread() : std::size_t{0});
+  add<std::uint64_t>(place_, lane.received, 1);
   const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
   // Collectors take the packet away.
   const std::uint64_t sequence = envelope.packet.sequence();
-  const Origin origin = skip ? envelope.packet.origin() : Origin();
-  Outcome outcome = attempt(at, envelope);
-  account(at, sequence, from);
+  std::optional<Origin> origin;
+  if (skip) origin = envelope.packet.origin();
+  const Outcome outcome = attempt(at, envelope);
+  account(at, lane, sequence, from);
   if (outcome) {
-    add<std::uint64_t>(place_, counter.delivered, 1);
+    add<std::uint64_t>(place_, lane.delivered, 1);
     return true;
   }
   if (outcome.kind() == Outcome::Kind::dropped) {
@@ -172,8 +174,8 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, Clock::time_point& f
     return false;
   }
   add<std::uint64_t>(place_, counter.failed, 1);
-  if (skip && outcome.error().fault() != Fault::cancelled) {
-    flow_.skip(stages_[at]->name(), origin, outcome.error());
+  if (origin && outcome.error().fault() != Fault::cancelled) {
+    flow_.skip(stages_[at]->name(), *origin, outcome.error());
   } else {
     flow_.fail(outcome.error());
   }
@@ -229,14 +231,14 @@ void Segment::handle_end(std::uint64_t sequence) {
 }
 
 void Segment::finish_stages(std::uint64_t sequence) {
-  Clock::time_point from = Clock::now();
+  std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (flow_.discarding()) break;
     More more = More::no;
     calling_.store(stages_[at], std::memory_order_relaxed);
     const Outcome outcome = stages_[at]->finish(flow_.run, nullptr, more);
     calling_.store(nullptr, std::memory_order_relaxed);
-    account(at, sequence, from);
+    account(at, counters_[at]->lane(0), sequence, from);
     if (!outcome) flow_.fail(outcome.error());
   }
   forward({sequence, Message::Kind::end, 0, nullptr});
@@ -250,12 +252,12 @@ More Segment::pump() {
   while (more == More::yes && !flow_.discarding() &&
          !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
     if (!room()) return More::yes;
-    Clock::time_point from = Clock::now();
+    std::int64_t from = flow_.clock.now();
     calling_.store(&last(), std::memory_order_relaxed);
     const Outcome outcome =
         source ? last().produce(flow_.run, output, more) : last().finish(flow_.run, &output, more);
     calling_.store(nullptr, std::memory_order_relaxed);
-    account(stages_.size() - 1, next_out_, from);
+    account(stages_.size() - 1, counters_.back()->lane(0), next_out_, from);
     if (!outcome) {
       // What a collector throws at its end is no packet's failure; all it took in is accounted for.
       if (source) add_alone<std::uint64_t>(counters_.back()->failed, 1);
@@ -269,21 +271,26 @@ More Segment::pump() {
   return More::no;
 }
 
-void Segment::forward(Message message) {
+void Segment::forward(Message&& message) {
   const bool is_packet = message.kind == Message::Kind::packet;
-  spread(std::move(message), edges_.size(), [&](std::size_t at, Message copy) {
+  spread(std::move(message), edges_.size(), [&](std::size_t at, Message&& copy) {
     if (is_packet) add(place_, edges_[at]->packets, std::uint64_t{1});
     edges_[at]->put(std::move(copy));
   });
 }
 
-void Segment::account(std::size_t stage, std::uint64_t sequence, Clock::time_point& from) {
-  const Clock::time_point began = std::exchange(from, Clock::now());
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(from - began);
-  add<std::int64_t>(place_, counters_[stage]->busy_nanoseconds, took.count());
+void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence,
+                      std::int64_t& from) {
+  const std::int64_t began = std::exchange(from, flow_.clock.now());
+  add<std::int64_t>(place_, lane.busy_ticks, from - began);
   if (flow_.options.calls == nullptr) return;
+  const auto time = [](std::int64_t nanoseconds) {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(nanoseconds)));
+  };
   flow_.options.calls->called({flow_.run.flow, stages_[stage]->name(), sequence,
-                               place_ == Workplace::compute_thread, began, from});
+                               place_ == Workplace::compute_thread, time(began), time(from)});
 }
 
 void Segment::drop(std::size_t stage, const std::string& reason) {

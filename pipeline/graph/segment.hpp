@@ -7,8 +7,9 @@
 /// A segment knows nothing of TBB: whoever owns it calls accept() from the right threads.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,30 +21,51 @@
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
+#include "pipeline/graph/queue_count.hpp"
 #include "pipeline/graph/workplace.hpp"
 
 namespace seam::host {
 
 class Segment {
  public:
-  /// Counts of one stage, touched by many threads.
-  struct Counter {
-    std::atomic<std::uint64_t> received = 0;
-    std::atomic<std::uint64_t> delivered = 0;
+  /// Counts of one stage, touched by many threads. What changes with each packet stands in as many
+  /// lanes as there may be threads, so that these do not wait for each other's memory.
+  class Counter {
+   public:
+    static constexpr std::size_t lanes = 16;
+    struct alignas(64) Lane {
+      std::atomic<std::uint64_t> received = 0;
+      std::atomic<std::uint64_t> delivered = 0;
+      std::atomic<std::int64_t> busy_ticks = 0;
+    };
+
+    [[nodiscard]] Lane& lane(std::size_t at) { return lanes_[at]; }
+    [[nodiscard]] std::uint64_t received() const { return sum(&Lane::received); }
+    [[nodiscard]] std::uint64_t delivered() const { return sum(&Lane::delivered); }
+    [[nodiscard]] std::int64_t busy_ticks() const { return sum(&Lane::busy_ticks); }
+
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
     std::atomic<std::uint64_t> discarded = 0;  // arrived after the flow had been told to end
-    std::atomic<std::int64_t> busy_nanoseconds = 0;
-    std::mutex mutex;  // guards dropped, which is rare
+    std::mutex mutex;                          // guards dropped, which is rare
     std::map<std::string, std::uint64_t> dropped;
+
+   private:
+    template <class Number>
+    [[nodiscard]] Number sum(std::atomic<Number> Lane::*count) const {
+      Number total = 0;
+      for (const Lane& lane : lanes_) total += (lane.*count).load(std::memory_order_relaxed);
+      return total;
+    }
+    std::array<Lane, lanes> lanes_;
   };
 
   /// An edge: puts a message to its consumer, and counts the packets.
   struct Edge {
     std::string from;
     std::vector<std::string> to;  ///< one stage, or all that stand behind the same join
-    std::function<void(Message)> put;
+    std::function<void(Message&&)> put;
     std::atomic<std::uint64_t> packets = 0;
   };
 
@@ -55,10 +77,10 @@ class Segment {
   [[nodiscard]] StageRunner& last() const { return *stages_.back(); }
   [[nodiscard]] Counter& counter(std::size_t stage) const { return *counters_[stage]; }
   [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
-  void add_edge(std::vector<std::string> to, std::function<void(Message)> put);
+  void add_edge(std::vector<std::string> to, std::function<void(Message&&)> put);
 
   /// A message arrives. From one thread at a time, except for parallel segments.
-  void accept(Message message);
+  void accept(Message&& message);
 
   /// Sources: calls produce() while there is room. Returns whether there may be more; then the
   /// owner calls again when a place is free. Ends the flow's packets by itself.
@@ -74,28 +96,24 @@ class Segment {
   /// Packets that a collector took in and of which nothing that it sent on can tell.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
 
-  /// How long the queue before the segment is; the owner calls enter on put.
-  void enter_queue();
-  void leave_queue() { queued_.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t waiting_most() const { return waiting_most_.load(); }
-  [[nodiscard]] std::uint64_t waiting() const { return queued_.load(); }
+  /// How long the queue before the segment is; its owner counts.
+  [[nodiscard]] QueueCount& queue() { return queue_; }
+  [[nodiscard]] const QueueCount& queue() const { return queue_; }
   /// The stage that is inside its produce() or end(), or null.
   [[nodiscard]] const StageRunner* calling() const { return calling_.load(); }
 
  private:
   class Output;
-  void handle(Message message);
-  void handle_packet(Message message);
-  [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope,
-                               std::chrono::steady_clock::time_point& from);
+  void handle(Message&& message);
+  void handle_packet(Message&& message);
+  [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope, std::int64_t& from);
   [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
   void handle_end(std::uint64_t sequence);
   void finish_stages(std::uint64_t sequence);
-  void forward(Message message);
+  void forward(Message&& message);
   void drop(std::size_t stage, const std::string& reason);
-  /// Adds the time since `from` to the stage's, tells who listens, and moves `from` to now.
-  void account(std::size_t stage, std::uint64_t sequence,
-               std::chrono::steady_clock::time_point& from);
+  /// Adds the ticks since `from` to the stage's, tells who listens, and moves `from` to now.
+  void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 
   FlowState& flow_;
   Workplace place_;
@@ -114,8 +132,7 @@ class Segment {
   // last message before the end, or the end itself, brings it to zero.
   std::atomic<std::int64_t> outstanding_;
   std::atomic<std::uint64_t> end_sequence_ = 0;
-  std::atomic<std::uint64_t> queued_ = 0;
-  std::atomic<std::uint64_t> waiting_most_ = 0;
+  QueueCount queue_;
 };
 
 }  // namespace seam::host

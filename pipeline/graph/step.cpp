@@ -22,7 +22,7 @@ std::size_t StepLane::add_port(Deliver deliver) {
   return ports_.size() - 1;
 }
 
-void StepLane::accept(Message message) {
+void StepLane::accept(Message&& message) {
   ports_[message.port].waiting.emplace(message.sequence, std::move(message));
   while (true) {
     Port& port = ports_[turn_];

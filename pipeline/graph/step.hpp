@@ -23,13 +23,13 @@
 namespace seam::host {
 
 /// Hands a message to a segment or a join.
-using Deliver = std::function<void(Message)>;
+using Deliver = std::function<void(Message&&)>;
 
 /// What is still to be done for the message in hand; on the compute thread alone.
 class StepQueue {
  public:
   /// An edge inside the step. `target` outlives the flow's run.
-  void put(const Deliver& target, Message message) {
+  void put(const Deliver& target, Message&& message) {
     fresh_.push_back({&target, std::move(message)});
   }
   /// Carries all that was put through to the end: what is put meanwhile comes first, in the order
@@ -58,7 +58,7 @@ class StepLane {
   /// Before the flow runs. Returns the port's number, which its messages must bear.
   std::size_t add_port(Deliver deliver);
   /// On the compute thread.
-  void accept(Message message);
+  void accept(Message&& message);
 
  private:
   struct Port {

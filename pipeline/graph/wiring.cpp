@@ -29,14 +29,16 @@ Wiring::Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segme
 }
 
 void Wiring::add_segment(Segment& segment, bool in_step) {
-  const auto deliver = [target = &segment](Message message) {
-    target->leave_queue();
-    target->accept(std::move(message));
-  };
+  Segment* target = &segment;
   if (in_step) {
-    entrances_.push_back(add_step(deliver));
+    entrances_.push_back(add_step([target](Message&& message) {
+      target->queue().leave_shared();
+      target->accept(std::move(message));
+    }));
   } else if (segment.place() != Workplace::parallel_workers) {
-    entrances_.push_back(add_serial(segment.place(), deliver));
+    entrances_.push_back(add_serial(
+        segment.place(), [target](Message&& message) { target->accept(std::move(message)); },
+        &segment.queue()));
   } else {
     const auto& specs = state_.options.stage_specs;
     const auto spec = specs.find(segment.first().name());
@@ -45,8 +47,9 @@ void Wiring::add_segment(Segment& segment, bool in_step) {
       concurrency = static_cast<std::size_t>(*spec->second.concurrency);
     }
     parallel_.push_back(
-        std::make_unique<MessageNode>(graph_, concurrency, [this, deliver](const Message& message) {
-          deliver(message);
+        std::make_unique<MessageNode>(graph_, concurrency, [this, target](const Message& message) {
+          target->queue().leave_shared();
+          target->accept(Message(message));
           activity_.end();
           return continue_msg();
         }));
@@ -54,8 +57,8 @@ void Wiring::add_segment(Segment& segment, bool in_step) {
   }
 }
 
-Wiring::Entrance Wiring::add_serial(Workplace place, Deliver handle) {
-  serial_.push_back(std::make_unique<Serial>());
+Wiring::Entrance Wiring::add_serial(Workplace place, Deliver handle, QueueCount* count) {
+  serial_.push_back(std::make_unique<Serial>(count));
   Serial* node = serial_.back().get();
   node->handle = std::move(handle);
   if (place != Workplace::compute_thread) {
@@ -74,7 +77,7 @@ Wiring::Entrance Wiring::add_step(Deliver handle) {
   return {.step = step_.back().get()};
 }
 
-void Wiring::put(Serial& node, Message message) {
+void Wiring::put(Serial& node, Message&& message) {
   if (!node.inbox.put(std::move(message))) return;
   activity_.begin();
   if (node.wake) {
@@ -114,11 +117,11 @@ void Wiring::connect_join(const std::vector<std::size_t>& inputs,
     enter.push_back(edge(inputs.front(), in_step, plan_.segment_of[consumer]));
   }
   Deliver handle = [join = std::make_shared<Join>(inputs.size()),
-                    enter = std::move(enter)](Message message) {
+                    enter = std::move(enter)](Message&& message) {
     std::optional<Message> joined = join->accept(std::move(message));
     if (!joined) return;
     spread(std::move(*joined), enter.size(),
-           [&](std::size_t at, Message copy) { enter[at](std::move(copy)); });
+           [&](std::size_t at, Message&& copy) { enter[at](std::move(copy)); });
   };
   const Entrance entrance = in_step ? add_step(std::move(handle))
                                     : add_serial(Workplace::serial_worker, std::move(handle));
@@ -133,32 +136,29 @@ Deliver Wiring::edge(std::size_t from, bool from_step, std::size_t segment) {
   const Entrance& entrance = entrances_[segment];
   if (entrance.parallel != nullptr) {
     return [this, target, node = entrance.parallel](const Message& message) {
-      target->enter_queue();
+      target->queue().enter_shared();
       activity_.begin();
       node->try_put(message);  // queueing nodes accept always
     };
   }
   if (entrance.serial != nullptr) {
-    return [this, target, node = entrance.serial](Message message) {
-      target->enter_queue();
-      put(*node, std::move(message));
-    };
+    return [this, node = entrance.serial](Message&& message) { put(*node, std::move(message)); };
   }
-  return [target, enter = edge(from, from_step, entrance, 0)](Message message) {
-    target->enter_queue();
+  return [target, enter = edge(from, from_step, entrance, 0)](Message&& message) {
+    target->queue().enter_shared();
     enter(std::move(message));
   };
 }
 
 Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::size_t port) {
   if (to.step == nullptr) {
-    return [this, node = to.serial, port](Message message) {
+    return [this, node = to.serial, port](Message&& message) {
       message.port = port;
       put(*node, std::move(message));
     };
   }
   if (from_step) {
-    return [this, target = to.step, port](Message message) {
+    return [this, target = to.step, port](Message&& message) {
       message.port = port;
       step_queue_.put(*target, std::move(message));
     };
@@ -166,15 +166,16 @@ Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::
   std::unique_ptr<Lane>& lane = lanes_[plan_.numbered_by[from]];
   if (!lane) {
     lane = std::make_unique<Lane>(step_queue_);
-    lane->entrance = add_serial(Workplace::compute_thread, [target = &lane->lane](Message message) {
-                       target->accept(std::move(message));
-                     }).serial;
+    lane->entrance =
+        add_serial(Workplace::compute_thread, [target = &lane->lane](Message&& message) {
+          target->accept(std::move(message));
+        }).serial;
   }
-  const std::size_t at = lane->lane.add_port([target = to.step, port](Message message) {
+  const std::size_t at = lane->lane.add_port([target = to.step, port](Message&& message) {
     message.port = port;
     (*target)(std::move(message));
   });
-  return [this, node = lane->entrance, at](Message message) {
+  return [this, node = lane->entrance, at](Message&& message) {
     message.port = at;
     put(*node, std::move(message));
   };

@@ -50,6 +50,7 @@ class Wiring {
 
   /// A serial node: an inbox, and who empties it.
   struct Serial {
+    explicit Serial(QueueCount* count) : inbox(count) {}
     Inbox inbox;
     Deliver handle;
     std::unique_ptr<WakeNode> wake;  ///< null: the compute thread empties it
@@ -63,7 +64,8 @@ class Wiring {
 
   void add_segment(Segment& segment, bool in_step);
   void add_pump(Segment& segment, bool in_step);
-  Entrance add_serial(Workplace place, Deliver handle);
+  /// `count`: of the messages that wait; may be null.
+  Entrance add_serial(Workplace place, Deliver handle, QueueCount* count = nullptr);
   Entrance add_step(Deliver handle);
   void connect();
   void connect_join(const std::vector<std::size_t>& inputs,
@@ -72,7 +74,7 @@ class Wiring {
   Deliver edge(std::size_t from, bool from_step, std::size_t segment);
   /// The same for an entrance, where nothing is counted before it.
   Deliver edge(std::size_t from, bool from_step, const Entrance& to, std::size_t port);
-  void put(Serial& node, Message message);
+  void put(Serial& node, Message&& message);
   void run_pump(Pump& pump);
 
   const FlowSpec& flow_;

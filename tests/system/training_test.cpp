@@ -147,7 +147,7 @@ TEST_F(TrainingTest, ABranchBesideTheLossChangesNothing) {
   std::string text = training;
   const std::string chain = "model -> triplet_loss -> adam\"";
   text.replace(text.find(chain), chain.size(), "model -> {triplet_loss -> adam, seen}\"");
-  text.replace(text.find("[stage.gallery]"), 0, "[stage.seen]\nuse = \"retrieval.index\"\n\n");
+  text.replace(text.find("[stage.gallery]"), 0, "[stage.seen]\nuse = \"loss.triplet\"\n\n");
   folder_.write("training.toml", text);
   for (const int threads : {1, 8}) {
     const std::string directory = "forked" + std::to_string(threads);

@@ -368,7 +368,7 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
 /// Makes one packet and then waits, as at a socket, until it is interrupted.
 class Listen final : public Source {
  public:
-  /// `deferring`: interrupt() returns when produce() has.
+  /// `deferring`: interrupt() returns when no call of produce() waits any more.
   explicit Listen(bool deferring) : deferring_(deferring) {}
   void declare(Declaration& d) override { d.provides(number); }
   More produce(Emitter& emitter, Context& /*context*/) override {
@@ -379,8 +379,9 @@ class Listen final : public Source {
       return More::yes;
     }
     std::unique_lock lock(mutex_);
+    inside_ = true;
     wake_.wait(lock, [this] { return interrupted_; });
-    returned_ = true;
+    inside_ = false;
     wake_.notify_all();
     return More::no;
   }
@@ -388,7 +389,7 @@ class Listen final : public Source {
     std::unique_lock lock(mutex_);
     interrupted_ = true;
     wake_.notify_all();
-    if (deferring_) wake_.wait(lock, [this] { return returned_; });
+    if (deferring_) wake_.wait(lock, [this] { return !inside_; });
   }
 
  private:
@@ -397,7 +398,7 @@ class Listen final : public Source {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool interrupted_ = false;
-  bool returned_ = false;
+  bool inside_ = false;
 };
 
 TEST_F(FlowTest, AFailureWakesASourceThatWaits) {

@@ -97,11 +97,11 @@ TEST_F(SegmentTest, ItsLedgerBalancesHoweverManyThreadsAreInIt) {
   const Segment::Counter& counter = segment.counter(0);
   EXPECT_EQ(ends, 1);
   EXPECT_EQ(sieve_->ends, 1);
-  EXPECT_EQ(counter.received, static_cast<std::uint64_t>(packets));
-  EXPECT_EQ(counter.delivered + counter.dropped_total + counter.failed,
+  EXPECT_EQ(counter.received(), static_cast<std::uint64_t>(packets));
+  EXPECT_EQ(counter.delivered() + counter.dropped_total + counter.failed,
             static_cast<std::uint64_t>(packets));
   EXPECT_EQ(counter.failed, 727U) << "numbers below 8,000 that are 3 modulo 11";
-  EXPECT_EQ(segment.edges()[0]->packets, counter.delivered.load());
+  EXPECT_EQ(segment.edges()[0]->packets, counter.delivered());
   EXPECT_EQ(state.failures().size(), 727U);
   EXPECT_FALSE(state.error());
   EXPECT_EQ(budget_.packets(), 0) << "every place was given back";
@@ -117,7 +117,7 @@ TEST_F(SegmentTest, AfterAnErrorItDiscardsWhatComes) {
     segment.accept(std::move(message));
   }
   ASSERT_TRUE(state.error());
-  EXPECT_EQ(segment.counter(0).received, 3U) << "1 and 2 pass, 3 fails";
+  EXPECT_EQ(segment.counter(0).received(), 3U) << "1 and 2 pass, 3 fails";
   EXPECT_EQ(budget_.packets(), 0);
 }
 

@@ -17,7 +17,7 @@ class StepTest : public ::testing::Test {
   Deliver stage(std::string name, std::vector<const Deliver*> behind = {}) {
     return [this, name = std::move(name), behind = std::move(behind)](const Message& message) {
       calls_.push_back(name + std::to_string(message.sequence));
-      for (const Deliver* next : behind) queue_.put(*next, message);
+      for (const Deliver* next : behind) queue_.put(*next, Message(message));
     };
   }
   static Message numbered(std::uint64_t sequence, std::size_t port = 0) {

@@ -1,0 +1,36 @@
+#include "pipeline/graph/queue_count.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace seam::host {
+namespace {
+
+TEST(QueueCount, KnowsTheLongestQueueExactly) {
+  QueueCount count;
+  for (const int longest : {1, 3, 2, 7, 5}) {
+    for (int i = 0; i < longest; ++i) count.enter();
+    EXPECT_EQ(count.waiting(), static_cast<std::uint64_t>(longest));
+    for (int i = 0; i < longest; ++i) count.leave();
+  }
+  EXPECT_EQ(count.waiting(), 0U);
+  EXPECT_EQ(count.most(), 7U);
+  for (int i = 0; i < 100; ++i) {
+    count.enter();
+    count.leave();
+  }
+  EXPECT_EQ(count.most(), 7U) << "one at a time makes no queue";
+}
+
+TEST(QueueCount, CountsQueuesOfManyThreads) {
+  QueueCount count;
+  for (int i = 0; i < 4; ++i) count.enter_shared();
+  count.leave_shared();
+  count.enter_shared();
+  EXPECT_EQ(count.waiting(), 4U);
+  EXPECT_EQ(count.most(), 4U);
+}
+
+}  // namespace
+}  // namespace seam::host
