@@ -86,31 +86,43 @@ void Sccapsnet::open(Context& context) {
   for (const auto& [weight_name, tensor] : network_->weights()) tensor.set_requires_grad(true);
 }
 
-void Sccapsnet::process(Packet& packet, Context& context) {
+void Sccapsnet::begin(Context& /*context*/) {
+  statistics_.restore(network_->buffers());
+  batches_ = 0;
+  accepted_ = 0;
+}
+
+ClassCapsules Sccapsnet::train(const Packet& packet, const Context& context) {
+  statistics_.begin_batch(network_->buffers());
+  ++batches_;
   const Tensor& images = packet.get(field::images);
+  const DropoutKey key{context.seed(), stream_of(context.stage()),
+                       static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
+  if (towers_ == Towers::together) return network_->train(images, key);
+  std::vector<std::int64_t> tower;
+  for (const Role role : packet.get(field::roles)) {
+    tower.push_back(static_cast<std::int64_t>(role));
+  }
+  return network_->train_towers(images, tower, key);
+}
+
+Tensor Sccapsnet::training_mask(const Packet& packet) const {
+  if (train_mask_ == TrainMask::none) return {};
+  const std::vector<std::int64_t>& own = packet.get(field::categories);
+  if (train_mask_ == TrainMask::own_category) return torch::tensor(own, torch::kInt64);
+  return torch::tensor(anchor_categories(own, packet.get(field::groups), packet.get(field::roles)),
+                       torch::kInt64);
+}
+
+void Sccapsnet::process(Packet& packet, Context& context) {
   ClassCapsules result;
   Tensor mask;
   if (context.training()) {
-    const DropoutKey key{context.seed(), stream_of(context.stage()),
-                         static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
-    if (towers_ == Towers::by_role) {
-      std::vector<std::int64_t> tower;
-      for (const Role role : packet.get(field::roles))
-        tower.push_back(static_cast<std::int64_t>(role));
-      result = network_->train_towers(images, tower, key);
-    } else {
-      result = network_->train(images, key);
-    }
-    if (train_mask_ != TrainMask::none) {
-      std::vector<std::int64_t> categories = packet.get(field::categories);
-      if (train_mask_ == TrainMask::anchor_category) {
-        categories =
-            anchor_categories(categories, packet.get(field::groups), packet.get(field::roles));
-      }
-      mask = torch::tensor(categories, torch::kInt64);
-    }
+    result = train(packet, context);
+    mask = training_mask(packet);
   } else {
-    result = network_->evaluate(images);
+    statistics_.restore(network_->buffers());
+    result = network_->evaluate(packet.get(field::images));
   }
   packet.set(field::embedding, mask_capsules(result.capsules, mask));
   packet.set(field::capsules, result.capsules);
@@ -118,14 +130,29 @@ void Sccapsnet::process(Packet& packet, Context& context) {
   packet.set(field::predicted_category, result.predicted);
 }
 
+void Sccapsnet::end(Context& context) {
+  statistics_.restore(network_->buffers());
+  if (batches_ == 0 || accepted_ > 0) return;
+  context.warn("no optimizer accepted any of the " + std::to_string(batches_) +
+               (batches_ == 1 ? " training batch" : " training batches") +
+               " of this flow, so the running statistics stay as they were before it");
+}
+
+void Sccapsnet::batch_accepted() {
+  statistics_.accept();
+  ++accepted_;
+}
+
 void Sccapsnet::save(Archive& archive) const {
   for (const auto& [weight_name, tensor] : network_->weights())
     put_tensor(archive, weight_name, tensor);
-  for (const auto& [weight_name, tensor] : network_->buffers())
-    put_tensor(archive, weight_name, tensor);
+  const CapsuleNetwork::Named statistics = network_->buffers();
+  for (const auto& [statistic, tensor] : statistics_.accepted(statistics))
+    put_tensor(archive, statistic, tensor);
 }
 
 void Sccapsnet::load(const Archive& archive) {
+  statistics_.accept();  // what was open is overwritten
   for (const auto& [weight_name, tensor] : network_->weights())
     get_tensor(archive, weight_name, tensor);
   for (const auto& [weight_name, tensor] : network_->buffers())

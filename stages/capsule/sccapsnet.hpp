@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stages/capsule/network.hpp"
+#include "stages/capsule/provisional_state.hpp"
 
 namespace seam::stages {
 
@@ -29,13 +30,20 @@ class Sccapsnet final : public Compute<Transform>, public Trainable {
 
   void declare(Declaration& d) override;
   void open(Context& context) override;
+  void begin(Context& context) override;
   void process(Packet& packet, Context& context) override;
+  void end(Context& context) override;
   void save(Archive& archive) const override;
   void load(const Archive& archive) override;
 
   std::vector<NamedWeight> weights() override;
+  void batch_accepted() override;
 
  private:
+  /// The forward pass with batch statistics and dropout.
+  ClassCapsules train(const Packet& packet, const Context& context);
+  /// The category whose capsule the embedding of each row keeps in training; undefined for all.
+  [[nodiscard]] Tensor training_mask(const Packet& packet) const;
   [[nodiscard]] NetworkOptions network_options() const;
 
   Preset preset_ = Preset::as_released;
@@ -45,6 +53,9 @@ class Sccapsnet final : public Compute<Transform>, public Trainable {
   TrainMask train_mask_ = TrainMask::anchor_category;
   Towers towers_ = Towers::by_role;
   std::unique_ptr<CapsuleNetwork> network_;
+  ProvisionalState statistics_;
+  std::int64_t batches_ = 0;  // trained with in this flow
+  std::int64_t accepted_ = 0;
 };
 
 /// The category of each row's group's anchor, or of the row itself where its group has none; -1

@@ -3,8 +3,7 @@
 #include <array>
 #include <map>
 #include <string>
-
-#include "stages/training/triplet_loss.hpp"
+#include <utility>
 
 namespace seam::stages {
 
@@ -21,21 +20,45 @@ void Triplet::declare(Declaration& d) {
   d.needs(field::groups);
   d.needs(field::roles);
   d.provides(field::loss);
+  d.offers<Trainable>(*this);
+}
+
+void Triplet::begin(Context& /*context*/) {
+  processed_.reset();
+  accepted_.reset();
 }
 
 void Triplet::process(Packet& packet, Context& context) {
+  report_accepted(context);
+  processed_.reset();
   const Tensor& embedding = packet.get(field::embedding);
   const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
     return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
   };
-  const TripletLoss result =
+  TripletLoss result =
       triplet_loss(select(rows.anchors), select(rows.positives), select(rows.negatives), margin_);
-  context.metric("loss", result.loss.detach().item<double>());
-  context.metric("positive_distance", result.positive_distance);
-  context.metric("negative_distance", result.negative_distance);
-  context.metric("active", result.active);
   packet.set(field::loss, result.loss);
+  result.loss = result.loss.detach();
+  (context.training() ? processed_ : accepted_) = std::move(result);
+  if (!context.training()) report_accepted(context);
+}
+
+void Triplet::end(Context& context) {
+  report_accepted(context);
+}
+
+void Triplet::batch_accepted() {
+  accepted_ = std::exchange(processed_, std::nullopt);
+}
+
+void Triplet::report_accepted(const Context& context) {
+  if (!accepted_) return;
+  context.metric("loss", accepted_->loss.item<double>());
+  context.metric("positive_distance", accepted_->positive_distance);
+  context.metric("negative_distance", accepted_->negative_distance);
+  context.metric("active", accepted_->active);
+  accepted_.reset();
 }
 
 TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vector<Role>& roles) {

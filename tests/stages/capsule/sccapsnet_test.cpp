@@ -6,6 +6,11 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace seam::stages {
 namespace {
 
@@ -94,7 +99,9 @@ TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
 TEST(Sccapsnet, SavedStateGivesTheSameModel) {
   const Tensor images = torch::rand({2, 3, 32, 32});
   Harness trained("model", std::make_unique<Sccapsnet>());
-  tiny(trained).training(true).push(training_batch()).finish();  // moves the running statistics
+  tiny(trained).training(true).push(training_batch());
+  dynamic_cast<Sccapsnet&>(trained.runner().stage()).batch_accepted();
+  trained.finish();  // the running statistics have moved
   (void)trained.take_outputs();
   trained.training(false).push(evaluation_batch(images)).finish();
 
@@ -134,6 +141,124 @@ TEST(Sccapsnet, DropoutDependsOnSeedEpochAndPacket) {
   EXPECT_TRUE(torch::equal(run(1, 0), run(1, 0)));
   EXPECT_FALSE(torch::equal(run(1, 0), run(1, 1)));
   EXPECT_FALSE(torch::equal(run(1, 0), run(2, 0)));
+}
+
+TEST(Sccapsnet, TrainingKeepsAllCapsulesWhereAsked) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("train_mask", "none").training(true).push(training_batch());
+  EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(0, 1, 2, 3, 4));
+}
+
+/// A parameter, and the same choice written as the network's options.
+struct Setting {
+  std::string parameter;
+  Value value;
+  std::function<void(NetworkOptions&)> by_hand;
+};
+
+std::vector<Setting> settings() {
+  const auto integer = [](std::int64_t value) { return Value{value}; };
+  const auto text = [](const char* value) { return Value{std::string(value)}; };
+  return {
+      {"classes", integer(6), [](NetworkOptions& o) { o.classes = 6; }},
+      {"width", integer(12), [](NetworkOptions& o) { o.width = 12; }},
+      {"primary_channels", integer(32), [](NetworkOptions& o) { o.primary_channels = 32; }},
+      {"capsule_size", integer(8), [](NetworkOptions& o) { o.capsule_size = 8; }},
+      {"class_capsule_size", integer(4), [](NetworkOptions& o) { o.class_capsule_size = 4; }},
+      {"preset", text("as_published"),
+       [](NetworkOptions& o) {
+         o.activation = Activation::leaky_relu;
+         o.slope = 0.1;
+         o.routing.logits = Logits::accumulate;
+       }},
+      {"slope", Value{0.25},
+       [](NetworkOptions& o) {
+         o.activation = Activation::leaky_relu;
+         o.slope = 0.25;
+       }},
+      {"dropout", Value{0.75}, [](NetworkOptions& o) { o.dropout = 0.75; }},
+      {"iterations", integer(1), [](NetworkOptions& o) { o.routing.iterations = 1; }},
+      {"gradient", text("last_iteration"),
+       [](NetworkOptions& o) { o.routing.gradient = RoutingGradient::last_iteration; }},
+      {"routing", text("direct"), [](NetworkOptions& o) { o.routing.form = RoutingForm::direct; }},
+      {"norm_axis", text("class"),
+       [](NetworkOptions& o) { o.norm_axis = NormAxis::class_capsules; }},
+      {"precision", text("bfloat16"), [](NetworkOptions& o) { o.precision = Precision::bfloat16; }},
+  };
+}
+
+/// What a training batch gives: the capsules, and the gradient of the first convolution.
+struct Pass {
+  Tensor capsules, gradient;
+};
+
+Pass pass_of(const Tensor& capsules, const Tensor& first_weight) {
+  const Tensor direction = torch::linspace(-1, 2, capsules.numel()).view(capsules.sizes());
+  (capsules * direction).sum().backward();
+  return {capsules.detach(), first_weight.grad()};
+}
+
+/// The stage's pass, and that of a network made by hand with the same weights.
+struct Passes {
+  Pass stage, network;
+};
+
+Passes passes(const Setting& setting,
+              const std::vector<std::int64_t>& towers = {1, 2, 3, 1, 2, 3}) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).training(true).set("train_mask", "none");
+  NetworkOptions options;
+  options.classes = 5;
+  options.width = 8;
+  options.primary_channels = 64;
+  if (!setting.parameter.empty()) {
+    harness.set(setting.parameter, setting.value);
+    setting.by_hand(options);
+  }
+  const Archive saved = harness.open().runner().save();
+  CapsuleNetwork network(options, 99);
+  for (const auto& [name, tensor] : network.weights()) get_tensor(saved, name, tensor);
+
+  const Packet batch = training_batch();
+  harness.push(batch);
+  const at::AutoGradMode gradients(true);
+  const DropoutKey key{0, stream_of("model"), 0, 0};
+  const Tensor& images = batch[field::images];
+  const Tensor by_hand =
+      (towers.empty() ? network.train(images, key) : network.train_towers(images, towers, key))
+          .capsules;
+  auto& stage = dynamic_cast<Sccapsnet&>(harness.runner().stage());
+  return {pass_of(harness.outputs().at(0)[field::capsules], stage.weights().at(0).tensor),
+          pass_of(by_hand, network.weights().at(0).second)};
+}
+
+bool same(const Pass& a, const Pass& b) {
+  return a.capsules.sizes() == b.capsules.sizes() && a.gradient.sizes() == b.gradient.sizes() &&
+         torch::equal(a.capsules, b.capsules) && torch::equal(a.gradient, b.gradient);
+}
+
+TEST(Sccapsnet, EachParameterChangesTheNetworkAsItSays) {
+  const Pass usual = passes({}).stage;
+  for (const Setting& setting : settings()) {
+    const Passes found = passes(setting);
+    EXPECT_TRUE(same(found.stage, found.network)) << setting.parameter;
+    EXPECT_FALSE(same(found.stage, usual)) << setting.parameter << " changes nothing";
+  }
+}
+
+TEST(Sccapsnet, RoutingInEitherFormGivesTheSameNumbers) {
+  const Pass factored = passes({}).stage;
+  const Pass direct =
+      passes({"routing", Value{std::string("direct")}, [](NetworkOptions&) {}}).stage;
+  EXPECT_TRUE(torch::allclose(direct.capsules, factored.capsules, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(direct.gradient, factored.gradient, 1e-3, 1e-4));
+}
+
+TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
+  const Setting together{"towers", Value{std::string("together")}, [](NetworkOptions&) {}};
+  const Passes found = passes(together, {});
+  EXPECT_TRUE(same(found.stage, found.network));
+  EXPECT_FALSE(same(found.stage, passes({}).stage));
 }
 
 }  // namespace

@@ -6,6 +6,12 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "tests/stages/capsule/gradient_check.hpp"
 
 namespace seam::stages {
@@ -65,6 +71,7 @@ TEST(AdamStep, ThreadsDoNotChangeAByte) {
 class Model final : public Transform, public Trainable {
  public:
   Tensor weight = torch::zeros({4}).requires_grad_(true);
+  int accepted = 0;
 
   void declare(Declaration& d) override {
     d.offers<Trainable>(*this);
@@ -74,6 +81,7 @@ class Model final : public Transform, public Trainable {
   void save(Archive& archive) const override { put_tensor(archive, "weight", weight); }
   void load(const Archive& archive) override { get_tensor(archive, "weight", weight); }
   std::vector<NamedWeight> weights() override { return {{"weight", weight}}; }
+  void batch_accepted() override { ++accepted; }
   [[nodiscard]] Tensor loss() const { return (weight - 3).square().sum(); }
 };
 
@@ -166,8 +174,195 @@ TEST_F(AdamStage, AnInfiniteLossIsAnErrorThatSaysWhatToDo) {
     harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
   }
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("the gradient is not finite at step 0"));
+  EXPECT_THAT(harness.errors()[0].what(),
+              HasSubstr("the loss is not finite at step 0 (inf); a smaller rate or clip_norm"));
   EXPECT_TRUE(torch::equal(model().weight, torch::zeros({4}))) << "the weights were changed";
+}
+
+TEST_F(AdamStage, ALossWithoutAGradientIsAnErrorThatSaysSo) {
+  seam::testing::Harness harness("adam", std::make_unique<Adam>());
+  prepare(harness);
+  harness.push(packet(torch::ones({})));
+  ASSERT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("the loss has no gradient"));
+}
+
+TEST_F(AdamStage, AcceptsABatchAfterItsStep) {
+  seam::testing::Harness harness("adam", std::make_unique<Adam>());
+  prepare(harness);
+  train(harness, 2);
+  EXPECT_EQ(model().accepted, 2);
+  const at::AutoGradMode gradients(true);
+  harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(harness.errors().size(), 1U);
+  EXPECT_EQ(model().accepted, 2);
+}
+
+/// The learning rate at steps 0, 1 and 1000, all in one epoch.
+class AdamSchedule : public AdamStage {
+ protected:
+  std::vector<double> rates(std::int64_t epoch, const char* schedule,
+                            std::optional<double> decay = {}) {
+    seam::testing::Harness harness("adam", std::make_unique<Adam>());
+    prepare(harness);
+    harness.epoch(epoch).set("rate", Value{1e-3}).set("schedule", schedule);
+    if (decay) harness.set("decay", Value{*decay});
+    train(harness, 1001);
+    const std::vector<double>& all = harness.metrics().at("rate");
+    return {all.at(0), all.at(1), all.at(1000)};
+  }
+};
+
+TEST_F(AdamSchedule, WithoutADecayEachScheduleHasAUsefulOne) {
+  using ::testing::DoubleEq;
+  using ::testing::DoubleNear;
+  using ::testing::Each;
+  using ::testing::ElementsAre;
+  EXPECT_THAT(rates(5, "constant"), Each(DoubleEq(1e-3)));
+  EXPECT_THAT(rates(0, "exponential"), Each(DoubleEq(1e-3)));
+  EXPECT_THAT(rates(100, "exponential"), Each(DoubleNear(6.0577e-4, 1e-8)));  // 0.995^100
+  EXPECT_THAT(rates(5, "inverse_time"),
+              ElementsAre(DoubleEq(1e-3), DoubleNear(9.995e-4, 1e-9), DoubleNear(6.6667e-4, 1e-8)));
+}
+
+TEST_F(AdamSchedule, TakesAnotherDecay) {
+  using ::testing::DoubleEq;
+  using ::testing::Each;
+  using ::testing::ElementsAre;
+  EXPECT_THAT(rates(2, "exponential", 0.5), Each(DoubleEq(0.25e-3)));
+  EXPECT_THAT(rates(0, "inverse_time", 0.001),
+              ElementsAre(DoubleEq(1e-3), DoubleEq(1e-3 / 1.001), DoubleEq(0.5e-3)));
+}
+
+TEST_F(AdamSchedule, AConstantRateRefusesADecay) {
+  seam::testing::Harness harness("adam", std::make_unique<Adam>());
+  prepare(harness);
+  harness.set("schedule", "constant").set("decay", Value{0.9});
+  try {
+    harness.open();
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("`decay = 0.9` has no effect"));
+  }
+}
+
+TEST_F(AdamSchedule, ADecayThatFitsTheOtherScheduleIsWarnedOf) {
+  const auto warning = [&](const char* schedule, double decay) {
+    seam::testing::Harness harness("adam", std::make_unique<Adam>());
+    prepare(harness);
+    harness.set("schedule", schedule).set("decay", Value{decay}).open();
+    return harness.log().empty() ? std::string() : harness.log().front().text;
+  };
+  EXPECT_THAT(warning("inverse_time", 0.995), HasSubstr("divides the learning rate by 996"));
+  EXPECT_THAT(warning("exponential", 5e-4), HasSubstr("multiplies the learning rate by 0.0005"));
+  EXPECT_EQ(warning("inverse_time", 5e-4), "");
+  EXPECT_EQ(warning("exponential", 0.96), "");
+}
+
+/// One optimizer in two training flows, each with a model of its own and perhaps a shared one.
+class AdamOfTwoFlows : public ::testing::Test {
+ protected:
+  AdamOfTwoFlows()
+      : a_("a", "test.model", std::make_unique<Model>()),
+        b_("b", "test.model", std::make_unique<Model>()),
+        shared_("shared", "test.model", std::make_unique<Model>()) {}
+
+  static Model& model(StageRunner& runner) { return dynamic_cast<Model&>(runner.stage()); }
+  /// As the host does: all flows' stages before open(), then each flow's own before it begins.
+  void open(seam::testing::Harness& harness) {
+    harness.training(true).upstream({&shared_, &a_, &b_}).open();
+  }
+  void flow(seam::testing::Harness& harness, std::vector<StageRunner*> stages, int steps) {
+    harness.upstream(stages);
+    for (int step = 0; step < steps; ++step) {
+      const at::AutoGradMode gradients(true);
+      Tensor loss = torch::zeros({});
+      for (StageRunner* stage : stages) loss = loss + model(*stage).loss();
+      Packet packet;
+      packet.set(field::loss, loss);
+      harness.push(packet);
+    }
+    harness.finish();
+    ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  }
+  [[nodiscard]] std::vector<Tensor> weights() {
+    std::vector<Tensor> all;
+    for (StageRunner* stage : {&a_, &b_, &shared_}) {
+      all.push_back(model(*stage).weight.detach().clone());
+    }
+    return all;
+  }
+  void set_weights(const std::vector<Tensor>& values) {
+    const torch::NoGradGuard no_gradient;
+    std::size_t at = 0;
+    for (StageRunner* stage : {&a_, &b_, &shared_}) model(*stage).weight.copy_(values[at++]);
+  }
+
+  StageRunner a_, b_, shared_;
+};
+
+TEST_F(AdamOfTwoFlows, TrainsTheWeightsOfEachInItsFlow) {
+  seam::testing::Harness adam("adam", std::make_unique<Adam>());
+  open(adam);
+  flow(adam, {&a_}, 3);
+  const Tensor after_first = model(a_).weight.detach().clone();
+  EXPECT_GT(after_first[0].item<double>(), 0);
+  EXPECT_TRUE(torch::equal(model(b_).weight, torch::zeros({4})));
+  flow(adam, {&b_}, 3);
+  EXPECT_TRUE(torch::equal(model(a_).weight, after_first)) << "another flow's weights were changed";
+  // The moments begin at the weight's own first step, so both went the same way.
+  EXPECT_TRUE(torch::equal(model(b_).weight, after_first));
+  EXPECT_EQ(model(a_).accepted, 3);
+  EXPECT_EQ(model(b_).accepted, 3);
+}
+
+TEST_F(AdamOfTwoFlows, KeepsOnePairOfMomentsForAWeightOfBothFlows) {
+  seam::testing::Harness apart("adam", std::make_unique<Adam>());
+  open(apart);
+  flow(apart, {&a_, &shared_}, 2);
+  flow(apart, {&shared_, &b_}, 2);
+  const Tensor two_flows = model(shared_).weight.detach().clone();
+  set_weights({torch::zeros({4}), torch::zeros({4}), torch::zeros({4})});
+  seam::testing::Harness together("adam", std::make_unique<Adam>());
+  open(together);
+  flow(together, {&shared_}, 4);
+  EXPECT_TRUE(torch::equal(model(shared_).weight, two_flows));
+}
+
+TEST_F(AdamOfTwoFlows, GoesOnFromItsSavedStateBitForBit) {
+  seam::testing::Harness whole("adam", std::make_unique<Adam>());
+  open(whole);
+  flow(whole, {&a_, &shared_}, 3);  // b has not been trained when the state is saved
+  const Archive saved = whole.runner().save();
+  const std::vector<Tensor> middle = weights();
+  const auto go_on = [&](seam::testing::Harness& adam) {
+    flow(adam, {&b_}, 2);
+    flow(adam, {&shared_, &a_}, 2);
+    return weights();
+  };
+  const std::vector<Tensor> expected = go_on(whole);
+  const Archive end = whole.runner().save();
+
+  set_weights(middle);
+  seam::testing::Harness resumed("adam", std::make_unique<Adam>());
+  open(resumed);
+  resumed.runner().load(saved);
+  EXPECT_EQ(resumed.runner().save(), saved) << "before it trains";
+  const std::vector<Tensor> actual = go_on(resumed);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(torch::equal(actual[i], expected[i]));
+  EXPECT_EQ(resumed.runner().save(), end);
+}
+
+TEST_F(AdamOfTwoFlows, RefusesTheStateOfOtherModels) {
+  seam::testing::Harness two("adam", std::make_unique<Adam>());
+  open(two);
+  flow(two, {&a_}, 1);
+  flow(two, {&b_}, 1);
+  seam::testing::Harness one("adam", std::make_unique<Adam>());
+  one.training(true).upstream({&a_}).open();
+  EXPECT_THROW(one.runner().load(two.runner().save()), Error);
 }
 
 TEST(Adam, WithoutWeightsUpstreamIsAnError) {

@@ -88,5 +88,26 @@ TEST(Triplet, ProvidesTheLossAndReportsIt) {
   EXPECT_DOUBLE_EQ(harness.metric("active"), 1.0);
 }
 
+TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
+  using enum Role;
+  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
+  harness.training(true);
+  const auto push = [&](float positive_at) {
+    Packet packet;
+    packet.set(field::embedding, torch::tensor({{0.0F, 0.0F}, {0.0F, positive_at}, {1.0F, 0.0F}}));
+    packet.set(field::groups, std::vector<std::int64_t>{3, 3, 3});
+    packet.set(field::roles, std::vector<Role>{anchor, positive, negative});
+    harness.push(packet);
+  };
+  auto& loss = dynamic_cast<Triplet&>(harness.runner().stage());
+  push(2);  // 4 - 1 + 2
+  loss.batch_accepted();
+  push(100);  // skipped
+  push(3);    // 9 - 1 + 2
+  loss.batch_accepted();
+  harness.finish();
+  EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(5.0, 10.0));
+}
+
 }  // namespace
 }  // namespace seam::stages
