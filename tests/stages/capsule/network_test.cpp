@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
 #include <seam/error.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "tests/stages/capsule/gradient_check.hpp"
 
@@ -68,11 +72,102 @@ TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
   EXPECT_THROW((void)group_capsules(torch::zeros({1, 30, 2, 2}), 16), Error);
 }
 
-TEST(CapsuleNetwork, PresetsSayWhatTheyAreFrom) {
-  EXPECT_EQ(sccapsnet_as_released().activation, Activation::relu);
-  EXPECT_EQ(sccapsnet_as_released().routing.logits, Logits::replace);
-  EXPECT_EQ(sccapsnet_as_published().activation, Activation::leaky_relu);
-  EXPECT_DOUBLE_EQ(sccapsnet_as_published().slope, 0.1);
+TEST(CapsuleNetwork, HasThePublishedShapesWithEitherPreset) {
+  using Shape = std::vector<std::int64_t>;
+  const std::map<std::string, Shape> published{{"conv1.weight", {64, 3, 7, 7}},
+                                               {"conv1.bias", {64}},
+                                               {"norm1.weight", {64}},
+                                               {"norm1.bias", {64}},
+                                               {"norm1.running_mean", {64}},
+                                               {"norm1.running_var", {64}},
+                                               {"conv2.weight", {128, 64, 7, 7}},
+                                               {"conv2.bias", {128}},
+                                               {"norm2.weight", {128}},
+                                               {"norm2.bias", {128}},
+                                               {"norm2.running_mean", {128}},
+                                               {"norm2.running_var", {128}},
+                                               {"conv3.weight", {64, 128, 7, 7}},
+                                               {"conv3.bias", {64}},
+                                               {"norm3.weight", {64}},
+                                               {"norm3.bias", {64}},
+                                               {"norm3.running_mean", {64}},
+                                               {"norm3.running_var", {64}},
+                                               {"conv4.weight", {512, 64, 7, 7}},
+                                               {"conv4.bias", {512}},
+                                               {"routing.weight", {16, 368}}};
+  for (const NetworkOptions& options : {sccapsnet_as_published(), sccapsnet_as_released()}) {
+    const CapsuleNetwork network(options, 1);
+    std::map<std::string, Shape> shapes;
+    for (const auto& named : {network.weights(), network.buffers()}) {
+      for (const auto& [name, tensor] : named) shapes[name] = tensor.sizes().vec();
+    }
+    EXPECT_EQ(shapes, published);
+  }
+}
+
+Tensor squash_as_described(const Tensor& s) {
+  const Tensor square = (s * s).sum(-1, true);
+  return square / (1 + square) * s / torch::sqrt(square + 1e-7);
+}
+
+/// SCCapsNet's evaluation as its sources describe it, step by step in plain operations: four
+/// convolutions 7x7 of stride 2 whose padding at even sizes is 2 before and 3 after, batch
+/// normalisation with Keras' epsilon, predictions of every single capsule, 3 iterations.
+Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool accumulate) {
+  std::map<std::string, Tensor> at;
+  for (const auto& named : {network.weights(), network.buffers()})
+    at.insert(named.begin(), named.end());
+  for (const std::string layer : {"1", "2", "3", "4"}) {
+    x = torch::conv2d(torch::constant_pad_nd(x, {2, 3, 2, 3}), at["conv" + layer + ".weight"],
+                      at["conv" + layer + ".bias"], 2);
+    if (layer == "4") break;
+    const auto channels = [&](const std::string& name) {
+      return at["norm" + layer + "." + name].view({1, -1, 1, 1});
+    };
+    x = (x - channels("running_mean")) / torch::sqrt(channels("running_var") + 1e-3) *
+            channels("weight") +
+        channels("bias");
+    x = torch::where(x > 0, x, slope * x);
+  }
+  const std::int64_t batch = x.size(0);
+  const Tensor u = squash_as_described(x.permute({0, 2, 3, 1}).reshape({batch, -1, 16}));
+  const Tensor predictions =
+      torch::matmul(u, at["routing.weight"]).view({batch, u.size(1), -1, 16});
+  Tensor logits = torch::zeros({batch, u.size(1), predictions.size(2)}, torch::kFloat64);
+  Tensor v;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    const Tensor coupling = torch::softmax(logits, 2).unsqueeze(-1);
+    v = squash_as_described((coupling * predictions).sum(1));
+    const Tensor agreement = (predictions * v.unsqueeze(1)).sum(-1);
+    logits = accumulate ? logits + agreement : agreement;
+  }
+  return v / torch::sqrt((v * v).sum(2, true));
+}
+
+TEST(CapsuleNetwork, PresetsComputeWhatTheirSourcesDescribe) {
+  torch::manual_seed(6);
+  NetworkOptions sizes = tiny();
+  sizes.type = torch::kFloat64;
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({2, 3, 64, 32}, torch::kFloat64);
+  const auto made = [&](const NetworkOptions& options) {
+    CapsuleNetwork network(options, 4);
+    torch::manual_seed(7);
+    for (const auto& named : {network.weights(), network.buffers()}) {
+      for (const auto& [name, tensor] : named) {
+        if (name.rfind("norm", 0) == 0) Tensor(tensor).uniform_(0.5, 1.5);
+        if (name == "routing.weight") Tensor(tensor).mul_(20);  // so that the logits matter
+      }
+    }
+    return network;
+  };
+  const CapsuleNetwork published = made(sccapsnet_as_published(sizes));
+  const CapsuleNetwork released = made(sccapsnet_as_released(sizes));
+  const Tensor of_thesis = as_described(published, images, 0.1, true);
+  const Tensor of_code = as_described(released, images, 0, false);
+  EXPECT_FALSE(torch::allclose(of_thesis, of_code, 1e-3, 1e-3));
+  EXPECT_TRUE(torch::allclose(published.evaluate(images).capsules, of_thesis, 1e-8, 1e-9));
+  EXPECT_TRUE(torch::allclose(released.evaluate(images).capsules, of_code, 1e-8, 1e-9));
 }
 
 TEST(CapsuleNetwork, InitialWeightsDependOnTheSeedAlone) {
