@@ -13,8 +13,4 @@ using Json = nlohmann::ordered_json;
 /// numbers that are not finite become null.
 std::string json_line(const Json& json);
 
-/// The shortest text that reads back as the same number; null for nan, 1e999 for infinity, which
-/// readers turn back into infinity. For metrics, where it matters whether a loss was infinite.
-std::string number_text(double number);
-
 }  // namespace seam::host

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <compare>
 #include <numeric>
 
@@ -25,6 +28,14 @@ double mean(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+std::string number_text(double number) {
+  if (std::isnan(number)) return "null";
+  if (std::isinf(number)) return number > 0 ? "1e999" : "-1e999";
+  std::array<char, 32> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return {buffer.data(), result.ptr};
+}
 
 void Metrics::record(std::string_view stage, std::string_view name, double value) {
   const std::lock_guard lock(mutex_);

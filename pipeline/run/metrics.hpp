@@ -22,6 +22,10 @@
 
 namespace seam::host {
 
+/// A number as it stands in metrics.jsonl: the shortest text that reads back as the same number;
+/// null for nan, 1e999 for infinity, which readers turn back into infinity.
+std::string number_text(double number);
+
 class Metrics {
  public:
   /// From any thread.

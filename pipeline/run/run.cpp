@@ -190,14 +190,16 @@ void Run::restore() {
 
 void Run::warn_of_differences() const {
   if (begin_.pipeline_hash != identity_.pipeline_hash) {
-    services_->message(LogLevel::warning,
-                       "resolved.toml is not what the checkpoint was written with; what follows is "
-                       "not what the run would have done");
+    services_->message(
+        LogLevel::warning,
+        "resolved.toml is not what the checkpoint was written with; the results will "
+        "differ from those of an undisturbed run");
   }
   if (begin_.plugins != identity_.plugins) {
-    services_->message(LogLevel::warning,
-                       "the plugins are not those that the checkpoint was written with; what "
-                       "follows may differ from what the run would have done");
+    services_->message(
+        LogLevel::warning,
+        "the plugins are not those that the checkpoint was written with; the results "
+        "may differ from those of an undisturbed run");
   }
 }
 

@@ -22,7 +22,7 @@ std::optional<std::string> inside_text(const StageActivity& stage) {
       return "is making a packet";
     case StageActivity::Call::end:
       return stage.kind == StageKind::collector ? "is sending what it gathered"
-                                                : "is at work behind its last packet";
+                                                : "is finishing after its last packet";
     case StageActivity::Call::none:
       break;
   }
@@ -36,7 +36,8 @@ std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
         "waits for room: [limits] packets = {} or bytes = {} are under way further down",
         limits.packets, limits.bytes);
   }
-  return stage.waiting > 0 ? "has not begun with what waits before it" : "waits for packets";
+  return stage.waiting > 0 ? "has not started on the packets that wait for it"
+                           : "waits for packets";
 }
 
 }  // namespace
@@ -61,12 +62,12 @@ std::string stall_text(const std::string& place, double seconds,
   for (const StageActivity& stage : activity) width = std::max(width, stage.stage.size());
   for (const StageActivity& stage : activity) {
     text += fmt::format("\n  {:<{}}  {}", stage.stage, width, doing_text(stage, limits));
-    if (stage.waiting > 0) text += fmt::format("; {} before it", packets_text(stage.waiting));
+    if (stage.waiting > 0) text += fmt::format("; {} waiting", packets_text(stage.waiting));
   }
   text +=
-      "\nIt may just need its time ([limits] stall_seconds says when to tell); Ctrl-C stops the "
-      "run "
-      "and keeps its last checkpoint.";
+      "\nIt may only need more time ([limits] stall_seconds sets after how long this is said); "
+      "Ctrl-C "
+      "stops the run and keeps its last checkpoint.";
   return text;
 }
 

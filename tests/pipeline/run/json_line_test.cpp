@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -26,16 +25,11 @@ TEST(JsonLine, ReplacesWhatIsNoUtf8) {
 TEST(JsonLine, NumbersReadBackAsTheSame) {
   for (const double number : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0}) {
     EXPECT_EQ(Json::parse(json_line(number)).get<double>(), number);
-    EXPECT_EQ(std::strtod(number_text(number).c_str(), nullptr), number);
   }
-  EXPECT_EQ(number_text(0.1), "0.1");
-  EXPECT_EQ(number_text(-2), "-2");
 }
 
 TEST(JsonLine, WhatIsNotFiniteIsStillJson) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(number_text(std::numeric_limits<double>::quiet_NaN()), "null");
-  EXPECT_EQ(number_text(-infinity), "-1e999");
   EXPECT_EQ(json_line({{"value", infinity}}), R"({"value":null})");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <thread>
@@ -77,6 +78,14 @@ TEST(Metrics, TheProgressLinePrefersALoss) {
   metrics.record("b", "loss", 2);
   metrics.record("a", "accuracy", 0.75);
   EXPECT_EQ(*metrics.latest(), std::pair(std::string("loss"), 2.0));
+}
+
+TEST(Metrics, NumbersReadBackAsTheSame) {
+  for (const double number : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0}) {
+    EXPECT_EQ(std::strtod(number_text(number).c_str(), nullptr), number);
+  }
+  EXPECT_EQ(number_text(0.1), "0.1");
+  EXPECT_EQ(number_text(-2), "-2");
 }
 
 TEST(Metrics, ValuesThatAreNoNumbersAreStillJson) {

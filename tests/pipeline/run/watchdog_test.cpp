@@ -46,11 +46,12 @@ TEST(StallText, SaysWhatEveryStageIsDoing) {
       stall_text("flow 'train' in epoch 2 of 4", 75, activity, {.packets = 2, .bytes = 100}),
       "flow 'train' in epoch 2 of 4 has stood still for 1 min 15 s:\n"
       "  items   waits for room: [limits] packets = 2 or bytes = 100 are under way further down\n"
-      "  decode  is at work on 1 packet; 1 packet before it\n"
-      "  model   has not begun with what waits before it; 1,200 packets before it\n"
+      "  decode  is at work on 1 packet; 1 packet waiting\n"
+      "  model   has not started on the packets that wait for it; 1,200 packets waiting\n"
       "  total   waits for packets\n"
-      "It may just need its time ([limits] stall_seconds says when to tell); Ctrl-C stops the "
-      "run and keeps its last checkpoint.");
+      "It may only need more time ([limits] stall_seconds sets after how long this is said); "
+      "Ctrl-C "
+      "stops the run and keeps its last checkpoint.");
 }
 
 TEST(StallText, NamesTheSourceThatDoesNotReturn) {
