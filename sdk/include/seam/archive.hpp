@@ -24,6 +24,8 @@ class SEAM_EXPORT Archive {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
+  /// Throws seam::Error (internal) where the bytes are not those of the type and shape, so that
+  /// whoever reads an entry need not compare them again.
   void put(const std::string& name, Entry entry);
   void put(const std::string& name, std::int64_t value);
   void put(const std::string& name, double value);
