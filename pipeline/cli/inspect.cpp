@@ -57,19 +57,20 @@ std::string accepted_text(const ParameterInfo& parameter) {
   return "a stage that offers " + parameter.interface;
 }
 
-/// A tensor by its contract; of another type also how many rows or elements it has, where its
-/// contract says so: "std::vector<std::string>[N]".
-std::string field_type_text(const FieldInfo& field) {
-  const std::string type = readable_type(field.type);
-  const std::size_t shape = field.contract.find('[');
-  if (shape == std::string::npos) return type;
-  return type == "torch::Tensor" ? field.contract : type + field.contract.substr(shape);
+/// "f32[N,3,H,W]" of tensors, whose type says nothing; "std::vector<std::string>[N]" of others.
+std::string field_text(const FieldInfo& field) {
+  const bool tensor = field.type == "at::Tensor";
+  if (tensor && !field.contract.empty()) return field.contract;
+  std::string type = readable_type(field.type);
+  if (field.contract.empty()) return type;
+  return field.contract.front() == '*' ? type + field.contract.substr(1)
+                                       : type + " " + field.contract;
 }
 
 Rows field_rows(const std::vector<FieldInfo>& fields) {
   Rows rows;
   for (const FieldInfo& field : fields) {
-    rows.push_back({field.name, field_type_text(field), field.doc});
+    rows.push_back({field.name, field_text(field), field.doc});
   }
   return rows;
 }
@@ -128,8 +129,9 @@ void print_fields_markdown(const std::string& title, const std::vector<FieldInfo
   if (fields.empty()) return;
   std::cout << "\n| " << title << " | type | |\n|---|---|---|\n";
   for (const FieldInfo& field : fields) {
-    std::cout << "| " << code(field.name) << " | " << code(cell(field_type_text(field))) << " | "
-              << cell(field.doc) << " |\n";
+    const std::string type = field_text(field);
+    std::cout << "| " << code(field.name) << " | " << code(cell(type)) << " | " << cell(field.doc)
+              << " |\n";
   }
 }
 

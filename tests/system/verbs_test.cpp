@@ -123,6 +123,9 @@ TEST_F(VerbsTest, InspectDescribesAStage) {
   EXPECT_EQ(inspect.exit_code, 0);
   EXPECT_THAT(inspect.out, AllOf(HasSubstr("parallel transform"), HasSubstr("amount"),
                                  HasSubstr("from 0 to 1000 (apples)"), HasSubstr("needs")));
+  EXPECT_THAT(seam({"inspect", "batch"}).out,
+              AllOf(ContainsRegex("items +std::vector<std::string>\\[N\\]"),
+                    ContainsRegex("images +[a-z0-9]+\\[N,3,H,W\\]")));
   const Finished json = seam({"inspect", "test.total", "--json"});
   EXPECT_THAT(json.out, AllOf(HasSubstr("\"keeps_state\":true"), HasSubstr("\"needs\":[{")));
 }

@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A value for each key that is not its default, by table and key. A key that is declared and not
-/// here fails the test.
+/// A value for each key that is not its default, by table and key; HERE is the test's folder. A key
+/// that is declared and not here fails the test.
 const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.name", {"\"other $$ name\""}},
     {"pipeline.seed", {"9"}},
     {"pipeline.threads", {"3"}},
     {"pipeline.max_errors", {"0", "12", "0.25"}},
-    {"pipeline.plugins", {"[\"mine\"]"}},
+    {"pipeline.plugins", {"[\"HERE/mine\"]"}},
     {"limits.packets", {"17"}},
     {"limits.bytes", {"4097", "\"1.5 KiB\""}},
     {"limits.stall_seconds", {"0", "7"}},
@@ -117,7 +117,10 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
     for (const ParameterInfo& key : table.keys()) {
       const auto values = samples.find(prefix + key.name);
       ASSERT_NE(values, samples.end()) << "no value to try for the key " << prefix << key.name;
-      for (const std::string& value : values->second) {
+      for (std::string value : values->second) {
+        if (const std::size_t at = value.find("HERE"); at != std::string::npos) {
+          value.replace(at, 4, folder_.path().string());
+        }
         const std::string setting = prefix + key.name + "=" + value;
         const PipelineSpec set = load(simple_, {setting});
         EXPECT_NE(Said(set), before) << setting << " was not read";
