@@ -21,7 +21,6 @@ using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// A value for each key that is not its default, by table and key; HERE is the test's folder. A key
 /// that is declared and not here fails the test.
