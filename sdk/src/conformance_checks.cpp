@@ -280,10 +280,10 @@ Findings describes_itself(const Candidate& candidate) {
     describe_fields(description.provides, "it provides", findings);
     if (runner.kind() == StageKind::source &&
         !(description.needs.empty() && description.accepts.empty())) {
-      findings.push_back("a source has nobody before it, but this one needs or accepts fields");
+      findings.push_back("a source has no stage before it, but this one needs or accepts fields");
     }
     if (runner.kind() == StageKind::sink && !description.provides.empty()) {
-      findings.push_back("a sink has nobody behind it, but this one provides fields");
+      findings.push_back("a sink has no stage after it, but this one provides fields");
     }
     if (runner.kind() != StageKind::collector && description.replaces_packets) {
       findings.push_back("only a collector can replace packets");
@@ -563,7 +563,8 @@ Findings ends_once(const Candidate& candidate) {
     trial->finish();
     const Result left = take(*trial);
     if (const auto found = difference(nothing, left)) {
-      findings.push_back("something of a flow is left for the next one, which is empty: " + *found);
+      findings.push_back("state of one flow is left over in the next one, which is empty: " +
+                         *found);
     }
   });
 }

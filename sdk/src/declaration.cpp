@@ -109,7 +109,7 @@ std::string range_text(const ParameterInfo& parameter) {
 }
 
 std::optional<std::string> out_of_range(const ParameterInfo& parameter, double number) {
-  if (std::isnan(number)) return "nan is no value for a parameter";
+  if (std::isnan(number)) return "nan is not a value for a parameter";
   if (parameter.least && number < *parameter.least) {
     return bound_text(number) + " is less than " + bound_text(*parameter.least);
   }

@@ -81,8 +81,16 @@ std::string type_of(const std::exception& error) {
 constexpr std::string_view one_count =
     "the fields of one batch must have the same number of rows, but ";
 
+/// Most packets have none, and for them this is all that counting costs.
+inline bool has_rows(const Packet& packet) {
+  for (const Packet::Slot& slot : packet.slots()) {
+    if (slot.by_row) return true;
+  }
+  return false;
+}
+
 /// Branches that meet may each be right and still not fit each other: no stage sees such a packet.
-void expect_even_rows(const Packet& packet, const std::string& stage) {
+[[gnu::noinline]] void count_rows_before(const std::string& stage, const Packet& packet) {
   const std::string mismatch = packet.row_mismatch();
   if (mismatch.empty()) return;
   throw Error("the branches that meet before stage '" + stage +
@@ -92,7 +100,7 @@ void expect_even_rows(const Packet& packet, const std::string& stage) {
 }
 
 bool is_by_row(const FieldInfo& field) {
-  return Field<std::int64_t>{field.name, field.contract}.by_row();
+  return !field.contract.empty() && Field<std::int64_t>{field.name, field.contract}.by_row();
 }
 
 /// Packet::row_mismatch, for fields too whose N only the stage's declaration names, not their key.
@@ -107,7 +115,8 @@ std::string row_mismatch(const Packet& packet, const std::vector<FieldInfo>& pro
     by_row.by_row = true;
     marked->put(std::move(by_row));
   }
-  return marked ? marked->row_mismatch() : packet.row_mismatch();
+  if (marked) return marked->row_mismatch();
+  return packet.row_mismatch();
 }
 
 }  // namespace
@@ -241,7 +250,7 @@ void StageRunner::interrupt() const {
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
   const Outcome outcome = guarded("processing a packet", &packet, [&] {
-    expect_even_rows(packet, name_);
+    if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     if (kind() == StageKind::parallel_transform) {
       static_cast<const ParallelTransform&>(*stage_).process(packet, context);
@@ -256,7 +265,7 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
   const Packet origin_only(packet.origin());
   return guarded("collecting a packet", &origin_only, [&] {
-    expect_even_rows(packet, name_);
+    if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
@@ -265,7 +274,7 @@ Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitte
 
 Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
   return guarded("consuming a packet", &packet, [&] {
-    expect_even_rows(packet, name_);
+    if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     static_cast<Sink&>(*stage_).process(packet, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
@@ -321,6 +330,10 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
 }
 
 Outcome StageRunner::check_rows(const Packet& packet) const {
+  if (!has_rows(packet)) {
+    const auto& provided = description().provides;
+    if (std::ranges::none_of(provided, is_by_row)) return Outcome::delivered();
+  }
   const std::string mismatch = row_mismatch(packet, description().provides);
   if (mismatch.empty()) return Outcome::delivered();
   return guarded("checking what it provides", &packet, [&]() -> Outcome {

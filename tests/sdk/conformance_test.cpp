@@ -359,9 +359,10 @@ class Forgetful final : public Hold {
 };
 
 TEST(Conformance, WhatAFlowHeldBackDoesNotComeTwice) {
-  EXPECT_THAT(findings<Forgetful>("EndsOnce"),
-              ElementsAre(HasSubstr("something of a flow is left for the next one, which is empty: "
-                                    "the number of packets that came out was 0, then 6")));
+  EXPECT_THAT(
+      findings<Forgetful>("EndsOnce"),
+      ElementsAre(HasSubstr("state of one flow is left over in the next one, which is empty: "
+                            "the number of packets that came out was 0, then 6")));
   EXPECT_THAT(findings<Forgetful>("KeepsItsState"),
               ElementsAre(HasSubstr("a flow depends on the one before, but nothing is saved")));
 }
