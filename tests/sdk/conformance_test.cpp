@@ -280,6 +280,21 @@ TEST(Conformance, SaysThatFieldsWereTakenAwayOnlyWhereTheyWere) {
               Contains(HasSubstr("have a field 'index' that was taken away")));
 }
 
+TEST(MadeUpPackets, ListsOfABatchAreOfOneLengthAndOthersKeepTheirContract) {
+  constexpr Field<std::vector<double>> corners{"corners", "*[4]"};
+  Declaration declaration;
+  declaration.needs(field::indices);
+  declaration.needs(field::origins);
+  declaration.needs(corners);
+  std::vector<std::size_t> rows;
+  for (const Packet& packet : made_up_packets(declaration.description())) {
+    EXPECT_EQ(packet.row_mismatch(), "");
+    EXPECT_EQ(packet.get(corners).size(), 4U);
+    rows.push_back(packet.get(field::indices).size());
+  }
+  EXPECT_THAT(rows, ElementsAre(2, 3, 1, 2, 3, 1));
+}
+
 class Blob {};
 constexpr Field<Blob> blob{"blob"};
 
