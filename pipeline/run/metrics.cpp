@@ -9,7 +9,7 @@
 #include <compare>
 #include <numeric>
 
-#include "pipeline/run/json_line.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {

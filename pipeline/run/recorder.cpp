@@ -1,7 +1,7 @@
 #include "pipeline/run/recorder.hpp"
 
 #include "pipeline/run/clock.hpp"
-#include "pipeline/run/json_line.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {

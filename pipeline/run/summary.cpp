@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
-#include "pipeline/run/json_line.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {

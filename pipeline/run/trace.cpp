@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "pipeline/run/json_line.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/run/json_line.hpp"
+#include "pipeline/text/json.hpp"
 
 #include <gtest/gtest.h>
 
