@@ -80,7 +80,8 @@ class SEAM_EXPORT Source : public Stage {
 
   /// For sources whose produce() may wait, for a socket or a pipe: makes it return soon. Called
   /// from another thread when the run is to end, at any time between open() and close(), perhaps
-  /// before produce() begins to wait; may be called again.
+  /// before produce() begins to wait; may be called again. Must not wait for a call of produce():
+  /// once a run ends, there may be none.
   virtual void interrupt() {}
 
  protected:
