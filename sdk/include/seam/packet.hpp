@@ -55,7 +55,7 @@ class SEAM_EXPORT Packet {
   template <class T>
   [[nodiscard]] const T& get(const Field<T>& key) const {
     const Slot* slot = find(key.name);
-    if (slot == nullptr || slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
+    if (slot == nullptr || !holds<T>(*slot)) refuse(key.name, type_name<T>());
     return *static_cast<const T*>(slot->value.get());
   }
   template <class T>
@@ -71,7 +71,7 @@ class SEAM_EXPORT Packet {
       slots_.push_back({key.name, &field_type<T>, std::make_shared<T>(), key.by_row()});
       return *static_cast<T*>(slots_.back().value.get());
     }
-    if (slot->type->name != type_name<T>()) refuse(key.name, type_name<T>());
+    if (!holds<T>(*slot)) refuse(key.name, type_name<T>());
     if (is_shared(slot->value)) {
       slot->value = std::make_shared<T>(*static_cast<const T*>(slot->value.get()));
     }
@@ -107,6 +107,11 @@ class SEAM_EXPORT Packet {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
+  /// Types have an instance a library, so that those of another are told by their names.
+  template <class T>
+  [[nodiscard]] static bool holds(const Slot& slot) {
+    return slot.type == &field_type<T> || slot.type->name == field_type<T>.name;
+  }
   [[nodiscard]] const Slot* find(std::string_view name) const {
     for (const Slot& slot : slots_) {
       if (slot.name == name) return &slot;
