@@ -4,10 +4,9 @@
 ///     for each edge    what left one stage arrived at the next
 ///     for a collector  what it took in is its word from there on: what cannot be true is found
 ///
-/// A collector may repeat packets, choose among them or put many into one. So that none has been
-/// forgotten cannot be shown of all of them; it is of one that makes new packets out of those it
-/// takes (Declaration::replaces_packets) and keeps some at the end, and of one that sends on
-/// nothing at all.
+/// A collector may repeat packets, choose among them or put many into one. That none has been
+/// forgotten can be checked only of one that makes new packets out of those it takes
+/// (Declaration::replaces_packets): it must send on something after the last, or drop it.
 #pragma once
 
 #include <cstdint>
