@@ -15,31 +15,18 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <functional>
+#include <seam/retrieval.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "stages/retrieval/query_search.hpp"
+
 namespace seam::stages {
 
-enum class Metric {
-  squared_euclidean,  ///< |q - g|^2
-  /// 2 - 2 cos(q, g): the squared Euclidean distance of the vectors scaled to unit length. Unlike
-  /// squared_euclidean on vectors that were scaled in float32, it gives orthogonal vectors the
-  /// distance 2 exactly, so ties between masked embeddings are seen as ties.
-  cosine,
-};
-
-[[nodiscard]] std::string to_string(Metric metric);
-
-/// Names the image a row was computed from, for messages.
-using NameOfRow = std::function<std::string(std::int64_t)>;
-
-/// Throws seam::Error naming the first row that has a NaN or infinite element, or a length outside
-/// [1e-12, 1e15]: such a vector has no meaningful distance, or none that float32 can hold.
-/// `vectors` is f32[N,D] on the CPU; `set` says what it is ("gallery", "query").
-void check_vectors(const torch::Tensor& vectors, const std::string& set,
-                   const NameOfRow& name_of_row);
+using retrieval::Metric;
+using retrieval::NameOfRow;
+using retrieval::Neighbours;
 
 /// How to search; the spans may be empty, and must live through the call otherwise.
 struct SearchOptions {
@@ -55,31 +42,12 @@ struct SearchOptions {
   std::int64_t gallery_tile = 1024;
 };
 
-/// The k nearest of every query, nearest first. A query that has fewer than k (excluded row, small
-/// gallery) is filled up with row -1 at infinite distance.
-struct Neighbours {
-  std::int64_t queries = 0;
-  std::int64_t k = 0;
-  std::vector<std::int64_t> rows;  ///< [Q,k]
-  std::vector<float> distances;    ///< [Q,k]
-  /// [Q] how many gallery rows are exactly as far as the k-th neighbour, but not among the k.
-  std::vector<std::int64_t> tied_beyond;
-  /// [Q] how many of these show the query's item; zeros unless the items were given.
-  std::vector<std::int64_t> tied_beyond_relevant;
-
-  friend bool operator==(const Neighbours&, const Neighbours&) = default;
-};
-
-/// Elements [begin, end) of a vector hold all that is not zero.
-struct Extent {
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-};
-
 /// A gallery made ready for searching.
 class ExactIndex {
  public:
-  /// `vectors`: f32[G,D] on the CPU, kept by handle. Throws seam::Error as check_vectors() does.
+  /// `vectors`: f32[G,D] on the CPU, kept by handle. Throws seam::Error naming the first row that
+  /// has a NaN or infinite element, a length above 1e15, or, where the metric is cosine, below
+  /// 1e-12: such a vector has no meaningful distance, or none that float32 can hold.
   ExactIndex(torch::Tensor vectors, Metric metric, const NameOfRow& name_of_row = {});
 
   [[nodiscard]] std::int64_t size() const { return vectors_.size(0); }
@@ -89,11 +57,13 @@ class ExactIndex {
 
   /// `queries`: f32[Q,D]. Memory beside inputs and result, for each thread:
   ///
-  ///     query_tile * (4 gallery_tile + 24 max(128, 3 k) + 16 k) + 8 D bytes at most
+  ///     query_tile * (4 gallery_tile + 16 max(128, 3 k) + 8 k + 700) + 8 D bytes at most
   ///
-  /// 2.2 MB for k = 50, D = 368. Work is Q * G * D multiplications in float32 and, in double, what
-  /// cannot be told apart by these: close to Q * k * D, at most Q * G * D where everything ties.
-  /// Throws seam::Error for wrong shapes, spans of another length, and as check_vectors() does.
+  /// where k counts up to the gallery's size: 2 MB for k = 50, D = 368. For large k the tile has
+  /// fewer queries, so that the part that grows with k stays below 64 MiB or one query's. Work is Q
+  /// * G * D multiplications in float32 and, in double, what cannot be told apart by these: close
+  /// to Q * k * D, at most Q * G * D where everything ties. Throws seam::Error for wrong shapes,
+  /// spans of another length, and rows as the constructor does.
   [[nodiscard]] Neighbours search(const torch::Tensor& queries, const SearchOptions& options,
                                   const NameOfRow& name_of_row = {}) const;
 
@@ -106,10 +76,5 @@ class ExactIndex {
   std::vector<float> score_scale_;
   double largest_norm_ = 0;
 };
-
-/// The inner product in double, summed in a fixed order: element i into lane i modulo 16, then
-/// the lanes in a tree. A product of two float32 is exact in double, so fused multiply-add changes
-/// nothing.
-[[nodiscard]] double inner_product(const float* a, const float* b, std::int64_t count);
 
 }  // namespace seam::stages

@@ -5,18 +5,13 @@
 #include <memory>
 #include <numeric>
 #include <seam/error.hpp>
-#include <seam/tensor.hpp>
+#include <utility>
 
 namespace seam::stages {
 namespace {
 
 const std::string vectors_of = "vectors under mask ";
 constexpr char between_texts = '\0';
-
-bool have_unit_length(const torch::Tensor& vectors) {
-  constexpr double rounding = 1e-4;
-  return (vectors.square().sum(1) - 1).abs().le(rounding).all().item<bool>();
-}
 
 /// Texts one behind the other, each with an end of its own.
 std::string packed(const std::vector<GalleryRow>& rows,
@@ -55,41 +50,65 @@ torch::Tensor saved_tensor(const Archive& archive, const std::string& name,
 }  // namespace
 
 void GalleryIndex::clear() {
-  std::vector<Mask> expected = std::move(expected_);
-  *this = GalleryIndex();
-  expected_ = std::move(expected);
+  GalleryIndex fresh;
+  fresh.expect(std::move(expected_), metrics_);
+  *this = std::move(fresh);
+}
+
+void GalleryIndex::expect(std::vector<Mask> masks, GalleryMetrics metrics) {
+  expected_ = std::move(masks);
+  metrics_ = metrics;
 }
 
 void GalleryIndex::add(const GalleryBatch& batch) {
-  if (built()) throw Error("the gallery is complete; clear it first", Fault::internal);
-  const bool first = rows_.empty();
-  for (const auto& [mask, vectors] : batch.vectors) {
-    if (vectors.dim() != 2 || vectors.size(0) != static_cast<std::int64_t>(batch.rows.size()) ||
-        (!first && !vectors_.contains(mask))) {
-      throw Error("a batch of " + std::to_string(batch.rows.size()) +
-                      " gallery images has vectors of another count or mask",
-                  Fault::internal);
-    }
-  }
-  if (!first && batch.vectors.size() != vectors_.size()) {
-    throw Error("a batch of gallery images lacks the vectors of a mask", Fault::internal);
+  if (ready()) throw Error("the gallery is complete; clear it first", Fault::internal);
+  const auto count = static_cast<std::int64_t>(batch.rows.size());
+  const bool first = vectors_.empty();
+  const auto refuse = [&](Mask mask, const std::string& what) {
+    throw Error("a batch of " + std::to_string(count) + (count == 1 ? " image" : " images") +
+                    " for the gallery has " + what + " under mask '" + to_string(mask) + "'",
+                Fault::internal);
+  };
+  for (const auto& [mask, parts] : vectors_) {
+    if (!batch.vectors.contains(mask)) refuse(mask, "no vectors");
   }
   for (const auto& [mask, vectors] : batch.vectors) {
-    std::vector<torch::Tensor>& parts = vectors_[mask];
-    if (!parts.empty() && parts.front().size(1) != vectors.size(1)) {
-      throw Error("gallery embeddings have " + std::to_string(parts.front().size(1)) + " and " +
-                  std::to_string(vectors.size(1)) + " dimensions; they cannot be compared");
-    }
-    parts.push_back(vectors.detach().to(torch::kCPU, torch::kFloat32, false, true));
+    if (vectors.dim() != 2) refuse(mask, "no matrix");
+    if (vectors.size(0) != count) refuse(mask, std::to_string(vectors.size(0)) + " vectors");
+    if (first) continue;
+    const auto before = vectors_.find(mask);
+    if (before == vectors_.end()) refuse(mask, "the first vectors");
+    const std::int64_t width = before->second.front().size(1);
+    if (width == vectors.size(1)) continue;
+    const auto described = [](const std::vector<GalleryRow>& rows, std::int64_t dimensions) {
+      return (rows.empty() ? std::string("an empty batch") : rows.front().origin.text()) + " has " +
+             std::to_string(dimensions);
+    };
+    throw Error("the embeddings of a gallery must have one number of dimensions, but under mask '" +
+                to_string(mask) + "' " + described(rows_, width) + " and " +
+                described(batch.rows, vectors.size(1)));
   }
+  for (const auto& [mask, vectors] : batch.vectors) {
+    vectors_[mask].push_back(vectors.detach().to(torch::kCPU, torch::kFloat32, false, true));
+  }
+  if (count == 0) return;
+  input_ = rows_.empty() ? batch.input : together(input_, batch.input);
   rows_.insert(rows_.end(), batch.rows.begin(), batch.rows.end());
 }
 
-void GalleryIndex::build(Metric metric) {
+void GalleryIndex::build() {
   if (rows_.empty()) throw Error("the gallery is empty: no image reached it");
-  const bool without_ids = std::ranges::all_of(rows_, [](const auto& row) { return row.id < 0; });
-  if (without_ids) {
-    for (std::int64_t row = 0; row < size(); ++row) rows_[row].id = row;
+  const auto has_no_id = [](const GalleryRow& row) { return row.id < 0; };
+  const auto without = std::ranges::find_if(rows_, has_no_id);
+  if (without != rows_.end()) {
+    const auto with = std::ranges::find_if_not(rows_, has_no_id);
+    if (with != rows_.end()) {
+      throw Error("either all images of a gallery have an 'index' or none, but " +
+                  without->origin.text() + " has none and " + with->origin.text() + " has " +
+                  std::to_string(with->id));
+    }
+    std::int64_t next = 0;
+    for (GalleryRow& row : rows_) row.id = next++;
   }
   std::vector<std::int64_t> order(rows_.size());
   std::iota(order.begin(), order.end(), 0);
@@ -109,25 +128,36 @@ void GalleryIndex::build(Metric metric) {
 
   const NameOfRow name = [this](std::int64_t row) { return rows_[row].origin.text(); };
   const torch::Tensor permutation = torch::tensor(order, torch::kInt64);
+  std::map<Mask, ExactIndex> indexes;  // the gallery is ready with all of them or not at all
   for (auto& [mask, parts] : vectors_) {
     const torch::Tensor vectors = torch::cat(parts).index_select(0, permutation);
     parts.clear();
-    const bool by_angle = mask != Mask::none && have_unit_length(vectors);
-    indexes_.emplace(mask, ExactIndex(vectors, by_angle ? Metric::cosine : metric, name));
+    indexes.emplace(mask, ExactIndex(vectors, metrics_.under(mask), name));
   }
   vectors_.clear();
-  for (const GalleryRow& row : rows_) {
-    const auto [entry, fresh] =
-        numbers_.try_emplace(row.item, static_cast<std::int64_t>(count_.size()));
-    if (fresh) count_.push_back(0);
-    ++count_[entry->second];
-    item_of_row_.push_back(entry->second);
+  indexes_ = std::move(indexes);
+}
+
+Neighbours GalleryIndex::search(const Tensor& queries,
+                                const retrieval::SearchRequest& request) const {
+  const auto index = indexes_.find(request.mask);
+  if (index == indexes_.end()) {
+    throw Error("the gallery has no vectors under mask '" + to_string(request.mask) + "'",
+                Fault::internal);
   }
+  SearchOptions options;
+  options.k = request.k;
+  options.excluded_row = request.excluded_row;
+  options.query_item = request.query_item;
+  options.gallery_item = request.gallery_item;
+  return index->second.search(queries, options, request.name_of_query);
 }
 
 void GalleryIndex::save(Archive& archive) const {
-  if (!built()) return;
+  if (!ready()) return;
   archive.put("trainings", trainings_);
+  archive.put("height", input_.height);
+  archive.put("width", input_.width);
   archive.put("items", packed(rows_, [](const auto& row) { return row.item; }));
   archive.put("files", packed(rows_, [](const auto& row) {
                 return row.origin.file ? *row.origin.file : std::string();
@@ -142,7 +172,7 @@ void GalleryIndex::save(Archive& archive) const {
   }
 }
 
-void GalleryIndex::load(const Archive& archive, Metric metric) {
+void GalleryIndex::load(const Archive& archive) {
   clear();
   if (!archive.has("ids")) return;
   trainings_ = archive.integer("trainings");
@@ -159,6 +189,7 @@ void GalleryIndex::load(const Archive& archive, Metric metric) {
     throw Error("the saved gallery has another number of items, names and ids");
   }
   GalleryBatch batch;
+  if (archive.has("height")) batch.input = {archive.integer("height"), archive.integer("width")};
   std::shared_ptr<const std::string> file;  // shared by the rows of a list
   for (std::size_t row = 0; row < count; ++row) {
     if (!file || *file != files[row]) file = std::make_shared<const std::string>(files[row]);
@@ -173,18 +204,7 @@ void GalleryIndex::load(const Archive& archive, Metric metric) {
     if (archive.has(name)) batch.vectors[mask] = saved_tensor(archive, name, torch::kFloat32);
   }
   add(batch);
-  build(metric);
-}
-
-std::optional<std::int64_t> GalleryIndex::item_number(const std::string& item) const {
-  const auto found = numbers_.find(item);
-  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::optional<std::int64_t> GalleryIndex::row_of_id(std::int64_t id) const {
-  const auto found = std::ranges::lower_bound(rows_, id, {}, &GalleryRow::id);
-  if (found == rows_.end() || found->id != id) return std::nullopt;
-  return found - rows_.begin();
+  build();
 }
 
 }  // namespace seam::stages

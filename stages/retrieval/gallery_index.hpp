@@ -1,4 +1,4 @@
-/// The gallery that queries are compared with: vectors under each mask, and what each row shows.
+/// The gallery that retrieval.index keeps: vectors under each mask, and what each row shows.
 ///
 ///     add, add, ... ──► build ──► rows in ascending row id, whatever order they came in
 ///
@@ -9,12 +9,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <seam/archive.hpp>
-#include <seam/origin.hpp>
+#include <seam/gallery.hpp>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
@@ -22,73 +20,62 @@
 
 namespace seam::stages {
 
-/// One gallery image.
-struct GalleryRow {
-  std::int64_t id = -1;  ///< its position in its list; all rows have one, or none has
-  std::string item;
-  std::int64_t category = -1;
-  Origin origin;
-};
+using retrieval::GalleryRow;
 
 /// Some images with their vectors under each mask, f32[N,E].
 struct GalleryBatch {
-  std::vector<GalleryRow> rows;
+  std::vector<GalleryRow> rows;  ///< all of a gallery have an id, or none has (-1)
   std::map<Mask, torch::Tensor> vectors;
+  retrieval::InputSize input;
 };
 
-class GalleryIndex {
- public:
-  GalleryIndex() = default;
-  /// Forgets everything.
-  void clear();
-  /// Copies the vectors. Throws seam::Error where counts differ or earlier batches had other masks.
-  void add(const GalleryBatch& batch);
-  /// Sorts the rows and makes them searchable with `metric`; masked vectors that all have unit
-  /// length with Metric::cosine, which ranks them alike and sees the ties between categories.
-  /// Throws seam::Error for an empty gallery, two rows of one id (naming both), and vectors that
-  /// cannot be compared (naming the image).
-  void build(Metric metric);
+/// How vectors are compared: the whole embedding, and what a mask left of it.
+struct GalleryMetrics {
+  Metric whole = Metric::squared_euclidean;
+  Metric masked = Metric::cosine;
 
-  /// The masks that will be there, for who refers to the index before it is built; empty where that
-  /// is not known.
-  void expect(std::vector<Mask> masks) { expected_ = std::move(masks); }
-  [[nodiscard]] const std::vector<Mask>& expected() const { return expected_; }
+  [[nodiscard]] Metric under(Mask mask) const { return mask == Mask::none ? whole : masked; }
+};
+
+class GalleryIndex final : public retrieval::Gallery {
+ public:
+  /// Forgets everything but what it is set to.
+  void clear();
+  /// Copies the vectors. Throws seam::Error naming the mask where counts differ, where a mask is
+  /// missing or was not there before, and naming two images where their widths differ.
+  void add(const GalleryBatch& batch);
+  /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows of
+  /// one id (naming both), and vectors that cannot be compared (naming the image).
+  void build();
+
+  /// The masks that will be there, and how they are compared; for who refers to the index before it
+  /// is built.
+  void expect(std::vector<Mask> masks, GalleryMetrics metrics);
   /// How many trainings of the run came before the vectors were computed.
   void set_trainings(std::int64_t trainings) { trainings_ = trainings; }
-  [[nodiscard]] std::int64_t trainings() const { return trainings_; }
 
   /// Writes down what build() had made ready; load() makes it ready again. Nothing for an index
   /// that is not built.
   void save(Archive& archive) const;
-  void load(const Archive& archive, Metric metric);
+  void load(const Archive& archive);
 
-  /// From build() on.
-  [[nodiscard]] bool built() const { return !indexes_.empty(); }
-  [[nodiscard]] const std::vector<GalleryRow>& rows() const { return rows_; }
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
-  [[nodiscard]] bool has(Mask mask) const { return indexes_.contains(mask); }
-  /// Throws std::out_of_range where there is none for the mask.
-  [[nodiscard]] const ExactIndex& index(Mask mask) const { return indexes_.at(mask); }
-  /// Items are numbered from 0 in the order of rows; for each row, its item's number.
-  [[nodiscard]] std::span<const std::int64_t> item_of_row() const { return item_of_row_; }
-  [[nodiscard]] std::int64_t items() const { return static_cast<std::int64_t>(count_.size()); }
-  /// The number of the item, or nothing where the gallery does not show it.
-  [[nodiscard]] std::optional<std::int64_t> item_number(const std::string& item) const;
-  /// How many rows show the item.
-  [[nodiscard]] std::int64_t images_of(std::int64_t item_number) const {
-    return count_[static_cast<std::size_t>(item_number)];
-  }
-  /// The row of that id, or nothing.
-  [[nodiscard]] std::optional<std::int64_t> row_of_id(std::int64_t id) const;
+  [[nodiscard]] std::vector<Mask> masks() const override { return expected_; }
+  [[nodiscard]] bool ready() const override { return !indexes_.empty(); }
+  [[nodiscard]] std::span<const GalleryRow> rows() const override { return rows_; }
+  [[nodiscard]] Metric metric(Mask mask) const override { return metrics_.under(mask); }
+  [[nodiscard]] std::string method() const override { return "exact"; }
+  [[nodiscard]] std::int64_t trainings() const override { return trainings_; }
+  [[nodiscard]] retrieval::InputSize input() const override { return input_; }
+  [[nodiscard]] Neighbours search(const Tensor& queries,
+                                  const retrieval::SearchRequest& request) const override;
 
  private:
   std::vector<GalleryRow> rows_;
   std::map<Mask, std::vector<torch::Tensor>> vectors_;  ///< as they came; empty once built
   std::map<Mask, ExactIndex> indexes_;
-  std::vector<std::int64_t> item_of_row_;
-  std::vector<std::int64_t> count_;
-  std::unordered_map<std::string, std::int64_t> numbers_;
   std::vector<Mask> expected_;
+  GalleryMetrics metrics_;
+  retrieval::InputSize input_;
   std::int64_t trainings_ = 0;
 };
 

@@ -25,17 +25,8 @@ class Index final : public Compute<Sink> {
 
  private:
   std::vector<Mask> masks_{Mask::none};
-  Metric metric_ = Metric::squared_euclidean;
+  GalleryMetrics metrics_;
   GalleryIndex gallery_;
 };
-
-/// Declares the parameter `masks`, and the fields that the masks need.
-void declare_masks(Declaration& d, std::vector<Mask>& masks);
-/// Throws seam::Error where none is named.
-void check_masks(const std::vector<Mask>& masks);
-
-/// The packet's embeddings under a mask, f32[N,E]. Throws seam::Error naming the picture whose
-/// category has no capsule.
-[[nodiscard]] Tensor embedding_under(Mask mask, const Packet& packet);
 
 }  // namespace seam::stages

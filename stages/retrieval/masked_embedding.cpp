@@ -1,20 +1,9 @@
 #include "stages/retrieval/masked_embedding.hpp"
 
 #include <seam/error.hpp>
+#include <string>
 
 namespace seam::stages {
-
-std::string to_string(Mask mask) {
-  switch (mask) {
-    case Mask::predicted:
-      return "predicted";
-    case Mask::ground_truth:
-      return "ground_truth";
-    case Mask::none:
-      break;
-  }
-  return "none";
-}
 
 torch::Tensor masked_embedding(const torch::Tensor& capsules, const torch::Tensor& category) {
   if (capsules.dim() != 3 || category.dim() != 1 || category.size(0) != capsules.size(0) ||

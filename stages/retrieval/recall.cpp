@@ -1,69 +1,124 @@
 #include "stages/retrieval/recall.hpp"
 
+#include <algorithm>
 #include <span>
+#include <string>
 
 namespace seam::stages {
+
+using retrieval::Ranking;
+using retrieval::Rankings;
 
 void Recall::declare(Declaration& d) {
   d.doc(
       "Recall@K over all queries of a flow, with the bounds that ties allow, under every mask that "
-      "was "
-      "searched. Says under which protocol, and when labels were read.");
-  d.parameter("k", ks_, "the K of recall@K; the search must find as many neighbours").at_least(1);
+      "was searched. Says under which protocol, and when labels were read.");
+  d.parameter("k", ks_,
+              "the K of recall@K; the search must find as many neighbours. MRR is that of the "
+              "largest")
+      .at_least(1);
   d.parameter("lone_queries", lone_, "queries whose item the gallery does not show",
               {{"leave_out", LoneQueries::leave_out}, {"miss", LoneQueries::miss}});
   d.parameter("per_category", per_category_, "whether to add a table by category");
   d.parameter("protocol", protocol_,
               "what the data is called in the report, such as 'inshop/img256'");
   d.parameter(
-       "expected_queries", expected_queries_,
+       "expected_queries", expected_.queries,
        "how many queries published numbers were measured with; with another count the report "
        "refuses comparison")
       .at_least(1);
-  d.parameter("expected_gallery", expected_gallery_, "the same, for gallery images").at_least(1);
-  d.needs(field::rankings);
+  d.parameter("expected_gallery", expected_.gallery, "the same, for gallery images").at_least(1);
+  d.parameter("expected_height", expected_.height, "the same, for the height of the pictures")
+      .at_least(1)
+      .unit("px");
+  d.parameter("expected_width", expected_.width, "the same, for their width")
+      .at_least(1)
+      .unit("px");
+  const auto largest = std::ranges::max_element(ks_);
+  d.needs(field::rankings)
+      .contract("*[N," + std::to_string(largest == ks_.end() ? 1 : *largest) + "+]")
+      .doc("with as many neighbours as the largest K: `k` of the search");
   d.accepts(field::categories);
-  d.upstream(searches_, "searches, which must find as many neighbours as the largest K");
 }
 
 void Recall::open(Context& /*context*/) {
-  const RecallCounter counter(ks_);  // throws for a list that makes no sense
-  for (const SearchDepth* search : searches_) {
-    if (search->k < counter.largest_k()) {
-      throw Error("recall@" + std::to_string(counter.largest_k()) +
-                      " needs as many neighbours, and the search finds " +
-                      std::to_string(search->k) + "; raise its k, or name smaller ones here",
-                  Fault::configuration);
-    }
-  }
+  static_cast<void>(RecallCounter(ks_));  // throws for a list that makes no sense
 }
 
 void Recall::begin(Context& /*context*/) {
   counted_.clear();
   evaluation_ = Evaluation();
   evaluation_.protocol = protocol_;
-  evaluation_.expected_queries = expected_queries_;
-  evaluation_.expected_gallery = expected_gallery_;
+  evaluation_.expected = expected_;
 }
 
-void Recall::process(const Packet& packet, Context& /*context*/) {
-  const Rankings& rankings = packet[field::rankings];
-  const bool categories = packet.has(field::categories);
+/// The first rankings of a flow say what is evaluated.
+void Recall::begin_with(const Rankings& rankings) {
+  evaluation_.method = rankings.method;
   evaluation_.gallery_images = rankings.gallery_images;
   evaluation_.gallery_items = rankings.gallery_items;
   evaluation_.self_excluded = rankings.self_excluded;
   evaluation_.trainings_since_gallery = rankings.trainings_since_gallery;
-  if (counted_.empty()) {
-    for (const Ranking& ranking : rankings.by_mask) {
-      counted_.push_back({ranking.mask, ranking.metric, RecallCounter(ks_, lone_)});
-    }
+  evaluation_.query_input = rankings.query_input;
+  evaluation_.gallery_input = rankings.gallery_input;
+  for (const Ranking& ranking : rankings.by_mask) {
+    counted_.push_back({ranking.mask, ranking.metric, RecallCounter(ks_, lone_)});
   }
+}
+
+/// Numbers of two searches make no mean.
+void Recall::check_same_search(const Rankings& rankings) const {
+  const auto refuse = [](const std::string& what) {
+    throw Error("the queries of one evaluation come from different searches: " + what,
+                Fault::internal);
+  };
+  if (rankings.gallery_images != evaluation_.gallery_images ||
+      rankings.gallery_items != evaluation_.gallery_items) {
+    refuse("the gallery has " + std::to_string(evaluation_.gallery_images) + " images of " +
+           std::to_string(evaluation_.gallery_items) + " items for some queries and " +
+           std::to_string(rankings.gallery_images) + " of " +
+           std::to_string(rankings.gallery_items) + " for others");
+  }
+  if (rankings.self_excluded != evaluation_.self_excluded) {
+    refuse("some queries may find themselves, others may not");
+  }
+  if (rankings.method != evaluation_.method ||
+      rankings.gallery_input != evaluation_.gallery_input ||
+      rankings.trainings_since_gallery != evaluation_.trainings_since_gallery) {
+    refuse("the galleries were made or searched in different ways");
+  }
+  const auto same = [](const Counted& counted, const Ranking& ranking) {
+    return counted.mask == ranking.mask && counted.metric == ranking.metric;
+  };
+  if (!std::ranges::equal(counted_, rankings.by_mask, same)) {
+    refuse("they have different masks or metrics");
+  }
+}
+
+void Recall::process(const Packet& packet, Context& /*context*/) {
+  const Rankings& rankings = packet[field::rankings];
+  const std::string problem = problem_with(rankings);
+  if (!problem.empty()) {
+    throw Error("field 'rankings' cannot be counted: " + problem, Fault::internal);
+  }
+  const bool categories = packet.has(field::categories);
+  const std::size_t queries = rankings.item.size();
+  if (categories && packet[field::categories].size() != queries) {
+    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
+                    std::to_string(queries) + " and 'categories' has " +
+                    std::to_string(packet[field::categories].size()),
+                Fault::internal);
+  }
+  if (queries == 0) return;
+  if (counted_.empty()) begin_with(rankings);
+  check_same_search(rankings);
+  evaluation_.query_input = together(evaluation_.query_input, rankings.query_input);
   for (std::size_t m = 0; m < rankings.by_mask.size(); ++m) {
     const Ranking& ranking = rankings.by_mask[m];
     const auto k = static_cast<std::size_t>(ranking.neighbours.k);
     const std::span<const std::int64_t> items(ranking.items);
     const std::span<const float> distances(ranking.neighbours.distances);
-    for (std::size_t q = 0; q < rankings.item.size(); ++q) {
+    for (std::size_t q = 0; q < queries; ++q) {
       RankedQuery query;
       query.items = items.subspan(q * k, k);
       query.distances = distances.subspan(q * k, k);
@@ -77,12 +132,12 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
   }
 }
 
-void Recall::end(Context& context) {
-  if (counted_.empty()) throw Error("no query arrived, so there is no recall to report");
-  std::vector<MaskResult> results;
-  for (const Counted& counted : counted_) {
-    results.push_back({counted.mask, counted.metric, counted.counter.result()});
-  }
+void Recall::report_numbers(const std::vector<MaskResult>& results, Context& context) const {
+  const auto report = [&](const std::string& metric, const Bounded& bounded) {
+    context.metric(metric, bounded.value);
+    context.metric(metric + ".optimistic", bounded.optimistic);
+    context.metric(metric + ".pessimistic", bounded.pessimistic);
+  };
   const RecallResult& first = results.front().recall;
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
     context.metric("r@" + std::to_string(first.ks[i]), first.recall[i]);
@@ -91,20 +146,28 @@ void Recall::end(Context& context) {
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      const std::string at = mask + "r@" + std::to_string(recall.ks[i]);
-      context.metric(at, recall.recall[i]);
-      context.metric(at + ".optimistic", recall.optimistic[i]);
-      context.metric(at + ".pessimistic", recall.pessimistic[i]);
+      report(mask + "r@" + std::to_string(recall.ks[i]),
+             {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
     }
-    context.metric(mask + "mrr", recall.mrr);
-    if (recall.r_precision) context.metric(mask + "r_precision", *recall.r_precision);
-    if (recall.map_at_r) context.metric(mask + "map@r", *recall.map_at_r);
-    if (reads_labels(result.mask)) {
-      context.warn("leaky: under mask " + to_string(result.mask) +
-                   " the true category of every query narrows its search");
-    }
+    report(mask + "mrr@" + std::to_string(recall.ks.back()), recall.mrr);
+    if (recall.r_precision) report(mask + "r_precision", *recall.r_precision);
+    if (recall.map_at_r) report(mask + "map@r", *recall.map_at_r);
   }
-  const std::string reason = incomparable(evaluation_, first);
+}
+
+void Recall::end(Context& context) {
+  if (counted_.empty()) throw Error("no query arrived, so there is no recall to report");
+  std::vector<MaskResult> results;
+  for (const Counted& counted : counted_) {
+    results.push_back({counted.mask, counted.metric, counted.counter.result()});
+  }
+  report_numbers(results, context);
+  for (const MaskResult& result : results) {
+    if (!reads_labels(result.mask)) continue;
+    context.warn("leaky: under mask " + to_string(result.mask) +
+                 " the true category of every query narrows its search");
+  }
+  const std::string reason = incomparable(evaluation_, results.front().recall);
   if (!reason.empty()) context.warn("not comparable with published numbers: " + reason);
   context.report("Recall@K", recall_table(evaluation_, results));
   if (!per_category_) return;

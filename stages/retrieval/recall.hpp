@@ -5,20 +5,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/retrieval/ranking.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
 
 namespace seam::stages {
 
-/// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, the bounds over ties
-/// `<mask>.r@K.optimistic` and `.pessimistic`, `<mask>.mrr`, `.r_precision` and `.map@r`;
-/// fractions.
+/// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
+/// K,
+/// `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
+/// ties; fractions.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";
@@ -35,14 +36,15 @@ class Recall final : public Sink {
     Metric metric;
     RecallCounter counter;
   };
+  void begin_with(const retrieval::Rankings& rankings);
+  void check_same_search(const retrieval::Rankings& rankings) const;
+  void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
   LoneQueries lone_ = LoneQueries::leave_out;
   bool per_category_ = true;
   std::string protocol_;
-  std::optional<std::int64_t> expected_queries_;
-  std::optional<std::int64_t> expected_gallery_;
-  Refs<SearchDepth> searches_;
+  Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <seam/error.hpp>
+#include <string>
 #include <utility>
 
 namespace seam::stages {
@@ -11,9 +12,60 @@ namespace {
 std::vector<double> shares(const std::vector<std::int64_t>& hits, std::int64_t of) {
   std::vector<double> result;
   for (const std::int64_t count : hits) {
-    result.push_back(of == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(of));
+    result.push_back(static_cast<double>(count) / static_cast<double>(of));
   }
   return result;
+}
+
+std::int64_t listed_in(const RankedQuery& query) {
+  return std::find(query.items.begin(), query.items.end(), -1) - query.items.begin();
+}
+
+/// The list of neighbours by distance, the last block with what the search cut off.
+std::vector<TieBlock> blocks_of(const RankedQuery& query) {
+  std::vector<TieBlock> blocks;
+  const std::int64_t listed = listed_in(query);
+  for (std::int64_t i = 0; i < listed; ++i) {
+    if (i == 0 || query.distances[i] != query.distances[i - 1]) blocks.push_back({i, 0, 0});
+    ++blocks.back().size;
+    if (query.items[i] == query.item) ++blocks.back().relevant;
+  }
+  if (!blocks.empty()) {
+    blocks.back().size += query.tied_beyond;
+    blocks.back().relevant += query.tied_beyond_relevant;
+  }
+  return blocks;
+}
+
+/// The ranks, from 0, of relevant images, as far as `most`.
+std::vector<std::int64_t> hits_by_row(const RankedQuery& query, std::int64_t most) {
+  std::vector<std::int64_t> hits;
+  for (std::int64_t i = 0; i < std::min(most, listed_in(query)); ++i) {
+    if (query.items[i] == query.item) hits.push_back(i);
+  }
+  return hits;
+}
+
+/// As above, had the relevant ones of each tie come first, or last. No other order of ties gives a
+/// metric more, or less: each of them grows where a hit moves forward.
+std::vector<std::int64_t> hits_with_luck(const std::vector<TieBlock>& blocks, std::int64_t most) {
+  std::vector<std::int64_t> hits;
+  for (const TieBlock& block : blocks) {
+    for (std::int64_t i = block.start; i < std::min(most, block.start + block.relevant); ++i) {
+      hits.push_back(i);
+    }
+  }
+  return hits;
+}
+
+std::vector<std::int64_t> hits_without_luck(const std::vector<TieBlock>& blocks,
+                                            std::int64_t most) {
+  std::vector<std::int64_t> hits;
+  for (const TieBlock& block : blocks) {
+    const std::int64_t end = block.start + block.size;
+    for (std::int64_t i = end - block.relevant; i < std::min(most, end); ++i) hits.push_back(i);
+  }
+  return hits;
 }
 
 }  // namespace
@@ -48,67 +100,80 @@ void RecallCounter::add(const RankedQuery& query) {
   }
   ++counted_;
   ++of_item.queries;
+  const std::vector<TieBlock> blocks = blocks_of(query);
+  add_recall(query, blocks);
+  add_ranks(query, blocks);
+}
+
+void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBlock>& blocks) {
+  ItemHits& of_item = by_item_[query.item];
   CategoryHits& of_category = by_category_[query.category];
   of_category.hits.resize(ks_.size());
   ++of_category.queries;
-
-  const std::int64_t listed =
-      std::find(query.items.begin(), query.items.end(), -1) - query.items.begin();
-  const std::int64_t first =
-      std::find(query.items.begin(), query.items.begin() + listed, query.item) -
-      query.items.begin();
-  const bool found = first < listed;
-  const float last = listed > 0 ? query.distances[listed - 1] : 0.0F;
-
-  // How many irrelevant images could stand before the first relevant one.
-  std::int64_t worst_rank = 0;
-  if (found) {
-    const float distance = query.distances[first];
-    for (std::int64_t i = 0; i < listed && query.distances[i] <= distance; ++i) {
-      worst_rank += query.items[i] != query.item ? 1 : 0;
-    }
-    if (distance == last) worst_rank += query.tied_beyond - query.tied_beyond_relevant;
-  }
-
+  const std::vector<std::int64_t> hits = hits_by_row(query, largest_k());
+  const auto block = std::ranges::find_if(blocks, [](const TieBlock& b) { return b.relevant > 0; });
+  const bool found = block != blocks.end();
   for (std::size_t i = 0; i < ks_.size(); ++i) {
-    const std::int64_t reach = std::min(ks_[i], listed);
-    const bool hit = first < reach;
-    bool lucky = hit;
-    if (reach > 0) {
-      const float cut = query.distances[reach - 1];
-      lucky = lucky || (found && query.distances[first] <= cut) ||
-              (cut == last && query.tied_beyond_relevant > 0);
-    }
-    hits_[i] += hit ? 1 : 0;
-    optimistic_[i] += lucky ? 1 : 0;
-    pessimistic_[i] += found && worst_rank < ks_[i] ? 1 : 0;
-    relevant_found_[i] += std::count(query.items.begin(), query.items.begin() + reach, query.item);
-    of_item.hits[i] += hit ? 1 : 0;
-    of_category.hits[i] += hit ? 1 : 0;
+    const auto among = std::ranges::lower_bound(hits, ks_[i]) - hits.begin();
+    const std::int64_t hit = among > 0 ? 1 : 0;
+    hits_[i] += hit;
+    of_item.hits[i] += hit;
+    of_category.hits[i] += hit;
+    relevant_found_[i] += among;
+    optimistic_[i] += found && block->start < ks_[i] ? 1 : 0;
+    pessimistic_[i] += found && block->start + block->size - block->relevant < ks_[i] ? 1 : 0;
   }
-  if (found) mrr_ += 1.0 / static_cast<double>(first + 1);
-  add_ranks(query, listed);
 }
 
-/// The metrics that look as far as there are relevant images.
-void RecallCounter::add_ranks(const RankedQuery& query, std::int64_t listed) {
-  if (query.relevant == 0) return;
+/// The metrics that look at ranks: MRR as far as the largest K, the others as far as there are
+/// relevant images.
+void RecallCounter::add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks) {
   if (query.relevant > static_cast<std::int64_t>(query.items.size())) {
     all_relevant_in_reach_ = false;
-    return;
   }
-  std::int64_t hits = 0;
-  double precisions = 0;
-  for (std::int64_t i = 0; i < std::min(query.relevant, listed); ++i) {
-    if (query.items[i] != query.item) continue;
-    ++hits;
-    precisions += static_cast<double>(hits) / static_cast<double>(i + 1);
+  const std::int64_t most = std::max(largest_k(), query.relevant);
+  const auto add = [&](RankSums& sums, const std::vector<std::int64_t>& hits) {
+    const RankSums of_query = ranks_of(query, hits);
+    sums.r_precision += of_query.r_precision;
+    sums.map_at_r += of_query.map_at_r;
+    sums.mrr += of_query.mrr;
+  };
+  add(by_row_, hits_by_row(query, most));
+  add(lucky_, hits_with_luck(blocks, most));
+  add(unlucky_, hits_without_luck(blocks, most));
+}
+
+RecallCounter::RankSums RecallCounter::ranks_of(const RankedQuery& query,
+                                                const std::vector<std::int64_t>& hits) const {
+  RankSums sums;
+  if (!hits.empty() && hits.front() < largest_k()) {
+    sums.mrr = 1.0 / static_cast<double>(hits.front() + 1);
   }
-  r_precision_ += static_cast<double>(hits) / static_cast<double>(query.relevant);
-  map_at_r_ += precisions / static_cast<double>(query.relevant);
+  std::int64_t before = 0;
+  for (const std::int64_t rank : hits) {
+    if (rank >= query.relevant) break;
+    ++before;
+    sums.map_at_r += static_cast<double>(before) / static_cast<double>(rank + 1);
+  }
+  if (query.relevant > 0) {
+    sums.r_precision = static_cast<double>(before) / static_cast<double>(query.relevant);
+    sums.map_at_r /= static_cast<double>(query.relevant);
+  }
+  return sums;
+}
+
+Bounded RecallCounter::mean(double RankSums::*sum) const {
+  const auto counted = static_cast<double>(counted_);
+  return {by_row_.*sum / counted, unlucky_.*sum / counted, lucky_.*sum / counted};
 }
 
 RecallResult RecallCounter::result() const {
+  if (queries_ == 0) throw Error("no query arrived, so there is no recall to report");
+  if (lone_ == queries_) {
+    throw Error("no query can be scored: the gallery shows the item of none of " +
+                std::to_string(queries_) + (queries_ == 1 ? " query" : " queries") +
+                ". Are queries and gallery of one data set, and are items named alike in both?");
+  }
   RecallResult result;
   result.ks = ks_;
   result.queries = queries_;
@@ -118,7 +183,7 @@ RecallResult RecallCounter::result() const {
   result.recall = shares(hits_, counted_);
   result.optimistic = shares(optimistic_, counted_);
   result.pessimistic = shares(pessimistic_, counted_);
-  const double counted = static_cast<double>(std::max<std::int64_t>(counted_, 1));
+  const auto counted = static_cast<double>(counted_);
   for (std::size_t i = 0; i < ks_.size(); ++i) {
     result.precision.push_back(static_cast<double>(relevant_found_[i]) /
                                (counted * static_cast<double>(ks_[i])));
@@ -131,10 +196,10 @@ RecallResult RecallCounter::result() const {
     result.standard_error.push_back(std::sqrt(squares) / counted);
   }
   if (all_relevant_in_reach_) {
-    result.r_precision = r_precision_ / counted;
-    result.map_at_r = map_at_r_ / counted;
+    result.r_precision = mean(&RankSums::r_precision);
+    result.map_at_r = mean(&RankSums::map_at_r);
   }
-  result.mrr = mrr_ / counted;
+  result.mrr = mean(&RankSums::mrr);
   for (const auto& [category, sums] : by_category_) {
     result.by_category[category] = {sums.queries, shares(sums.hits, sums.queries)};
   }

@@ -35,12 +35,27 @@ struct RankedQuery {
   std::int64_t category = -1;  ///< -1: unknown
 };
 
+/// Neighbours of one query at one distance, those beyond the cut included.
+struct TieBlock {
+  std::int64_t start = 0;  ///< how many are nearer
+  std::int64_t size = 0;
+  std::int64_t relevant = 0;
+};
+
 struct CategoryRecall {
   std::int64_t queries = 0;
   std::vector<double> recall;  ///< for each K
 };
 
-/// Fractions from 0 to 1; all vectors are as long as `ks`. Zeros where no query was counted.
+/// A mean over queries with ties ranked by gallery row, and what it would be had each query's ties
+/// been ranked with luck or without.
+struct Bounded {
+  double value = 0;
+  double pessimistic = 0;
+  double optimistic = 0;
+};
+
+/// Fractions from 0 to 1; all vectors are as long as `ks`.
 struct RecallResult {
   std::vector<std::int64_t> ks;
   std::int64_t queries = 0;       ///< all, lone ones included
@@ -55,11 +70,13 @@ struct RecallResult {
   /// of one item succeed and fail together, so counting them apart would promise too much.
   std::vector<double> standard_error;
   std::vector<double> precision;  ///< relevant among the first K, divided by K
-  /// Relevant among the first R, divided by R; none where an R is larger than k.
-  std::optional<double> r_precision;
+  /// Relevant among the first R, divided by R; none where an R is larger than what was searched.
+  std::optional<Bounded> r_precision;
   /// (1/R) sum over ranks i <= R of precision@i at hits (Musgrave et al. 2020, eq. 2); as above.
-  std::optional<double> map_at_r;
-  double mrr = 0;  ///< 1 / rank of the first hit, 0 where it is not among the k
+  std::optional<Bounded> map_at_r;
+  /// MRR@K for the largest K: 1 / rank of the first hit, 0 where it is not among the K. How much
+  /// farther the search looked changes nothing.
+  Bounded mrr;
   std::map<std::int64_t, CategoryRecall> by_category;
 };
 
@@ -75,6 +92,8 @@ class RecallCounter {
   /// Throws seam::Error where fewer than largest_k() neighbours are given.
   void add(const RankedQuery& query);
 
+  /// Throws seam::Error (Fault::data) where no query can be scored: none came, or the gallery shows
+  /// the item of none.
   [[nodiscard]] RecallResult result() const;
 
  private:
@@ -87,7 +106,16 @@ class RecallCounter {
     std::vector<std::int64_t> hits;
   };
 
-  void add_ranks(const RankedQuery& query, std::int64_t listed);
+  struct RankSums {
+    double r_precision = 0;
+    double map_at_r = 0;
+    double mrr = 0;
+  };
+  void add_recall(const RankedQuery& query, const std::vector<TieBlock>& blocks);
+  void add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks);
+  [[nodiscard]] RankSums ranks_of(const RankedQuery& query,
+                                  const std::vector<std::int64_t>& hits) const;
+  [[nodiscard]] Bounded mean(double RankSums::*sum) const;
 
   std::vector<std::int64_t> ks_;
   LoneQueries policy_;
@@ -99,9 +127,9 @@ class RecallCounter {
   std::vector<std::int64_t> pessimistic_;
   std::vector<std::int64_t> relevant_found_;
   bool all_relevant_in_reach_ = true;
-  double r_precision_ = 0;
-  double map_at_r_ = 0;
-  double mrr_ = 0;
+  RankSums by_row_;
+  RankSums lucky_;
+  RankSums unlucky_;
   std::map<std::int64_t, ItemHits> by_item_;
   std::map<std::int64_t, CategoryHits> by_category_;
 };

@@ -15,6 +15,23 @@ std::string percent(double share, int decimals = 2) {
   return text;
 }
 
+/// Percent with three digits at least, since what ties decide may be small: 0.0120, 0.612, 32.10.
+std::string precise(double share) {
+  int decimals = 2;
+  for (double least = 0.01; share > 0 && share < least && decimals < 8; least /= 10) ++decimals;
+  return percent(share, decimals);
+}
+
+/// With its bounds, where ties matter.
+std::string bounded(const std::optional<Bounded>& of) {
+  if (!of) return "needs a larger k";
+  std::string text = precise(of->value);
+  if (of->pessimistic != of->optimistic) {
+    text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
+  }
+  return text;
+}
+
 /// 14218 as "14,218".
 std::string grouped(std::int64_t number) {
   const std::string digits = std::to_string(number);
@@ -43,7 +60,12 @@ std::string head(const RecallResult& result, const std::string& first_columns, i
 
 std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) {
   std::string text = evaluation.protocol.empty() ? "unnamed" : evaluation.protocol;
+  text += "/input=" + to_string(evaluation.query_input);
+  if (evaluation.gallery_input != evaluation.query_input) {
+    text += "-in-" + to_string(evaluation.gallery_input);
+  }
   text += reads_labels(result.mask) ? "/category-gallery" : "/full-gallery";
+  if (evaluation.method != "exact") text += "/search=" + evaluation.method;
   text += result.metric == Metric::cosine ? "/cosine" : "/l2";
   text += "/ties=id/self=";
   text += evaluation.self_excluded ? "excluded" : "kept";
@@ -61,16 +83,50 @@ std::string incomparable(const Evaluation& evaluation, const RecallResult& resul
     if (!expected || *expected == count) return;
     add(grouped(count) + " " + what + " where " + grouped(*expected) + " are expected");
   };
-  compare(result.queries, evaluation.expected_queries, "queries");
-  compare(evaluation.gallery_images, evaluation.expected_gallery, "gallery images");
-  if (evaluation.expected_queries && result.lone_policy == LoneQueries::leave_out &&
-      result.lone_queries > 0) {
+  const Expectation& expected = evaluation.expected;
+  compare(result.queries, expected.queries, "queries");
+  compare(evaluation.gallery_images, expected.gallery, "gallery images");
+  const auto compare_size = [&](const retrieval::InputSize& size, const std::string& whose) {
+    const bool fits = (!expected.height || *expected.height == size.height) &&
+                      (!expected.width || *expected.width == size.width);
+    if (fits) return;
+    const auto side = [](const std::optional<std::int64_t>& pixels) {
+      return pixels ? std::to_string(*pixels) : std::string("any");
+    };
+    add(whose + " of input size " + to_string(size) + " where " + side(expected.height) + "x" +
+        side(expected.width) + " is expected");
+  };
+  compare_size(evaluation.query_input, "queries");
+  compare_size(evaluation.gallery_input, "a gallery");
+  if (evaluation.query_input.known() && evaluation.gallery_input.known() &&
+      evaluation.query_input != evaluation.gallery_input) {
+    add("queries of " + to_string(evaluation.query_input) + " pixels in a gallery of " +
+        to_string(evaluation.gallery_input));
+  }
+  if (expected.queries && result.lone_policy == LoneQueries::leave_out && result.lone_queries > 0) {
     add(counted(result.lone_queries, "query", "queries") + " left out");
   }
+  if (evaluation.method != "exact") add("neighbours found by " + evaluation.method);
   if (evaluation.trainings_since_gallery > 0) {
     add("the run trained between embedding the gallery and the queries");
   }
   return reason;
+}
+
+std::string checked(const Evaluation& evaluation) {
+  const Expectation& expected = evaluation.expected;
+  std::string right;
+  std::string open;
+  const auto add = [&](bool known, const std::string& what) {
+    std::string& list = known ? right : open;
+    list += (list.empty() ? "" : ", ") + what;
+  };
+  add(expected.queries.has_value(), "count of queries");
+  add(expected.gallery.has_value(), "count of gallery images");
+  add(expected.height && expected.width, "input size");
+  if (right.empty()) return {};
+  return "As expected: " + right + ". Not checked: " + (open.empty() ? "" : open + ", ") +
+         "which images are listed, and how they were prepared (colour, cropping, interpolation).";
 }
 
 std::string recall_table(const Evaluation& evaluation, const std::vector<MaskResult>& results) {
@@ -105,15 +161,14 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       "\nPercent of queries with an image of the same item among the K nearest; ± one standard "
       "error, by "
       "item.\n\n";
-  text += "| mask | MRR | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
+  text += "| mask | MRR@" + std::to_string(first.ks.back()) +
+          " | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
   for (const MaskResult& result : results) {
-    const auto optional = [](const std::optional<double>& share) {
-      return share ? percent(*share) : std::string("needs a larger k");
-    };
-    text += "| " + to_string(result.mask) + " | " + percent(result.recall.mrr) + " | " +
-            optional(result.recall.r_precision) + " | " + optional(result.recall.map_at_r) +
-            " | `" + protocol_of(evaluation, result) + "` |\n";
+    text += "| " + to_string(result.mask) + " | " + bounded(result.recall.mrr) + " | " +
+            bounded(result.recall.r_precision) + " | " + bounded(result.recall.map_at_r) + " | `" +
+            protocol_of(evaluation, result) + "` |\n";
   }
+  text += "\nIn parentheses: what ties could have made of it.\n";
   if (leaky) {
     text +=
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
@@ -122,8 +177,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   const std::string reason = incomparable(evaluation, first);
   if (!reason.empty()) {
     text += "\n**Not comparable with published numbers:** " + reason + ".\n";
-  } else if (evaluation.expected_queries && evaluation.expected_gallery) {
-    text += "\nThe counts are those of the published protocol.\n";
+  } else if (const std::string right = checked(evaluation); !right.empty()) {
+    text += "\n" + right + "\n";
   }
   return text;
 }

@@ -4,25 +4,36 @@
 
 #include <cstdint>
 #include <optional>
+#include <seam/retrieval.hpp>
 #include <string>
 #include <vector>
 
-#include "stages/retrieval/exact_search.hpp"
-#include "stages/retrieval/masked_embedding.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 
 namespace seam::stages {
 
+using retrieval::Mask;
+using retrieval::Metric;
+
+/// What published numbers were measured on, as far as the user says.
+struct Expectation {
+  std::optional<std::int64_t> queries;
+  std::optional<std::int64_t> gallery;
+  std::optional<std::int64_t> height;
+  std::optional<std::int64_t> width;
+};
+
 /// What was evaluated, beside the numbers.
 struct Evaluation {
   std::string protocol;  ///< what the user calls the data, such as "inshop/img256"
+  std::string method = "exact";
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;
   std::int64_t trainings_since_gallery = 0;  ///< above 0: gallery and queries of other weights
-  /// What published numbers were measured on.
-  std::optional<std::int64_t> expected_queries;
-  std::optional<std::int64_t> expected_gallery;
+  retrieval::InputSize query_input;
+  retrieval::InputSize gallery_input;
+  Expectation expected;
 };
 
 struct MaskResult {
@@ -31,14 +42,18 @@ struct MaskResult {
   RecallResult recall;
 };
 
-/// "inshop/img256/full-gallery/cosine/ties=id/self=kept/lone=left-out/mask=none": equal texts mean
-/// comparable numbers. `ties=id`: by the row's position in its list; gallery=category where the
-/// mask restricts the search by label.
+/// "inshop/img256/input=256x256/full-gallery/cosine/ties=id/self=kept/lone=left-out/mask=none":
+/// equal texts, of one user's names, mean comparable numbers. `ties=id`: by the row's position in
+/// its list; category-gallery where the mask restricts the search by label.
 [[nodiscard]] std::string protocol_of(const Evaluation& evaluation, const MaskResult& result);
 
-/// Why the numbers must not be set beside published ones, or empty: counts other than expected,
-/// queries left out, a gallery of older weights.
+/// Why the numbers must not be set beside published ones, or empty: counts or input size other than
+/// expected, queries left out, a gallery of older weights or pictures of another size.
 [[nodiscard]] std::string incomparable(const Evaluation& evaluation, const RecallResult& result);
+
+/// What of the expectations is as it should be, and what nobody has checked; empty where nothing is
+/// expected.
+[[nodiscard]] std::string checked(const Evaluation& evaluation);
 
 /// All results are over the same queries; the first names the counts. Throws seam::Error without
 /// any.

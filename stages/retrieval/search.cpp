@@ -1,18 +1,27 @@
 #include "stages/retrieval/search.hpp"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
-#include "stages/retrieval/index.hpp"
+#include "stages/retrieval/compared_batch.hpp"
 
 namespace seam::stages {
+
+using retrieval::Mask;
+using retrieval::Ranking;
+using retrieval::Rankings;
 
 void Search::declare(Declaration& d) {
   d.doc(
       "Finds the nearest gallery images of every query: exact, and the same for any batch size and "
-      "any number of threads.");
+      "any number of threads. Embeddings with NaN or infinite elements, and those longer than "
+      "1e15, "
+      "are refused, and where the gallery is compared by cosine, also those shorter than 1e-12, "
+      "which have no direction: zero can be compared by squared_euclidean only.");
   d.reference("index", gallery_, "the `retrieval.index` stage whose gallery is searched");
   declare_masks(d, masks_);
-  d.parameter("k", depth_.k, "how many neighbours to find").range(1, 100000);
+  d.parameter("k", k_, "how many neighbours to find").range(1, 100000);
   d.parameter(
       "exclude_self", exclude_self_,
       "leave-one-out: queries and gallery are the same list, and no image finds itself. It is "
@@ -20,13 +29,12 @@ void Search::declare(Declaration& d) {
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
-  d.provides(field::rankings);
-  d.offers<SearchDepth>(depth_);
+  d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
 }
 
 void Search::open(Context& /*context*/) {
   check_masks(masks_);
-  const std::vector<Mask>& indexed = gallery_->expected();
+  const std::vector<Mask> indexed = gallery_->masks();
   for (const Mask mask : masks_) {
     if (!indexed.empty() && std::ranges::find(indexed, mask) == indexed.end()) {
       throw Error("the gallery is not indexed under mask '" + to_string(mask) +
@@ -38,12 +46,13 @@ void Search::open(Context& /*context*/) {
 
 void Search::begin(Context& context) {
   unknown_items_.clear();
-  if (!gallery_->built()) {
+  if (!gallery_->ready()) {
     throw Error(
         "the gallery has no images yet; the schedule must run the flow that fills it before "
         "the flow that searches it",
         Fault::configuration);
   }
+  items_ = GalleryItems(gallery_->rows());
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
   if (trainings_since_gallery_ > 0) {
     context.warn("the gallery was embedded before the last " +
@@ -55,7 +64,7 @@ void Search::begin(Context& context) {
 }
 
 std::int64_t Search::number_of(const std::string& item) {
-  if (const auto known = gallery_->item_number(item)) return *known;
+  if (const auto known = items_.number_of(item)) return *known;
   const auto next = -2 - static_cast<std::int64_t>(unknown_items_.size());
   return unknown_items_.try_emplace(item, next).first->second;
 }
@@ -67,9 +76,9 @@ std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
                     origin.text() + " does not provide",
                 Fault::configuration);
   }
-  const auto row = gallery_->row_of_id(id);
+  const auto row = items_.row_of_id(id);
   if (!row) return -1;
-  const GalleryRow& found = gallery_->rows()[static_cast<std::size_t>(*row)];
+  const retrieval::GalleryRow& found = gallery_->rows()[static_cast<std::size_t>(*row)];
   if (found.item != item) {
     throw Error("with exclude_self, queries and gallery must be of one list, but index " +
                     std::to_string(id) + " is item '" + item + "' of " + origin.text() +
@@ -80,45 +89,63 @@ std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
   return *row;
 }
 
+Ranking Search::ranking_under(Mask mask, const Packet& query,
+                              const std::vector<std::int64_t>& items,
+                              const std::vector<std::int64_t>& excluded) const {
+  retrieval::SearchRequest request;
+  request.mask = mask;
+  request.k = k_;
+  request.excluded_row = excluded;
+  request.query_item = items;
+  request.gallery_item = items_.of_rows();
+  request.name_of_query = [&](std::int64_t row) {
+    return query[field::origins][static_cast<std::size_t>(row)].text();
+  };
+  Ranking ranking{
+      mask, gallery_->metric(mask), gallery_->search(embedding_under(mask, query), request), {}};
+  const std::span<const std::int64_t> shown = items_.of_rows();
+  const auto images = static_cast<std::int64_t>(shown.size());
+  for (const std::int64_t row : ranking.neighbours.rows) {
+    if (row >= images) {
+      throw Error("the gallery found row " + std::to_string(row) + " of its " +
+                      std::to_string(images) + " rows",
+                  Fault::internal);
+    }
+    ranking.items.push_back(row < 0 ? -1 : shown[static_cast<std::size_t>(row)]);
+  }
+  return ranking;
+}
+
 void Search::process(Packet& packet, Context& /*context*/) {
   const Packet& query = packet;
+  const auto count = static_cast<std::size_t>(images_in(query, masks_));
   const auto& items = query[field::items];
-  const auto& indices = query[field::indices];
-  const auto& origins = query[field::origins];
   Rankings rankings;
-  rankings.gallery_images = gallery_->size();
-  rankings.gallery_items = gallery_->items();
+  rankings.method = gallery_->method();
+  rankings.gallery_images = static_cast<std::int64_t>(items_.of_rows().size());
+  rankings.gallery_items = items_.count();
   rankings.self_excluded = exclude_self_;
   rankings.trainings_since_gallery = trainings_since_gallery_;
+  rankings.query_input = input_of(query);
+  rankings.gallery_input = gallery_->input();
   std::vector<std::int64_t> excluded;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
-    std::int64_t relevant = number >= 0 ? gallery_->images_of(number) : 0;
+    std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
     if (exclude_self_) {
-      excluded.push_back(row_of_itself(indices[i], items[i], origins[i]));
+      excluded.push_back(
+          row_of_itself(query[field::indices][i], items[i], query[field::origins][i]));
       relevant -= excluded.back() >= 0 ? 1 : 0;
     }
     rankings.item.push_back(number);
     rankings.relevant.push_back(relevant);
   }
-
-  SearchOptions options;
-  options.k = depth_.k;
-  options.excluded_row = excluded;
-  options.query_item = rankings.item;
-  options.gallery_item = gallery_->item_of_row();
-  const NameOfRow name_of_row = [&](std::int64_t row) {
-    return origins[static_cast<std::size_t>(row)].text();
-  };
   for (const Mask mask : masks_) {
-    const ExactIndex& index = gallery_->index(mask);
-    Ranking ranking{
-        mask, index.metric(), index.search(embedding_under(mask, query), options, name_of_row), {}};
-    for (const std::int64_t row : ranking.neighbours.rows) {
-      ranking.items.push_back(row < 0 ? -1 : gallery_->item_of_row()[row]);
-    }
-    rankings.by_mask.push_back(std::move(ranking));
+    rankings.by_mask.push_back(ranking_under(mask, query, rankings.item, excluded));
   }
+  // What a gallery of another plugin got wrong must not reach a metric.
+  const std::string problem = problem_with(rankings);
+  if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
   packet.set(field::rankings, std::move(rankings));
 }
 

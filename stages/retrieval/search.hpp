@@ -7,13 +7,12 @@
 
 #include <cstdint>
 #include <map>
-#include <seam/tensor.hpp>
+#include <seam/gallery.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/retrieval/gallery_index.hpp"
-#include "stages/retrieval/ranking.hpp"
+#include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
 
@@ -30,13 +29,18 @@ class Search final : public Compute<Transform> {
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] std::int64_t row_of_itself(std::int64_t id, const std::string& item,
                                            const Origin& origin) const;
+  [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
+                                                 const std::vector<std::int64_t>& items,
+                                                 const std::vector<std::int64_t>& excluded) const;
 
-  Ref<GalleryIndex> gallery_;
-  std::vector<Mask> masks_{Mask::none};
-  SearchDepth depth_;
+  Ref<retrieval::Gallery> gallery_;
+  std::vector<retrieval::Mask> masks_{retrieval::Mask::none};
+  std::int64_t k_ = 50;
   bool exclude_self_ = false;
+  // Of this flow.
+  GalleryItems items_;
   std::int64_t trainings_since_gallery_ = 0;
-  std::map<std::string, std::int64_t> unknown_items_;  ///< of this flow: numbers below -1
+  std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1
 };
 
 }  // namespace seam::stages

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stages/retrieval/masked_embedding.hpp"
+#include "stages/retrieval/search_kernels.hpp"
 
 namespace {
 
@@ -234,6 +235,38 @@ TEST(ExactSearch, AnExcludedRowIsNotFoundEvenAmongDuplicatesOfIt) {
   }
 }
 
+TEST(ExactSearch, ZeroAndTinyVectorsAreComparedBySquaredEuclideanDistance) {
+  // 1e-22 squared is no float32 any more, so the matrix product says 0 for the last rows.
+  torch::Tensor gallery = random_vectors(200, 9, 1);
+  gallery.slice(0, 100, 150) *= 1e-22;
+  gallery.slice(0, 150).zero_();
+  torch::Tensor queries = random_vectors(9, 9, 2);
+  queries.slice(0, 3, 6) *= 1e-22;
+  queries.slice(0, 6).zero_();
+  for (const torch::Tensor& set : {gallery, gallery.slice(0, 100)}) {
+    for (const std::int64_t k : {1, 60}) {
+      SearchOptions options;
+      options.k = k;
+      const torch::Tensor rows = set.contiguous();
+      EXPECT_EQ(ExactIndex(rows, Metric::squared_euclidean).search(queries, options),
+                slow_search(queries, rows, Metric::squared_euclidean, options));
+    }
+  }
+}
+
+TEST(ExactSearch, ManyMoreNeighboursThanTheGalleryHasReserveNothingForThem) {
+  using seam::stages::QuerySearch;
+  EXPECT_LE(QuerySearch::bytes(100000, 10), 4096);
+  EXPECT_EQ(QuerySearch::bytes(100000, 10), QuerySearch::bytes(10, 10));
+  EXPECT_GT(QuerySearch::bytes(100000, 1000000), 1 << 20);
+  SearchOptions options;
+  options.k = 100000;
+  const torch::Tensor vectors = random_vectors(10, 4, 1);
+  const Neighbours found = ExactIndex(vectors, Metric::squared_euclidean).search(vectors, options);
+  EXPECT_EQ(found.rows.size(), 1000000);
+  EXPECT_EQ(std::ranges::count(found.rows, -1), 10 * (100000 - 10));
+}
+
 TEST(ExactSearch, SearchesNothingForNoQueries) {
   const Neighbours found =
       ExactIndex(torch::ones({3, 4}), Metric::cosine).search(torch::empty({0, 4}), {});
@@ -262,10 +295,13 @@ TEST(ExactSearch, RefusesVectorsThatCannotBeComparedAndNamesTheImage) {
               HasSubstr("image_3.jpg"));
   vectors[3].fill_(0);
   EXPECT_THAT(message_of([&] { ExactIndex(vectors, Metric::cosine, name); }),
-              AllOf(HasSubstr("image_3.jpg"), HasSubstr("is zero")));
-  const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
-  EXPECT_THAT(message_of([&] { static_cast<void>(index.search(vectors, {}, name)); }),
+              AllOf(HasSubstr("image_3.jpg"), HasSubstr("is zero (length 0); cosine")));
+  EXPECT_THAT(message_of([&] {
+                static_cast<void>(
+                    ExactIndex(torch::ones({2, 3}), Metric::cosine).search(vectors, {}, name));
+              }),
               HasSubstr("image_3.jpg"));
+  const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
   vectors[3].fill_(1e20F);
   EXPECT_THAT(message_of([&] { static_cast<void>(index.search(vectors, {}, name)); }),
               AllOf(HasSubstr("image_3.jpg"), HasSubstr("too long")));
@@ -276,7 +312,12 @@ TEST(ExactSearch, RefusesShapesThatDoNotFit) {
   EXPECT_THAT(message_of([&] {
                 static_cast<void>(index.search(torch::ones({2, 4}), {}));
               }),
-              HasSubstr("4 dimensions"));
+              AllOf(HasSubstr("4 dimensions"), HasSubstr("the gallery's 3")));
+  try {
+    static_cast<void>(index.search(torch::ones({2, 4}), {}));
+  } catch (const seam::Error& error) {
+    EXPECT_EQ(error.fault(), seam::Fault::data);  // of two models, not a defect
+  }
   EXPECT_THAT(message_of([&] {
                 ExactIndex(torch::ones({2, 3}, torch::kFloat64), Metric::cosine);
               }),

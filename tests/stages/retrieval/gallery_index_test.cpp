@@ -7,10 +7,13 @@
 #include <memory>
 #include <seam/error.hpp>
 
+#include "stages/retrieval/gallery_items.hpp"
+
 namespace {
 
 using seam::stages::GalleryBatch;
 using seam::stages::GalleryIndex;
+using seam::stages::GalleryItems;
 using seam::stages::Mask;
 using seam::stages::Metric;
 using ::testing::ElementsAre;
@@ -33,40 +36,50 @@ TEST(GalleryIndex, TheOrderOfArrivalDecidesNothing) {
   const std::vector<std::string> items{"a", "b", "a", "c"};
   GalleryIndex in_order;
   in_order.add(batch_of({0, 1, 2, 3}, items, vectors));
-  in_order.build(Metric::squared_euclidean);
+  in_order.build();
   GalleryIndex shuffled;
   shuffled.add(batch_of({3, 1}, {"c", "b"}, torch::stack({vectors[3], vectors[1]})));
   shuffled.add(batch_of({0, 2}, {"a", "a"}, torch::stack({vectors[0], vectors[2]})));
-  shuffled.build(Metric::squared_euclidean);
+  shuffled.build();
 
-  EXPECT_EQ(in_order.index(Mask::none).search(vectors, {}),
-            shuffled.index(Mask::none).search(vectors, {}));
-  EXPECT_THAT(std::vector(shuffled.item_of_row().begin(), shuffled.item_of_row().end()),
+  EXPECT_EQ(in_order.search(vectors, {}), shuffled.search(vectors, {}));
+  const GalleryItems numbered(shuffled.rows());
+  EXPECT_THAT(std::vector(numbered.of_rows().begin(), numbered.of_rows().end()),
               ElementsAre(0, 1, 0, 2));
-  EXPECT_EQ(shuffled.items(), 3);
-  EXPECT_EQ(shuffled.images_of(shuffled.item_number("a").value()), 2);
-  EXPECT_FALSE(shuffled.item_number("d"));
-  EXPECT_EQ(shuffled.row_of_id(2), 2);
-  EXPECT_FALSE(shuffled.row_of_id(9));
+  EXPECT_EQ(numbered.count(), 3);
+  EXPECT_EQ(numbered.images_of(numbered.number_of("a").value()), 2);
+  EXPECT_FALSE(numbered.number_of("d"));
+  EXPECT_EQ(numbered.row_of_id(2), 2);
+  EXPECT_FALSE(numbered.row_of_id(9));
+}
+
+TEST(GalleryItems, RefusesRowsOutOfOrder) {
+  const std::vector<seam::retrieval::GalleryRow> rows{{4, "a", 0, {}}, {3, "b", 0, {}}};
+  EXPECT_THROW(GalleryItems numbered(rows), seam::Error);
 }
 
 TEST(GalleryIndex, RowsWithoutIdsAreNumberedAsTheyCome) {
   GalleryIndex gallery;
   gallery.add(batch_of({-1, -1}, {"a", "b"}, torch::ones({2, 3})));
-  gallery.build(Metric::cosine);
-  EXPECT_EQ(gallery.row_of_id(1), 1);
+  gallery.build();
+  EXPECT_EQ(GalleryItems(gallery.rows()).row_of_id(1), 1);
 }
 
-TEST(GalleryIndex, MaskedVectorsAreComparedByAngleWhereTheyHaveUnitLength) {
+TEST(GalleryIndex, TheMetricIsThatOfTheMaskWhateverTheVectorsAre) {
   for (const float length : {1.F, 0.5F}) {
     GalleryIndex gallery;
     GalleryBatch batch = batch_of({0, 1}, {"a", "b"}, torch::ones({2, 4}));
-    batch.vectors[Mask::predicted] = length * torch::eye(4).slice(0, 0, 2);
+    batch.vectors[Mask::predicted] = torch::eye(4).slice(0, 0, 2);
+    batch.vectors[Mask::predicted][1] *= length;  // one vector of another length
     gallery.add(batch);
-    gallery.build(Metric::squared_euclidean);
-    EXPECT_EQ(gallery.index(Mask::none).metric(), Metric::squared_euclidean);
-    EXPECT_EQ(gallery.index(Mask::predicted).metric(),
-              length == 1.F ? Metric::cosine : Metric::squared_euclidean);
+    gallery.build();
+    EXPECT_EQ(gallery.metric(Mask::none), Metric::squared_euclidean);
+    EXPECT_EQ(gallery.metric(Mask::predicted), Metric::cosine);
+    seam::retrieval::SearchRequest request;
+    request.mask = Mask::predicted;
+    request.k = 1;
+    const torch::Tensor query = torch::eye(4).slice(0, 2, 3);
+    EXPECT_THAT(gallery.search(query, request).distances, ElementsAre(2.F)) << length;
   }
 }
 
@@ -74,16 +87,18 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
   GalleryIndex gallery;
   GalleryBatch batch = batch_of({7, 2, 5}, {"a", "b", "a"}, torch::eye(3));
   batch.vectors[Mask::ground_truth] = torch::eye(3);
+  batch.input = {64, 48};
   gallery.add(batch);
   gallery.set_trainings(4);
-  gallery.build(Metric::squared_euclidean);
+  gallery.build();
   seam::Archive archive;
   gallery.save(archive);
 
   GalleryIndex loaded;
-  loaded.load(archive, Metric::squared_euclidean);
+  loaded.load(archive);
   EXPECT_EQ(loaded.trainings(), 4);
-  ASSERT_EQ(loaded.size(), 3);
+  EXPECT_EQ(loaded.input(), (seam::retrieval::InputSize{64, 48}));
+  ASSERT_EQ(loaded.rows().size(), 3);
   for (std::size_t row = 0; row < 3; ++row) {
     EXPECT_EQ(loaded.rows()[row].id, gallery.rows()[row].id);
     EXPECT_EQ(loaded.rows()[row].item, gallery.rows()[row].item);
@@ -91,10 +106,14 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
     EXPECT_EQ(loaded.rows()[row].origin, gallery.rows()[row].origin);
   }
   for (const Mask mask : {Mask::none, Mask::ground_truth}) {
-    EXPECT_EQ(loaded.index(mask).search(torch::ones({1, 3}), {}),
-              gallery.index(mask).search(torch::ones({1, 3}), {}));
+    seam::retrieval::SearchRequest request;
+    request.mask = mask;
+    EXPECT_EQ(loaded.search(torch::ones({1, 3}), request),
+              gallery.search(torch::ones({1, 3}), request));
   }
-  EXPECT_FALSE(loaded.has(Mask::predicted));
+  seam::retrieval::SearchRequest request;
+  request.mask = Mask::predicted;
+  EXPECT_THROW(static_cast<void>(loaded.search(torch::ones({1, 3}), request)), seam::Error);
 }
 
 TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
@@ -102,17 +121,22 @@ TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
   GalleryIndex().save(archive);
   EXPECT_TRUE(archive.empty());
   GalleryIndex loaded;
-  loaded.load(archive, Metric::cosine);
-  EXPECT_FALSE(loaded.built());
+  loaded.load(archive);
+  EXPECT_FALSE(loaded.ready());
 }
 
-std::string message_of_build(GalleryIndex& gallery) {
+template <class Body>
+std::string message_of(Body&& body) {
   try {
-    gallery.build(Metric::cosine);
+    body();
   } catch (const seam::Error& error) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+std::string message_of_build(GalleryIndex& gallery) {
+  return message_of([&] { gallery.build(); });
 }
 
 TEST(GalleryIndex, RefusesAnEmptyGalleryDoublesAndNaN) {
@@ -128,22 +152,49 @@ TEST(GalleryIndex, RefusesAnEmptyGalleryDoublesAndNaN) {
   EXPECT_THAT(message_of_build(damaged), AllOf(HasSubstr("list.txt:9 (a)"), HasSubstr("NaN")));
 }
 
-TEST(GalleryIndex, RefusesVectorsOfAnotherLength) {
+TEST(GalleryIndex, AFailedBuildLeavesNothingToSearch) {
+  GalleryIndex gallery;
+  GalleryBatch batch = batch_of({0}, {"a"}, torch::ones({1, 3}));
+  batch.vectors[Mask::predicted] = torch::zeros({1, 3});  // no direction, and compared by cosine
+  gallery.add(batch);
+  EXPECT_THAT(message_of_build(gallery), AllOf(HasSubstr("is zero"), HasSubstr("cosine")));
+  EXPECT_FALSE(gallery.ready());
+}
+
+TEST(GalleryIndex, RefusesAGalleryOfWhichSomeHaveAnIndex) {
+  GalleryIndex gallery;
+  gallery.add(batch_of({-1, 4}, {"a", "b"}, torch::ones({2, 3})));
+  EXPECT_THAT(message_of_build(gallery), HasSubstr("either all images of a gallery"));
+}
+
+TEST(GalleryIndex, SaysUnderWhichMaskABatchDoesNotFit) {
   GalleryIndex gallery;
   gallery.add(batch_of({0}, {"a"}, torch::ones({1, 3})));
-  EXPECT_THROW(gallery.add(batch_of({1}, {"a"}, torch::ones({1, 4}))), seam::Error);
-  EXPECT_THROW(gallery.add(batch_of({1}, {"a"}, torch::ones({2, 3}))), seam::Error);
+  EXPECT_THAT(message_of([&] {
+                gallery.add(batch_of({1}, {"b"}, torch::ones({1, 4})));
+              }),
+              AllOf(HasSubstr("list.txt:1 (a) has 3"), HasSubstr("list.txt:2 (b) has 4")));
+  EXPECT_THAT(message_of([&] {
+                gallery.add(batch_of({1}, {"a"}, torch::ones({2, 3})));
+              }),
+              HasSubstr("a batch of 1 image for the gallery has 2 vectors under mask 'none'"));
+  GalleryBatch batch = batch_of({1}, {"a"}, torch::ones({1, 3}));
+  batch.vectors[Mask::predicted] = torch::ones({1, 3});
+  EXPECT_THAT(message_of([&] { gallery.add(batch); }),
+              HasSubstr("the first vectors under mask 'predicted'"));
+  batch.vectors.erase(Mask::none);
+  EXPECT_THAT(message_of([&] { gallery.add(batch); }), HasSubstr("no vectors under mask 'none'"));
 }
 
 TEST(GalleryIndex, ClearsForTheNextEpoch) {
   GalleryIndex gallery;
   gallery.add(batch_of({0}, {"a"}, torch::ones({1, 3})));
-  gallery.build(Metric::cosine);
+  gallery.build();
   gallery.clear();
-  EXPECT_FALSE(gallery.built());
+  EXPECT_FALSE(gallery.ready());
   gallery.add(batch_of({0, 1}, {"a", "b"}, torch::ones({2, 5})));
-  gallery.build(Metric::cosine);
-  EXPECT_EQ(gallery.size(), 2);
+  gallery.build();
+  EXPECT_EQ(gallery.rows().size(), 2);
 }
 
 }  // namespace

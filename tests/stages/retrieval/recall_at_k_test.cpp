@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <seam/error.hpp>
@@ -90,10 +91,10 @@ TEST(RecallAtK, AgreesWithSixImagesByHand) {
   // Relevant among the first 1, 2, 3, 4: 2, 3, 7, 8 in all.
   EXPECT_THAT(result.precision, ElementsAre(DoubleEq(2. / 5), DoubleEq(3. / 10), DoubleEq(7. / 15),
                                             DoubleEq(8. / 20)));
-  EXPECT_THAT(result.mrr, DoubleNear((1. / 2 + 1. / 4 + 1 + 1 + 1. / 3) / 5, 1e-15));
+  EXPECT_THAT(result.mrr.value, DoubleNear((1. / 2 + 1. / 4 + 1 + 1 + 1. / 3) / 5, 1e-15));
   // R-precision: 1/2, 0, 1/2, 1/2, 0.   MAP@R: (1/2)/2, 0, 1/2, 1/2, 0.
-  EXPECT_THAT(result.r_precision.value(), DoubleNear(1.5 / 5, 1e-15));
-  EXPECT_THAT(result.map_at_r.value(), DoubleNear(1.25 / 5, 1e-15));
+  EXPECT_THAT(result.r_precision.value().value, DoubleNear(1.5 / 5, 1e-15));
+  EXPECT_THAT(result.map_at_r.value().value, DoubleNear(1.25 / 5, 1e-15));
   // By item at K = 1: A has 2 of 3, B 0 of 2, the mean is 0.4: deviations 0.8 and -0.8.
   EXPECT_THAT(result.standard_error[0], DoubleNear(std::sqrt(2 * 0.64) / 5, 1e-12));
 }
@@ -136,8 +137,8 @@ TEST(RecallAtK, OneHotItemsScoreAHundredPercent) {
   const RecallResult result = evaluate(one_hot, items, one_hot, items, {1, 5});
   EXPECT_THAT(result.recall, Each(1.0));
   EXPECT_THAT(result.pessimistic, Each(1.0));
-  EXPECT_THAT(result.r_precision.value(), 1.0);
-  EXPECT_THAT(result.map_at_r.value(), 1.0);
+  EXPECT_THAT(result.r_precision.value().value, 1.0);
+  EXPECT_THAT(result.map_at_r.value().value, 1.0);
   EXPECT_THAT(result.standard_error, Each(0.0));
 }
 
@@ -171,6 +172,82 @@ TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
   EXPECT_THAT(beyond.optimistic, ElementsAre(0.0));  // the tie at the cut holds nothing relevant
 }
 
+TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
+  for (const LoneQueries policy : {LoneQueries::leave_out, LoneQueries::miss}) {
+    RecallCounter counter({1}, policy);
+    EXPECT_THROW(static_cast<void>(counter.result()), seam::Error);
+    const Numbers other{3};
+    const std::vector<float> distance{0.5F};
+    RankedQuery query;
+    query.items = other;
+    query.distances = distance;
+    query.item = -2;
+    counter.add(query);
+    try {
+      static_cast<void>(counter.result());
+      FAIL() << "nothing was thrown";
+    } catch (const seam::Error& error) {
+      EXPECT_EQ(error.fault(), seam::Fault::data);
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("the item of none of 1 query"));
+    }
+  }
+}
+
+/// Every order of the ties, the slow way: of queries and gallery on a coarse grid.
+TEST(RecallAtK, BoundsOfRankMetricsAreTheBestAndWorstOrderOfTies) {
+  // Five images at distance 1, 1, 2, 2, 2 of items 7, 8, 8, 7, 9; the query shows 7.
+  const torch::Tensor query = torch::zeros({1, 1});
+  const std::vector<float> positions{1, 1, 2, 2, 2};
+  Numbers items{7, 8, 8, 7, 9};
+  const torch::Tensor gallery = torch::tensor(positions).view({5, 1});
+  const auto measured = [&](const Numbers& order, std::int64_t k) {
+    return evaluate(query, {7}, gallery, order, {2}, {}, k);
+  };
+  struct Extreme {
+    double least = 2;
+    double most = -1;
+    void add(double value) {
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  };
+  Extreme map;
+  Extreme precision;
+  Extreme mrr;
+  Numbers near(items.begin(), items.begin() + 2);
+  std::ranges::sort(near);
+  do {
+    Numbers far(items.begin() + 2, items.end());
+    std::ranges::sort(far);
+    do {
+      Numbers order = near;
+      order.insert(order.end(), far.begin(), far.end());
+      const RecallResult result = measured(order, 5);
+      map.add(result.map_at_r.value().value);
+      precision.add(result.r_precision.value().value);
+      mrr.add(result.mrr.value);
+    } while (std::ranges::next_permutation(far).found);
+  } while (std::ranges::next_permutation(near).found);
+  for (const std::int64_t k : {3, 4, 5}) {  // whether or not the search cuts the second tie off
+    const RecallResult result = measured(items, k);
+    EXPECT_DOUBLE_EQ(result.map_at_r.value().pessimistic, map.least) << k;
+    EXPECT_DOUBLE_EQ(result.map_at_r.value().optimistic, map.most) << k;
+    EXPECT_DOUBLE_EQ(result.r_precision.value().pessimistic, precision.least) << k;
+    EXPECT_DOUBLE_EQ(result.r_precision.value().optimistic, precision.most) << k;
+    EXPECT_DOUBLE_EQ(result.mrr.pessimistic, mrr.least) << k;
+    EXPECT_DOUBLE_EQ(result.mrr.optimistic, mrr.most) << k;
+  }
+}
+
+TEST(RecallAtK, MrrLooksAsFarAsTheLargestKHoweverFarTheSearchDid) {
+  const torch::Tensor gallery = torch::tensor({1.F, 2.F, 3.F, 4.F}).view({4, 1});
+  const torch::Tensor query = torch::zeros({1, 1});
+  for (const std::int64_t k : {2, 3, 4}) {
+    EXPECT_EQ(evaluate(query, {9}, gallery, {6, 7, 9, 8}, {2}, {}, k).mrr.value, 0) << k;
+  }
+  EXPECT_DOUBLE_EQ(evaluate(query, {9}, gallery, {6, 7, 9, 8}, {3}).mrr.value, 1. / 3);
+}
+
 TEST(RecallAtK, MetricsThatLookFartherThanTheSearchAreLeftOut) {
   const torch::Tensor positions = torch::tensor({1.F, 2.F, 3.F}).view({3, 1});
   const RecallResult result = evaluate(positions, {0, 0, 0}, positions, {0, 0, 0}, {1}, {0, 1, 2});
@@ -198,7 +275,7 @@ TEST(RecallAtK, CountsByCategory) {
 }
 
 TEST(RecallAtK, SortsKAndRefusesNonsense) {
-  EXPECT_THAT(RecallCounter({10, 1, 10}).result().ks, ElementsAre(1, 10));
+  EXPECT_EQ(RecallCounter({10, 1, 10}).largest_k(), 10);
   EXPECT_THROW(RecallCounter({}), seam::Error);
   EXPECT_THROW(RecallCounter({0}), seam::Error);
   RecallCounter counter({5});

@@ -30,8 +30,9 @@ Evaluation inshop() {
   evaluation.protocol = "inshop/img256";
   evaluation.gallery_images = 12612;
   evaluation.gallery_items = 3985;
-  evaluation.expected_queries = 14218;
-  evaluation.expected_gallery = 12612;
+  evaluation.query_input = {256, 256};
+  evaluation.gallery_input = {256, 256};
+  evaluation.expected = {14218, 12612, 256, 256};
   return evaluation;
 }
 
@@ -40,9 +41,12 @@ TEST(RecallTable, NamesCountsProtocolAndRecall) {
   EXPECT_THAT(table, HasSubstr("14,218 queries of 3,985 items in a gallery of 12,612 images"));
   EXPECT_THAT(table, HasSubstr("0 lone queries left out"));
   EXPECT_THAT(table, HasSubstr("| none | no | 32.10 ± 0.50 | 72.40 ± 0.40 |"));
-  EXPECT_THAT(table,
-              HasSubstr("inshop/img256/full-gallery/l2/ties=id/self=kept/lone=left-out/mask=none"));
-  EXPECT_THAT(table, HasSubstr("The counts are those of the published protocol"));
+  EXPECT_THAT(table, HasSubstr("`inshop/img256/input=256x256/full-gallery/l2/ties=id/self=kept/"
+                               "lone=left-out/mask=none`"));
+  EXPECT_THAT(table, HasSubstr("As expected: count of queries, count of gallery images, input "
+                               "size. Not checked: which images are listed, and how they were "
+                               "prepared (colour, cropping, interpolation).\n"));
+  EXPECT_THAT(table, HasSubstr("| mask | MRR@10 |"));
   EXPECT_THAT(table, Not(HasSubstr("lucky")));
   EXPECT_THAT(table, Not(HasSubstr("eaky")));
 }
@@ -71,7 +75,36 @@ TEST(RecallTable, WrongCountsRefuseComparison) {
               AllOf(HasSubstr("100 queries where 14,218"), HasSubstr("12,611 gallery images")));
   const std::string table = recall_table(evaluation, {result_of(Mask::none)});
   EXPECT_THAT(table, HasSubstr("Not comparable with published numbers"));
-  EXPECT_THAT(table, Not(HasSubstr("published protocol")));
+  EXPECT_THAT(table, Not(HasSubstr("As expected")));
+}
+
+TEST(RecallTable, APictureSizeOtherThanExpectedRefusesComparison) {
+  Evaluation evaluation = inshop();
+  evaluation.query_input = evaluation.gallery_input = {64, 64};
+  const std::string table = recall_table(evaluation, {result_of(Mask::none)});
+  EXPECT_THAT(table, HasSubstr("queries of input size 64x64 where 256x256 is expected, a gallery "
+                               "of input size 64x64"));
+  EXPECT_THAT(table, HasSubstr("input=64x64/"));
+  EXPECT_THAT(table, Not(HasSubstr("As expected")));
+  evaluation.query_input = {};  // a model that keeps no pictures: what is not known is not right
+  EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
+              HasSubstr("input size unknown where 256x256"));
+}
+
+TEST(RecallTable, PicturesOfDifferentSizesInGalleryAndQueriesRefuseComparison) {
+  Evaluation evaluation = inshop();
+  evaluation.expected = {};
+  evaluation.gallery_input = {64, 64};
+  const std::string table = recall_table(evaluation, {result_of(Mask::none)});
+  EXPECT_THAT(table, AllOf(HasSubstr("input=256x256-in-64x64"), HasSubstr("Not comparable")));
+}
+
+TEST(RecallTable, RankMetricsShowTheirBoundsWithEnoughDigits) {
+  MaskResult result = result_of(Mask::none);
+  result.recall.map_at_r = {0.00123, 0.00021, 0.0061};
+  result.recall.r_precision = {0.25, 0.25, 0.25};
+  const std::string table = recall_table(inshop(), {result});
+  EXPECT_THAT(table, HasSubstr("| 25.00 | 0.123 (0.0210 to 0.610) |"));
 }
 
 TEST(RecallTable, QueriesLeftOutRefuseComparison) {
@@ -82,11 +115,15 @@ TEST(RecallTable, QueriesLeftOutRefuseComparison) {
   EXPECT_EQ(incomparable(inshop(), result.recall), "");
 }
 
-TEST(RecallTable, OneCountThatFitsIsNoProtocol) {
+TEST(RecallTable, WhatIsNotExpectedIsNotClaimed) {
   Evaluation evaluation = inshop();
-  evaluation.expected_gallery.reset();
+  evaluation.expected.gallery.reset();
+  evaluation.expected.height.reset();
   EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
-              Not(HasSubstr("published protocol")));
+              HasSubstr("As expected: count of queries. Not checked: count of gallery images, "
+                        "input size, which images"));
+  evaluation.expected = {};
+  EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}), Not(HasSubstr("As expected")));
 }
 
 TEST(RecallTable, AGalleryOfOlderWeightsIsNamed) {

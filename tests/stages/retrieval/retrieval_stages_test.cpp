@@ -2,46 +2,31 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <seam/conformance.hpp>
+#include <seam/contract.hpp>
 #include <seam/tensor.hpp>
 #include <seam/testing.hpp>
 
-#include "stages/retrieval/index.hpp"
-#include "stages/retrieval/recall.hpp"
-#include "stages/retrieval/search.hpp"
+#include "tests/stages/retrieval/batches.hpp"
+#include "tests/stages/retrieval/other_peoples_stages.hpp"
 
 namespace {
 
-using seam::Origin;
 using seam::Packet;
 using seam::Tensor;
-using seam::stages::GalleryIndex;
 using seam::stages::Index;
 using seam::stages::Recall;
 using seam::stages::Search;
+using seam::stages::test::batch;
+using seam::stages::test::refer_to;
+using seam::stages::test::Retrieval;
+using seam::stages::test::Texts;
 using seam::testing::Harness;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
-using Texts = std::vector<std::string>;
-
-/// A batch of images first, first + 1, ...; each of these items, category 0.
-Packet batch(std::int64_t first, const Texts& items, const Tensor& embedding) {
-  Packet packet;
-  std::vector<std::int64_t> indices;
-  std::vector<Origin> origins;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    indices.push_back(first + static_cast<std::int64_t>(i));
-    origins.push_back({std::make_shared<std::string>("list.txt"), indices.back() + 1, items[i]});
-  }
-  packet.set(seam::field::items, items);
-  packet.set(seam::field::indices, indices);
-  packet.set(seam::field::categories, std::vector<std::int64_t>(items.size(), 0));
-  packet.set(seam::field::origins, origins);
-  packet.set(seam::field::embedding, embedding);
-  return packet;
-}
 
 std::vector<Packet> batches_of_two(Harness& /*harness*/) {
   return {batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})),
@@ -53,11 +38,6 @@ std::shared_ptr<Harness> gathered() {
   auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
   gallery->push_all(batches_of_two(*gallery)).finish();
   return gallery;
-}
-
-void refer_to(Harness& search, Harness& gallery) {
-  void* found = gallery.runner().interface(seam::type_name<GalleryIndex>());
-  search.refer("index", *static_cast<GalleryIndex*>(found));
 }
 
 const auto index_conformance = seam::testing::conformance<Index>({.packets = &batches_of_two});
@@ -84,29 +64,6 @@ const auto recall_conformance = seam::testing::conformance<Recall>({
           return search.take_outputs();
         },
 });
-
-/// The three stages, wired as a pipeline would.
-class Retrieval {
- public:
-  Retrieval() { refer_to(search, index); }
-
-  void masks(const Texts& masks) {
-    index.set("masks", masks);
-    search.set("masks", masks);
-  }
-
-  /// Runs the evaluation flow over these queries.
-  void evaluate(std::vector<Packet> queries) {
-    for (Packet& query : queries) search.push(std::move(query));
-    search.finish();
-    for (Packet& packet : search.take_outputs()) recall.push(std::move(packet));
-    recall.finish();
-  }
-
-  Harness index{"gallery", std::make_unique<Index>()};
-  Harness search{"search", std::make_unique<Search>()};
-  Harness recall{"recall", std::make_unique<Recall>()};
-};
 
 TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
   Retrieval stages;
@@ -243,17 +200,19 @@ TEST(RetrievalStages, TooFewNeighboursSayWhatToRaise) {
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("Raise its k"));
 }
 
-TEST(RetrievalStages, TooFewNeighboursAreRefusedBeforeAnythingRuns) {
+TEST(RetrievalStages, TooFewNeighboursAreKnownBeforeAnythingRuns) {
   Retrieval stages;
   stages.search.set("k", 5);
-  stages.recall.upstream({&stages.search.runner()});
-  try {
-    stages.recall.open();
-    FAIL() << "nothing was thrown";
-  } catch (const seam::Error& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("recall@50 needs as many neighbours, and the search finds 5"));
-  }
+  const auto difference = [&] {
+    const std::string provided = stages.search.runner().description().provides.at(0).contract;
+    const std::string needed = stages.recall.runner().description().needs.at(0).contract;
+    EXPECT_EQ(provided, "*[N,5]");
+    return seam::TensorContract::first_difference(seam::TensorContract::parse(provided),
+                                                  seam::TensorContract::parse(needed));
+  };
+  EXPECT_EQ(difference(), "dimension 1 is 5, but at least 50 is needed");
+  stages.recall.set("k", std::vector<std::int64_t>{5, 1});
+  EXPECT_EQ(difference(), std::nullopt);
 }
 
 TEST(RetrievalStages, AMaskThatTheGalleryWillLackIsRefusedBeforeAnythingRuns) {
@@ -282,6 +241,135 @@ TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
   stages.search.push(batch(-1, {"a"}, torch::ones({1, 1})));
   ASSERT_FALSE(stages.search.errors().empty());
   EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("'index'"));
+}
+
+TEST(RetrievalStages, AMaskNamedTwiceIsRefused) {
+  Retrieval stages;
+  stages.masks({"none", "none"});
+  EXPECT_THROW(stages.index.open(), seam::Error);
+  EXPECT_THROW(stages.search.open(), seam::Error);
+}
+
+TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
+  Retrieval stages;
+  stages.index.push(batch(0, {"a"}, torch::ones({1, 32}))).finish();
+  stages.search.push(batch(0, {"a"}, torch::ones({1, 64})));
+  ASSERT_EQ(stages.search.errors().size(), 1);
+  EXPECT_EQ(stages.search.errors()[0].fault(), seam::Fault::data);
+  EXPECT_THAT(stages.search.errors()[0].full_message(),
+              AllOf(HasSubstr("64 dimensions"), HasSubstr("the gallery's 32")));
+}
+
+TEST(RetrievalStages, QueriesOfWhichTheGalleryShowsNoneAreAnError) {
+  for (const char* const policy : {"leave_out", "miss"}) {
+    Retrieval stages;
+    stages.search.set("k", 1);
+    stages.recall.set("k", 1).set("lone_queries", policy);
+    stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+    stages.evaluate({batch(0, {"b", "c"}, torch::ones({2, 1}))});
+    ASSERT_EQ(stages.recall.errors().size(), 1);
+    EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::data);
+    EXPECT_THAT(stages.recall.errors()[0].full_message(),
+                HasSubstr("the item of none of 2 queries"));
+    EXPECT_TRUE(stages.recall.metrics().empty());
+    EXPECT_TRUE(stages.recall.reports().empty());
+  }
+}
+
+TEST(RetrievalStages, TheSizeOfThePicturesIsPartOfTheProtocol) {
+  const auto with_pictures = [](Packet packet, std::int64_t side) {
+    packet.set(seam::field::images,
+               torch::zeros({packet.get(seam::field::embedding).size(0), 3, side, side + 1}));
+    return packet;
+  };
+  for (const std::int64_t side : {64, 256}) {
+    Retrieval stages;
+    stages.search.set("k", 1);
+    stages.recall.set("k", 1).set("expected_height", 256).set("expected_width", 257);
+    stages.index.push(with_pictures(batch(0, {"a"}, torch::ones({1, 1})), side)).finish();
+    stages.evaluate({with_pictures(batch(0, {"a"}, torch::ones({1, 1})), side)});
+    ASSERT_EQ(stages.recall.reports().size(), 1);
+    EXPECT_THAT(stages.recall.reports()[0].text,
+                side == 64 ? AllOf(HasSubstr("input=64x65/"), HasSubstr("Not comparable"))
+                           : AllOf(HasSubstr("input=256x257/"),
+                                   HasSubstr("As expected: input size. Not checked: count of")));
+  }
+}
+
+TEST(RetrievalStages, AZeroVectorIsComparedBySquaredEuclideanDistanceOnly) {
+  for (const char* const metric : {"squared_euclidean", "cosine"}) {
+    Retrieval stages;
+    stages.index.set("metric", metric);
+    stages.index.push(batch(0, {"a", "b"}, torch::tensor({{0.F, 0.F}, {1.F, 0.F}}))).finish();
+    ASSERT_EQ(stages.index.errors().empty(), std::string(metric) == "squared_euclidean");
+    if (stages.index.errors().empty()) continue;
+    EXPECT_THAT(stages.index.errors()[0].full_message(),
+                AllOf(HasSubstr("list.txt:1 (a)"), HasSubstr("is zero"),
+                      HasSubstr("squared_euclidean accepts it")));
+  }
+}
+
+TEST(RetrievalStages, AGalleryIsMadeAnewByItsFlow) {
+  Retrieval stages;
+  EXPECT_TRUE(stages.index.runner().description().keeps_state);
+  EXPECT_TRUE(stages.index.runner().description().state_made_by_flow);
+}
+
+TEST(RetrievalStages, QueriesOfTwoSearchesMakeNoMean) {
+  Retrieval small;
+  Retrieval large;
+  small.search.set("k", 1);
+  large.search.set("k", 1);
+  small.recall.set("k", 1);
+  small.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+  large.index.push(batch(0, {"a", "b"}, torch::ones({2, 1}))).finish();
+  for (Retrieval* stages : {&small, &large}) {
+    stages->search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+    small.recall.push(stages->search.take_outputs().at(0));
+  }
+  ASSERT_EQ(small.recall.errors().size(), 1);
+  EXPECT_THAT(small.recall.errors()[0].full_message(), HasSubstr("different searches"));
+}
+
+const auto other_index_conformance =
+    seam::testing::conformance<other_people::CityBlock>({.packets = &batches_of_two});
+
+TEST(OtherPeoplesStages, AnIndexIsSearchedAndCounted) {
+  Retrieval stages(std::make_unique<other_people::CityBlock>());
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  // Nearest to (0, 0): (3, 3) by squared distance 18 against 25, (5, 0) by city block 5 against 6.
+  const auto gallery = [] { return batch(0, {"a", "b"}, torch::tensor({{3.F, 3.F}, {5.F, 0.F}})); };
+  stages.index.push(gallery()).finish();
+  stages.evaluate({batch(0, {"b"}, torch::zeros({1, 2}))});
+  ASSERT_TRUE(stages.recall.errors().empty());
+  EXPECT_EQ(stages.recall.metric("r@1"), 1.0);
+  EXPECT_THAT(stages.recall.reports().at(0).text,
+              AllOf(HasSubstr("/search=city-block/"), HasSubstr("Not comparable")));
+}
+
+TEST(OtherPeoplesStages, AMetricCountsRankings) {
+  Retrieval stages;
+  Harness metric("metric", std::make_unique<other_people::NearestIsRight>());
+  stages.search.set("k", 2);
+  stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {3.F}}))).finish();
+  stages.search.push(batch(0, {"a", "a"}, torch::tensor({{0.F}, {4.F}}))).finish();
+  metric.push_all(stages.search.take_outputs()).finish();
+  EXPECT_EQ(metric.metric("right"), 0.5);
+}
+
+TEST(OtherPeoplesStages, AnIndexThatFindsRowsItDoesNotHaveIsRefused) {
+  auto index = std::make_unique<other_people::CityBlock>();
+  other_people::CityBlock& broken = *index;
+  Retrieval stages(std::move(index));
+  stages.search.set("k", 2);
+  stages.index.push(batch(0, {"a", "b"}, torch::ones({2, 1}))).finish();
+  stages.search.push(batch(0, {"a"}, torch::ones({1, 1})));
+  ASSERT_TRUE(stages.search.errors().empty());
+  broken.search_beyond(1);
+  stages.search.push(batch(0, {"a"}, torch::ones({1, 1})));
+  ASSERT_EQ(stages.search.errors().size(), 1);
+  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("row 2 of its 2 rows"));
 }
 
 TEST(RetrievalStages, CountsOtherThanExpectedRefuseComparison) {

@@ -1,0 +1,117 @@
+#include "stages/retrieval/compared_batch.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "stages/retrieval/masked_embedding.hpp"
+
+namespace seam::stages {
+namespace {
+
+bool wants(const std::vector<Mask>& masks, Mask mask) {
+  return std::ranges::find(masks, mask) != masks.end();
+}
+
+/// The field's tensor on the CPU; throws where it breaks its contract.
+Tensor plain(const Packet& packet, const Field<Tensor>& key) {
+  const Tensor& value = packet[key];
+  const std::string problem = FieldTraits<Tensor>::violation(value, key.contract);
+  if (!problem.empty()) {
+    throw Error("field '" + std::string(key.name) + "' must be " + std::string(key.contract) +
+                    ", but " + problem,
+                Fault::internal);
+  }
+  return value.detach().to(torch::kCPU);
+}
+
+std::string rows_text(std::string_view field, std::int64_t rows) {
+  return "'" + std::string(field) + "' has " +
+         (rows < 0 ? std::string("no rows")
+                   : std::to_string(rows) + (rows == 1 ? " row" : " rows"));
+}
+
+}  // namespace
+
+void declare_masks(Declaration& d, std::vector<Mask>& masks) {
+  d.parameter(
+      "masks", masks,
+      "which class capsule of each image is compared: all, the predicted category's, the true "
+      "category's (reads labels); every one listed is evaluated",
+      {{"none", Mask::none}, {"predicted", Mask::predicted}, {"ground_truth", Mask::ground_truth}});
+  if (wants(masks, Mask::none)) d.needs(field::embedding);
+  if (wants(masks, Mask::predicted) || wants(masks, Mask::ground_truth)) d.needs(field::capsules);
+  if (wants(masks, Mask::predicted)) d.needs(field::predicted_category);
+  if (wants(masks, Mask::ground_truth)) {
+    d.needs(field::categories);
+    d.reads_label(field::categories.name);
+  } else {
+    d.accepts(field::categories);
+  }
+  d.accepts(field::images).doc("only their size, for the protocol");
+}
+
+void check_masks(const std::vector<Mask>& masks) {
+  if (masks.empty()) {
+    throw Error("'masks' is empty; name at least one of none, predicted, ground_truth",
+                Fault::configuration);
+  }
+  for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
+    if (std::find(masks.begin(), mask, *mask) == mask) continue;
+    throw Error("'masks' names " + to_string(*mask) + " twice; name each mask once",
+                Fault::configuration);
+  }
+}
+
+std::int64_t images_in(const Packet& packet, const std::vector<Mask>& masks) {
+  std::vector<std::string_view> fields{field::items.name, field::indices.name, field::origins.name,
+                                       field::categories.name};
+  if (wants(masks, Mask::none)) fields.push_back(field::embedding.name);
+  if (wants(masks, Mask::predicted) || wants(masks, Mask::ground_truth)) {
+    fields.push_back(field::capsules.name);
+  }
+  if (wants(masks, Mask::predicted)) fields.push_back(field::predicted_category.name);
+
+  const auto count = static_cast<std::int64_t>(packet[field::items].size());
+  static_cast<void>(packet[field::indices]);  // throws where the field is missing
+  static_cast<void>(packet[field::origins]);
+  for (const Packet::Slot& slot : packet.slots()) {
+    if (std::ranges::find(fields, slot.name) == fields.end() || slot.type->rows == nullptr) {
+      continue;
+    }
+    const std::int64_t rows = slot.type->rows(slot.value.get());
+    if (rows == count) continue;
+    throw Error("the fields of one batch must have the same number of rows, but " +
+                    rows_text(field::items.name, count) + " and " + rows_text(slot.name, rows),
+                Fault::internal);
+  }
+  return count;
+}
+
+Tensor embedding_under(Mask mask, const Packet& packet) {
+  if (mask == Mask::none) return plain(packet, field::embedding);
+  const Tensor capsules = plain(packet, field::capsules);
+  const Tensor category = mask == Mask::predicted
+                              ? plain(packet, field::predicted_category)
+                              : torch::tensor(packet[field::categories], torch::kInt64);
+  const std::int64_t classes = capsules.size(1);
+  const Tensor bad = (category < 0).logical_or(category >= classes);
+  if (bad.any().item<bool>()) {
+    const std::int64_t row = bad.nonzero()[0][0].item<std::int64_t>();
+    const auto& origins = packet[field::origins];
+    throw Error(origins[static_cast<std::size_t>(row)].text() + " is of category " +
+                std::to_string(category[row].item<std::int64_t>()) + "; mask '" + to_string(mask) +
+                "' needs one from 0 to " + std::to_string(classes - 1) +
+                ", for which the model has a class capsule");
+  }
+  return masked_embedding(capsules, category);
+}
+
+retrieval::InputSize input_of(const Packet& packet) {
+  if (!packet.has(field::images)) return {};
+  const Tensor& images = packet[field::images];
+  if (!images.defined() || images.dim() != 4) return {};
+  return {images.size(2), images.size(3)};
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,29 @@
+/// What the index and the search read of a batch: the parameter `masks`, and the embeddings under
+/// each.
+#pragma once
+
+#include <cstdint>
+#include <seam/retrieval.hpp>
+#include <seam/tensor.hpp>
+#include <vector>
+
+namespace seam::stages {
+
+/// Declares the parameter `masks`, and the fields of a batch that are read with them.
+void declare_masks(Declaration& d, std::vector<retrieval::Mask>& masks);
+/// Throws seam::Error where none is named, or one twice.
+void check_masks(const std::vector<retrieval::Mask>& masks);
+
+/// How many images the batch has. Throws seam::Error naming two fields and their counts where
+/// fields that are read with these masks have different numbers of rows.
+[[nodiscard]] std::int64_t images_in(const Packet& packet,
+                                     const std::vector<retrieval::Mask>& masks);
+
+/// The batch's embeddings under a mask, f32[N,E] on the CPU. Throws seam::Error naming the field
+/// that has another shape or type, and the picture whose category has no capsule.
+[[nodiscard]] Tensor embedding_under(retrieval::Mask mask, const Packet& packet);
+
+/// The size of the batch's pictures, where the packet still has them.
+[[nodiscard]] retrieval::InputSize input_of(const Packet& packet);
+
+}  // namespace seam::stages

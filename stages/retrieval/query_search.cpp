@@ -1,0 +1,192 @@
+#include "stages/retrieval/query_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <seam/error.hpp>
+#include <utility>
+
+namespace seam::stages {
+namespace {
+
+using retrieval::Metric;
+
+constexpr double float_rounding = 1.0 / (1 << 24);  // unit roundoff of float32
+constexpr std::int64_t least_capacity = 128;
+constexpr std::size_t fetched_ahead = 4;
+
+/// How many the search of a gallery of `size` can find, of the k that are asked for.
+std::int64_t findable(std::int64_t k, std::int64_t size) {
+  return std::clamp<std::int64_t>(size, 1, k);
+}
+
+std::int64_t capacity_for(std::int64_t findable) {
+  return std::max(least_capacity, 3 * findable);
+}
+
+}  // namespace
+
+Extent extent_of(const float* vector, std::int64_t dimensions) {
+  std::int64_t begin = 0;
+  std::int64_t end = dimensions;
+  while (begin < end && vector[begin] == 0) ++begin;
+  while (end > begin && vector[end - 1] == 0) --end;
+  return {static_cast<std::int32_t>(begin / lane_count * lane_count),
+          static_cast<std::int32_t>(end)};
+}
+
+std::int64_t QuerySearch::bytes(std::int64_t k, std::int64_t gallery_size) {
+  const std::int64_t found = findable(k, gallery_size);
+  const std::int64_t pending = capacity_for(found) + scan_width;
+  return static_cast<std::int64_t>(sizeof(QuerySearch)) +
+         pending * static_cast<std::int64_t>(sizeof(Candidate)) +
+         (found + pending) * static_cast<std::int64_t>(sizeof(Scored));
+}
+
+QuerySearch::QuerySearch(const GalleryView& gallery, const QueryView& query,
+                         std::span<double> scratch)
+    : gallery_(gallery),
+      query_(query),
+      scratch_(scratch),
+      extent_(extent_of(query.vector, gallery.dimensions)),
+      norm_(std::sqrt(query.squared_norm)),
+      k_(static_cast<std::size_t>(findable(query.k, gallery.size))),
+      capacity_(static_cast<std::size_t>(capacity_for(static_cast<std::int64_t>(k_)))) {
+  // Any order of summation errs by less than D u / (1 - D u) of the product of lengths (Higham,
+  // Accuracy and Stability of Numerical Algorithms, eq. 3.5); the score adds a few roundings, and
+  // two distances may differ by one more and still round to the same float32. Products below the
+  // smallest normal float32 lose all their digits, each at most that much.
+  const double terms = static_cast<double>(gallery.dimensions + 16);
+  const double relative = 1.01 * terms * float_rounding;
+  const double reach = norm_ + gallery.largest_norm;
+  const double underflow = 4 * terms * static_cast<double>(std::numeric_limits<float>::min());
+  error_ =
+      gallery.metric == Metric::cosine ? relative * norm_ : relative * reach * reach + underflow;
+  pending_.reserve(capacity_ + scan_width);
+}
+
+void QuerySearch::scan(const Scores& scores, std::int64_t first, std::int64_t count) {
+  const std::int64_t whole = count / scan_width * scan_width;
+  for (std::int64_t at = 0; at < whole;) {
+    const Found found = kernels_.find_at_most(scores, at, whole, threshold_);
+    for (std::uint32_t left = found.which; left != 0; left &= left - 1) {
+      take(scores, first, found.at + std::countr_zero(left));
+    }
+    if (pending_.size() >= capacity_) make_room();
+    at = found.at + scan_width;
+  }
+  for (std::int64_t j = whole; j < count; ++j) {
+    if (scores.at(j) <= threshold_) take(scores, first, j);
+  }
+  if (pending_.size() >= capacity_) make_room();
+}
+
+void QuerySearch::finish(std::span<std::int64_t> rows, std::span<float> distances,
+                         std::int64_t& tied, std::int64_t& relevant) {
+  if (best_.empty()) tighten_by_score();
+  settle();
+  std::sort(best_.begin(), best_.end(), nearer);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool found = i < best_.size();
+    rows[i] = found ? best_[i].row : -1;
+    distances[i] = found ? best_[i].distance : std::numeric_limits<float>::infinity();
+  }
+  tied = tied_;
+  relevant = tied_relevant_;
+}
+
+void QuerySearch::take(const Scores& scores, std::int64_t first, std::int64_t j) {
+  if (first + j == query_.excluded) return;
+  pending_.push_back({scores.at(j), static_cast<std::int32_t>(first + j)});
+}
+
+void QuerySearch::make_room() {
+  if (best_.empty()) tighten_by_score();
+  if (pending_.size() > capacity_ * 3 / 4) settle();
+}
+
+/// With k scores at most s, the k-th nearest is at most s + error away; a pair that scores more
+/// than s + 2 errors is farther than that.
+void QuerySearch::tighten_by_score() {
+  if (pending_.size() <= k_) return;
+  const auto kth = pending_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
+  std::nth_element(pending_.begin(), kth, pending_.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+  set_threshold(static_cast<double>(kth->score) + 2 * error_);
+  std::erase_if(pending_, [this](const Candidate& c) { return !(c.score <= threshold_); });
+}
+
+/// Scores everything pending in double and keeps the k nearest.
+void QuerySearch::settle() {
+  std::copy(query_.vector, query_.vector + gallery_.dimensions, scratch_.begin());
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    if (i + fetched_ahead < pending_.size()) fetch(pending_[i + fetched_ahead].row);
+    best_.push_back({measure(pending_[i]), pending_[i].row});
+  }
+  pending_.clear();
+  if (best_.size() < k_) return;
+  const auto kth = best_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
+  std::nth_element(best_.begin(), kth, best_.end(), nearer);
+  const float cut = kth->distance;
+  if (cut < cut_) tied_ = tied_relevant_ = 0;  // what tied with the old cut is now beyond it
+  cut_ = cut;
+  for (auto dropped = kth + 1; dropped != best_.end(); ++dropped) {
+    if (dropped->distance != cut) continue;
+    ++tied_;
+    if (!gallery_.items.empty() && gallery_.items[dropped->row] == query_.item) ++tied_relevant_;
+  }
+  best_.resize(k_);
+  const double score = gallery_.metric == Metric::cosine
+                           ? -norm_ * (1 - static_cast<double>(cut) / 2)
+                           : static_cast<double>(cut) - query_.squared_norm;
+  set_threshold(score + error_);
+}
+
+/// Candidates lie anywhere in the gallery: asks for a vector while others are being compared.
+void QuerySearch::fetch(std::int64_t row) const {
+  constexpr std::int64_t line = 64 / sizeof(float);
+  const float* vector = gallery_.vectors + row * gallery_.dimensions;
+  const std::int64_t end = std::min(extent_.end, gallery_.extents[row].end);
+  const std::int64_t begin = std::max(extent_.begin, gallery_.extents[row].begin);
+  for (std::int64_t d = begin; d < end; d += line) __builtin_prefetch(vector + d);
+}
+
+double QuerySearch::inner_product_with(std::int64_t row) const {
+  const Extent other = gallery_.extents[row];
+  const std::int64_t begin = std::max(extent_.begin, other.begin);
+  const std::int64_t count = std::min(extent_.end, other.end) - begin;
+  if (count <= 0) return 0;
+  return kernels_.inner_product_double(scratch_.data() + begin,
+                                       gallery_.vectors + row * gallery_.dimensions + begin, count);
+}
+
+float QuerySearch::measure(const Candidate& candidate) const {
+  const std::int64_t row = candidate.row;
+  const double product = inner_product_with(row);
+  const double other = gallery_.squared_norms[row];
+  double score = 0;
+  double distance = 0;
+  if (gallery_.metric == Metric::cosine) {
+    const double cosine = product / std::sqrt(query_.squared_norm * other);
+    score = -norm_ * cosine;
+    distance = 2 - 2 * cosine;
+  } else {
+    score = other - 2 * product;
+    distance = query_.squared_norm + score;
+  }
+  if (std::abs(score - static_cast<double>(candidate.score)) > error_) {
+    throw Error(
+        "the matrix product is less exact than float32 allows, so that nearest neighbours "
+        "cannot be proven: LibTorch's float32 matmul precision must be 'highest'",
+        Fault::internal);
+  }
+  return static_cast<float>(std::max(0.0, distance));
+}
+
+/// Rounded up, so that the comparison in float32 never discards more than that in double.
+void QuerySearch::set_threshold(double value) {
+  threshold_ = std::min(threshold_, std::nextafter(static_cast<float>(value),
+                                                   std::numeric_limits<float>::infinity()));
+}
+
+}  // namespace seam::stages

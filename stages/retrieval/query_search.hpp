@@ -1,0 +1,109 @@
+/// The search of one query: what the float32 product cannot rule out is scored again in double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <seam/retrieval.hpp>
+#include <span>
+#include <vector>
+
+#include "stages/retrieval/search_kernels.hpp"
+
+namespace seam::stages {
+
+/// Elements [begin, end) of a vector hold all that is not zero.
+struct Extent {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+/// Where a vector may be other than zero. Masked embeddings are zero almost everywhere, and leaving
+/// zeros out changes no sum; the beginning is a multiple of 16 so that every element keeps its
+/// lane.
+[[nodiscard]] Extent extent_of(const float* vector, std::int64_t dimensions);
+
+/// What the search of one query needs of the gallery.
+struct GalleryView {
+  const float* vectors;
+  const double* squared_norms;
+  const Extent* extents;
+  std::int64_t size;
+  std::int64_t dimensions;
+  double largest_norm;
+  retrieval::Metric metric;
+  std::span<const std::int64_t> items;
+};
+
+/// The query, and what is asked of its search.
+struct QueryView {
+  const float* vector;
+  double squared_norm;
+  std::int64_t excluded;  ///< the gallery row that must not be found, or -1
+  std::int64_t item;
+  std::int64_t k;
+};
+
+/// Takes the scores of gallery tiles in ascending row order.
+///
+/// `pending_` holds what has not been ruled out, by score; when it is full, a tighter threshold
+/// empties most of it. Where too many scores lie within the rounding error of the k-th (ties), the
+/// pending ones are settled: scored in double at once and reduced to the k nearest, so that neither
+/// memory nor the threshold depends on how many ties there are.
+class QuerySearch {
+ public:
+  /// `gallery` and `scratch`, of one number a dimension, must outlive the search.
+  QuerySearch(const GalleryView& gallery, const QueryView& query, std::span<double> scratch);
+
+  /// Looks at the scores of gallery rows first ... first + count - 1.
+  void scan(const Scores& scores, std::int64_t first, std::int64_t count);
+
+  /// Writes the result of this query; both spans are k long.
+  void finish(std::span<std::int64_t> rows, std::span<float> distances, std::int64_t& tied,
+              std::int64_t& relevant);
+
+  /// The memory that the search of one query takes at most.
+  [[nodiscard]] static std::int64_t bytes(std::int64_t k, std::int64_t gallery_size);
+
+ private:
+  /// A pair that the float32 product could not rule out.
+  struct Candidate {
+    float score;
+    std::int32_t row;
+  };
+  /// A pair whose distance is known.
+  struct Scored {
+    float distance;
+    std::int32_t row;
+  };
+  static bool nearer(const Scored& a, const Scored& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.row < b.row;
+  }
+
+  void take(const Scores& scores, std::int64_t first, std::int64_t j);
+  void make_room();
+  void tighten_by_score();
+  void settle();
+  void fetch(std::int64_t row) const;
+  [[nodiscard]] double inner_product_with(std::int64_t row) const;
+  [[nodiscard]] float measure(const Candidate& candidate) const;
+  void set_threshold(double value);
+
+  const GalleryView& gallery_;
+  QueryView query_;
+  std::span<double> scratch_;  // the query in double, while it is compared
+  const Kernels& kernels_ = kernels();
+  Extent extent_;
+  double norm_;
+  double error_ = 0;
+  std::size_t k_;  // no more than the gallery has
+  std::size_t capacity_;
+  float threshold_ = std::numeric_limits<float>::infinity();
+  float cut_ = std::numeric_limits<float>::infinity();
+  std::int64_t tied_ = 0;
+  std::int64_t tied_relevant_ = 0;
+  std::vector<Candidate> pending_;
+  std::vector<Scored> best_;
+};
+
+}  // namespace seam::stages

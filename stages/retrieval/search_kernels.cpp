@@ -1,0 +1,176 @@
+#include "stages/retrieval/search_kernels.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "stages/cpu/instruction_set.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace seam::stages {
+namespace {
+
+// Element i of an inner product goes to lane i modulo 16. Each lane is summed by itself, and the
+// lanes are added in a fixed tree, so the sum is the same whichever instructions it is compiled to.
+/// Registers of `Width` doubles, by the vector types of GCC and Clang.
+template <std::int64_t Width>
+struct Registers;
+
+template <>
+struct Registers<2> {
+  using Floats [[gnu::vector_size(8)]] = float;
+  using Doubles [[gnu::vector_size(16)]] = double;
+};
+
+template <>
+struct Registers<4> {
+  using Floats [[gnu::vector_size(16)]] = float;
+  using Doubles [[gnu::vector_size(32)]] = double;
+};
+
+template <>
+struct Registers<8> {
+  using Floats [[gnu::vector_size(32)]] = float;
+  using Doubles [[gnu::vector_size(64)]] = double;
+};
+
+// Results go out by reference: returning such a vector from a function would depend on the target.
+template <class Width>
+[[gnu::always_inline]] inline void load(const float* from, typename Width::Doubles& to) {
+  typename Width::Floats values;
+  std::memcpy(&values, from, sizeof(values));
+  to = __builtin_convertvector(values, typename Width::Doubles);
+}
+
+template <class Width>
+[[gnu::always_inline]] inline void load(const double* from, typename Width::Doubles& to) {
+  std::memcpy(&to, from, sizeof(to));
+}
+
+/// `Width` doubles fill a register of the target, which is what keeps the sums out of memory (GCC
+/// splits wider vectors through the stack). A is float or double; the products are exact either
+/// way.
+template <std::int64_t Width, class A>
+[[gnu::always_inline]] inline double sum_of_products(const A* a, const float* b,
+                                                     std::int64_t count) {
+  using Register = Registers<Width>;
+  constexpr std::int64_t kept = lane_count / Width;
+  typename Register::Doubles sums[kept] =
+      {};  // a plain array, which the compiler keeps in registers
+  std::int64_t i = 0;
+  for (; i + lane_count <= count; i += lane_count) {
+#pragma GCC unroll 8
+    for (std::int64_t part = 0; part < kept; ++part) {
+      typename Register::Doubles x;
+      typename Register::Doubles y;
+      load<Register>(a + i + part * Width, x);
+      load<Register>(b + i + part * Width, y);
+      sums[part] += x * y;
+    }
+  }
+  std::array<double, lane_count> lanes{};
+#pragma GCC unroll 8
+  for (std::int64_t part = 0; part < kept; ++part) {
+    std::memcpy(lanes.data() + part * Width, &sums[part], sizeof(sums[part]));
+  }
+  for (; i < count; ++i) {
+    lanes[i % lane_count] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  for (std::int64_t half = lane_count / 2; half > 0; half /= 2) {
+    for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
+Found find_at_most_portable(const Scores& scores, std::int64_t begin, std::int64_t end,
+                            float threshold) {
+  for (std::int64_t at = begin; at < end; at += scan_width) {
+    std::uint32_t which = 0;
+    for (std::int64_t j = 0; j < scan_width; ++j) {
+      which |= static_cast<std::uint32_t>(scores.at(at + j) <= threshold) << j;
+    }
+    if (which != 0) return {at, which};
+  }
+  return {end, 0};
+}
+
+constexpr Kernels portable{[](const float* a, const float* b, std::int64_t count) {
+                             return sum_of_products<2>(a, b, count);
+                           },
+                           [](const double* a, const float* b, std::int64_t count) {
+                             return sum_of_products<2>(a, b, count);
+                           },
+                           find_at_most_portable};
+
+#if defined(__x86_64__)
+[[gnu::target("avx2,fma")]] Found find_at_most_avx2(const Scores& scores, std::int64_t begin,
+                                                    std::int64_t end, float threshold) {
+  const __m256 limit = _mm256_set1_ps(threshold);
+  for (std::int64_t at = begin; at < end; at += scan_width) {
+    std::uint32_t which = 0;
+#pragma GCC unroll 4
+    for (std::int64_t part = 0; part < 4; ++part) {
+      const std::int64_t j = at + part * 8;
+      const __m256 score =
+          _mm256_fmadd_ps(_mm256_loadu_ps(scores.scale + j), _mm256_loadu_ps(scores.products + j),
+                          _mm256_loadu_ps(scores.offset + j));
+      const int mask = _mm256_movemask_ps(_mm256_cmp_ps(score, limit, _CMP_LE_OQ));
+      which |= static_cast<std::uint32_t>(mask) << (part * 8);
+    }
+    if (which != 0) return {at, which};
+  }
+  return {end, 0};
+}
+
+[[gnu::target("avx2,fma")]] double inner_product_avx2(const float* a, const float* b,
+                                                      std::int64_t count) {
+  return sum_of_products<4>(a, b, count);
+}
+
+[[gnu::target("avx2,fma")]] double inner_product_double_avx2(const double* a, const float* b,
+                                                             std::int64_t count) {
+  return sum_of_products<4>(a, b, count);
+}
+
+[[gnu::target("avx512f,avx512vl,avx512dq")]] double inner_product_avx512(const float* a,
+                                                                         const float* b,
+                                                                         std::int64_t count) {
+  return sum_of_products<8>(a, b, count);
+}
+
+[[gnu::target("avx512f,avx512vl,avx512dq")]] double inner_product_double_avx512(
+    const double* a, const float* b, std::int64_t count) {
+  return sum_of_products<8>(a, b, count);
+}
+
+Kernels kernels_of_this_processor() {
+  switch (best_instruction_set()) {
+    case InstructionSet::avx512:
+      return {inner_product_avx512, inner_product_double_avx512, find_at_most_avx2};
+    case InstructionSet::avx2:
+      return {inner_product_avx2, inner_product_double_avx2, find_at_most_avx2};
+    case InstructionSet::baseline:
+      break;
+  }
+  return portable;
+}
+#else
+Kernels kernels_of_this_processor() {
+  return portable;
+}
+#endif
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels chosen = kernels_of_this_processor();
+  return chosen;
+}
+
+double inner_product(const float* a, const float* b, std::int64_t count) {
+  return kernels().inner_product(a, b, count);
+}
+
+}  // namespace seam::stages

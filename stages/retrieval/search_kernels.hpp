@@ -1,0 +1,44 @@
+/// The loops that most time of a search goes into beside the matrix product, for the processor at
+/// hand.
+#pragma once
+
+#include <cstdint>
+
+namespace seam::stages {
+
+/// Elements of an inner product go to this many lanes, which are added in a fixed tree.
+inline constexpr std::int64_t lane_count = 16;
+
+/// Scores of a stretch of the gallery: offset[j] + scale[j] * products[j].
+struct Scores {
+  const float* products;
+  const float* offset;
+  const float* scale;
+
+  [[nodiscard]] float at(std::int64_t j) const { return offset[j] + scale[j] * products[j]; }
+};
+
+constexpr std::int64_t scan_width = 32;
+
+/// The first 32 scores in [begin, end), a multiple of 32 long, of which any is at most `threshold`,
+/// and which; `end` where there is none.
+struct Found {
+  std::int64_t at;
+  std::uint32_t which;
+};
+
+/// The loops that most time goes into beside the matrix product, for the processor at hand.
+struct Kernels {
+  double (*inner_product)(const float*, const float*, std::int64_t);
+  double (*inner_product_double)(const double*, const float*, std::int64_t);
+  Found (*find_at_most)(const Scores&, std::int64_t begin, std::int64_t end, float threshold);
+};
+
+[[nodiscard]] const Kernels& kernels();
+
+/// The inner product in double, summed in a fixed order: element i into lane i modulo 16, then
+/// the lanes in a tree. A product of two float32 is exact in double, so fused multiply-add changes
+/// nothing.
+[[nodiscard]] double inner_product(const float* a, const float* b, std::int64_t count);
+
+}  // namespace seam::stages

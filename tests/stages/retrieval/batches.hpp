@@ -1,0 +1,68 @@
+/// Batches and wired stages for tests of retrieval.
+#pragma once
+
+#include <memory>
+#include <seam/gallery.hpp>
+#include <seam/tensor.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/retrieval/index.hpp"
+#include "stages/retrieval/recall.hpp"
+#include "stages/retrieval/search.hpp"
+
+namespace seam::stages::test {
+
+using Texts = std::vector<std::string>;
+
+/// A batch of images first, first + 1, ...; each of these items, category 0.
+inline Packet batch(std::int64_t first, const Texts& items, const Tensor& embedding) {
+  Packet packet;
+  std::vector<std::int64_t> indices;
+  std::vector<Origin> origins;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    indices.push_back(first + static_cast<std::int64_t>(i));
+    origins.push_back({std::make_shared<std::string>("list.txt"), indices.back() + 1, items[i]});
+  }
+  packet.set(field::items, items);
+  packet.set(field::indices, indices);
+  packet.set(field::categories, std::vector<std::int64_t>(items.size(), 0));
+  packet.set(field::origins, origins);
+  packet.set(field::embedding, embedding);
+  return packet;
+}
+
+inline void refer_to(testing::Harness& search, testing::Harness& gallery) {
+  void* found = gallery.runner().interface(type_name<retrieval::Gallery>());
+  search.refer("index", *static_cast<retrieval::Gallery*>(found));
+}
+
+/// The three stages, wired as a pipeline would.
+class Retrieval {
+ public:
+  explicit Retrieval(std::unique_ptr<Stage> gallery = std::make_unique<Index>())
+      : index("gallery", std::move(gallery)) {
+    refer_to(search, index);
+  }
+
+  void masks(const Texts& masks) {
+    index.set("masks", masks);
+    search.set("masks", masks);
+  }
+
+  /// Runs the evaluation flow over these queries.
+  void evaluate(std::vector<Packet> queries) {
+    for (Packet& query : queries) search.push(std::move(query));
+    search.finish();
+    for (Packet& packet : search.take_outputs()) recall.push(std::move(packet));
+    recall.finish();
+  }
+
+  testing::Harness index;
+  testing::Harness search{"search", std::make_unique<Search>()};
+  testing::Harness recall{"recall", std::make_unique<Recall>()};
+};
+
+}  // namespace seam::stages::test
