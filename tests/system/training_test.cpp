@@ -196,5 +196,27 @@ TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
   EXPECT_EQ(metrics("killed"), metrics("whole"));
 }
 
+TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
+  const auto with_batch = [&](const std::string& action, int number) {
+    std::string text = training;
+    const std::string digest = "use = \"test.digest\"";
+    text.replace(text.find(digest), digest.size(),
+                 "use = \"test.one_batch\"\naction = \"" + action +
+                     "\"\nnumber = " + std::to_string(number));
+    const std::string adam = "use = \"train.adam\"";
+    text.replace(text.find(adam), adam.size(), adam + "\non_error = \"skip\"");
+    folder_.write("training.toml", text);
+    const std::string directory = action + std::to_string(number);
+    const Finished finished = run(directory, 2);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return metrics(directory);
+  };
+  for (const int number : {2, 6}) {  // 7 batches a flow
+    const std::string never_there = with_batch("drop", number);
+    EXPECT_THAT(never_there, HasSubstr(R"("name":"loss")"));
+    EXPECT_EQ(with_batch("spoil", number), never_there) << "batch " << number;
+  }
+}
+
 }  // namespace
 }  // namespace seam::test

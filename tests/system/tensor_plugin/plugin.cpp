@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -51,7 +52,32 @@ class CountThreads final : public Transform {
   }
 };
 
+/// Does something to one batch of a flow: makes a pixel of it not a number, or drops it.
+class OneBatch final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.one_batch";
+
+  void declare(Declaration& d) override {
+    d.doc("Spoils or drops one batch.");
+    d.parameter("number", number_, "which batch of the flow, from 0").at_least(0);
+    d.parameter("action", action_, "what becomes of it",
+                {{"spoil", Action::spoil}, {"drop", Action::drop}});
+    d.needs(field::images);
+  }
+  void process(Packet& packet, Context& context) override {
+    if (packet.sequence() != static_cast<std::uint64_t>(number_)) return;
+    if (action_ == Action::drop) return context.drop("the test says so");
+    packet[field::images][0][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+  }
+
+ private:
+  enum class Action : std::uint8_t { spoil, drop };
+
+  std::int64_t number_ = 0;
+  Action action_ = Action::spoil;
+};
+
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads)
+SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::OneBatch)
