@@ -9,7 +9,7 @@ void Inshop::declare(Declaration& declaration) {
       "ids, and that no item is in both train and test.");
   declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
       .required()
-      .folder_with({"img", "Eval"});
+      .folder_with({"img"});  // the list may lie elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root");
   server_.declare(declaration);
   const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,
