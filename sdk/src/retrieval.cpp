@@ -100,7 +100,7 @@ std::string problem_with(const Rankings& rankings) {
   }
   if (rankings.by_mask.empty()) return "it has the result of no mask";
   for (auto ranking = rankings.by_mask.begin(); ranking != rankings.by_mask.end(); ++ranking) {
-    const std::string problem = problem_with(*ranking, queries, rankings.gallery_images);
+    std::string problem = problem_with(*ranking, queries, rankings.gallery_images);
     if (!problem.empty()) return problem;
     if (ranking->neighbours.k != rankings.by_mask.front().neighbours.k) {
       return "its masks have different numbers of neighbours";
