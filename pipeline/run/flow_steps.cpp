@@ -211,10 +211,12 @@ std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
   // A few of the numbers that its stages recorded; all are in metrics.jsonl.
   constexpr int most = 6;
   int shown = 0;
+  const std::map<std::string, double>& means = parts_.services.metrics().means();
   for (const FlowNode& node : flow.nodes) {
     const std::string prefix = node.stage + ".";
-    for (const auto& [name, value] : parts_.services.metrics().means()) {
+    for (const auto& [name, value] : means) {
       if (!name.starts_with(prefix) || shown == most) continue;
+      if (means.contains(name.substr(0, name.rfind('.')))) continue;  // a detail: "r@1.optimistic"
       line += fmt::format("{} {} {}", shown == 0 ? ":" : ",", name, metric_text(value));
       ++shown;
     }

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -296,20 +295,6 @@ TEST_F(VerbsTest, OutputThatCannotBeWrittenIsAnError) {
                               SEAM_PROGRAM + " plugins > /dev/full 2> /dev/null";
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3);
-}
-
-TEST_F(VerbsTest, StagePagesSayWhatStagesSay) {
-  const Finished stages = test::seam({"complete", "inspect", ""}, folder_.path());
-  std::istringstream names(stages.out);
-  int pages = 0;
-  for (std::string stage; std::getline(names, stage); ++pages) {
-    const std::string page = text_of_file(SEAM_SOURCE "/docs/stages/" + stage + ".md");
-    const std::string said = test::seam({"inspect", "--markdown", stage}, folder_.path()).out;
-    EXPECT_THAT(
-        page, HasSubstr("scripts/stage-pages writes this -->\n\n" + said + "\n<!-- up to here -->"))
-        << "run scripts/stage-pages";
-  }
-  EXPECT_GE(pages, 13);
 }
 
 }  // namespace

@@ -605,6 +605,18 @@ TEST_F(RunPipelineTest, CountsTrainingsAndKeepsMeansOverAResume) {
   EXPECT_TRUE(resumed.metrics.contains("judge.only_at_1")) << "of `before`, in the first process";
 }
 
+TEST_F(RunPipelineTest, AFlowsLineLeavesDetailsOfItsMetricsOut) {
+  pipeline_.spec.flows.front().nodes.clear();
+  add_stage("judge", {}, "train");
+  flows_.script = [](const FlowOptions& options, FlowResult& /*result*/) {
+    for (const char* name : {"r@1", "r@1.optimistic", "r@1.pessimistic", "r@10"}) {
+      options.run.services->metric("judge", name, 0.5);
+    }
+  };
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("judge.r@1 0.5, judge.r@10 0.5\n"));
+}
+
 TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {
   add_stages();
   stop_.drain = true;
