@@ -13,8 +13,8 @@ std::string timing_line(const FlowRecord& record, const FlowResult& result) {
                     {"flow", record.flow},
                     {"began", time_text(record.began)},
                     {"seconds", result.seconds},
-                    {"packets", record.finished},
-                    {"packets_per_second", rate},
+                    {"images", record.finished},
+                    {"images_per_second", rate},
                     {"compute_idle_seconds", result.compute_idle_seconds},
                     {"packets_peak", result.packets_peak},
                     {"bytes_peak", result.bytes_peak}}) +
