@@ -9,6 +9,7 @@
 #include <seam/error.hpp>
 #include <utility>
 
+#include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
 namespace seam::stages {
@@ -16,7 +17,9 @@ namespace {
 
 constexpr double smallest_norm = 1e-12;
 constexpr double largest_norm_accepted = 1e15;
-constexpr std::int64_t largest_dimension = 1 << 16;              // keeps D * 2^-24 below 1 %
+constexpr std::int64_t largest_dimension = 1 << 16;  // keeps D * 2^-24 below 1 %
+/// Multiplications in a tile; below, oneDNN's preparations cost as much as it saves.
+constexpr std::int64_t least_work_worth_rounding = 1 << 23;
 constexpr std::int64_t memory_of_tile = std::int64_t{64} << 20;  // bytes, for each thread
 
 std::string shape_of(const torch::Tensor& tensor) {
@@ -97,6 +100,54 @@ void check_length(std::size_t length, std::int64_t wanted, const char* what) {
   }
 }
 
+/// Vectors in float32, and rounded to bfloat16 where products are of these.
+struct Factor {
+  torch::Tensor exact;
+  torch::Tensor rounded;
+
+  [[nodiscard]] Factor rows(std::int64_t begin, std::int64_t count) const {
+    return {exact.narrow(0, begin, count),
+            rounded.defined() ? rounded.narrow(0, begin, count) : torch::Tensor{}};
+  }
+};
+
+/// The memory for the products of a tile.
+class ProductTile {
+ public:
+  ProductTile(std::int64_t pairs, std::int64_t rounded_pairs)
+      : products_(torch::empty({pairs}, torch::kFloat32)),
+        rounded_(torch::empty({rounded_pairs}, torch::kBFloat16)) {}
+
+  /// [Q,G] the inner products, row by row, which the next call overwrites.
+  const float* multiply(const Factor& queries, const Factor& gallery) {
+    const std::int64_t rows = queries.exact.size(0);
+    const std::int64_t columns = gallery.exact.size(0);
+    const std::int64_t pairs = rows * columns;
+    torch::Tensor products = products_.narrow(0, 0, pairs).view({rows, columns});
+    if (queries.rounded.defined() && pairs * queries.exact.size(1) >= least_bfloat16_work) {
+      torch::Tensor rounded = rounded_.narrow(0, 0, pairs).view({rows, columns});
+      torch::mm_out(rounded, queries.rounded, gallery.rounded.t());
+      products.copy_(rounded);
+    } else {
+      torch::mm_out(products, queries.exact, gallery.exact.t());
+    }
+    return products.data_ptr<float>();
+  }
+
+ private:
+  torch::Tensor products_;
+  torch::Tensor rounded_;
+};
+
+/// Whether products in bfloat16 have left few enough pairs to score in double, `scanned` vectors
+/// into the gallery. To score a pair costs as much as some thirty products in float32.
+bool pays(const std::vector<QuerySearch>& searches, std::int64_t k, std::int64_t scanned) {
+  std::int64_t settled = 0;
+  for (const QuerySearch& search : searches) settled += search.settled();
+  const std::int64_t accepted = 3 * std::min(k, scanned) + scanned / 32;
+  return settled <= accepted * static_cast<std::int64_t>(searches.size());
+}
+
 }  // namespace
 
 ExactIndex::ExactIndex(torch::Tensor vectors, Metric metric, const NameOfRow& name_of_row)
@@ -119,6 +170,13 @@ ExactIndex::ExactIndex(torch::Tensor vectors, Metric metric, const NameOfRow& na
     largest_norm_ = std::max(largest_norm_, norm);
     score_offset_.push_back(metric == Metric::cosine ? 0.0F : static_cast<float>(squared));
     score_scale_.push_back(metric == Metric::cosine ? static_cast<float>(-1 / norm) : -2.0F);
+  }
+  if (!multiplies_bfloat16()) return;
+  const RoundedVectors rounded = round_to_bfloat16(vectors_);
+  rounded_ = rounded.vectors;
+  for (std::size_t row = 0; row < rounded.moves.size(); ++row) {
+    const double unit = metric == Metric::cosine ? std::sqrt(squared_norms_[row]) : 1;
+    largest_move_ = std::max(largest_move_, rounded.moves[row] / unit);
   }
 }
 
@@ -151,6 +209,15 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
                          metric_,
                          with_items ? options.gallery_item : std::span<const std::int64_t>{}};
 
+  GalleryView rounded_view = view;
+  rounded_view.largest_move = largest_move_;
+  rounded_view.product_rounding = bfloat16_rounding;
+  if (!score_offset_.empty()) {
+    const auto [least, largest] = std::minmax_element(score_offset_.begin(), score_offset_.end());
+    rounded_view.least_offset = *least;
+    rounded_view.largest_offset = *largest;
+  }
+
   Neighbours result;
   result.queries = count;
   result.k = options.k;
@@ -171,34 +238,55 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
                                                      std::min(options.query_tile, fits));
   const std::int64_t gallery_tile = std::clamp<std::int64_t>(size(), 1, options.gallery_tile);
   const std::int64_t blocks = (count + tile - 1) / tile;
+  const Factor gallery{vectors_, rounded_};
+  const bool may_round =
+      rounded_.defined() && multiplies_bfloat16() && options.products != Products::float32 &&
+      (options.products == Products::bfloat16 ||
+       tile * std::min(size(), gallery_tile) * dimensions() >= least_work_worth_rounding);
   at::parallel_for(0, blocks, 1, [&](std::int64_t first_block, std::int64_t last_block) {
     const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
     std::vector<double> scratch(static_cast<std::size_t>(dimensions()));
-    const torch::Tensor buffer = torch::empty({tile * gallery_tile}, torch::kFloat32);
+    ProductTile tile_of_products(tile * gallery_tile, may_round ? tile * gallery_tile : 0);
+    bool in_bfloat16 = may_round;
     for (std::int64_t block = first_block; block < last_block; ++block) {
       const std::int64_t begin = block * tile;
       const std::int64_t block_size = std::min(tile, count - begin);
-      const torch::Tensor block_vectors = vectors.narrow(0, begin, block_size);
       std::vector<QuerySearch> searches;
       searches.reserve(static_cast<std::size_t>(block_size));
-      for (std::int64_t q = begin; q < begin + block_size; ++q) {
-        const QueryView query{vectors.data_ptr<float>() + q * dimensions(), squared_norms[q],
-                              options.excluded_row.empty() ? -1 : options.excluded_row[q],
-                              with_items ? options.query_item[q] : -1, options.k};
-        searches.emplace_back(view, query, scratch);
-      }
-      for (std::int64_t first = 0; first < size(); first += gallery_tile) {
-        const std::int64_t columns = std::min(gallery_tile, size() - first);
-        torch::Tensor products =
-            buffer.narrow(0, 0, block_size * columns).view({block_size, columns});
-        torch::mm_out(products, block_vectors, vectors_.narrow(0, first, columns).t());
-        const float* row = products.data_ptr<float>();
-        for (QuerySearch& search : searches) {
-          search.scan({row, score_offset_.data() + first, score_scale_.data() + first}, first,
-                      columns);
-          row += columns;
+      const auto scan_gallery = [&](const GalleryView& gallery_view, const Factor& block_vectors,
+                                    std::span<const double> moves) {
+        searches.clear();
+        for (std::int64_t q = begin; q < begin + block_size; ++q) {
+          const QueryView query{vectors.data_ptr<float>() + q * dimensions(),
+                                squared_norms[q],
+                                options.excluded_row.empty() ? -1 : options.excluded_row[q],
+                                with_items ? options.query_item[q] : -1,
+                                options.k,
+                                moves.empty() ? 0 : moves[q - begin]};
+          searches.emplace_back(gallery_view, query, scratch);
         }
+        for (std::int64_t first = 0; first < size(); first += gallery_tile) {
+          const std::int64_t columns = std::min(gallery_tile, size() - first);
+          const float* row = tile_of_products.multiply(block_vectors, gallery.rows(first, columns));
+          for (QuerySearch& search : searches) {
+            search.scan({row, score_offset_.data() + first, score_scale_.data() + first}, first,
+                        columns);
+            row += columns;
+          }
+          if (!moves.empty() && options.products == Products::fastest &&
+              !pays(searches, options.k, first + columns)) {
+            return false;
+          }
+        }
+        return true;
+      };
+      Factor block_vectors{vectors.narrow(0, begin, block_size), {}};
+      if (in_bfloat16) {
+        const RoundedVectors rounded = round_to_bfloat16(block_vectors.exact);
+        in_bfloat16 =
+            scan_gallery(rounded_view, {block_vectors.exact, rounded.vectors}, rounded.moves);
       }
+      if (!in_bfloat16) scan_gallery(view, block_vectors, {});
       for (std::int64_t q = begin; q < begin + block_size; ++q) {
         const std::size_t at = static_cast<std::size_t>(q) * k;
         searches[q - begin].finish(rows.subspan(at, k), distances.subspan(at, k),

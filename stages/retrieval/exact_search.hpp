@@ -1,7 +1,7 @@
 /// Exact k nearest neighbours of every query in a gallery, the same bytes for any number of threads
 /// and any tile size.
 ///
-///     queries [Q,D] ─┐  float32 product,      what may still be      distances in double,   [Q,k]
+///     queries [Q,D] ─┐  matrix product,       what may still be      distances in double,   [Q,k]
 ///     gallery [G,D] ─┴─ a tile at a time ───► among the k nearest ──► (distance, row) order ─────►
 ///
 /// A float32 matrix product alone cannot give an order: its last bits change with tile size, thread
@@ -10,6 +10,10 @@
 /// error of both. What is left is scored again in double with a fixed order of summation, rounded
 /// to float32, and ordered by (distance, gallery row). The result is therefore a property of the
 /// vectors.
+///
+/// Since it only discards, the product may be of vectors rounded to bfloat16, where the processor
+/// multiplies those faster. The error is then that much larger; where it leaves too many pairs, as
+/// for vectors that all lie close together, the queries at hand are searched again in float32.
 #pragma once
 
 #include <torch/torch.h>
@@ -28,6 +32,13 @@ using retrieval::Metric;
 using retrieval::NameOfRow;
 using retrieval::Neighbours;
 
+/// What vectors are multiplied in. Changes the time that a search takes, never its result.
+enum class Products {
+  fastest,  ///< bfloat16 where that pays, or else float32
+  float32,
+  bfloat16,  ///< however little that discards; float32 where the processor has no instructions
+};
+
 /// How to search; the spans may be empty, and must live through the call otherwise.
 struct SearchOptions {
   std::int64_t k = 50;
@@ -40,6 +51,7 @@ struct SearchOptions {
   /// The scores of query_tile x gallery_tile pairs are in memory at once, for each thread.
   std::int64_t query_tile = 256;
   std::int64_t gallery_tile = 1024;
+  Products products = Products::fastest;
 };
 
 /// A gallery made ready for searching.
@@ -57,24 +69,26 @@ class ExactIndex {
 
   /// `queries`: f32[Q,D]. Memory beside inputs and result, for each thread:
   ///
-  ///     query_tile * (4 gallery_tile + 16 max(128, 3 k) + 8 k + 700) + 8 D bytes at most
+  ///     query_tile * (6 gallery_tile + 16 max(128, 3 k) + 8 k + 10 D + 700) + 8 D bytes at most
   ///
-  /// where k counts up to the gallery's size: 2 MB for k = 50, D = 368. For large k the tile has
+  /// where k counts up to the gallery's size: 4 MB for k = 50, D = 368. For large k the tile has
   /// fewer queries, so that the part that grows with k stays below 64 MiB or one query's. Work is Q
-  /// * G * D multiplications in float32 and, in double, what cannot be told apart by these: close
-  /// to Q * k * D, at most Q * G * D where everything ties. Throws seam::Error for wrong shapes,
-  /// spans of another length, and rows as the constructor does.
+  /// * G * D multiplications in float32 or bfloat16 and, in double, what cannot be told apart by
+  /// these: close to Q * k * D, at most Q * G * D where everything ties. Throws seam::Error for
+  /// wrong shapes, spans of another length, and rows as the constructor does.
   [[nodiscard]] Neighbours search(const torch::Tensor& queries, const SearchOptions& options,
                                   const NameOfRow& name_of_row = {}) const;
 
  private:
   torch::Tensor vectors_;
+  torch::Tensor rounded_;  ///< to bfloat16; undefined where the processor does not multiply it
   Metric metric_;
   std::vector<double> squared_norms_;
   std::vector<Extent> extents_;
   std::vector<float> score_offset_;  ///< score = offset + scale * product; grows with the distance
   std::vector<float> score_scale_;
   double largest_norm_ = 0;
+  double largest_move_ = 0;  ///< by rounding; for cosine, as a share of the length
 };
 
 }  // namespace seam::stages

@@ -55,13 +55,20 @@ QuerySearch::QuerySearch(const GalleryView& gallery, const QueryView& query,
   // Any order of summation errs by less than D u / (1 - D u) of the product of lengths (Higham,
   // Accuracy and Stability of Numerical Algorithms, eq. 3.5); the score adds a few roundings, and
   // two distances may differ by one more and still round to the same float32. Products below the
-  // smallest normal float32 lose all their digits, each at most that much.
+  // smallest normal float32 lose all their digits, each at most that much. Rounding to bfloat16
+  // lengthens the vectors multiplied by less than 1 %.
   const double terms = static_cast<double>(gallery.dimensions + 16);
-  const double relative = 1.01 * terms * float_rounding;
+  const double relative = 1.04 * terms * float_rounding;
   const double reach = norm_ + gallery.largest_norm;
   const double underflow = 4 * terms * static_cast<double>(std::numeric_limits<float>::min());
-  error_ =
-      gallery.metric == Metric::cosine ? relative * norm_ : relative * reach * reach + underflow;
+  // Vectors q and g were multiplied as q' and g': qg - q'g' = (q - q')g + q'(g - g').
+  const double largest_move = 1.01 * gallery.largest_move;
+  const double query_move = 1.01 * query.move;
+  const double own_length = norm_ + query_move;
+  error_ = gallery.metric == Metric::cosine
+               ? relative * norm_ + query_move + own_length * largest_move
+               : relative * reach * reach + underflow +
+                     2 * (query_move * gallery.largest_norm + own_length * largest_move);
   pending_.reserve(capacity_ + scan_width);
 }
 
@@ -106,24 +113,41 @@ void QuerySearch::make_room() {
 }
 
 /// With k scores at most s, the k-th nearest is at most s + error away; a pair that scores more
-/// than s + 2 errors is farther than that.
+/// than another error beyond is farther than that.
 void QuerySearch::tighten_by_score() {
   if (pending_.size() <= k_) return;
   const auto kth = pending_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
   std::nth_element(pending_.begin(), kth, pending_.end(),
                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
-  set_threshold(static_cast<double>(kth->score) + 2 * error_);
+  const auto score = static_cast<double>(kth->score);
+  set_threshold(highest_score_of(score + error_at(score)));
   std::erase_if(pending_, [this](const Candidate& c) { return !(c.score <= threshold_); });
 }
 
-/// Scores everything pending in double and keeps the k nearest.
+/// Scores everything pending in double and keeps the k nearest. The first k come first (after
+/// tighten_by_score, those of the least score), since what they prove rules others out.
 void QuerySearch::settle() {
   std::copy(query_.vector, query_.vector + gallery_.dimensions, scratch_.begin());
-  for (std::size_t i = 0; i < pending_.size(); ++i) {
-    if (i + fetched_ahead < pending_.size()) fetch(pending_[i + fetched_ahead].row);
+  const auto first = static_cast<std::ptrdiff_t>(std::min(k_, pending_.size()));
+  measure_pending(0, static_cast<std::size_t>(first));
+  keep_nearest();
+  pending_.erase(std::remove_if(pending_.begin() + first, pending_.end(),
+                                [this](const Candidate& c) { return !(c.score <= threshold_); }),
+                 pending_.end());
+  measure_pending(static_cast<std::size_t>(first), pending_.size());
+  keep_nearest();
+  pending_.clear();
+}
+
+void QuerySearch::measure_pending(std::size_t begin, std::size_t end) {
+  settled_ += static_cast<std::int64_t>(end - begin);
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i + fetched_ahead < end) fetch(pending_[i + fetched_ahead].row);
     best_.push_back({measure(pending_[i]), pending_[i].row});
   }
-  pending_.clear();
+}
+
+void QuerySearch::keep_nearest() {
   if (best_.size() < k_) return;
   const auto kth = best_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
   std::nth_element(best_.begin(), kth, best_.end(), nearer);
@@ -139,7 +163,7 @@ void QuerySearch::settle() {
   const double score = gallery_.metric == Metric::cosine
                            ? -norm_ * (1 - static_cast<double>(cut) / 2)
                            : static_cast<double>(cut) - query_.squared_norm;
-  set_threshold(score + error_);
+  set_threshold(highest_score_of(score));
 }
 
 /// Candidates lie anywhere in the gallery: asks for a vector while others are being compared.
@@ -174,13 +198,27 @@ float QuerySearch::measure(const Candidate& candidate) const {
     score = other - 2 * product;
     distance = query_.squared_norm + score;
   }
-  if (std::abs(score - static_cast<double>(candidate.score)) > error_) {
+  if (std::abs(score - static_cast<double>(candidate.score)) > error_at(candidate.score)) {
     throw Error(
         "the matrix product is less exact than float32 allows, so that nearest neighbours "
         "cannot be proven: LibTorch's float32 matmul precision must be 'highest'",
         Fault::internal);
   }
   return static_cast<float>(std::max(0.0, distance));
+}
+
+/// By how much a score may be wrong, and the scores below it. A product that was rounded is wrong
+/// by a share of itself, and scale * product is score - offset.
+double QuerySearch::error_at(double score) const {
+  return error_ + gallery_.product_rounding *
+                      std::max(std::abs(static_cast<double>(gallery_.least_offset) - score),
+                               std::abs(static_cast<double>(gallery_.largest_offset) - score));
+}
+
+/// What a pair scores at most whose exact score is `exact` or less: the error may itself be larger
+/// at that score, by the rounding's share of the difference.
+double QuerySearch::highest_score_of(double exact) const {
+  return exact + error_at(exact) / (1 - gallery_.product_rounding);
 }
 
 /// Rounded up, so that the comparison in float32 never discards more than that in double.

@@ -1,4 +1,4 @@
-/// The search of one query: what the float32 product cannot rule out is scored again in double.
+/// The search of one query: what the matrix product cannot rule out is scored again in double.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,12 @@ struct GalleryView {
   double largest_norm;
   retrieval::Metric metric;
   std::span<const std::int64_t> items;
+  /// How far vectors were moved at most before they were multiplied: by rounding to bfloat16. For
+  /// cosine as a share of their length.
+  double largest_move = 0;
+  double product_rounding = 0;  ///< unit roundoff of the products' own type, beyond float32's
+  float least_offset = 0;       ///< of the scores; needed where products were rounded
+  float largest_offset = 0;
 };
 
 /// The query, and what is asked of its search.
@@ -42,6 +48,7 @@ struct QueryView {
   std::int64_t excluded;  ///< the gallery row that must not be found, or -1
   std::int64_t item;
   std::int64_t k;
+  double move = 0;  ///< how far the vector was moved before it was multiplied
 };
 
 /// Takes the scores of gallery tiles in ascending row order.
@@ -62,11 +69,14 @@ class QuerySearch {
   void finish(std::span<std::int64_t> rows, std::span<float> distances, std::int64_t& tied,
               std::int64_t& relevant);
 
+  /// How many pairs have been scored in double.
+  [[nodiscard]] std::int64_t settled() const { return settled_; }
+
   /// The memory that the search of one query takes at most.
   [[nodiscard]] static std::int64_t bytes(std::int64_t k, std::int64_t gallery_size);
 
  private:
-  /// A pair that the float32 product could not rule out.
+  /// A pair that the matrix product could not rule out.
   struct Candidate {
     float score;
     std::int32_t row;
@@ -84,9 +94,13 @@ class QuerySearch {
   void make_room();
   void tighten_by_score();
   void settle();
+  void measure_pending(std::size_t begin, std::size_t end);
+  void keep_nearest();
   void fetch(std::int64_t row) const;
   [[nodiscard]] double inner_product_with(std::int64_t row) const;
   [[nodiscard]] float measure(const Candidate& candidate) const;
+  [[nodiscard]] double error_at(double score) const;
+  [[nodiscard]] double highest_score_of(double exact) const;
   void set_threshold(double value);
 
   const GalleryView& gallery_;
@@ -100,6 +114,7 @@ class QuerySearch {
   std::size_t capacity_;
   float threshold_ = std::numeric_limits<float>::infinity();
   float cut_ = std::numeric_limits<float>::infinity();
+  std::int64_t settled_ = 0;
   std::int64_t tied_ = 0;
   std::int64_t tied_relevant_ = 0;
   std::vector<Candidate> pending_;

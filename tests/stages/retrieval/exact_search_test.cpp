@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stages/retrieval/masked_embedding.hpp"
+#include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
 namespace {
@@ -173,6 +174,87 @@ TEST(ExactSearch, TileSizesAndThreadsChangeNothing) {
     }
     at::set_num_threads(threads);
   }
+}
+
+/// Where products rounded to bfloat16 tell the least, or are the farthest from the exact ones.
+std::vector<Case> cases_for_rounding() {
+  std::vector<Case> all = cases();
+  for (const Metric metric : {Metric::squared_euclidean, Metric::cosine}) {
+    const std::string suffix = "_" + to_string(metric);
+    const torch::Tensor base = random_vectors(30, 96, 11);
+    // Thirty groups of vectors that are all alike once rounded, in an order of their own.
+    const torch::Tensor near =
+        base.repeat({40, 1}) * (1 + 1e-5 * random_vectors(1200, 96, 12)).to(torch::kFloat32);
+    all.push_back({"near_duplicates" + suffix, base, near, metric});
+    const torch::Tensor least = random_vectors(1200, 96, 13) * 1e-4 + base[0];
+    all.push_back({"all_close_together" + suffix, base, least, metric});
+    // Exactly between two numbers of bfloat16, so that all roundings are as large as can be.
+    const auto between = [](std::int64_t count, std::uint64_t seed) {
+      return random_vectors(count, 96, seed).sign() * (1 + 1.0 / 256);
+    };
+    all.push_back({"halfway" + suffix, between(20, 14), between(1200, 15), metric});
+    const torch::Tensor powers = torch::pow(10.0, torch::arange(1200.0).remainder(24) - 11);
+    all.push_back({"lengths_from_1e-10_to_1e13" + suffix, base,
+                   (random_vectors(1200, 96, 16) * powers.unsqueeze(1)).to(torch::kFloat32),
+                   metric});
+  }
+  all.push_back({"subnormal", random_vectors(20, 96, 17) * 1e-39, random_vectors(1200, 96, 18)});
+  all.push_back(
+      {"all_subnormal", random_vectors(20, 96, 17) * 1e-39, random_vectors(1200, 96, 18) * 1e-39});
+  all.push_back({"products_underflow", random_vectors(20, 96, 17) * 1e-20,
+                 random_vectors(1200, 96, 18) * 1e-20});
+  all.push_back({"in_thousands", random_vectors(300, 368, 19), random_vectors(3000, 368, 20)});
+  return all;
+}
+
+TEST(ExactSearch, WhatVectorsAreMultipliedInChangesNothing) {
+  if (!seam::stages::multiplies_bfloat16()) GTEST_SKIP() << "no instructions for bfloat16";
+  for (const Case& c : cases_for_rounding()) {
+    const ExactIndex index(c.gallery, c.metric);
+    for (const std::int64_t k : {1, 50, 1190}) {
+      SearchOptions options;
+      options.k = k;
+      options.products = seam::stages::Products::float32;
+      const Neighbours expected = index.search(c.queries, options);
+      for (const std::int64_t gallery_tile : {100, 1024}) {
+        options.gallery_tile = gallery_tile;
+        options.products = seam::stages::Products::bfloat16;
+        EXPECT_EQ(index.search(c.queries, options), expected)
+            << c.name << ", k = " << k << ", " << gallery_tile << " in a tile";
+        options.products = seam::stages::Products::fastest;
+        EXPECT_EQ(index.search(c.queries, options), expected) << c.name << ", k = " << k;
+      }
+    }
+  }
+}
+
+/// Large enough that `fastest` begins in bfloat16, which leaves everything: so it begins again.
+TEST(ExactSearch, BeginsAgainInFloat32WhereRoundingLeavesTooMuch) {
+  const torch::Tensor gallery = random_vectors(2500, 128, 21) * 1e-4 + 1;
+  const torch::Tensor queries = random_vectors(80, 128, 22);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const ExactIndex index(gallery, Metric::cosine);
+  SearchOptions options;
+  options.k = 5;
+  const Neighbours found = index.search(queries, options);
+  at::set_num_threads(threads);
+  EXPECT_EQ(found, slow_search(queries, gallery, Metric::cosine, options));
+}
+
+TEST(RoundedVectors, HoldNoSubnormalNumbersAndKnowHowFarTheyMoved) {
+  const torch::Tensor vectors = torch::tensor({{1.0F, 1.0F + 1.0F / 512, 0.0F, -2.0F},
+                                               {1e-39F, -1e-39F, 0.0F, 0.0F},
+                                               {0.0F, 0.0F, 0.0F, 0.0F}});
+  const seam::stages::RoundedVectors rounded = seam::stages::round_to_bfloat16(vectors);
+  EXPECT_TRUE(
+      rounded.vectors.to(torch::kFloat32)
+          .equal(torch::tensor(
+              {{1.0F, 1.0F, 0.0F, -2.0F}, {0.0F, 0.0F, 0.0F, 0.0F}, {0.0F, 0.0F, 0.0F, 0.0F}})));
+  ASSERT_EQ(rounded.moves.size(), 3U);
+  EXPECT_EQ(rounded.moves[0], 1.0 / 512);
+  EXPECT_NEAR(rounded.moves[1], std::sqrt(2) * 1e-39, 1e-44);
+  EXPECT_EQ(rounded.moves[2], 0);
 }
 
 TEST(ExactSearch, ABatchOfQueriesFindsWhatEachFindsAlone) {

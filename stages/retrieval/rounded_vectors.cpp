@@ -1,0 +1,59 @@
+#include "stages/retrieval/rounded_vectors.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "stages/retrieval/search_kernels.hpp"
+
+namespace seam::stages {
+namespace {
+
+bool adds_up_in_float32() {
+#if defined(__x86_64__)
+  const bool instructions = __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  const bool instructions = false;
+#endif
+  if (!instructions || !at::globalContext().hasMKLDNN()) return false;
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor ones =
+      torch::ones({64, 1024}, torch::kBFloat16);  // in bfloat16: 256 + 1 = 256
+  return torch::mm(ones, ones.t()).eq(1024).all().item<bool>();
+}
+
+}  // namespace
+
+bool multiplies_bfloat16() {
+  if (!at::globalContext().userEnabledMkldnn()) return false;  // can be switched at any time
+  static const bool there = adds_up_in_float32();
+  return there;
+}
+
+RoundedVectors round_to_bfloat16(const torch::Tensor& vectors) {
+  const std::int64_t dimensions = vectors.size(1);
+  RoundedVectors rounded{torch::empty_like(vectors, torch::kBFloat16),
+                         std::vector<double>(static_cast<std::size_t>(vectors.size(0)))};
+  at::parallel_for(0, vectors.size(0), 256, [&](std::int64_t first, std::int64_t last) {
+    const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
+    for (std::int64_t begin = first; begin < last; begin += 256) {
+      const std::int64_t count = std::min<std::int64_t>(256, last - begin);
+      const torch::Tensor exact = vectors.narrow(0, begin, count);
+      const torch::Tensor part = rounded.vectors.narrow(0, begin, count);
+      // Instructions for bfloat16 take subnormal numbers for zero.
+      part.copy_(torch::hardshrink(exact, std::numeric_limits<float>::min()));
+      const torch::Tensor moved = exact - part.to(torch::kFloat32);
+      for (std::int64_t row = 0; row < count; ++row) {
+        const float* difference = moved.data_ptr<float>() + row * dimensions;
+        rounded.moves[begin + row] = std::sqrt(inner_product(difference, difference, dimensions));
+      }
+    }
+  });
+  return rounded;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,31 @@
+/// Vectors in bfloat16, which some processors multiply at twice the speed of float32, and how far
+/// rounding moved each: what a search needs to discard pairs by such products.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace seam::stages {
+
+/// Unit roundoff of bfloat16.
+inline constexpr double bfloat16_rounding = 1.0 / (1 << 8);
+
+/// Products of fewer multiplications are not left to oneDNN by LibTorch, but to loops of its own.
+inline constexpr std::int64_t least_bfloat16_work = 1 << 16;
+
+/// Whether LibTorch multiplies bfloat16 through oneDNN and by instructions of this processor, so
+/// that sums are float32 and the result alone is rounded to bfloat16. LibTorch's other loops are
+/// slow, and some add up in bfloat16.
+[[nodiscard]] bool multiplies_bfloat16();
+
+struct RoundedVectors {
+  torch::Tensor vectors;      ///< bf16[N,D]; what is below float32's smallest normal number is zero
+  std::vector<double> moves;  ///< [N] the lengths of (vector - rounded vector)
+};
+
+/// `vectors`: f32[N,D], contiguous and on the CPU.
+[[nodiscard]] RoundedVectors round_to_bfloat16(const torch::Tensor& vectors);
+
+}  // namespace seam::stages
