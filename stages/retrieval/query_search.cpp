@@ -124,19 +124,23 @@ void QuerySearch::tighten_by_score() {
   std::erase_if(pending_, [this](const Candidate& c) { return !(c.score <= threshold_); });
 }
 
-/// Scores everything pending in double and keeps the k nearest. The first k come first (after
-/// tighten_by_score, those of the least score), since what they prove rules others out.
+/// Scores everything pending in double and keeps the k nearest.
 void QuerySearch::settle() {
   std::copy(query_.vector, query_.vector + gallery_.dimensions, scratch_.begin());
-  const auto first = static_cast<std::ptrdiff_t>(std::min(k_, pending_.size()));
-  measure_pending(0, static_cast<std::size_t>(first));
-  keep_nearest();
-  pending_.erase(std::remove_if(pending_.begin() + first, pending_.end(),
-                                [this](const Candidate& c) { return !(c.score <= threshold_); }),
-                 pending_.end());
-  measure_pending(static_cast<std::size_t>(first), pending_.size());
-  keep_nearest();
+  std::size_t done = 0;
+  if (best_.empty() && pending_.size() > k_) {
+    // After tighten_by_score, these score least; what they prove rules out others.
+    measure_pending(0, k_);
+    keep_nearest();
+    const auto rest = pending_.begin() + static_cast<std::ptrdiff_t>(k_);
+    pending_.erase(std::remove_if(rest, pending_.end(),
+                                  [this](const Candidate& c) { return !(c.score <= threshold_); }),
+                   pending_.end());
+    done = k_;
+  }
+  measure_pending(done, pending_.size());
   pending_.clear();
+  keep_nearest();
 }
 
 void QuerySearch::measure_pending(std::size_t begin, std::size_t end) {
