@@ -15,4 +15,12 @@ InstructionSet best_instruction_set() {
   return InstructionSet::baseline;
 }
 
+bool multiplies_bfloat16_pairs() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace seam::stages

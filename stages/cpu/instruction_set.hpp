@@ -21,4 +21,7 @@ enum class InstructionSet : std::uint8_t {
 /// The best that this processor offers; each includes those before it.
 [[nodiscard]] InstructionSet best_instruction_set();
 
+/// Whether it multiplies pairs of bfloat16 and adds in float32 (AVX512_BF16).
+[[nodiscard]] bool multiplies_bfloat16_pairs();
+
 }  // namespace seam::stages

@@ -106,7 +106,7 @@ class QuerySearch {
   const GalleryView& gallery_;
   QueryView query_;
   std::span<double> scratch_;  // the query in double, while it is compared
-  const Kernels& kernels_ = kernels();
+  const Kernels& kernels_ = search_kernels();
   Extent extent_;
   double norm_;
   double error_ = 0;

@@ -8,18 +8,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "stages/cpu/instruction_set.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
 namespace seam::stages {
 namespace {
 
 bool adds_up_in_float32() {
-#if defined(__x86_64__)
-  const bool instructions = __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  const bool instructions = false;
-#endif
-  if (!instructions || !at::globalContext().hasMKLDNN()) return false;
+  if (!multiplies_bfloat16_pairs() || !at::globalContext().hasMKLDNN()) return false;
   const torch::NoGradGuard no_grad;
   const torch::Tensor ones =
       torch::ones({64, 1024}, torch::kBFloat16);  // in bfloat16: 256 + 1 = 256

@@ -164,13 +164,13 @@ Kernels kernels_of_this_processor() {
 
 }  // namespace
 
-const Kernels& kernels() {
+const Kernels& search_kernels() {
   static const Kernels chosen = kernels_of_this_processor();
   return chosen;
 }
 
 double inner_product(const float* a, const float* b, std::int64_t count) {
-  return kernels().inner_product(a, b, count);
+  return search_kernels().inner_product(a, b, count);
 }
 
 }  // namespace seam::stages

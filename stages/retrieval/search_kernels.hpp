@@ -34,7 +34,7 @@ struct Kernels {
   Found (*find_at_most)(const Scores&, std::int64_t begin, std::int64_t end, float threshold);
 };
 
-[[nodiscard]] const Kernels& kernels();
+[[nodiscard]] const Kernels& search_kernels();
 
 /// The inner product in double, summed in a fixed order: element i into lane i modulo 16, then
 /// the lanes in a tree. A product of two float32 is exact in double, so fused multiply-add changes
