@@ -58,7 +58,9 @@ ExitCode run_verb(const RunArguments& arguments) {
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
-  if (const auto& missing = prepared.loaded.pipeline->missing_data; !missing.empty()) {
+  // A run that is complete needs no data; one that is not says what is missing when it opens it.
+  const auto& missing = prepared.loaded.pipeline->missing_data;
+  if (arguments.resume.empty() && !missing.empty()) {
     std::string text = "nothing was run, because data is missing:";
     for (const std::string& sentence : missing) text += "\n  " + sentence;
     return report_error(Error(text, Fault::data));

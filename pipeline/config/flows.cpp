@@ -184,8 +184,10 @@ class FieldCheck {
       for (const auto& [name, field] : branch.fields) {
         const auto [known, first] = state.fields.emplace(name, field);
         if (first || known->second.node == field.node) continue;
-        const bool ours_before = before_all(known->second.node, inputs);
-        const bool theirs_before = before_all(field.node, inputs);
+        const bool ours_before = before_all(known->second.node, inputs) ||
+                                 ancestors_[field.node].contains(known->second.node);
+        const bool theirs_before =
+            before_all(field.node, inputs) || ancestors_[known->second.node].contains(field.node);
         if (!ours_before && !theirs_before) report_conflict(at, name, known->second, field);
         if (ours_before) known->second = field;
       }

@@ -144,6 +144,13 @@ class StageReader {
                       "it fails: nothing can be tried again",
                       described(draft)),
           {"'on_error' is \"fail\" or \"skip\" here"});
+    } else if (draft.runner->description().trains && draft.spec.on_error == OnError::retry) {
+      findings_.error(
+          "on-error", entry.node.place,
+          fmt::format("{} trains, and a loss has only one backward pass: nothing can be "
+                      "tried again",
+                      described(draft)),
+          {"'on_error' is \"fail\" or \"skip\" here"});
     }
   }
 

@@ -50,14 +50,13 @@ class Segment::Output final : public Emitter {
     if (outcome) {
       segment_.unsent_ = 0;
       auto envelope = std::make_shared<Envelope>();
-      // A batch counts as the images it stands for; what a sampler sends on is one each.
+      // A batch counts as the images it stands for, those of them that no branch beside it has
+      // counted already; what a sampler sends on is one each.
       const std::uint64_t taken = std::exchange(segment_.weight_taken_, 0);
       const bool stands_for_them = segment_.last().description().replaces_packets;
       const auto bytes = static_cast<std::int64_t>(packet.bytes());
       envelope->share = Share(
-          segment_.flow_.budget.admit(*segment_.sizes_, bytes,
-                                      stands_for_them ? std::max<std::uint64_t>(taken, 1) : 1),
-          bytes);
+          segment_.flow_.budget.admit(*segment_.sizes_, bytes, stands_for_them ? taken : 1), bytes);
       envelope->packet = std::move(packet);
       message.envelope = std::move(envelope);
     } else {

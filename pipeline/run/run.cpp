@@ -101,6 +101,8 @@ RunSummary Run::execute() {
     return summary();  // the summary.json of the run that completed it stands
   }
   if (!services_) return summary();  // there is no folder to end it in
+  // Nothing was begun: what summary.json says of the run so far stands.
+  if (summary_.error && options_.start == Start::resume) return summary();
   if (!summary_.error) {
     attempt([this] {
       open_stages();

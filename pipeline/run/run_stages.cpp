@@ -36,7 +36,8 @@ Error missing_state(const StageRunner& runner) {
   if (runner.description().state_made_by_flow) {
     return Error(begin +
                      "because the schedule that it was written with fills the stage again before "
-                     "anything reads it; the schedule of resolved.toml does not: put it back as it "
+                     "anything reads it, or reads it no more; the schedule of resolved.toml does "
+                     "not: put it back as it "
                      "was, or let a flow through the stage run first",
                  Fault::configuration);
   }

@@ -12,8 +12,8 @@ void Sccapsnet::declare(Declaration& d) {
       "Four "
       "7x7 convolutions of stride 2, primary capsules, dynamic routing with one weight matrix that "
       "all "
-      "input capsules share. With the defaults it has 2,425,536 numbers. Any image size of at "
-      "least 16.");
+      "input capsules share. With the defaults it has 2,425,536 numbers. Any image "
+      "size.");
   d.parameter(
       "preset", preset_,
       "where the thesis and the released code differ: LeakyReLU 0.1 and accumulated logits, or "

@@ -64,6 +64,9 @@ std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) 
   if (evaluation.gallery_input != evaluation.query_input) {
     text += "-in-" + to_string(evaluation.gallery_input);
   }
+  // Pictures that were skipped, or a `limit`, change numbers under one name of the data.
+  text += "/images=" + std::to_string(result.recall.queries) + "-in-" +
+          std::to_string(evaluation.gallery_images);
   text += reads_labels(result.mask) ? "/category-gallery" : "/full-gallery";
   if (evaluation.method != "exact") text += "/search=" + evaluation.method;
   text += result.metric == Metric::cosine ? "/cosine" : "/l2";

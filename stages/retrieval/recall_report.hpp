@@ -42,7 +42,7 @@ struct MaskResult {
   RecallResult recall;
 };
 
-/// "inshop/img256/input=256x256/full-gallery/cosine/ties=id/self=kept/lone=left-out/mask=none":
+/// "inshop/img256/input=256x256/images=14218-in-12612/full-gallery/cosine/ties=id/self=kept/...":
 /// equal texts, of one user's names, mean comparable numbers. `ties=id`: by the row's position in
 /// its list; category-gallery where the mask restricts the search by label.
 [[nodiscard]] std::string protocol_of(const Evaluation& evaluation, const MaskResult& result);

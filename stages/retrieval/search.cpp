@@ -46,6 +46,7 @@ void Search::open(Context& /*context*/) {
 
 void Search::begin(Context& context) {
   unknown_items_.clear();
+  told_of_itself_ = false;
   if (!gallery_->ready()) {
     throw Error(
         "the gallery has no images yet; the schedule must run the flow that fills it before "
@@ -79,7 +80,8 @@ std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
   const auto row = items_.row_of_id(id);
   if (!row) return -1;
   const retrieval::GalleryRow& found = gallery_->rows()[static_cast<std::size_t>(*row)];
-  if (found.item != item) {
+  // An index counts within a split: row 3 of another split may show the same item.
+  if (found.item != item || found.origin.item != origin.item) {
     throw Error("with exclude_self, queries and gallery must be of one list, but index " +
                     std::to_string(id) + " is item '" + item + "' of " + origin.text() +
                     " among the queries and item '" + found.item + "' of " + found.origin.text() +
@@ -87,6 +89,12 @@ std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
                 Fault::configuration);
   }
   return *row;
+}
+
+bool Search::is_in_gallery(std::int64_t id, const Origin& origin) const {
+  if (id < 0) return false;
+  const auto row = items_.row_of_id(id);
+  return row && gallery_->rows()[static_cast<std::size_t>(*row)].origin == origin;
 }
 
 Ranking Search::ranking_under(Mask mask, const Packet& query,
@@ -116,7 +124,7 @@ Ranking Search::ranking_under(Mask mask, const Packet& query,
   return ranking;
 }
 
-void Search::process(Packet& packet, Context& /*context*/) {
+void Search::process(Packet& packet, Context& context) {
   const Packet& query = packet;
   const auto count = static_cast<std::size_t>(images_in(query, masks_));
   const auto& items = query[field::items];
@@ -136,6 +144,12 @@ void Search::process(Packet& packet, Context& /*context*/) {
       excluded.push_back(
           row_of_itself(query[field::indices][i], items[i], query[field::origins][i]));
       relevant -= excluded.back() >= 0 ? 1 : 0;
+    } else if (!told_of_itself_ &&
+               is_in_gallery(query[field::indices][i], query[field::origins][i])) {
+      told_of_itself_ = true;
+      context.warn("query " + query[field::origins][i].text() +
+                   " is in the gallery and finds itself; with exclude_self = true each query's own "
+                   "image is left out");
     }
     rankings.item.push_back(number);
     rankings.relevant.push_back(relevant);

@@ -27,6 +27,7 @@ class Search final : public Compute<Transform> {
 
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
+  [[nodiscard]] bool is_in_gallery(std::int64_t id, const Origin& origin) const;
   [[nodiscard]] std::int64_t row_of_itself(std::int64_t id, const std::string& item,
                                            const Origin& origin) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
@@ -40,6 +41,7 @@ class Search final : public Compute<Transform> {
   // Of this flow.
   GalleryItems items_;
   std::int64_t trainings_since_gallery_ = 0;
+  bool told_of_itself_ = false;                        ///< of this flow
   std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1
 };
 

@@ -297,5 +297,13 @@ TEST_F(VerbsTest, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
+TEST_F(VerbsTest, AnOptimizerCannotTryAgain) {
+  const Finished check = test::seam(
+      {"check", SEAM_SOURCE "/pipelines/demo.toml", "--set", "stage.adam.on_error={ retry = 2 }"},
+      folder_.path());
+  EXPECT_EQ(check.exit_code, 2);
+  EXPECT_THAT(check.err, HasSubstr("a loss has only one backward pass"));
+}
+
 }  // namespace
 }  // namespace seam::test

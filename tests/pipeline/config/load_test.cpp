@@ -471,5 +471,24 @@ TEST(ProcessEnvironment, HoldsVariables) {
   EXPECT_THAT(process_environment(), Contains(::testing::Key("PATH")));
 }
 
+TEST_F(Load, OfAFieldThatIsChangedAgainBehindAForkTheLastChangeIsTaken) {
+  (void)loaded(R"([stage.numbers]
+use = "fixture.numbers"
+[stage.p]
+use = "fixture.scale"
+[stage.x]
+use = "fixture.scale"
+[stage.g]
+use = "fixture.label"
+[stage.h]
+use = "fixture.chained"
+[stage.total]
+use = "fixture.total"
+
+[flow]
+main = "numbers -> {g, p -> {h, x}} -> total"
+)");
+}
+
 }  // namespace
 }  // namespace seam::host

@@ -41,8 +41,11 @@ TEST(RecallTable, NamesCountsProtocolAndRecall) {
   EXPECT_THAT(table, HasSubstr("14,218 queries of 3,985 items in a gallery of 12,612 images"));
   EXPECT_THAT(table, HasSubstr("0 lone queries left out"));
   EXPECT_THAT(table, HasSubstr("| none | no | 32.10 ± 0.50 | 72.40 ± 0.40 |"));
-  EXPECT_THAT(table, HasSubstr("`inshop/img256/input=256x256/full-gallery/l2/ties=id/self=kept/"
-                               "lone=left-out/mask=none`"));
+  EXPECT_THAT(
+      table,
+      HasSubstr(
+          "`inshop/img256/input=256x256/images=14218-in-12612/full-gallery/l2/ties=id/self=kept/"
+          "lone=left-out/mask=none`"));
   EXPECT_THAT(table, HasSubstr("As expected: count of queries, count of gallery images, input "
                                "size. Not checked: which images are listed, and how they were "
                                "prepared (colour, cropping, interpolation).\n"));

@@ -139,6 +139,28 @@ TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsIndex) {
   EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("one list"));
 }
 
+/// The same indices and items, in the same order, in two splits of a data set.
+TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsOriginToo) {
+  Retrieval stages;
+  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}))).finish();
+  Packet queries = batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}));
+  for (seam::Origin& origin : queries[seam::field::origins]) origin.item = "query/" + origin.item;
+  stages.search.push(std::move(queries));
+  ASSERT_FALSE(stages.search.errors().empty());
+  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("one list"));
+}
+
+TEST(RetrievalStages, AQueryThatFindsItselfIsWarnedOfOnce) {
+  Retrieval stages;
+  stages.search.set("k", 1);
+  const auto all = [] { return batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}})); };
+  stages.index.push(all()).finish();
+  stages.search.push(all()).push(all());
+  ASSERT_EQ(stages.search.log().size(), 1U);
+  EXPECT_THAT(stages.search.log()[0].text, HasSubstr("finds itself"));
+}
+
 TEST(RetrievalStages, TheGalleryIsMadeAnewEveryEpoch) {
   Retrieval stages;
   stages.search.set("k", 1);
