@@ -481,6 +481,22 @@ TEST_F(FlowTest, ACollectorThatForgetsPacketsIsFoundWhereThatCanBeKnown) {
   EXPECT_EQ(result.stages[1].dropped.at("no full group"), 2U);
 }
 
+TEST_F(FlowTest, PacketsThatTwoBranchesGatherAreFinishedOnce) {
+  for (const int threads : {1, 2, 8}) {
+    add<Count>("count", 84);
+    add<Sum>("sum", 8, 0);
+    add<Sum>("other", 5, 0);
+    add<Keep>("keep", kept_);
+    FlowProgress progress;
+    options_.progress = &progress;
+    FlowSpec flow = chain({"count", "sum", "other", "keep"});
+    flow.nodes[2].inputs = {0};
+    flow.nodes[3].inputs = {1};
+    EXPECT_THAT(run_flow(flow, threads).imbalances, IsEmpty());
+    EXPECT_EQ(progress.finished, 84U);
+  }
+}
+
 TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
   class DropsTwice final : public Collector {
    public:
