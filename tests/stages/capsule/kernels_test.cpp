@@ -31,7 +31,7 @@ torch::ScalarType element() {
 }
 
 template <class T>
-Tensor random(std::vector<std::int64_t> sizes) {
+Tensor random(const std::vector<std::int64_t>& sizes) {
   return torch::randn(sizes, torch::kFloat64).to(element<T>());
 }
 

@@ -273,7 +273,7 @@ class AdamOfTwoFlows : public ::testing::Test {
   void open(seam::testing::Harness& harness) {
     harness.training(true).upstream({&shared_, &a_, &b_}).open();
   }
-  void flow(seam::testing::Harness& harness, std::vector<StageRunner*> stages, int steps) {
+  void flow(seam::testing::Harness& harness, const std::vector<StageRunner*>& stages, int steps) {
     harness.upstream(stages);
     for (int step = 0; step < steps; ++step) {
       const at::AutoGradMode gradients(true);
