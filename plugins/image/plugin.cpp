@@ -1,11 +1,9 @@
-// Reading and preparing pictures. Needs OpenCV, no LibTorch.
 #include <seam/plugin.hpp>
 
-#include "stages/dataset/wardrobe.hpp"
 #include "stages/image/augment.hpp"
 #include "stages/image/decode.hpp"
 #include "stages/image/resize.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Augment, Decode, Resize, Wardrobe)
+SEAM_PLUGIN(Augment, Decode, Resize)

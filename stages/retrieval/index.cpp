@@ -32,7 +32,7 @@ void Index::declare(Declaration& d) {
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
   d.offers<retrieval::Gallery>(gallery_);
-  d.keeps_state(Kept::until_next_flow);
+  d.keeps_state(seam::Kept::until_next_flow);
 }
 
 void Index::open(Context& /*context*/) {

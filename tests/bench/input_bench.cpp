@@ -20,11 +20,11 @@
 #include <opencv2/core/utility.hpp>
 #include <seam/tensor.hpp>
 
+#include "stages/batch/batch.hpp"
 #include "stages/image/augment_image.hpp"
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"
-#include "stages/training/batch.hpp"
 
 namespace {
 

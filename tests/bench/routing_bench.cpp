@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/capsule/routing.hpp"
+#include "stages/nn/routing.hpp"
 
 namespace {
 

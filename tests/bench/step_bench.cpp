@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/capsule/network.hpp"
-#include "stages/training/adam.hpp"
-#include "stages/training/triplet_loss.hpp"
+#include "stages/loss/triplet_loss.hpp"
+#include "stages/nn/capsule_network.hpp"
+#include "stages/train/adam.hpp"
 
 namespace {
 

@@ -155,7 +155,7 @@ TEST_F(OddPlugins, ALibraryThatIsNoPluginIsPassedOverUnlessNamed) {
 
 TEST_F(OddPlugins, TwoLibTorchsDoNotFitIntoOneProcess) {
   place("other_libtorch", library("other_libtorch"));
-  EXPECT_THAT(listing(), AllOf(HasSubstr("not together: plugin"), HasSubstr("seam_learning.so"),
+  EXPECT_THAT(listing(), AllOf(HasSubstr("not together: plugin"), HasSubstr("seam_batch.so"),
                                HasSubstr("' with 1.9.0; rebuild one of them")));
 }
 

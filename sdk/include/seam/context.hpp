@@ -32,6 +32,10 @@ class SEAM_EXPORT Services {
   [[nodiscard]] virtual bool stop_requested() const = 0;
 };
 
+/// In what the stages on the compute thread compute where a stage does not say otherwise. Losses
+/// and other reductions stay in float32.
+enum class Precision : std::uint8_t { float32, bfloat16 };
+
 /// What all stages of a run share; one object a flow that runs.
 struct RunState {
   Services* services = nullptr;  // the host's, outlives the run
@@ -42,6 +46,9 @@ struct RunState {
   int compute_threads = 1;
   int rank = 0;
   int world = 1;
+  std::string device = "cpu";  ///< where tensors are: "cpu", "cuda:0", as LibTorch spells it
+  Precision precision = Precision::float32;
+  bool deterministic = true;  ///< only operations that give the same bits each time
   std::string flow;
   std::filesystem::path run_directory;  ///< empty where the run leaves none
 };
@@ -71,6 +78,12 @@ class SEAM_EXPORT Context {
   /// process: 0 of 1.
   [[nodiscard]] int rank() const { return run_->rank; }
   [[nodiscard]] int world() const { return run_->world; }
+  /// Where tensors are computed, as LibTorch spells it: "cpu", "cuda:0". device_of() in tensor.hpp
+  /// makes a torch::Device of it.
+  [[nodiscard]] const std::string& device() const { return run_->device; }
+  [[nodiscard]] Precision precision() const { return run_->precision; }
+  /// Whether only operations are wanted that give the same bits each time.
+  [[nodiscard]] bool deterministic() const { return run_->deterministic; }
   /// Where a stage may leave files; empty where the run keeps none.
   [[nodiscard]] const std::filesystem::path& run_directory() const { return run_->run_directory; }
   [[nodiscard]] bool stop_requested() const { return run_->services->stop_requested(); }

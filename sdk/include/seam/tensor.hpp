@@ -102,17 +102,23 @@ class Compute : public Kind {
   }
 };
 
+/// Where the run computes.
+inline torch::Device device_of(const Context& context) {
+  return torch::Device(context.device());
+}
+
 /// A tensor that an optimizer changes, under the name that checkpoints use.
 struct NamedWeight {
   std::string name;
   Tensor tensor;
+  double rate_scale = 1;  ///< its learning rate in those of the optimizer
 };
 
 /// Offered by every stage with weights; an optimizer downstream finds all of them by itself.
 class Trainable {
  public:
   virtual ~Trainable() = default;
-  /// The leaves to train; the same tensors from open() to close().
+  /// The leaves to train, without frozen ones; the same tensors from open() to close().
   virtual std::vector<NamedWeight> weights() = 0;
   /// The optimizer has taken a step with the batch that was processed last. A stage that changes
   /// something else while it processes a batch, such as running statistics, takes that back where

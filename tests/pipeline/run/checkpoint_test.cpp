@@ -132,9 +132,9 @@ std::vector<std::byte> with_checksum(std::vector<std::byte> bytes) {
 /// The bytes with `before` replaced by `after` of the same size, where it stands first.
 std::vector<std::byte> replaced(std::vector<std::byte> bytes, std::span<const std::byte> before,
                                 std::span<const std::byte> after) {
-  const auto found = std::ranges::search(bytes, before);
-  EXPECT_FALSE(found.empty());
-  if (!found.empty()) std::ranges::copy(after, found.begin());
+  const auto found = std::search(bytes.begin(), bytes.end(), before.begin(), before.end());
+  EXPECT_NE(found, bytes.end());
+  if (found != bytes.end()) std::ranges::copy(after, found);
   return with_checksum(std::move(bytes));
 }
 

@@ -1,0 +1,8 @@
+#include <seam/plugin.hpp>
+
+#include "stages/dataset/inshop.hpp"
+#include "stages/dataset/wardrobe.hpp"
+
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(Inshop, Wardrobe)

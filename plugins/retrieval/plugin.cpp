@@ -1,0 +1,9 @@
+#include <seam/plugin.hpp>
+
+#include "stages/retrieval/index.hpp"
+#include "stages/retrieval/recall.hpp"
+#include "stages/retrieval/search.hpp"
+
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(Index, Recall, Search)

@@ -1,0 +1,251 @@
+#include "stages/batch/batch.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace seam::stages {
+namespace {
+
+std::string size_text(int height, int width) {
+  return std::to_string(width) + " x " + std::to_string(height) + " pixels";
+}
+
+void take_three(const std::vector<double>& values, std::array<float, 3>& target,
+                const std::string& parameter) {
+  if (values.empty()) return;
+  if (values.size() != target.size()) {
+    throw Error("parameter '" + parameter + "' has " + std::to_string(values.size()) +
+                    " numbers; give three, for red, green and blue, or none",
+                Fault::configuration);
+  }
+  std::ranges::transform(values, target.begin(), [](double v) { return static_cast<float>(v); });
+}
+
+template <class T>
+T value_or(const Packet& packet, const Field<T>& key, T otherwise) {
+  return packet.has(key) ? packet.get(key) : std::move(otherwise);
+}
+
+}  // namespace
+
+struct BatchMemory::Shelf {
+  struct Free {
+    void operator()(float* memory) const { ::operator delete(memory, alignment); }
+  };
+  using Block = std::unique_ptr<float, Free>;
+  static constexpr std::align_val_t alignment{64};
+  static constexpr std::size_t most_blocks = 4;  // one in the model, the rest on their way
+
+  std::mutex mutex;
+  std::size_t count = 0;  // floats of each block
+  std::vector<Block> blocks;
+};
+
+BatchMemory::BatchMemory() : shelf_(std::make_shared<Shelf>()) {}
+
+std::shared_ptr<float> BatchMemory::take(std::size_t count) {
+  Shelf::Block block;
+  {
+    const std::scoped_lock lock(shelf_->mutex);
+    if (shelf_->count != count) shelf_->blocks.clear();
+    shelf_->count = count;
+    if (!shelf_->blocks.empty()) {
+      block = std::move(shelf_->blocks.back());
+      shelf_->blocks.pop_back();
+    }
+  }
+  if (block == nullptr) {
+    block.reset(static_cast<float*>(
+        ::operator new(std::max<std::size_t>(count, 1) * sizeof(float), Shelf::alignment)));
+  }
+  return {block.release(), [shelf = shelf_, count](float* memory) {
+            Shelf::Block back(memory);
+            const std::scoped_lock lock(shelf->mutex);
+            if (shelf->count == count && shelf->blocks.size() < Shelf::most_blocks) {
+              shelf->blocks.push_back(std::move(back));
+            }
+          }};
+}
+
+Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
+                        const Normalisation& normalisation, MemoryLayout layout) {
+  const auto count = static_cast<std::int64_t>(images.size());
+  const std::int64_t height = images.empty() ? 0 : images.front().height();
+  const std::int64_t width = images.empty() ? 0 : images.front().width();
+  const bool last = layout == MemoryLayout::channels_last;
+  const std::int64_t pixels = height * width;
+  const std::vector<std::int64_t> strides =
+      last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
+           : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
+  std::shared_ptr<float> room = memory.take(static_cast<std::size_t>(count * 3 * pixels));
+  float* out = room.get();
+  for (const Image& image : images) {
+    if (image.height() != height || image.width() != width || image.channels() != 3) {
+      throw Error(
+          "the images of a tensor must have one size and three channels; put image.resize "
+          "before batch");
+    }
+    pixels_to_floats(image, normalisation, last ? ChannelOrder::last : ChannelOrder::first,
+                     {out, image.bytes()});
+    out += image.bytes();
+  }
+  float* const data = room.get();
+  return torch::from_blob(
+      data, {count, 3, height, width}, strides, [keep = std::move(room)](void*) {},
+      torch::kFloat32);
+}
+
+void Batch::declare(Declaration& d) {
+  d.doc(
+      "Gathers single pictures into one tensor, with the per-picture fields as vectors in the same "
+      "order. Packets that share a `group` stay together.");
+  d.parameter("size", size_, "largest number of pictures in a batch").range(1, 1 << 20);
+  d.parameter("group_size", group_size_,
+              "pictures in a whole group, such as 3 for triplets: a group that has lost one is "
+              "dropped; 0 takes groups of any size")
+      .range(0, 1 << 20);
+  d.parameter("last", last_, "a last batch that is not full is kept or dropped",
+              {{"keep", Last::keep}, {"drop", Last::drop}});
+  d.parameter(
+      "memory", layout_, "how the tensor lies in memory; its dimensions are N,3,H,W",
+      {{"channels_last", MemoryLayout::channels_last}, {"contiguous", MemoryLayout::contiguous}});
+  d.parameter("mean", mean_, "subtracted from values of 0 to 1: red, green, blue; none: 0");
+  d.parameter("deviation", deviation_, "divides what is left: red, green, blue; none: 1");
+  d.needs(field::image).doc("of one size in a flow");
+  d.accepts(field::item).doc("empty where it is absent");
+  d.accepts(field::category).doc("-1 where it is absent");
+  d.accepts(field::index).doc("-1 where it is absent");
+  d.accepts(field::group).doc("-1 where it is absent: each picture stands for itself");
+  d.accepts(field::role).doc("single where it is absent");
+  d.provides(field::images);
+  d.provides(field::items);
+  d.provides(field::categories);
+  d.provides(field::indices);
+  d.provides(field::groups);
+  d.provides(field::roles);
+  d.provides(field::origins);
+  d.replaces_packets();
+}
+
+void Batch::open(Context& /*context*/) {
+  if (group_size_ > size_) {
+    throw Error("group_size is " + std::to_string(group_size_) + " and size is " +
+                    std::to_string(size_) + ": a group does not fit into a batch; raise size",
+                Fault::configuration);
+  }
+  take_three(mean_, normalisation_.mean, "mean");
+  take_three(deviation_, normalisation_.deviation, "deviation");
+  if (std::ranges::any_of(normalisation_.deviation, [](float v) { return !(v > 0); })) {
+    throw Error("parameter 'deviation' must be above 0: it divides", Fault::configuration);
+  }
+}
+
+void Batch::begin(Context& /*context*/) {
+  pattern_.reset();
+  ready_.clear();
+  group_.clear();
+}
+
+void Batch::check(const Packet& packet) const {
+  const Image& image = packet.get(field::image);
+  if (image.empty() || image.bytes() == 0 || image.channels() != 3) {
+    throw Error("a batch needs pictures of three channels; this one has " +
+                std::to_string(image.channels()));
+  }
+  if (!pattern_) return;
+  if (image.height() != pattern_->height || image.width() != pattern_->width) {
+    throw Error("'" + packet.origin().text() + "' has " + size_text(image.height(), image.width()) +
+                ", but '" + pattern_->origin.text() + "' has " +
+                size_text(pattern_->height, pattern_->width) +
+                ", and a tensor holds one size; put image.resize before batch");
+  }
+}
+
+void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
+  const bool grouped = packet.has(field::group);
+  const bool goes_on = grouped && !group_.empty() && group_.back().has(field::group) &&
+                       group_.back().get(field::group) == packet.get(field::group);
+  if (!goes_on) close_group(emitter);
+  check(packet);
+  if (!pattern_) {
+    const Image& image = packet.get(field::image);
+    pattern_ = {.origin = packet.origin(), .height = image.height(), .width = image.width()};
+  }
+  if (group_.size() == static_cast<std::size_t>(size_)) {
+    throw Error("group " + std::to_string(packet.get(field::group)) + " has more than the " +
+                    std::to_string(size_) + " pictures of a batch; raise size",
+                Fault::configuration);
+  }
+  group_.push_back(std::move(packet));
+  const auto whole = static_cast<std::size_t>(group_size_);
+  if (!grouped || (whole > 0 && group_.size() == whole)) close_group(emitter);
+}
+
+void Batch::close_group(Emitter& emitter) {
+  if (group_.empty()) return;
+  const auto size = static_cast<std::size_t>(size_);
+  const auto whole = static_cast<std::size_t>(group_size_);
+  if (whole > 0 && group_.size() != whole) {
+    for (const Packet& packet : group_) {
+      emitter.drop(packet, "its group has " + std::to_string(group_.size()) + " of " +
+                               std::to_string(whole) + " pictures");
+    }
+    group_.clear();
+    return;
+  }
+  if (ready_.size() + group_.size() > size) emit(emitter);
+  std::ranges::move(group_, std::back_inserter(ready_));
+  group_.clear();
+  if (ready_.size() == size) emit(emitter);
+}
+
+void Batch::emit(Emitter& emitter) {
+  Packet batch = gather();
+  ready_.clear();  // frees the pictures before the model runs
+  emitter.emit(std::move(batch));
+}
+
+More Batch::end(Emitter& emitter, Context& /*context*/) {
+  close_group(emitter);
+  if (!ready_.empty()) {
+    if (last_ == Last::keep) {
+      emit(emitter);
+    } else {
+      for (const Packet& packet : ready_) {
+        emitter.drop(packet, "the last batch has " + std::to_string(ready_.size()) + " of " +
+                                 std::to_string(size_) + " pictures, and last = \"drop\"");
+      }
+    }
+  }
+  ready_.clear();
+  pattern_.reset();
+  return More::no;
+}
+
+Packet Batch::gather() {
+  Packet batch(ready_.front().origin());
+  std::vector<Image> images;
+  images.reserve(ready_.size());
+  auto& items = batch[field::items];
+  auto& categories = batch[field::categories];
+  auto& indices = batch[field::indices];
+  auto& groups = batch[field::groups];
+  auto& roles = batch[field::roles];
+  auto& origins = batch[field::origins];
+  for (const Packet& packet : ready_) {
+    images.push_back(packet.get(field::image));
+    items.push_back(value_or(packet, field::item, {}));
+    categories.push_back(value_or(packet, field::category, std::int64_t{-1}));
+    indices.push_back(value_or(packet, field::index, std::int64_t{-1}));
+    groups.push_back(value_or(packet, field::group, std::int64_t{-1}));
+    roles.push_back(value_or(packet, field::role, Role::single));
+    origins.push_back(packet.origin());
+  }
+  batch.set(field::images, images_to_tensor(images, memory_, normalisation_, layout_));
+  return batch;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,97 @@
+#include "stages/loss/triplet.hpp"
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace seam::stages {
+
+void Triplet::declare(Declaration& d) {
+  d.doc(
+      "Triplet loss: the mean of max(0, d²(anchor, positive) - d²(anchor, negative) + margin) over "
+      "the "
+      "triplets of a batch, with squared Euclidean distances of embeddings.");
+  d.parameter("margin", margin_,
+              "by how much the negative must be further; distances of unit vectors "
+              "are 0 to 4")
+      .range(0, 1e6);
+  d.needs(field::embedding);
+  d.needs(field::groups);
+  d.needs(field::roles);
+  d.provides(field::loss);
+  d.offers<Trainable>(*this);
+}
+
+void Triplet::begin(Context& /*context*/) {
+  processed_.reset();
+  accepted_.reset();
+}
+
+void Triplet::process(Packet& packet, Context& context) {
+  report_accepted(context);
+  processed_.reset();
+  const Tensor& embedding = packet.get(field::embedding);
+  const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
+  const auto select = [&](const std::vector<std::int64_t>& chosen) {
+    return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
+  };
+  TripletLoss result =
+      triplet_loss(select(rows.anchors), select(rows.positives), select(rows.negatives), margin_);
+  packet.set(field::loss, result.loss);
+  result.loss = result.loss.detach();
+  (context.training() ? processed_ : accepted_) = std::move(result);
+  if (!context.training()) report_accepted(context);
+}
+
+void Triplet::end(Context& context) {
+  report_accepted(context);
+}
+
+void Triplet::batch_accepted() {
+  accepted_ = std::exchange(processed_, std::nullopt);
+}
+
+void Triplet::report_accepted(const Context& context) {
+  if (!accepted_) return;
+  context.metric("loss", accepted_->loss.item<double>());
+  context.metric("positive_distance", accepted_->positive_distance);
+  context.metric("negative_distance", accepted_->negative_distance);
+  context.metric("active", accepted_->active);
+  accepted_.reset();
+}
+
+TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vector<Role>& roles) {
+  // First rows decide the order, so that the sum over triplets does not depend on a map's.
+  std::map<std::int64_t, std::size_t> position;
+  std::vector<std::array<std::int64_t, 3>> triplets;
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    const auto [found, fresh] = position.emplace(groups[row], triplets.size());
+    if (fresh) triplets.push_back({-1, -1, -1});
+    const std::string group = "group " + std::to_string(groups[row]);
+    if (roles[row] == Role::single) {
+      throw Error(group + " holds a picture without a role; put a triplet sampler into the flow",
+                  Fault::configuration);
+    }
+    std::int64_t& place = triplets[found->second][static_cast<std::size_t>(roles[row]) - 1];
+    if (place >= 0) throw Error(group + " holds two pictures of one role", Fault::internal);
+    place = static_cast<std::int64_t>(row);
+  }
+  TripletRows rows;
+  for (const auto& [group, at] : position) {
+    for (const std::int64_t row : triplets[at]) {
+      if (row < 0) {
+        throw Error("group " + std::to_string(group) +
+                    " lacks a picture; a batch must keep groups whole (batch: group_size = 3)");
+      }
+    }
+  }
+  for (const auto& triplet : triplets) {
+    rows.anchors.push_back(triplet[0]);
+    rows.positives.push_back(triplet[1]);
+    rows.negatives.push_back(triplet[2]);
+  }
+  return rows;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,12 @@
+// The kernels, compiled for one instruction set by the flags that CMakeLists.txt gives this file.
+#include "stages/nn/kernels/convolution_body.hpp"
+#include "stages/nn/kernels/routing_body.hpp"
+
+namespace seam::stages::kernels {
+
+template struct ConvolutionBody<float, InstructionSet::avx2>;
+template struct ConvolutionBody<double, InstructionSet::avx2>;
+template struct RoutingBody<float, InstructionSet::avx2>;
+template struct RoutingBody<double, InstructionSet::avx2>;
+
+}  // namespace seam::stages::kernels

@@ -1,0 +1,219 @@
+#include "stages/nn/routing.hpp"
+
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+#include <sstream>
+
+#include <seam/error.hpp>
+
+#include "stages/nn/kernels/routing.hpp"
+
+namespace seam::stages {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
+           const RoutingOptions& options) {
+  const auto refuse = [&](const std::string& what) {
+    std::ostringstream text;
+    text << "routing: " << what << "; input capsules are " << u.sizes() << ", the weight is "
+         << weight.sizes() << ", classes = " << classes;
+    throw Error(text.str(), Fault::internal);
+  };
+  if (u.dim() != 3) refuse("input capsules must be [images, capsules, dimensions]");
+  if (weight.dim() != 2 || weight.size(0) != u.size(2)) {
+    refuse(
+        "the weight must be [dimensions of an input capsule, classes * dimensions of a class "
+        "capsule]");
+  }
+  if (classes < 1 || weight.size(1) % classes != 0) {
+    refuse("the weight's columns must be a multiple of the classes");
+  }
+  if (options.iterations < 1) refuse("at least one iteration is needed");
+  if (u.scalar_type() != weight.scalar_type()) refuse("capsules and weight differ in type");
+}
+
+struct Direct {
+  Tensor v;
+  Tensor couplings;  // [B,K,N]
+};
+
+Direct route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                    const RoutingOptions& options) {
+  const std::int64_t size = weight.size(1) / classes;
+  // û as [B,K,N,O]
+  const Tensor predictions =
+      u.matmul(weight).view({u.size(0), u.size(1), classes, size}).permute({0, 2, 1, 3});
+  Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
+  Direct result;
+  for (std::int64_t t = 0; t < options.iterations; ++t) {
+    result.couplings = torch::softmax(logits, 1);
+    const Tensor s = result.couplings.unsqueeze(2).matmul(predictions).squeeze(2);
+    result.v = squash_reference(s, options.epsilon);
+    if (t + 1 == options.iterations) break;
+    const bool stop = options.gradient == RoutingGradient::last_iteration;
+    const Tensor agreement = (stop ? predictions.detach() : predictions)
+                                 .matmul((stop ? result.v.detach() : result.v).unsqueeze(-1))
+                                 .squeeze(-1);
+    logits = options.logits == Logits::replace ? agreement : logits + agreement;
+  }
+  return result;
+}
+
+kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                               const RoutingOptions& options) {
+  kernels::RoutingShape shape;
+  shape.inputs = u.size(1);
+  shape.input_size = u.size(2);
+  shape.outputs = classes;
+  shape.output_size = weight.size(1) / classes;
+  shape.iterations = options.iterations;
+  shape.accumulate = options.logits == Logits::accumulate;
+  shape.gradient_through_logits = options.gradient == RoutingGradient::all_iterations;
+  return shape;
+}
+
+struct Routed {
+  Tensor v;      // [B,K,O]
+  Tensor saved;  // [B, what the kernels keep of an image]
+};
+
+/// Scratch memory a thread, in one allocation for all.
+template <class T>
+Tensor scratch_of(std::int64_t size, const Tensor& like) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  return torch::empty({at::get_num_threads(), (size + line - 1) / line * line}, like.options());
+}
+
+template <class T>
+Routed forward_kernels(const Tensor& u, const Tensor& weight, const kernels::RoutingShape& shape,
+                       double epsilon, Tensor* couplings) {
+  const auto& kernels = kernels::routing_kernels<T>();
+  const std::int64_t batch = u.size(0);
+  const std::int64_t output = shape.outputs * shape.output_size;
+  Routed result{torch::empty({batch, shape.outputs, shape.output_size}, u.options()),
+                torch::empty({batch, kernels.saved_size(shape)}, u.options())};
+  const Tensor scratch = scratch_of<T>(kernels.scratch_size(shape), u);
+  at::parallel_for(0, batch, 1, [&](std::int64_t first, std::int64_t last) {
+    T* memory = scratch.data_ptr<T>() + at::get_thread_num() * scratch.size(1);
+    for (std::int64_t image = first; image < last; ++image) {
+      kernels.forward(
+          shape, static_cast<T>(epsilon), u.data_ptr<T>() + image * u.size(1) * u.size(2),
+          weight.data_ptr<T>(), memory, result.saved.data_ptr<T>() + image * result.saved.size(1),
+          result.v.data_ptr<T>() + image * output,
+          couplings == nullptr ? nullptr
+                               : couplings->data_ptr<T>() + image * u.size(1) * shape.outputs);
+    }
+  });
+  return result;
+}
+
+/// The gradients of u and weight.
+template <class T>
+variable_list backward_kernels(const Tensor& u, const Tensor& weight, const Tensor& saved,
+                               const Tensor& v_gradient, const kernels::RoutingShape& shape,
+                               double epsilon) {
+  const auto& kernels = kernels::routing_kernels<T>();
+  const std::int64_t batch = u.size(0);
+  const std::int64_t output = shape.outputs * shape.output_size;
+  const std::int64_t weights = weight.numel();
+  Tensor u_gradient = torch::empty_like(u);
+  Tensor weight_gradient = torch::zeros_like(weight);
+  // One partial sum an image, added up in order: the same bytes for any number of threads.
+  const Tensor partial = torch::empty({batch, weights}, u.options());
+  const Tensor scratch = scratch_of<T>(kernels.scratch_size(shape), u);
+  at::parallel_for(0, batch, 1, [&](std::int64_t first, std::int64_t last) {
+    T* memory = scratch.data_ptr<T>() + at::get_thread_num() * scratch.size(1);
+    for (std::int64_t image = first; image < last; ++image) {
+      const std::int64_t offset = image * u.size(1) * u.size(2);
+      kernels.backward(shape, static_cast<T>(epsilon), u.data_ptr<T>() + offset,
+                       weight.data_ptr<T>(), saved.data_ptr<T>() + image * saved.size(1),
+                       v_gradient.data_ptr<T>() + image * output, memory,
+                       u_gradient.data_ptr<T>() + offset, partial.data_ptr<T>() + image * weights);
+    }
+  });
+  T* const sum = weight_gradient.data_ptr<T>();
+  for (std::int64_t image = 0; image < batch; ++image) {
+    const T* const term = partial.data_ptr<T>() + image * weights;
+    for (std::int64_t i = 0; i < weights; ++i) sum[i] += term[i];
+  }
+  return {u_gradient, weight_gradient};
+}
+
+struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& u, const Tensor& weight,
+                        std::int64_t classes, const RoutingOptions& options) {
+    const Tensor plain_u = u.contiguous();
+    const Tensor plain_weight = weight.contiguous();
+    const kernels::RoutingShape shape = shape_of(u, weight, classes, options);
+    const Routed result =
+        u.scalar_type() == torch::kFloat32
+            ? forward_kernels<float>(plain_u, plain_weight, shape, options.epsilon, nullptr)
+            : forward_kernels<double>(plain_u, plain_weight, shape, options.epsilon, nullptr);
+    context->save_for_backward({plain_u, plain_weight, result.saved});
+    context->saved_data["classes"] = classes;
+    context->saved_data["iterations"] = options.iterations;
+    context->saved_data["accumulate"] = options.logits == Logits::accumulate;
+    context->saved_data["all_iterations"] = options.gradient == RoutingGradient::all_iterations;
+    context->saved_data["epsilon"] = options.epsilon;
+    return result.v;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    RoutingOptions options;
+    options.iterations = context->saved_data["iterations"].toInt();
+    options.logits =
+        context->saved_data["accumulate"].toBool() ? Logits::accumulate : Logits::replace;
+    options.gradient = context->saved_data["all_iterations"].toBool()
+                           ? RoutingGradient::all_iterations
+                           : RoutingGradient::last_iteration;
+    const double epsilon = context->saved_data["epsilon"].toDouble();
+    const kernels::RoutingShape shape =
+        shape_of(saved[0], saved[1], context->saved_data["classes"].toInt(), options);
+    const Tensor gradient = gradients[0].contiguous();
+    const variable_list result =
+        saved[0].scalar_type() == torch::kFloat32
+            ? backward_kernels<float>(saved[0], saved[1], saved[2], gradient, shape, epsilon)
+            : backward_kernels<double>(saved[0], saved[1], saved[2], gradient, shape, epsilon);
+    return {result[0], result[1], Tensor(), Tensor()};
+  }
+};
+
+bool covered(const Tensor& u, const RoutingOptions& options) {
+  return options.form == RoutingForm::factored && u.device().is_cpu() && u.numel() > 0 &&
+         (u.scalar_type() == torch::kFloat32 || u.scalar_type() == torch::kFloat64);
+}
+
+}  // namespace
+
+Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
+             const RoutingOptions& options) {
+  check(u, weight, classes, options);
+  if (!covered(u, options)) return route_direct(u, weight, classes, options).v;
+  return RoutingFunction::apply(u, weight, classes, options);
+}
+
+Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                         const RoutingOptions& options) {
+  check(u, weight, classes, options);
+  const torch::NoGradGuard no_gradient;
+  if (!covered(u, options)) {
+    return route_direct(u, weight, classes, options).couplings.transpose(1, 2).contiguous();
+  }
+  const kernels::RoutingShape shape = shape_of(u, weight, classes, options);
+  Tensor couplings = torch::empty({u.size(0), u.size(1), classes}, u.options());
+  if (u.scalar_type() == torch::kFloat32) {
+    forward_kernels<float>(u.contiguous(), weight.contiguous(), shape, options.epsilon, &couplings);
+  } else {
+    forward_kernels<double>(u.contiguous(), weight.contiguous(), shape, options.epsilon,
+                            &couplings);
+  }
+  return couplings;
+}
+
+}  // namespace seam::stages

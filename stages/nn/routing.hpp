@@ -1,0 +1,58 @@
+/// Dynamic routing from many input capsules to one capsule a class, with one weight matrix that all
+/// input capsules share.
+///
+///     u [B,N,D] ──► û_ij = W_j u_i ──► s_j = Σ_i c_ij û_ij ──► v_j = squash(s_j)   [B,K,O]
+///                        ▲                  c_i = softmax over the classes j of b_i
+///                        └── b_ij from û_ij · v_j, `iterations` times ──┘
+///
+/// Sabour, Frosst, Hinton, NIPS 2017, procedure 1, with the sharing of weights of "FashionCaps"
+/// (the clothing retrieval thesis of Kınlı, 2019). Two forms give the same numbers:
+///
+///   direct    û is made: K·O numbers an input capsule, 12 MB an image in the published network
+///   factored  û never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) · u_i;
+///             forward and backward are passes over u alone, by kernels of our own
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+#include "stages/nn/squash.hpp"
+
+namespace seam::stages {
+
+/// What an iteration does to the logits b.
+enum class Logits : std::uint8_t {
+  replace,     ///< b = agreement: the released code
+  accumulate,  ///< b += agreement: Sabour et al.
+};
+
+/// How far back the gradient goes.
+enum class RoutingGradient : std::uint8_t {
+  all_iterations,  ///< through the coupling coefficients of every iteration: the released code
+  last_iteration,  ///< coupling coefficients count as constants
+};
+
+enum class RoutingForm : std::uint8_t { direct, factored };
+
+struct RoutingOptions {
+  std::int64_t iterations = 3;
+  Logits logits = Logits::replace;
+  RoutingGradient gradient = RoutingGradient::all_iterations;
+  RoutingForm form = RoutingForm::factored;
+  double epsilon = squash_epsilon;
+};
+
+/// Routes u [B,N,D] through weight [D,K*O] to v [B,K,O]. Class j's matrix is columns j*O to
+/// j*O+O-1. The factored form is differentiable once and needs a CPU tensor of f32 or f64; for
+/// others the direct form is taken. Every image is routed by itself, in an order that does not
+/// depend on threads. Throws seam::Error for shapes that do not fit and for iterations below 1.
+[[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
+                                  std::int64_t classes, const RoutingOptions& options = {});
+
+/// The coupling coefficients [B,N,K] of the last iteration.
+[[nodiscard]] torch::Tensor routing_couplings(const torch::Tensor& u, const torch::Tensor& weight,
+                                              std::int64_t classes,
+                                              const RoutingOptions& options = {});
+
+}  // namespace seam::stages

@@ -1,0 +1,337 @@
+#include "stages/batch/batch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Image filled(int height, int width, std::uint8_t value) {
+  Image image(height, width, 3);
+  std::fill_n(image.data(), image.bytes(), value);
+  return image;
+}
+
+Origin origin_of(int line) {
+  return {.file = std::make_shared<const std::string>("list.txt"),
+          .line = line,
+          .item = std::to_string(line) + ".jpg"};
+}
+
+/// The picture of line `line`, filled with that number.
+Packet picture(int line, int height = 4, int width = 6) {
+  Packet packet(origin_of(line));
+  packet.set(field::image, filled(height, width, static_cast<std::uint8_t>(line)));
+  packet.set(field::index, std::int64_t{line});
+  packet.set(field::item, "item " + std::to_string(line));
+  packet.set(field::category, std::int64_t{line % 3});
+  return packet;
+}
+
+Packet member(int line, std::int64_t group, Role role) {
+  Packet packet = picture(line);
+  packet.set(field::group, group);
+  packet.set(field::role, role);
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Batch>({
+    .parameters = {{"size", std::int64_t{4}}},
+    .packets =
+        [](seam::testing::Harness&) {
+          std::vector<Packet> packets;
+          for (int line = 1; line <= 6; ++line) packets.push_back(picture(line));
+          return packets;
+        },
+    .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
+});
+
+/// An anchor, a positive and a negative.
+std::vector<Packet> triplet(int first_line, std::int64_t group) {
+  std::vector<Packet> packets;
+  packets.push_back(member(first_line, group, Role::anchor));
+  packets.push_back(member(first_line + 1, group, Role::positive));
+  packets.push_back(member(first_line + 2, group, Role::negative));
+  return packets;
+}
+
+class BatchTest : public ::testing::Test {
+ protected:
+  BatchTest() : harness_("batch", std::make_unique<Batch>()) {}
+
+  void push_pictures(int first, int count) {
+    for (int i = first; i < first + count; ++i) harness_.push(picture(i));
+  }
+  void push(std::vector<Packet> packets) { harness_.push_all(std::move(packets)); }
+  [[nodiscard]] std::vector<std::size_t> sizes() const {
+    std::vector<std::size_t> result;
+    for (const Packet& batch : harness_.outputs()) result.push_back(batch.get(field::items).size());
+    return result;
+  }
+
+  Harness harness_;
+};
+
+TEST_F(BatchTest, EmitsAsSoonAsItIsFull) {
+  harness_.set("size", 3);
+  push_pictures(1, 2);
+  EXPECT_THAT(sizes(), IsEmpty());
+  push_pictures(3, 1);
+  EXPECT_THAT(sizes(), ElementsAre(3));
+}
+
+TEST_F(BatchTest, KeepsALastBatchThatIsNotFull) {
+  harness_.set("size", 3);
+  push_pictures(1, 7);
+  harness_.finish();
+  EXPECT_THAT(sizes(), ElementsAre(3, 3, 1));
+  EXPECT_THAT(harness_.drops(), IsEmpty());
+}
+
+TEST_F(BatchTest, DropsALastBatchWhereAskedAndSaysSo) {
+  harness_.set("size", 3).set("last", "drop");
+  push_pictures(1, 7);
+  harness_.finish();
+  EXPECT_THAT(sizes(), ElementsAre(3, 3));
+  ASSERT_THAT(harness_.drops(), SizeIs(1));
+  EXPECT_EQ(harness_.drops()[0].origin.line, 7);
+  EXPECT_THAT(harness_.drops()[0].reason, HasSubstr("1 of 3"));
+}
+
+TEST_F(BatchTest, EmitsNothingForNothing) {
+  harness_.finish();
+  EXPECT_THAT(harness_.outputs(), IsEmpty());
+  EXPECT_THAT(harness_.errors(), IsEmpty());
+}
+
+TEST_F(BatchTest, StartsEveryFlowAfresh) {
+  harness_.set("size", 2);
+  push_pictures(1, 1);
+  harness_.finish();
+  harness_.push(picture(9, 8, 8));  // another size: another flow
+  harness_.finish();
+  EXPECT_THAT(sizes(), ElementsAre(1, 1));
+  EXPECT_THAT(harness_.errors(), IsEmpty());
+}
+
+TEST_F(BatchTest, GathersTheFieldsRowByRow) {
+  harness_.set("size", 2);
+  push_pictures(4, 2);
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  const Packet& batch = harness_.outputs()[0];
+  EXPECT_THAT(batch.get(field::items), ElementsAre("item 4", "item 5"));
+  EXPECT_THAT(batch.get(field::categories), ElementsAre(1, 2));
+  EXPECT_THAT(batch.get(field::indices), ElementsAre(4, 5));
+  EXPECT_THAT(batch.get(field::groups), ElementsAre(-1, -1));
+  EXPECT_THAT(batch.get(field::roles), ElementsAre(Role::single, Role::single));
+  EXPECT_EQ(batch.get(field::origins).at(1).line, 5);
+  const Tensor& images = batch.get(field::images);
+  EXPECT_THAT(images.sizes(), ElementsAre(2, 3, 4, 6));
+  EXPECT_EQ(images.min().item<float>(), 4 / 255.0F);
+  EXPECT_EQ(images.max().item<float>(), 5 / 255.0F);
+}
+
+TEST_F(BatchTest, MarksWhatNobodySaid) {
+  harness_.set("size", 1);
+  Packet packet(origin_of(1));
+  packet.set(field::image, filled(2, 2, 0));
+  harness_.push(packet);
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  const Packet& batch = harness_.outputs()[0];
+  EXPECT_THAT(batch.get(field::items), ElementsAre(""));
+  EXPECT_THAT(batch.get(field::categories), ElementsAre(-1));
+  EXPECT_THAT(batch.get(field::indices), ElementsAre(-1));
+}
+
+TEST_F(BatchTest, NeverSplitsAGroup) {
+  harness_.set("size", 7);
+  for (int group = 0; group < 5; ++group) push(triplet(3 * group + 1, group));
+  harness_.finish();
+  EXPECT_THAT(sizes(), ElementsAre(6, 6, 3));
+  std::set<std::int64_t> seen;
+  for (const Packet& batch : harness_.outputs()) {
+    const auto& groups = batch.get(field::groups);
+    for (const std::int64_t group : std::set<std::int64_t>(groups.begin(), groups.end())) {
+      EXPECT_TRUE(seen.insert(group).second) << "group " << group << " is in two batches";
+    }
+  }
+  EXPECT_THAT(harness_.outputs()[0].get(field::roles),
+              ElementsAre(Role::anchor, Role::positive, Role::negative, Role::anchor,
+                          Role::positive, Role::negative));
+}
+
+TEST_F(BatchTest, FillsUpToItsSizeWithWholeGroups) {
+  harness_.set("size", 6);
+  for (int group = 0; group < 4; ++group) push(triplet(3 * group + 1, group));
+  harness_.finish();
+  EXPECT_THAT(sizes(), ElementsAre(6, 6));
+}
+
+TEST_F(BatchTest, DoesNotWaitWhereTheGroupsSizeIsKnown) {
+  harness_.set("size", 6).set("group_size", 3);
+  push(triplet(1, 0));
+  push(triplet(4, 1));
+  EXPECT_THAT(sizes(), ElementsAre(6));
+}
+
+TEST_F(BatchTest, DropsAGroupThatLostAPicture) {
+  harness_.set("size", 6).set("group_size", 3);
+  push(triplet(1, 0));
+  std::vector<Packet> broken = triplet(4, 1);
+  broken.erase(broken.begin() + 1);  // the positive could not be decoded
+  push(std::move(broken));
+  push(triplet(7, 2));
+  harness_.finish();
+  ASSERT_THAT(sizes(), ElementsAre(6));
+  EXPECT_THAT(harness_.outputs()[0].get(field::indices), ElementsAre(1, 2, 3, 7, 8, 9));
+  ASSERT_THAT(harness_.drops(), SizeIs(2));
+  EXPECT_EQ(harness_.drops()[0].origin.line, 4);
+  EXPECT_EQ(harness_.drops()[1].origin.line, 6);
+  EXPECT_THAT(harness_.drops()[0].reason, HasSubstr("2 of 3"));
+}
+
+TEST_F(BatchTest, RefusesAGroupLargerThanABatch) {
+  harness_.set("size", 2);
+  push(triplet(1, 5));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(), AllOf(HasSubstr("group 5"), HasSubstr("raise size")));
+}
+
+TEST_F(BatchTest, NamesBothPicturesWhereSizesDiffer) {
+  harness_.set("size", 4);
+  harness_.push(picture(1)).push(picture(2, 5, 6)).push(picture(3)).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(),
+              AllOf(HasSubstr("list.txt:2"), HasSubstr("6 x 5 pixels"), HasSubstr("list.txt:1"),
+                    HasSubstr("6 x 4 pixels"), HasSubstr("image.resize")));
+  EXPECT_THAT(sizes(), ElementsAre(2));  // the others go on
+}
+
+TEST_F(BatchTest, RefusesGreyPictures) {
+  Packet packet(origin_of(1));
+  packet.set(field::image, Image(2, 2, 1));
+  harness_.push(packet);
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("three channels"));
+}
+
+TEST_F(BatchTest, RefusesParametersThatCannotWork) {
+  EXPECT_THROW(Harness("batch", std::make_unique<Batch>())
+                   .set("mean", Value{std::vector<double>{0.5, 0.5}})
+                   .open(),
+               Error);
+  EXPECT_THROW(Harness("batch", std::make_unique<Batch>())
+                   .set("deviation", Value{std::vector<double>{0.5, 0.5, 0.0}})
+                   .open(),
+               Error);
+  EXPECT_THROW(
+      Harness("batch", std::make_unique<Batch>()).set("size", 2).set("group_size", 3).open(),
+      Error);
+}
+
+TEST_F(BatchTest, NormalisesAsTold) {
+  harness_.set("size", 1)
+      .set("mean", Value{std::vector<double>{0.0, 0.5, 1.0}})
+      .set("deviation", Value{std::vector<double>{1.0, 0.5, 0.25}});
+  Packet packet(origin_of(1));
+  packet.set(field::image, filled(2, 2, 255));
+  harness_.push(packet);
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  const Tensor images = harness_.outputs()[0].get(field::images);
+  EXPECT_EQ(images[0][0].max().item<float>(), 1);
+  EXPECT_EQ(images[0][1].max().item<float>(), 1);
+  EXPECT_EQ(images[0][2].max().item<float>(), 0);
+}
+
+/// Every value differs from its neighbours in all directions.
+Image numbered(int height, int width, int start) {
+  Image image(height, width, 3);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(start + 7 * static_cast<int>(i));
+  }
+  return image;
+}
+
+TEST(ImagesToTensor, PutsEveryPixelWhereItBelongs) {
+  const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
+  BatchMemory memory;
+  for (const auto layout : {MemoryLayout::channels_last, MemoryLayout::contiguous}) {
+    const Tensor tensor = images_to_tensor(images, memory, {}, layout);
+    ASSERT_THAT(tensor.sizes(), ElementsAre(2, 3, 3, 5));
+    for (int n = 0; n < 2; ++n) {
+      for (int c = 0; c < 3; ++c) {
+        for (int y = 0; y < 3; ++y) {
+          for (int x = 0; x < 5; ++x) {
+            EXPECT_EQ(
+                tensor[n][c][y][x].item<float>(),
+                static_cast<float>(images[static_cast<std::size_t>(n)].row(y)[3 * x + c]) / 255.0F);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ImagesToTensor, LiesInMemoryAsAsked) {
+  const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
+  BatchMemory memory;
+  EXPECT_TRUE(images_to_tensor(images, memory).is_contiguous(torch::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(images_to_tensor(images, memory, {}, MemoryLayout::contiguous).is_contiguous());
+}
+
+TEST(ImagesToTensor, RefusesImagesOfDifferentSizes) {
+  const std::vector<Image> images{numbered(3, 5, 0), numbered(5, 3, 0)};
+  BatchMemory memory;
+  EXPECT_THROW(images_to_tensor(images, memory), Error);
+}
+
+TEST(BatchMemory, GivesMemoryAgainWhenItsTensorIsGone) {
+  BatchMemory memory;
+  const std::vector<Image> images{numbered(3, 5, 0)};
+  Tensor tensor = images_to_tensor(images, memory);
+  const void* first = tensor.data_ptr();
+  const Tensor other = images_to_tensor(images, memory);
+  EXPECT_NE(other.data_ptr(), first);  // still in use
+  Tensor view = tensor[0];
+  tensor = Tensor();
+  EXPECT_NE(images_to_tensor(images, memory).data_ptr(), first);  // the view is in use
+  view = Tensor();
+  EXPECT_EQ(images_to_tensor(images, memory).data_ptr(), first);
+}
+
+TEST(BatchMemory, MayGoBeforeItsTensors) {
+  Tensor tensor;
+  {
+    BatchMemory memory;
+    tensor = images_to_tensor(std::vector<Image>{numbered(3, 5, 0)}, memory);
+  }
+  EXPECT_EQ(tensor[0][0][0][0].item<float>(), 0);
+}
+
+TEST(BatchMemory, MayChangeItsSize) {
+  BatchMemory memory;
+  const std::shared_ptr<float> small = memory.take(10);
+  std::shared_ptr<float> large = memory.take(1000);
+  const float* where = large.get();
+  large.reset();
+  EXPECT_EQ(memory.take(1000).get(), where);
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,113 @@
+#include "stages/loss/triplet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include "stages/loss/triplet_loss.hpp"
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const auto conformance = seam::testing::conformance<Triplet>({
+    .packets =
+        [](seam::testing::Harness&) {
+          using enum Role;
+          std::vector<Packet> packets(3);
+          for (std::size_t at = 0; at < packets.size(); ++at) {
+            packets[at].set(field::embedding,
+                            torch::arange(24.0F).view({6, 4}) * static_cast<float>(at + 1));
+            packets[at].set(field::groups, {1, 1, 1, 2, 2, 2});
+            packets[at].set(field::roles, {anchor, positive, negative, negative, anchor, positive});
+          }
+          return packets;
+        },
+});
+
+TEST(TripletLoss, HandComputed) {
+  // d²ap = 1, d²an = 4: 1 - 4 + 2 < 0; and d²ap = 4, d²an = 1: 4 - 1 + 2 = 5.
+  const Tensor anchors = torch::tensor({{0.0F, 0.0F}, {0.0F, 0.0F}});
+  const Tensor positives = torch::tensor({{1.0F, 0.0F}, {0.0F, 2.0F}});
+  const Tensor negatives = torch::tensor({{2.0F, 0.0F}, {1.0F, 0.0F}});
+  const TripletLoss result = triplet_loss(anchors, positives, negatives, 2.0);
+  EXPECT_FLOAT_EQ(result.loss.item<float>(), 2.5F);
+  EXPECT_DOUBLE_EQ(result.positive_distance, 2.5);
+  EXPECT_DOUBLE_EQ(result.negative_distance, 2.5);
+  EXPECT_DOUBLE_EQ(result.active, 0.5);
+}
+
+TEST(TripletLoss, GradientIsThatOfFiniteDifferences) {
+  torch::manual_seed(1);
+  std::vector<Tensor> embeddings;
+  for (int i = 0; i < 3; ++i) {
+    embeddings.push_back(torch::randn({5, 4}, torch::kFloat64).requires_grad_(true));
+  }
+  test::expect_gradients(
+      [&] { return triplet_loss(embeddings[0], embeddings[1], embeddings[2], 2.0).loss; },
+      embeddings);
+}
+
+TEST(TripletRows, AreFoundInAnyOrder) {
+  using enum Role;
+  const TripletRows rows =
+      triplet_rows({9, 4, 9, 4, 4, 9}, {negative, anchor, anchor, negative, positive, positive});
+  EXPECT_THAT(rows.anchors, ElementsAre(2, 1));
+  EXPECT_THAT(rows.positives, ElementsAre(5, 4));
+  EXPECT_THAT(rows.negatives, ElementsAre(0, 3));
+}
+
+TEST(TripletRows, RefuseGroupsThatAreNoTriplets) {
+  using enum Role;
+  EXPECT_THROW((void)triplet_rows({1, 1}, {anchor, positive}), Error);
+  EXPECT_THROW((void)triplet_rows({1, 1, 1}, {anchor, anchor, negative}), Error);
+  try {
+    (void)triplet_rows({1}, {single});
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("put a triplet sampler into the flow"));
+  }
+}
+
+TEST(Triplet, ProvidesTheLossAndReportsIt) {
+  using enum Role;
+  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
+  Packet packet;
+  packet.set(field::embedding, torch::tensor({{0.0F, 0.0F}, {0.0F, 2.0F}, {1.0F, 0.0F}}));
+  packet.set(field::groups, std::vector<std::int64_t>{3, 3, 3});
+  packet.set(field::roles, std::vector<Role>{anchor, positive, negative});
+  harness.push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_FLOAT_EQ(harness.outputs().at(0)[field::loss].item<float>(), 5.0F);
+  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0);
+  EXPECT_DOUBLE_EQ(harness.metric("active"), 1.0);
+}
+
+TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
+  using enum Role;
+  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
+  harness.training(true);
+  const auto push = [&](float positive_at) {
+    Packet packet;
+    packet.set(field::embedding, torch::tensor({{0.0F, 0.0F}, {0.0F, positive_at}, {1.0F, 0.0F}}));
+    packet.set(field::groups, std::vector<std::int64_t>{3, 3, 3});
+    packet.set(field::roles, std::vector<Role>{anchor, positive, negative});
+    harness.push(packet);
+  };
+  auto& loss = dynamic_cast<Triplet&>(harness.runner().stage());
+  push(2);  // 4 - 1 + 2
+  loss.batch_accepted();
+  push(100);  // skipped
+  push(3);    // 9 - 1 + 2
+  loss.batch_accepted();
+  harness.finish();
+  EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(5.0, 10.0));
+}
+
+}  // namespace
+}  // namespace seam::stages

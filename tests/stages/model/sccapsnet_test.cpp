@@ -1,0 +1,265 @@
+#include "stages/model/sccapsnet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Harness& tiny(Harness& harness) {
+  return harness.set("classes", 5).set("width", 8).set("primary_channels", 64).compute_threads(1);
+}
+
+Packet evaluation_batch(const Tensor& images) {
+  Packet packet;
+  packet.set(field::images, images);
+  return packet;
+}
+
+/// Two triplets; negatives are of other categories than their anchors.
+Packet training_batch() {
+  using enum Role;
+  torch::manual_seed(1);
+  Packet packet = evaluation_batch(torch::rand({6, 3, 32, 32}));
+  packet.set(field::categories, std::vector<std::int64_t>{2, 2, 4, 0, 0, 1});
+  packet.set(field::groups, std::vector<std::int64_t>{7, 7, 7, 8, 8, 8});
+  packet.set(field::roles,
+             std::vector<Role>{anchor, positive, negative, anchor, positive, negative});
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Sccapsnet>({
+    .parameters = {{"classes", std::int64_t{5}},
+                   {"width", std::int64_t{8}},
+                   {"primary_channels", std::int64_t{64}}},
+    .packets =
+        [](seam::testing::Harness&) {
+          return std::vector<Packet>{training_batch(), training_batch()};
+        },
+    .training = true,
+    .refused = {{{"primary_channels", std::int64_t{65}}}},
+});
+
+/// Which of the 5 class capsules of a row are not zero.
+std::vector<std::int64_t> kept(const Tensor& embedding, std::int64_t row) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t k = 0; k < 5; ++k) {
+    if (embedding[row].narrow(0, k * 16, 16).abs().sum().item<float>() > 0) result.push_back(k);
+  }
+  return result;
+}
+
+TEST(Sccapsnet, EvaluationGivesUnmaskedCapsulesAndPredictions) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).push(evaluation_batch(torch::rand({4, 3, 40, 24}))).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  const Packet& out = harness.outputs().at(0);
+  EXPECT_EQ(out[field::capsules].sizes(), (std::vector<std::int64_t>{4, 5, 16}));
+  EXPECT_EQ(out[field::embedding].sizes(), (std::vector<std::int64_t>{4, 80}));
+  EXPECT_THAT(kept(out[field::embedding], 0), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_TRUE(torch::equal(out[field::predicted_category], out[field::class_lengths].argmax(1)));
+  EXPECT_FALSE(out[field::embedding].requires_grad());
+}
+
+TEST(Sccapsnet, TrainingMasksWithTheAnchorsCategory) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).training(true).push(training_batch()).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  const Tensor& embedding = harness.outputs().at(0)[field::embedding];
+  EXPECT_TRUE(embedding.requires_grad());
+  for (const std::int64_t row : {0, 1, 2}) EXPECT_THAT(kept(embedding, row), ElementsAre(2)) << row;
+  for (const std::int64_t row : {3, 4, 5}) EXPECT_THAT(kept(embedding, row), ElementsAre(0)) << row;
+}
+
+TEST(Sccapsnet, TrainingMasksWithEachOnesOwnCategoryWhereAsked) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("train_mask", "own_category").training(true).push(training_batch()).finish();
+  EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(4));
+}
+
+TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("classes", 2).training(true).push(training_batch()).finish();
+  ASSERT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("outside the model's 2 classes"));
+}
+
+TEST(Sccapsnet, SavedStateGivesTheSameModel) {
+  const Tensor images = torch::rand({2, 3, 32, 32});
+  Harness trained("model", std::make_unique<Sccapsnet>());
+  tiny(trained).training(true).push(training_batch());
+  dynamic_cast<Sccapsnet&>(trained.runner().stage()).batch_accepted();
+  trained.finish();  // the running statistics have moved
+  (void)trained.take_outputs();
+  trained.training(false).push(evaluation_batch(images)).finish();
+
+  Harness other("model", std::make_unique<Sccapsnet>());
+  tiny(other).seed(99).open();
+  other.runner().load(trained.runner().save());
+  other.push(evaluation_batch(images)).finish();
+  EXPECT_TRUE(torch::equal(other.outputs().at(0)[field::capsules],
+                           trained.outputs().at(0)[field::capsules]));
+}
+
+TEST(Sccapsnet, AnotherArchitecturesStateIsRefused) {
+  Harness narrow("model", std::make_unique<Sccapsnet>());
+  tiny(narrow).open();
+  Harness wide("model", std::make_unique<Sccapsnet>());
+  tiny(wide).set("width", 16).open();
+  EXPECT_THROW(wide.runner().load(narrow.runner().save()), Error);
+}
+
+TEST(Sccapsnet, OffersAllItsWeights) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  harness.open();
+  std::int64_t count = 0;
+  for (const NamedWeight& weight : dynamic_cast<Sccapsnet&>(harness.runner().stage()).weights()) {
+    EXPECT_TRUE(weight.tensor.requires_grad()) << weight.name;
+    count += weight.tensor.numel();
+  }
+  EXPECT_EQ(count, 2425024);  // 2,425,536 less 512 running statistics
+}
+
+TEST(Sccapsnet, DropoutDependsOnSeedEpochAndPacket) {
+  const auto run = [](std::uint64_t seed, std::int64_t epoch) {
+    Harness harness("model", std::make_unique<Sccapsnet>());
+    tiny(harness).seed(seed).epoch(epoch).training(true).push(training_batch()).finish();
+    return harness.outputs().at(0)[field::capsules].detach();
+  };
+  EXPECT_TRUE(torch::equal(run(1, 0), run(1, 0)));
+  EXPECT_FALSE(torch::equal(run(1, 0), run(1, 1)));
+  EXPECT_FALSE(torch::equal(run(1, 0), run(2, 0)));
+}
+
+TEST(Sccapsnet, TrainingKeepsAllCapsulesWhereAsked) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("train_mask", "none").training(true).push(training_batch());
+  EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(0, 1, 2, 3, 4));
+}
+
+/// A parameter, and the same choice written as the network's options.
+struct Setting {
+  std::string parameter;
+  Value value;
+  std::function<void(NetworkOptions&)> by_hand;
+};
+
+std::vector<Setting> settings() {
+  const auto integer = [](std::int64_t value) { return Value{value}; };
+  const auto text = [](const char* value) { return Value{std::string(value)}; };
+  return {
+      {"classes", integer(6), [](NetworkOptions& o) { o.classes = 6; }},
+      {"width", integer(12), [](NetworkOptions& o) { o.width = 12; }},
+      {"primary_channels", integer(32), [](NetworkOptions& o) { o.primary_channels = 32; }},
+      {"capsule_size", integer(8), [](NetworkOptions& o) { o.capsule_size = 8; }},
+      {"class_capsule_size", integer(4), [](NetworkOptions& o) { o.class_capsule_size = 4; }},
+      {"preset", text("as_published"),
+       [](NetworkOptions& o) {
+         o.activation = Activation::leaky_relu;
+         o.slope = 0.1;
+         o.routing.logits = Logits::accumulate;
+       }},
+      {"slope", Value{0.25},
+       [](NetworkOptions& o) {
+         o.activation = Activation::leaky_relu;
+         o.slope = 0.25;
+       }},
+      {"dropout", Value{0.75}, [](NetworkOptions& o) { o.dropout = 0.75; }},
+      {"iterations", integer(1), [](NetworkOptions& o) { o.routing.iterations = 1; }},
+      {"gradient", text("last_iteration"),
+       [](NetworkOptions& o) { o.routing.gradient = RoutingGradient::last_iteration; }},
+      {"routing", text("direct"), [](NetworkOptions& o) { o.routing.form = RoutingForm::direct; }},
+      {"norm_axis", text("class"),
+       [](NetworkOptions& o) { o.norm_axis = NormAxis::class_capsules; }},
+      {"precision", text("bfloat16"), [](NetworkOptions& o) { o.precision = Precision::bfloat16; }},
+  };
+}
+
+/// What a training batch gives: the capsules, and the gradient of the first convolution.
+struct Pass {
+  Tensor capsules, gradient;
+};
+
+Pass pass_of(const Tensor& capsules, const Tensor& first_weight) {
+  const Tensor direction = torch::linspace(-1, 2, capsules.numel()).view(capsules.sizes());
+  (capsules * direction).sum().backward();
+  return {capsules.detach(), first_weight.grad()};
+}
+
+/// The stage's pass, and that of a network made by hand with the same weights.
+struct Passes {
+  Pass stage, network;
+};
+
+Passes passes(const Setting& setting,
+              const std::vector<std::int64_t>& towers = {1, 2, 3, 1, 2, 3}) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).training(true).set("train_mask", "none");
+  NetworkOptions options;
+  options.classes = 5;
+  options.width = 8;
+  options.primary_channels = 64;
+  if (!setting.parameter.empty()) {
+    harness.set(setting.parameter, setting.value);
+    setting.by_hand(options);
+  }
+  const Archive saved = harness.open().runner().save();
+  CapsuleNetwork network(options, 99);
+  for (const auto& [name, tensor] : network.weights()) get_tensor(saved, name, tensor);
+
+  const Packet batch = training_batch();
+  harness.push(batch);
+  const at::AutoGradMode gradients(true);
+  const DropoutKey key{0, stream_of("model"), 0, 0};
+  const Tensor& images = batch[field::images];
+  const Tensor by_hand =
+      (towers.empty() ? network.train(images, key) : network.train_towers(images, towers, key))
+          .capsules;
+  auto& stage = dynamic_cast<Sccapsnet&>(harness.runner().stage());
+  return {pass_of(harness.outputs().at(0)[field::capsules], stage.weights().at(0).tensor),
+          pass_of(by_hand, network.weights().at(0).second)};
+}
+
+bool same(const Pass& a, const Pass& b) {
+  return a.capsules.sizes() == b.capsules.sizes() && a.gradient.sizes() == b.gradient.sizes() &&
+         torch::equal(a.capsules, b.capsules) && torch::equal(a.gradient, b.gradient);
+}
+
+TEST(Sccapsnet, EachParameterChangesTheNetworkAsItSays) {
+  const Pass usual = passes({}).stage;
+  for (const Setting& setting : settings()) {
+    const Passes found = passes(setting);
+    EXPECT_TRUE(same(found.stage, found.network)) << setting.parameter;
+    EXPECT_FALSE(same(found.stage, usual)) << setting.parameter << " changes nothing";
+  }
+}
+
+TEST(Sccapsnet, RoutingInEitherFormGivesTheSameNumbers) {
+  const Pass factored = passes({}).stage;
+  const Pass direct =
+      passes({"routing", Value{std::string("direct")}, [](NetworkOptions&) {}}).stage;
+  EXPECT_TRUE(torch::allclose(direct.capsules, factored.capsules, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(direct.gradient, factored.gradient, 1e-3, 1e-4));
+}
+
+TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
+  const Setting together{"towers", Value{std::string("together")}, [](NetworkOptions&) {}};
+  const Passes found = passes(together, {});
+  EXPECT_TRUE(same(found.stage, found.network));
+  EXPECT_FALSE(same(found.stage, passes({}).stage));
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,279 @@
+#include "stages/nn/capsule_network.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <seam/error.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using torch::Tensor;
+
+NetworkOptions tiny() {
+  NetworkOptions options;
+  options.classes = 5;
+  options.width = 8;
+  options.primary_channels = 64;
+  return options;
+}
+
+std::int64_t count(const CapsuleNetwork& network, const std::string& part) {
+  std::int64_t sum = 0;
+  for (const auto& named : {network.weights(), network.buffers()}) {
+    for (const auto& [name, tensor] : named) {
+      if (name.rfind(part, 0) == 0) sum += tensor.numel();
+    }
+  }
+  return sum;
+}
+
+TEST(CapsuleNetwork, HasThePublishedNumberOfParameters) {
+  const CapsuleNetwork network({}, 1);
+  EXPECT_EQ(count(network, "conv1"), 9472);
+  EXPECT_EQ(count(network, "norm1"), 256);
+  EXPECT_EQ(count(network, "conv2"), 401536);
+  EXPECT_EQ(count(network, "norm2"), 512);
+  EXPECT_EQ(count(network, "conv3"), 401472);
+  EXPECT_EQ(count(network, "norm3"), 256);
+  EXPECT_EQ(count(network, "conv4"), 1606144);
+  EXPECT_EQ(count(network, "routing"), 5888);
+  EXPECT_EQ(count(network, ""), 2425536);
+}
+
+TEST(CapsuleNetwork, PublishedSizesGive8192CapsulesAnd368Numbers) {
+  CapsuleNetwork network({}, 1);
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({1, 3, 256, 256});
+  EXPECT_EQ(group_capsules(network.extractor().evaluate(images), 16).sizes(),
+            (std::vector<std::int64_t>{1, 8192, 16}));
+  const ClassCapsules out = network.evaluate(images);
+  EXPECT_EQ(out.capsules.sizes(), (std::vector<std::int64_t>{1, 23, 16}));
+  EXPECT_EQ(mask_capsules(out.capsules).sizes(), (std::vector<std::int64_t>{1, 368}));
+}
+
+TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
+  // 32 capsules a pixel, 3 x 2 pixels; the value says where it stood.
+  const Tensor features = torch::arange(512 * 6).view({1, 512, 3, 2});
+  const Tensor capsules = group_capsules(features, 16);
+  ASSERT_EQ(capsules.sizes(), (std::vector<std::int64_t>{1, 192, 16}));
+  for (const auto& [y, x, c, d] :
+       {std::tuple{0, 0, 0, 0}, std::tuple{2, 1, 31, 15}, std::tuple{1, 0, 7, 3}}) {
+    EXPECT_EQ(capsules[0][(y * 2 + x) * 32 + c][d].item<std::int64_t>(),
+              features[0][c * 16 + d][y][x].item<std::int64_t>());
+  }
+  EXPECT_THROW((void)group_capsules(torch::zeros({1, 30, 2, 2}), 16), Error);
+}
+
+TEST(CapsuleNetwork, HasThePublishedShapesWithEitherPreset) {
+  using Shape = std::vector<std::int64_t>;
+  const std::map<std::string, Shape> published{{"conv1.weight", {64, 3, 7, 7}},
+                                               {"conv1.bias", {64}},
+                                               {"norm1.weight", {64}},
+                                               {"norm1.bias", {64}},
+                                               {"norm1.running_mean", {64}},
+                                               {"norm1.running_var", {64}},
+                                               {"conv2.weight", {128, 64, 7, 7}},
+                                               {"conv2.bias", {128}},
+                                               {"norm2.weight", {128}},
+                                               {"norm2.bias", {128}},
+                                               {"norm2.running_mean", {128}},
+                                               {"norm2.running_var", {128}},
+                                               {"conv3.weight", {64, 128, 7, 7}},
+                                               {"conv3.bias", {64}},
+                                               {"norm3.weight", {64}},
+                                               {"norm3.bias", {64}},
+                                               {"norm3.running_mean", {64}},
+                                               {"norm3.running_var", {64}},
+                                               {"conv4.weight", {512, 64, 7, 7}},
+                                               {"conv4.bias", {512}},
+                                               {"routing.weight", {16, 368}}};
+  for (const NetworkOptions& options : {sccapsnet_as_published(), sccapsnet_as_released()}) {
+    const CapsuleNetwork network(options, 1);
+    std::map<std::string, Shape> shapes;
+    for (const auto& named : {network.weights(), network.buffers()}) {
+      for (const auto& [name, tensor] : named) shapes[name] = tensor.sizes().vec();
+    }
+    EXPECT_EQ(shapes, published);
+  }
+}
+
+Tensor squash_as_described(const Tensor& s) {
+  const Tensor square = (s * s).sum(-1, true);
+  return square / (1 + square) * s / torch::sqrt(square + 1e-7);
+}
+
+/// SCCapsNet's evaluation as its sources describe it, step by step in plain operations: four
+/// convolutions 7x7 of stride 2 whose padding at even sizes is 2 before and 3 after, batch
+/// normalisation with Keras' epsilon, predictions of every single capsule, 3 iterations.
+Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool accumulate) {
+  std::map<std::string, Tensor> at;
+  for (const auto& named : {network.weights(), network.buffers()})
+    at.insert(named.begin(), named.end());
+  for (const std::string layer : {"1", "2", "3", "4"}) {
+    x = torch::conv2d(torch::constant_pad_nd(x, {2, 3, 2, 3}), at["conv" + layer + ".weight"],
+                      at["conv" + layer + ".bias"], 2);
+    if (layer == "4") break;
+    const auto channels = [&](const std::string& name) {
+      return at["norm" + layer + "." + name].view({1, -1, 1, 1});
+    };
+    x = (x - channels("running_mean")) / torch::sqrt(channels("running_var") + 1e-3) *
+            channels("weight") +
+        channels("bias");
+    x = torch::where(x > 0, x, slope * x);
+  }
+  const std::int64_t batch = x.size(0);
+  const Tensor u = squash_as_described(x.permute({0, 2, 3, 1}).reshape({batch, -1, 16}));
+  const Tensor predictions =
+      torch::matmul(u, at["routing.weight"]).view({batch, u.size(1), -1, 16});
+  Tensor logits = torch::zeros({batch, u.size(1), predictions.size(2)}, torch::kFloat64);
+  Tensor v;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    const Tensor coupling = torch::softmax(logits, 2).unsqueeze(-1);
+    v = squash_as_described((coupling * predictions).sum(1));
+    const Tensor agreement = (predictions * v.unsqueeze(1)).sum(-1);
+    logits = accumulate ? logits + agreement : agreement;
+  }
+  return v / torch::sqrt((v * v).sum(2, true));
+}
+
+TEST(CapsuleNetwork, PresetsComputeWhatTheirSourcesDescribe) {
+  torch::manual_seed(6);
+  NetworkOptions sizes = tiny();
+  sizes.type = torch::kFloat64;
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({2, 3, 64, 32}, torch::kFloat64);
+  const auto made = [&](const NetworkOptions& options) {
+    CapsuleNetwork network(options, 4);
+    torch::manual_seed(7);
+    for (const auto& named : {network.weights(), network.buffers()}) {
+      for (const auto& [name, tensor] : named) {
+        if (name.rfind("norm", 0) == 0) Tensor(tensor).uniform_(0.5, 1.5);
+        if (name == "routing.weight") Tensor(tensor).mul_(20);  // so that the logits matter
+      }
+    }
+    return network;
+  };
+  const CapsuleNetwork published = made(sccapsnet_as_published(sizes));
+  const CapsuleNetwork released = made(sccapsnet_as_released(sizes));
+  const Tensor of_thesis = as_described(published, images, 0.1, true);
+  const Tensor of_code = as_described(released, images, 0, false);
+  EXPECT_FALSE(torch::allclose(of_thesis, of_code, 1e-3, 1e-3));
+  EXPECT_TRUE(torch::allclose(published.evaluate(images).capsules, of_thesis, 1e-8, 1e-9));
+  EXPECT_TRUE(torch::allclose(released.evaluate(images).capsules, of_code, 1e-8, 1e-9));
+}
+
+TEST(CapsuleNetwork, InitialWeightsDependOnTheSeedAlone) {
+  const CapsuleNetwork a({}, 7);
+  const CapsuleNetwork b({}, 7);
+  const CapsuleNetwork c({}, 8);
+  for (std::size_t i = 0; i < a.weights().size(); ++i) {
+    EXPECT_TRUE(torch::equal(a.weights()[i].second, b.weights()[i].second));
+  }
+  EXPECT_FALSE(torch::equal(a.routing_weight(), c.routing_weight()));
+  EXPECT_NEAR(a.routing_weight().abs().max().item<double>(), 0.125, 1e-3);
+}
+
+TEST(CapsuleNetwork, EvaluationDoesNotDependOnBatchMates) {
+  torch::manual_seed(1);
+  const CapsuleNetwork network(tiny(), 1);
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({64, 3, 48, 40});
+  const ClassCapsules together = network.evaluate(images);
+  for (const std::int64_t i : {0, 13, 63}) {
+    EXPECT_TRUE(torch::allclose(network.evaluate(images.narrow(0, i, 1)).capsules[0],
+                                together.capsules[i], 1e-5, 1e-5));
+  }
+}
+
+TEST(CapsuleNetwork, TowersHaveTheirOwnBatchStatistics) {
+  torch::manual_seed(2);
+  const Tensor images = torch::rand({6, 3, 32, 32});
+  NetworkOptions options = tiny();
+  options.dropout = 0;
+  CapsuleNetwork together(options, 3);
+  CapsuleNetwork towers(options, 3);
+  CapsuleNetwork one(options, 3);
+  const ClassCapsules joint = together.train(images, {});
+  const ClassCapsules apart = towers.train_towers(images, {0, 1, 0, 1, 0, 1}, {});
+  EXPECT_FALSE(torch::allclose(joint.capsules, apart.capsules, 1e-3, 1e-3));
+  const ClassCapsules first =
+      one.train(images.index_select(0, torch::tensor({0, 2, 4}, torch::kInt64)), {});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(torch::equal(first.capsules[i], apart.capsules[2 * i])) << i;
+    EXPECT_EQ(first.predicted[i].item<std::int64_t>(), apart.predicted[2 * i].item<std::int64_t>());
+  }
+}
+
+TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
+  torch::manual_seed(3);
+  const Tensor images = torch::rand({9, 3, 40, 40});
+  const auto with_threads = [&](int threads_count) {
+    const test::Threads threads(threads_count);
+    CapsuleNetwork network(tiny(), 3);
+    const ClassCapsules out =
+        network.train_towers(images, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {1, 2, 3, 4});
+    out.capsules.pow(3).sum().backward();
+    std::vector<Tensor> all{out.capsules, out.lengths};
+    for (const auto& [name, weight] : network.weights()) all.push_back(weight.grad());
+    for (const auto& [name, buffer] : network.buffers()) all.push_back(buffer);
+    return all;
+  };
+  const std::vector<Tensor> one = with_threads(1);
+  const std::vector<Tensor> eight = with_threads(8);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], eight[i])) << i;
+}
+
+TEST(CapsuleNetwork, GradientsAreFiniteWhereCapsulesAreZero) {
+  CapsuleNetwork network(tiny(), 3);
+  network.train(torch::zeros({2, 3, 32, 32}), {}).capsules.sum().backward();
+  for (const auto& [name, weight] : network.weights()) {
+    EXPECT_TRUE(torch::isfinite(weight.grad()).all().item<bool>()) << name;
+  }
+}
+
+TEST(Capsules, NormalisedAlongTheAskedAxis) {
+  torch::manual_seed(4);
+  const Tensor v = torch::randn({2, 5, 16});
+  EXPECT_LT((normalise_capsules(v, NormAxis::capsule).norm(2, {2}) - 1).abs().max().item<double>(),
+            1e-5);
+  EXPECT_LT(
+      (normalise_capsules(v, NormAxis::class_capsules).norm(2, {1}) - 1).abs().max().item<double>(),
+      1e-5);
+}
+
+TEST(Capsules, TheMaskKeepsOneCapsule) {
+  torch::manual_seed(5);
+  const Tensor capsules = normalise_capsules(torch::randn({3, 4, 2}), NormAxis::capsule);
+  const Tensor embedding = mask_capsules(capsules, torch::tensor({2, 0, 3}, torch::kInt64));
+  ASSERT_EQ(embedding.sizes(), (std::vector<std::int64_t>{3, 8}));
+  EXPECT_TRUE(torch::equal(embedding[0].narrow(0, 4, 2), capsules[0][2]));
+  EXPECT_EQ(embedding[0].narrow(0, 0, 4).abs().sum().item<float>(), 0.0F);
+  EXPECT_LT((embedding.norm(2, {1}) - 1).abs().max().item<double>(), 1e-6);
+  EXPECT_TRUE(torch::equal(mask_capsules(capsules), capsules.flatten(1)));
+}
+
+TEST(Capsules, ACategoryBeyondTheClassesIsAnErrorThatSaysSo) {
+  try {
+    (void)mask_capsules(torch::zeros({1, 4, 2}), torch::tensor({4}, torch::kInt64));
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("category 4 is outside the model's 4 classes"));
+  }
+}
+
+TEST(CapsuleNetwork, RefusesSizesThatDoNotFit) {
+  NetworkOptions options = tiny();
+  options.primary_channels = 60;
+  EXPECT_THROW(CapsuleNetwork(options, 1), Error);
+}
+
+}  // namespace
+}  // namespace seam::stages

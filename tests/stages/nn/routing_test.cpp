@@ -1,0 +1,175 @@
+#include "stages/nn/routing.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <seam/error.hpp>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using torch::Tensor;
+
+struct Case {
+  std::int64_t inputs, input_size, classes, output_size;
+};
+// The published sizes, one below and one above a block of capsules, and sizes no vector likes.
+const std::vector<Case> cases = {
+    {96, 16, 23, 16}, {31, 16, 23, 16}, {33, 8, 5, 12}, {7, 20, 3, 4}, {1, 3, 1, 2}};
+
+std::vector<RoutingOptions> all_options() {
+  std::vector<RoutingOptions> all;
+  for (const Logits logits : {Logits::replace, Logits::accumulate}) {
+    for (const RoutingGradient gradient :
+         {RoutingGradient::all_iterations, RoutingGradient::last_iteration}) {
+      for (std::int64_t iterations = 1; iterations <= 4; ++iterations) {
+        RoutingOptions options;
+        options.logits = logits;
+        options.gradient = gradient;
+        options.iterations = iterations;
+        all.push_back(options);
+      }
+    }
+  }
+  return all;
+}
+
+Tensor capsules(std::int64_t batch, const Case& c, torch::ScalarType type = torch::kFloat32) {
+  return squash_reference(torch::randn({batch, c.inputs, c.input_size}, type));
+}
+Tensor weights(const Case& c, torch::ScalarType type = torch::kFloat32) {
+  return torch::randn({c.input_size, c.classes * c.output_size}, type) * 0.5;
+}
+
+struct Gradients {
+  Tensor v, u, weight;
+};
+Gradients run(const Tensor& u, const Tensor& weight, std::int64_t classes, RoutingOptions options,
+              RoutingForm form) {
+  options.form = form;
+  const Tensor a = u.detach().clone().requires_grad_(true);
+  const Tensor b = weight.detach().clone().requires_grad_(true);
+  const Tensor v = route(a, b, classes, options);
+  const Tensor direction =
+      torch::linspace(-1, 2, v.numel(), v.options().requires_grad(false)).view(v.sizes());
+  (v * direction).sum().backward();
+  return {v.detach(), a.grad(), b.grad()};
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  return ((a - b).abs().max() / b.abs().max().clamp_min(1)).item<double>();
+}
+
+TEST(Routing, FactoredEqualsDirect) {
+  torch::manual_seed(1);
+  for (const Case& c : cases) {
+    const Tensor u = capsules(3, c);
+    const Tensor w = weights(c);
+    for (const RoutingOptions& options : all_options()) {
+      const Gradients direct = run(u, w, c.classes, options, RoutingForm::direct);
+      const Gradients factored = run(u, w, c.classes, options, RoutingForm::factored);
+      EXPECT_LT(largest_difference(factored.v, direct.v), 1e-5);
+      EXPECT_LT(largest_difference(factored.u, direct.u), 1e-5);
+      EXPECT_LT(largest_difference(factored.weight, direct.weight), 1e-5)
+          << c.inputs << " inputs, " << options.iterations << " iterations";
+    }
+  }
+}
+
+TEST(Routing, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  const Case c{9, 5, 4, 3};
+  for (RoutingOptions options : all_options()) {
+    if (options.gradient == RoutingGradient::last_iteration) continue;
+    const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
+    const Tensor w = weights(c, torch::kFloat64).requires_grad_(true);
+    const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
+    test::expect_gradients([&] { return (route(u, w, c.classes, options) * direction).sum(); },
+                              {u, w});
+  }
+}
+
+TEST(Routing, DoesNotDependOnBatchMates) {
+  torch::manual_seed(3);
+  const Case c = cases[0];
+  const Tensor u = capsules(5, c);
+  const Tensor w = weights(c);
+  const Tensor together = route(u, w, c.classes);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    EXPECT_TRUE(torch::equal(route(u.narrow(0, i, 1), w, c.classes)[0], together[i])) << i;
+  }
+}
+
+TEST(Routing, OrderOfInputCapsulesDoesNotMatter) {
+  torch::manual_seed(4);
+  const Case c = cases[0];
+  const Tensor u = capsules(2, c);
+  const Tensor w = weights(c);
+  const Tensor shuffled = u.index_select(1, torch::randperm(c.inputs));
+  EXPECT_LT(largest_difference(route(shuffled, w, c.classes), route(u, w, c.classes)), 1e-6);
+}
+
+TEST(Routing, CouplingsOfAnInputCapsuleSumToOne) {
+  torch::manual_seed(5);
+  for (const Case& c : cases) {
+    for (RoutingOptions options : all_options()) {
+      const Tensor u = capsules(2, c);
+      const Tensor w = weights(c);
+      const Tensor factored = routing_couplings(u, w, c.classes, options);
+      EXPECT_LT((factored.sum(2) - 1).abs().max().item<double>(), 1e-5);
+      options.form = RoutingForm::direct;
+      EXPECT_LT(largest_difference(factored, routing_couplings(u, w, c.classes, options)), 1e-5);
+    }
+  }
+}
+
+TEST(Routing, IsFiniteForZeroCapsules) {
+  const Case c = cases[0];
+  const Gradients at_zero = run(torch::zeros({2, c.inputs, c.input_size}), weights(c), c.classes,
+                                {}, RoutingForm::factored);
+  for (const Tensor& tensor : {at_zero.v, at_zero.u, at_zero.weight}) {
+    EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>());
+  }
+}
+
+TEST(Routing, LargeAgreementsDoNotOverflow) {
+  torch::manual_seed(6);
+  const Case c = cases[0];
+  const Gradients large =
+      run(capsules(2, c) * 50, weights(c) * 50, c.classes, {}, RoutingForm::factored);
+  for (const Tensor& tensor : {large.v, large.u, large.weight}) {
+    EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>());
+  }
+}
+
+TEST(Routing, ThreadsDoNotChangeAByte) {
+  torch::manual_seed(7);
+  const Case c{257, 16, 23, 16};
+  const Tensor u = capsules(13, c);
+  const Tensor w = weights(c);
+  const auto with_threads = [&](int count) {
+    const test::Threads threads(count);
+    return run(u, w, c.classes, {}, RoutingForm::factored);
+  };
+  const Gradients one = with_threads(1);
+  const Gradients eight = with_threads(8);
+  EXPECT_TRUE(torch::equal(one.v, eight.v));
+  EXPECT_TRUE(torch::equal(one.u, eight.u));
+  EXPECT_TRUE(torch::equal(one.weight, eight.weight));
+}
+
+TEST(Routing, RefusesShapesThatDoNotFit) {
+  const Tensor u = torch::zeros({1, 4, 16});
+  EXPECT_THROW((void)route(u, torch::zeros({8, 32}), 2), Error);
+  EXPECT_THROW((void)route(u, torch::zeros({16, 33}), 2), Error);
+  EXPECT_THROW((void)route(u[0], torch::zeros({16, 32}), 2), Error);
+  RoutingOptions none;
+  none.iterations = 0;
+  EXPECT_THROW((void)route(u, torch::zeros({16, 32}), 2, none), Error);
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,48 @@
+#include "stages/nn/squash.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+TEST(Squash, HandComputed) {
+  // |s| = 5: length 25/26 along (0.6, 0.8).
+  const torch::Tensor v = squash(torch::tensor({{3.0, 4.0}}, torch::kFloat64), 0.0);
+  EXPECT_NEAR(v[0][0].item<double>(), 0.6 * 25 / 26, 1e-12);
+  EXPECT_NEAR(v[0][1].item<double>(), 0.8 * 25 / 26, 1e-12);
+}
+
+TEST(Squash, EqualsTensorOperations) {
+  torch::manual_seed(1);
+  for (const std::int64_t size : {1, 5, 16, 33}) {
+    const torch::Tensor s = torch::randn({7, 11, size});
+    EXPECT_TRUE(torch::allclose(squash(s), squash_reference(s), 1e-6, 1e-7)) << size;
+  }
+}
+
+TEST(Squash, GradientIsThatOfFiniteDifferences) {
+  torch::manual_seed(2);
+  const torch::Tensor s = torch::randn({4, 6}, torch::kFloat64).requires_grad_(true);
+  const torch::Tensor weight = torch::randn({4, 6}, torch::kFloat64);
+  test::expect_gradients([&] { return (squash(s) * weight).sum(); }, {s});
+}
+
+TEST(Squash, IsFiniteAtZero) {
+  const torch::Tensor s = torch::zeros({3, 16}).requires_grad_(true);
+  const torch::Tensor v = squash(s);
+  v.sum().backward();
+  EXPECT_EQ(v.abs().max().item<float>(), 0.0F);
+  EXPECT_TRUE(torch::isfinite(s.grad()).all().item<bool>());
+}
+
+TEST(Squash, TakesAnyLayout) {
+  torch::manual_seed(3);
+  const torch::Tensor s = torch::randn({5, 4, 16}).transpose(0, 1);
+  EXPECT_TRUE(torch::allclose(squash(s), squash_reference(s), 1e-6, 1e-7));
+}
+
+}  // namespace
+}  // namespace seam::stages
