@@ -7,7 +7,9 @@
 #pragma once
 
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <torch/types.h>
+#include <torch/version.h>
 
 #include <cstring>
 #include <string>
@@ -106,6 +108,51 @@ class Compute : public Kind {
 inline torch::Device device_of(const Context& context) {
   return torch::Device(context.device());
 }
+
+/// While it lives, LibTorch's autocast computes convolutions and matrix products on the device in
+/// bfloat16, or, with float32, leaves all as it is.
+class Autocast {
+ public:
+  Autocast(const torch::Device& device, Precision precision)
+      : type_(device.type()), was_enabled_(enabled(type_)) {
+    enable(type_, precision == Precision::bfloat16);
+  }
+  ~Autocast() {
+    enable(type_, was_enabled_);
+    at::autocast::clear_cache();  // copies of weights, which the optimizer is about to change
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+  Autocast(Autocast&&) = delete;
+  Autocast& operator=(Autocast&&) = delete;
+
+ private:
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  static bool enabled(torch::DeviceType type) {
+    return at::autocast::is_autocast_enabled(type);
+  }
+  static void enable(torch::DeviceType type, bool on) {
+    if (on) at::autocast::set_autocast_dtype(type, torch::kBFloat16);
+    at::autocast::set_autocast_enabled(type, on);
+  }
+#else
+  static bool enabled(torch::DeviceType type) {
+    return type == torch::kCUDA ? at::autocast::is_enabled() : at::autocast::is_cpu_enabled();
+  }
+  static void enable(torch::DeviceType type, bool on) {
+    if (type == torch::kCUDA) {
+      if (on) at::autocast::set_autocast_gpu_dtype(torch::kBFloat16);
+      at::autocast::set_enabled(on);
+    } else {
+      if (on) at::autocast::set_autocast_cpu_dtype(torch::kBFloat16);
+      at::autocast::set_cpu_enabled(on);
+    }
+  }
+#endif
+
+  torch::DeviceType type_;
+  bool was_enabled_;
+};
 
 /// A tensor that an optimizer changes, under the name that checkpoints use.
 struct NamedWeight {

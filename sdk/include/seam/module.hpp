@@ -1,0 +1,227 @@
+/// A network as a stage: any torch::nn::Module becomes one in a few lines, and gets initial
+/// weights, device, precision, imports, frozen parts and checkpoints without a word of its own.
+///
+///     TORCH_MODULE(Perceptron);   // an ordinary LibTorch module
+///
+///     class PerceptronStage final : public seam::ModuleStage<Perceptron> {
+///      public:
+///       static constexpr std::string_view name = "model.perceptron";
+///       void declare(Declaration& d) override {
+///         d.doc("Two dense layers.");
+///         d.parameter("hidden", hidden_, "units between them").at_least(1);
+///         d.needs(field::images);
+///         d.provides(field::embedding);
+///         declare_module(d);
+///       }
+///
+///      private:
+///       Perceptron make() const override { return Perceptron(hidden_); }
+///       void forward(Perceptron& net, Packet& packet, Context&) override {
+///         packet.set(field::embedding, net->forward(packet.get(field::images)));
+///       }
+///       std::int64_t hidden_ = 64;
+///     };
+///
+/// Opt-in, like <seam/tensor.hpp>, which it includes.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/utils.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seam/module_weights.hpp"
+#include "seam/tensor.hpp"
+
+namespace seam {
+
+/// A stage around one module. `M` is the holder that TORCH_MODULE makes.
+template <class M>
+class ModuleStage : public Compute<Transform>, public Trainable {
+ public:
+  void open(Context& context) override {
+    // The weights are the same whatever else the pipeline holds.
+    torch::manual_seed(context.random_of_run().bits64());
+    module_ = make();
+    const std::string stage(context.stage());
+    detail::import_weights(*module(), settings_, stage);
+    module()->to(device_of(context));
+    lay_out();
+    detail::freeze_parameters(*module(), settings_.freeze, stage);
+    context.debug(detail::module_tree(*module()));
+  }
+
+  void begin(Context& context) override {
+    statistics_.restore(buffers());
+    batches_ = 0;
+    accepted_ = 0;
+    detail::set_training_mode(*module(), context.training());
+  }
+
+  void process(Packet& packet, Context& context) override {
+    move_fields(packet, device_of(context));
+    if (context.training()) {
+      statistics_.begin_batch(buffers());
+      ++batches_;
+    } else {
+      statistics_.restore(buffers());
+    }
+    // What forward() draws belongs to the packet: the same for any number of threads and after a
+    // resume.
+    torch::manual_seed(context.random(packet).bits64());
+    const bool bfloat16 = precision_ == ModulePrecision::as_run
+                              ? context.precision() == Precision::bfloat16
+                              : precision_ == ModulePrecision::bfloat16;
+    {
+      const Autocast autocast(device_of(context),
+                              bfloat16 ? Precision::bfloat16 : Precision::float32);
+      forward(module_, packet, context);
+    }
+    if (bfloat16) widen_fields(packet);
+  }
+
+  void end(Context& context) override {
+    statistics_.restore(buffers());
+    if (batches_ == 0 || accepted_ > 0) return;
+    context.warn("no optimizer accepted any of the " + std::to_string(batches_) +
+                 (batches_ == 1 ? " training batch" : " training batches") +
+                 " of this flow, so the running statistics stay as they were before it");
+  }
+
+  /// Every parameter and buffer, under the module's own names.
+  void save(Archive& archive) const override {
+    for (const auto& item : module()->named_parameters()) {
+      put_tensor(archive, item.key(), item.value());
+    }
+    const detail::ProvisionalState::Named current = buffers();
+    for (const auto& [buffer, tensor] : statistics_.accepted(current)) {
+      put_tensor(archive, buffer, tensor);
+    }
+  }
+
+  void load(const Archive& archive) override {
+    statistics_.accept();  // what was open is overwritten
+    for (const auto& item : module()->named_parameters()) {
+      get_tensor(archive, item.key(), item.value());
+    }
+    for (const auto& [buffer, tensor] : buffers()) get_tensor(archive, buffer, tensor);
+  }
+
+  std::vector<NamedWeight> weights() override {
+    std::vector<NamedWeight> weights;
+    for (const auto& item : module()->named_parameters()) {
+      if (item.value().requires_grad()) {
+        weights.push_back({item.key(), item.value(), settings_.rate_scale});
+      }
+    }
+    return weights;
+  }
+
+  void batch_accepted() override {
+    statistics_.accept();
+    ++accepted_;
+  }
+
+ protected:
+  /// A module with initial weights, on the CPU; LibTorch's generator has been seeded. Called by
+  /// open(), after the parameters were set.
+  [[nodiscard]] virtual M make() const = 0;
+
+  /// One batch: reads fields, sets fields. They are on the run's device, the module is in the right
+  /// mode, the generator is seeded for this packet, and under bfloat16 autocast is on.
+  virtual void forward(M& net, Packet& packet, Context& context) = 0;
+
+  /// The layout of convolutions' weights in memory. Channels last is the faster one nearly
+  /// everywhere; a network with kernels of its own may need another.
+  [[nodiscard]] virtual torch::MemoryFormat memory_format() const {
+    return torch::MemoryFormat::ChannelsLast;
+  }
+
+  /// Declares `weights`, `freeze` and so on; call it at the end of declare().
+  void declare_module(Declaration& d) {
+    d.parameter("weights", settings_.file,
+                "imported before training: a safetensors file, or a run directory, of which the "
+                "stage of this name is taken");
+    d.parameter("rename", settings_.rename,
+                "for names that differ: \"prefix in the file=prefix in the network\"");
+    d.parameter("skip", settings_.skip,
+                "names of the network, with * for any text, that `weights` need not have and that "
+                "keep their initial values");
+    d.parameter("freeze", settings_.freeze,
+                "names, with * for any text, that are not trained; [\"*\"] is the whole network. "
+                "Batch normalisation and dropout of frozen parts work as in evaluation");
+    d.parameter("rate_scale", settings_.rate_scale, "learning rate in those of the optimizer")
+        .range(0, 1e6);
+    d.parameter("precision", precision_, "in which the network computes",
+                {{"run", ModulePrecision::as_run},
+                 {"float32", ModulePrecision::float32},
+                 {"bfloat16", ModulePrecision::bfloat16}});
+    d.offers<Trainable>(*this);
+    d.keeps_state();
+  }
+
+  [[nodiscard]] M& net() { return module_; }
+
+ private:
+  enum class ModulePrecision : std::uint8_t { as_run, float32, bfloat16 };
+
+  [[nodiscard]] torch::nn::Module* module() const { return module_.ptr().get(); }
+
+  [[nodiscard]] detail::ProvisionalState::Named buffers() const {
+    detail::ProvisionalState::Named named;
+    for (const auto& item : module()->named_buffers()) named.emplace_back(item.key(), item.value());
+    return named;
+  }
+
+  void lay_out() {
+    const torch::NoGradGuard no_gradient;
+    for (Tensor& parameter : module()->parameters()) {
+      if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(memory_format()));
+    }
+  }
+
+  /// Fields go to the run's device where the first stage that computes sees them, and stay there.
+  static void move_fields(Packet& packet, const torch::Device& device) {
+    change_fields(packet, [&](const Tensor& tensor) {
+      return tensor.device() == device ? Tensor() : tensor.to(device, /*non_blocking=*/true);
+    });
+  }
+
+  /// Fields leave the stage in float32: what compares and adds them up is precise.
+  static void widen_fields(Packet& packet) {
+    change_fields(packet, [&](const Tensor& tensor) {
+      const bool narrow =
+          tensor.scalar_type() == torch::kBFloat16 || tensor.scalar_type() == torch::kFloat16;
+      return narrow ? tensor.to(torch::kFloat32) : Tensor();
+    });
+  }
+
+  /// Replaces the packet's tensors for which `change` returns one.
+  template <class Change>
+  static void change_fields(Packet& packet, const Change& change) {
+    const std::vector<Packet::Slot> slots = packet.slots();
+    for (Packet::Slot slot : slots) {
+      if (slot.type->name != type_name<Tensor>()) continue;
+      const Tensor& tensor = *static_cast<const Tensor*>(slot.value.get());
+      if (!tensor.defined()) continue;
+      Tensor changed = change(tensor);
+      if (!changed.defined()) continue;
+      slot.value = std::make_shared<Tensor>(std::move(changed));
+      packet.put(std::move(slot));
+    }
+  }
+
+  detail::WeightSettings settings_;
+  ModulePrecision precision_ = ModulePrecision::as_run;
+  M module_{nullptr};
+  detail::ProvisionalState statistics_;
+  std::int64_t batches_ = 0;  // trained with in this flow
+  std::int64_t accepted_ = 0;
+};
+
+}  // namespace seam

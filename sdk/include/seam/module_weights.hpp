@@ -1,0 +1,271 @@
+/// What seam::ModuleStage does with a network's weights: importing, freezing, taking back what a
+/// skipped batch changed, and saying what there is.
+///
+///     file: layer1.0.conv1.weight  ──rename──►  module: body.layer1.0.conv1.weight
+///           fc.weight              ──skip                (stays as initialised)
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seam/name_pattern.hpp"
+#include "seam/safetensors.hpp"
+#include "seam/tensor.hpp"
+
+namespace seam {
+
+namespace detail {
+
+/// What a training batch changes besides weights, such as running statistics: it counts only once
+/// the optimizer has accepted the batch (Trainable::batch_accepted).
+///
+///     begin_batch ──► the batch changes the tensors ──┬─► accept: they stay
+///                                                     └─► anything else: restore
+///
+/// The copies are small and made once a batch: two numbers a channel, mostly.
+class ProvisionalState {
+ public:
+  /// A model's tensors with their names, always the same ones in the same order.
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+
+  /// Takes back the batch before, unless it was accepted, and remembers the tensors as they are.
+  void begin_batch(const Named& tensors) {
+    restore(tensors);
+    for (const auto& [name, tensor] : tensors) before_.emplace_back(name, tensor.detach().clone());
+  }
+  void accept() { before_.clear(); }
+  /// Takes back the last batch, unless it was accepted.
+  void restore(const Named& tensors) {
+    const torch::NoGradGuard no_gradient;
+    for (std::size_t at = 0; at < before_.size(); ++at) {
+      Tensor(tensors[at].second).copy_(before_[at].second);
+    }
+    before_.clear();
+  }
+  /// The values that count now: those from before a batch that was not accepted.
+  [[nodiscard]] const Named& accepted(const Named& tensors) const {
+    return before_.empty() ? tensors : before_;
+  }
+
+ private:
+  Named before_;  // empty where nothing is open
+};
+
+/// What a user says of a network's weights in the pipeline file.
+struct WeightSettings {
+  std::filesystem::path file;       ///< empty: initial weights
+  std::vector<std::string> rename;  ///< "prefix in the file=prefix in the module"
+  std::vector<std::string> skip;    ///< patterns of names that stay as initialised
+  std::vector<std::string> freeze;  ///< patterns of names that are not trained
+  double rate_scale = 1;
+};
+
+/// A tensor on the CPU with a saved entry's values. Throws seam::Error for a type that LibTorch
+/// does not have.
+[[nodiscard]] inline Tensor tensor_of(const Archive::Entry& entry, const std::string& name) {
+  constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
+                             torch::kInt64,   torch::kInt32,   torch::kInt16,   torch::kInt8,
+                             torch::kUInt8,   torch::kBool};
+  for (const torch::ScalarType type : types) {
+    if (element_name(type) != entry.type) continue;
+    const Tensor tensor = torch::empty(entry.shape, type);
+    if (tensor.nbytes() != entry.bytes.size()) {
+      throw Error("the weights '" + name + "' have " + std::to_string(entry.bytes.size()) +
+                  " bytes where their type and shape take " + std::to_string(tensor.nbytes()));
+    }
+    if (!entry.bytes.empty()) {
+      std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
+    }
+    return tensor;
+  }
+  throw Error("the weights '" + name + "' are of type " + entry.type + ", which no network takes");
+}
+
+[[nodiscard]] inline std::string shape_text(at::IntArrayRef shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) {
+    text += (text.size() > 1 ? "," : "") + std::to_string(size);
+  }
+  return text + "]";
+}
+
+/// "a, b and 12 more"
+[[nodiscard]] inline std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 8;
+  std::string text;
+  for (std::size_t at = 0; at < std::min(shown, names.size()); ++at) {
+    text += (at > 0 ? ", " : "") + names[at];
+  }
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+/// Parameters, then buffers.
+[[nodiscard]] inline std::vector<std::pair<std::string, Tensor>> named_state(
+    const torch::nn::Module& module) {
+  std::vector<std::pair<std::string, Tensor>> state;
+  for (const auto& item : module.named_parameters()) state.emplace_back(item.key(), item.value());
+  for (const auto& item : module.named_buffers()) state.emplace_back(item.key(), item.value());
+  return state;
+}
+
+/// The entries under the module's names: of each name the first pair that fits its beginning
+/// counts.
+[[nodiscard]] inline std::map<std::string, Archive::Entry> renamed_entries(
+    std::map<std::string, Archive::Entry> entries, const std::vector<std::string>& pairs,
+    const std::string& stage) {
+  if (pairs.empty()) return entries;
+  std::map<std::string, Archive::Entry> result;
+  std::vector<bool> used(pairs.size(), false);
+  for (auto& [name, entry] : entries) {
+    std::string new_name = name;
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+      const std::size_t equals = pairs[at].find('=');
+      if (equals == std::string::npos) {
+        throw Error("'rename' of stage '" + stage + "': '" + pairs[at] +
+                        "' is not a pair of prefixes; write \"prefix in the file=prefix in the "
+                        "network\"",
+                    Fault::configuration);
+      }
+      const std::string_view prefix = std::string_view(pairs[at]).substr(0, equals);
+      if (!std::string_view(name).starts_with(prefix)) continue;
+      new_name = pairs[at].substr(equals + 1) + name.substr(prefix.size());
+      used[at] = true;
+      break;
+    }
+    if (!result.emplace(new_name, std::move(entry)).second) {
+      throw Error("'rename' of stage '" + stage + "' gives two weights the name '" + new_name + "'",
+                  Fault::configuration);
+    }
+  }
+  for (std::size_t at = 0; at < pairs.size(); ++at) {
+    if (!used[at]) {
+      throw Error("'rename' of stage '" + stage + "': no name in the file is changed by '" +
+                      pairs[at] + "'",
+                  Fault::configuration);
+    }
+  }
+  return result;
+}
+
+/// Copies what the user names into the module; number types are converted. Throws seam::Error that
+/// lists all that is missing, unexpected or of another shape. Counts of batches that batch
+/// normalisation has seen may be missing: older files have none, and nothing here reads them.
+inline void import_weights(torch::nn::Module& module, const WeightSettings& settings,
+                           const std::string& stage) {
+  if (settings.file.empty()) {
+    if (settings.rename.empty() && settings.skip.empty()) return;
+    throw Error("stage '" + stage + "' has 'rename' or 'skip', but no 'weights' that they are for",
+                Fault::configuration);
+  }
+  std::map<std::string, Archive::Entry> entries =
+      renamed_entries(read_weights(settings.file, stage), settings.rename, stage);
+  const torch::NoGradGuard no_gradient;
+  std::vector<std::string> missing;
+  std::vector<std::string> misshapen;
+  std::vector<std::pair<Tensor, Tensor>> copies;  // made once all is known to fit
+  for (const auto& [name, tensor] : named_state(module)) {
+    const auto found = entries.find(name);
+    if (matches_any(settings.skip, name)) {
+      if (found != entries.end()) entries.erase(found);
+      continue;
+    }
+    if (found == entries.end()) {
+      if (!std::string_view(name).ends_with("num_batches_tracked")) missing.push_back(name);
+      continue;
+    }
+    if (found->second.shape != tensor.sizes().vec()) {
+      misshapen.push_back(name + " " + shape_text(found->second.shape) + " instead of " +
+                          shape_text(tensor.sizes()));
+    } else {
+      copies.emplace_back(tensor, tensor_of(found->second, name));
+    }
+    entries.erase(found);
+  }
+  std::vector<std::string> unexpected;
+  for (const auto& [name, entry] : entries) {
+    if (!matches_any(settings.skip, name)) unexpected.push_back(name);
+  }
+  if (!missing.empty() || !unexpected.empty() || !misshapen.empty()) {
+    std::string text = "the weights in '" + settings.file.string() +
+                       "' are not those of the network of stage '" + stage + "'";
+    if (!missing.empty()) text += "\n  missing: " + some_of(missing);
+    if (!unexpected.empty()) text += "\n  unexpected: " + some_of(unexpected);
+    if (!misshapen.empty()) text += "\n  of another shape: " + some_of(misshapen);
+    text +=
+        "\n  set the stage's parameters to those of the network in the file; 'rename' changes the "
+        "beginnings of names, 'skip' leaves parts as initialised";
+    throw Error(text, Fault::configuration);
+  }
+  for (auto& [target, source] : copies) target.copy_(source);
+}
+
+/// Parameters that match `freeze` get no gradient. Throws seam::Error for a pattern that matches
+/// none.
+inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::string>& freeze,
+                              const std::string& stage) {
+  std::vector<std::string> names;
+  for (const auto& item : module.named_parameters()) {
+    names.push_back(item.key());
+    if (matches_any(freeze, item.key())) Tensor(item.value()).set_requires_grad(false);
+  }
+  for (const std::string& pattern : freeze) {
+    if (std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return matches(pattern, name); })) {
+      continue;
+    }
+    throw Error("'freeze' of stage '" + stage + "': no weight is called '" + pattern +
+                    "'; there are " + some_of(names),
+                Fault::configuration);
+  }
+}
+
+/// Training mode for all but those parts whose every parameter is frozen: their batch
+/// normalisation and dropout work as in evaluation.
+inline void set_training_mode(torch::nn::Module& module, bool training) {
+  module.train(training);
+  if (!training) return;
+  for (const auto& part : module.modules(/*include_self=*/false)) {
+    const std::vector<Tensor> parameters = part->parameters();
+    if (!parameters.empty() && std::none_of(parameters.begin(), parameters.end(),
+                                            [](const Tensor& p) { return p.requires_grad(); })) {
+      part->eval();
+    }
+  }
+}
+
+/// The module tree, a line a module: name, kind, numbers in it, shapes of its own weights.
+[[nodiscard]] inline std::string module_tree(const torch::nn::Module& module,
+                                             const std::string& name = "network",
+                                             std::size_t depth = 0) {
+  std::int64_t count = 0;
+  for (const Tensor& parameter : module.parameters()) count += parameter.numel();
+  for (const Tensor& buffer : module.buffers()) count += buffer.numel();
+  std::string kind = module.name();
+  kind = kind.substr(kind.rfind(':') + 1);
+  if (kind.ends_with("Impl")) kind.resize(kind.size() - 4);
+  std::string text =
+      std::string(2 * depth, ' ') + name + ": " + kind + ", " + std::to_string(count) + " numbers";
+  for (const auto& own : module.named_parameters(/*recurse=*/false)) {
+    text += ", " + own.key() + " " + shape_text(own.value().sizes());
+  }
+  text += "\n";
+  for (const auto& child : module.named_children()) {
+    text += module_tree(*child.value(), child.key(), depth + 1);
+  }
+  return text;
+}
+
+}  // namespace detail
+}  // namespace seam
