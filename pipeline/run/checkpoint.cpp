@@ -12,6 +12,7 @@
 
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
+#include "sdk/src/crc64.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {

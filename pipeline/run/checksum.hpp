@@ -1,4 +1,4 @@
-/// Two checksums: SHA-256 says which plugin a run used, CRC-64 whether a checkpoint is whole.
+/// SHA-256, which says which plugin a run used.
 #pragma once
 
 #include <array>
@@ -10,16 +10,6 @@
 #include <string_view>
 
 namespace seam::host {
-
-/// CRC-64/XZ (ECMA-182 polynomial, reflected), fed piece by piece.
-class Crc64 {
- public:
-  void add(std::span<const std::byte> bytes);
-  [[nodiscard]] std::uint64_t value() const { return ~state_; }
-
- private:
-  std::uint64_t state_ = ~std::uint64_t{0};
-};
 
 /// SHA-256 (FIPS 180-4), fed piece by piece.
 class Sha256 {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "archive_entry.hpp"
 #include "seam/error.hpp"
 
 namespace seam {
@@ -19,10 +20,28 @@ Archive::Entry scalar(const char* type, const T& value) {
   return entry;
 }
 
-/// How many bytes an element takes. The last five are what LibTorch calls the types that Seam has
-/// no name of its own for.
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
+  return text + "]";
+}
+
+template <class T>
+T scalar_of(const std::string& name, const Archive::Entry& entry) {
+  if (!entry.shape.empty()) {
+    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
+                ", but a single number is needed");
+  }
+  T value;
+  std::memcpy(&value, entry.bytes.data(), sizeof(T));
+  return value;
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> element_size(std::string_view type) {
   using Known = std::pair<std::string_view, std::uint64_t>;
+  // The last five are what LibTorch calls the types that Seam has no name of its own for.
   static constexpr std::array known{
       Known{"text", 1},         Known{"bool", 1},          Known{"u8", 1},
       Known{"i32", 4},          Known{"i64", 8},           Known{"f16", 2},
@@ -34,14 +53,6 @@ std::optional<std::uint64_t> element_size(std::string_view type) {
   return found->second;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
-  return text + "]";
-}
-
-/// What is wrong with an entry, as the end of a sentence; empty for one whose bytes are those of
-/// its type and shape. Whoever reads an entry relies on this.
 std::string problem_with(const Archive::Entry& entry) {
   constexpr std::size_t most_dimensions = 64;  // LibTorch takes no more in most of its functions
   const auto element = element_size(entry.type);
@@ -68,19 +79,6 @@ std::string problem_with(const Archive::Entry& entry) {
   return "has " + std::to_string(entry.bytes.size()) + " bytes, but " + entry.type +
          shape_text(entry.shape) + " takes " + std::to_string(bytes);
 }
-
-template <class T>
-T scalar_of(const std::string& name, const Archive::Entry& entry) {
-  if (!entry.shape.empty()) {
-    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
-                ", but a single number is needed");
-  }
-  T value;
-  std::memcpy(&value, entry.bytes.data(), sizeof(T));
-  return value;
-}
-
-}  // namespace
 
 void Archive::put(const std::string& name, Entry entry) {
   if (const std::string problem = problem_with(entry); !problem.empty()) {

@@ -1,0 +1,22 @@
+/// CRC-64, which says whether a file is the one that was written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "seam/export.hpp"
+
+namespace seam {
+
+/// CRC-64/XZ (ECMA-182 polynomial, reflected), fed piece by piece. Exported for tests.
+class SEAM_EXPORT Crc64 {
+ public:
+  void add(std::span<const std::byte> bytes);
+  [[nodiscard]] std::uint64_t value() const { return ~state_; }
+
+ private:
+  std::uint64_t state_ = ~std::uint64_t{0};
+};
+
+}  // namespace seam

@@ -1,0 +1,130 @@
+// What a user names in `weights = ...`: a file, or a run whose checkpoint is one.
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "seam/error.hpp"
+#include "seam/safetensors.hpp"
+
+namespace seam {
+namespace fs = std::filesystem;
+namespace {
+
+using Entries = std::map<std::string, Archive::Entry>;
+
+// What pipeline/run/checkpoint.cpp writes.
+constexpr const char* checkpoint_key = "seam.checkpoint";
+constexpr const char* stages_key = "seam.stages";
+constexpr const char* best_key = "seam.best";
+constexpr std::string_view checkpoint_begin = "epoch-";
+constexpr std::string_view checkpoint_end = ".safetensors";
+
+/// N of "epoch-N.safetensors"; nothing for other names.
+std::optional<std::int64_t> epochs_of(const std::string& name) {
+  if (!name.starts_with(checkpoint_begin) || !name.ends_with(checkpoint_end)) return std::nullopt;
+  const char* first = name.data() + checkpoint_begin.size();
+  const char* last = name.data() + name.size() - checkpoint_end.size();
+  std::int64_t epochs = 0;
+  const auto [end, error] = std::from_chars(first, last, epochs);
+  if (error != std::errc() || end != last || epochs < 0) return std::nullopt;
+  return epochs;
+}
+
+Error configuration(const std::string& what) {
+  return Error(what, Fault::configuration);
+}
+
+struct File {
+  fs::path path;
+  Safetensors content;
+};
+
+/// The best checkpoint of a run, or the newest.
+File checkpoint_of(const fs::path& run) {
+  const fs::path folder = run / "checkpoints";
+  std::optional<std::pair<std::int64_t, fs::path>> newest;
+  bool older_format = false;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(checkpoint_begin) && name.ends_with(".seam")) older_format = true;
+    const auto epochs = epochs_of(name);
+    if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
+  }
+  if (error) {
+    throw configuration("'" + run.string() +
+                        "' is a folder, but not that of a run with checkpoints ('" +
+                        folder.string() + "': " + error.message() +
+                        "); name a safetensors file or the folder of a run");
+  }
+  if (!newest && older_format) {
+    throw configuration("the checkpoints of run '" + run.string() +
+                        "' are of an earlier version of Seam, which this one does not read; "
+                        "checkpoints are safetensors files now");
+  }
+  if (!newest) {
+    throw configuration("run '" + run.string() + "' has no checkpoint yet");
+  }
+  File file{newest->second, read_safetensors(newest->second)};
+  const auto best = file.content.metadata.find(best_key);
+  if (best == file.content.metadata.end() || best->second == file.path.filename()) return file;
+  // Only a name in this folder: a file must not send its reader elsewhere.
+  const fs::path better = folder / fs::path(best->second).filename();
+  if (!fs::exists(better, error)) {
+    throw configuration("the best checkpoint of run '" + run.string() + "' is '" + better.string() +
+                        "', which is not there; name the file to take, such as '" +
+                        file.path.string() + "'");
+  }
+  return {better, read_safetensors(better)};
+}
+
+/// "adam, model"
+std::string stages_of(const Safetensors& checkpoint) {
+  std::string names;
+  const auto found = checkpoint.metadata.find(stages_key);
+  if (found == checkpoint.metadata.end()) return names;
+  const auto stages = nlohmann::json::parse(found->second, nullptr, false);
+  if (!stages.is_array()) return names;
+  for (const auto& stage : stages) {
+    if (!stage.is_array() || stage.empty() || !stage[0].is_string()) continue;
+    names += (names.empty() ? "" : ", ") + stage[0].get<std::string>();
+  }
+  return names;
+}
+
+}  // namespace
+
+std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
+                                                   const std::string& stage) {
+  std::error_code error;
+  if (!fs::exists(file_or_run, error)) {
+    throw configuration("there is no '" + file_or_run.string() +
+                        "'; weights come from a safetensors file or the folder of a run");
+  }
+  File file = fs::is_directory(file_or_run, error)
+                  ? checkpoint_of(file_or_run)
+                  : File{file_or_run, read_safetensors(file_or_run)};
+  const std::string prefix = stage + "/";
+  Entries own;
+  for (auto at = file.content.tensors.lower_bound(prefix);
+       at != file.content.tensors.end() && at->first.starts_with(prefix); ++at) {
+    own.emplace(at->first.substr(prefix.size()), std::move(at->second));
+  }
+  if (!own.empty()) return own;
+  if (file.content.metadata.contains(checkpoint_key)) {
+    const std::string names = stages_of(file.content);
+    throw configuration("checkpoint '" + file.path.string() + "' has no weights of a stage '" +
+                        stage + "'; its stages are " + (names.empty() ? "none" : names));
+  }
+  if (file.content.tensors.empty()) {
+    throw configuration("'" + file.path.string() + "' has no tensors");
+  }
+  return std::move(file.content.tensors);
+}
+
+}  // namespace seam

@@ -1,0 +1,36 @@
+#include "sdk/src/crc64.hpp"
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace seam {
+namespace {
+
+std::uint64_t crc64(std::string_view text) {
+  Crc64 checksum;
+  checksum.add(std::as_bytes(std::span(text)));
+  return checksum.value();
+}
+
+// The check value that the catalogue of CRC algorithms gives for CRC-64/XZ.
+TEST(Crc64, KnownAnswer) {
+  EXPECT_EQ(crc64("123456789"), 0x995DC9BBDF1939FAU);
+  EXPECT_EQ(crc64(""), 0U);
+}
+
+TEST(Crc64, TheCutsBetweenPiecesDoNotMatter) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += static_cast<char>(i * 37);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    Crc64 checksum;
+    checksum.add(std::as_bytes(std::span(text).first(cut)));
+    checksum.add(std::as_bytes(std::span(text).subspan(cut)));
+    ASSERT_EQ(checksum.value(), crc64(text));
+  }
+}
+
+}  // namespace
+}  // namespace seam
