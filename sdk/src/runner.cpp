@@ -201,6 +201,7 @@ void StageRunner::open(const RunState& run) {
   guarded_or_throw("opening", [&] {
     Context context = this->context(run);
     stage_->enter_thread(context);
+    const auto around = stage_->around_call(context);
     stage_->open(context);
   });
 }
@@ -208,6 +209,7 @@ void StageRunner::open(const RunState& run) {
 void StageRunner::begin(const RunState& run) {
   guarded_or_throw("beginning a flow", [&] {
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     stage_->begin(context);
   });
 }
@@ -235,6 +237,7 @@ Outcome StageRunner::produce(const RunState& run, Emitter& emitter, More& more) 
   more = More::no;
   return guarded("producing packets", nullptr, [&] {
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     more = static_cast<Source&>(*stage_).produce(emitter, context);
     return Outcome::delivered();
   });
@@ -252,6 +255,7 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
   const Outcome outcome = guarded("processing a packet", &packet, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     if (kind() == StageKind::parallel_transform) {
       static_cast<const ParallelTransform&>(*stage_).process(packet, context);
     } else {
@@ -267,6 +271,7 @@ Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitte
   return guarded("collecting a packet", &origin_only, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
@@ -276,6 +281,7 @@ Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
   return guarded("consuming a packet", &packet, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     static_cast<Sink&>(*stage_).process(packet, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
@@ -285,6 +291,7 @@ Outcome StageRunner::finish(const RunState& run, Emitter* emitter, More& more) {
   more = More::no;
   return guarded("ending a flow", nullptr, [&] {
     Context context = this->context(run);
+    const auto around = stage_->around_call(context);
     switch (kind()) {
       case StageKind::transform:
         static_cast<Transform&>(*stage_).end(context);

@@ -79,6 +79,16 @@ Harness& Harness::compute_threads(int threads) {
   return *this;
 }
 
+Harness& Harness::device(std::string device) {
+  run_.device = std::move(device);
+  return *this;
+}
+
+Harness& Harness::precision(Precision precision) {
+  run_.precision = precision;
+  return *this;
+}
+
 Harness& Harness::run_directory(std::filesystem::path directory) {
   run_.run_directory = std::move(directory);
   return *this;

@@ -2,10 +2,16 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cstdint>
+#include <memory>
+#include <seam/conformance.hpp>
 #include <seam/field.hpp>
 #include <seam/packet.hpp>
 #include <seam/tensor.hpp>
+#include <seam/tensor_testing.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace seam {
 namespace {
@@ -42,6 +48,144 @@ TEST(TensorFields, AContractsViolationIsAClause) {
   EXPECT_THAT(violation(torch::zeros({3, 8}), "f64[N,E]"),
               HasSubstr("its elements are f32, not f64"));
   EXPECT_THAT(violation(torch::zeros({3}), "f32[N,E]"), HasSubstr("it has 1 dimension, not 2"));
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Devices, precision, determinism
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::Harness;
+
+constexpr Field<Tensor> doubled{"doubled", "f32[N,E]"};
+
+/// Twice the embedding, by way of on_device().
+class Twice final : public Compute<Transform> {
+ public:
+  static constexpr std::string_view name = "test.twice";
+
+  void declare(Declaration& d) override {
+    d.doc("Doubles embeddings.");
+    d.needs(field::embedding);
+    d.provides(doubled);
+  }
+  void process(Packet& packet, Context& context) override {
+    packet.set(doubled, on_device(packet, field::embedding, context) * 2);
+  }
+};
+
+Packet embeddings(const Tensor& values) {
+  Packet packet;
+  packet.set(field::embedding, values);
+  return packet;
+}
+
+const auto conformance_of_twice = testing::conformance<Twice>({
+    .packets =
+        [](Harness&) {
+          std::vector<Packet> packets;
+          for (std::int64_t rows = 1; rows < 4; ++rows) {
+            packets.push_back(embeddings(torch::ones({rows, 4}) * rows));
+          }
+          return packets;
+        },
+});
+
+class OnEachDevice : public testing::EachDevice {};
+SEAM_ON_EACH_DEVICE(OnEachDevice);
+
+TEST_P(OnEachDevice, TheFirstStageThatComputesMovesAFieldAndItStays) {
+  Harness twice("twice", std::make_unique<Twice>());
+  twice.device(GetParam()).push(embeddings(torch::ones({2, 3})));
+  ASSERT_TRUE(twice.errors().empty()) << twice.errors().front().full_message();
+  const Packet& out = twice.outputs().front();
+  EXPECT_EQ(out.get(field::embedding).device(), device());
+  EXPECT_EQ(out.get(doubled).device(), device());
+  EXPECT_TRUE(torch::equal(on_host(out.get(doubled)), torch::full({2, 3}, 2.0F)));
+}
+
+TEST_P(OnEachDevice, HostValuesAreContiguousFloatsWithoutGradient) {
+  const Tensor values = torch::rand({3, 2}, device()).to(torch::kBFloat16).requires_grad_();
+  const Tensor host = on_host(values.t());
+  EXPECT_TRUE(host.is_cpu() && host.is_contiguous() && !host.requires_grad());
+  EXPECT_EQ(host.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(torch::equal(host, values.detach().t().to(torch::kFloat32).to(torch::kCPU)));
+}
+
+TEST_P(OnEachDevice, AutocastComputesInTheRunsPrecision) {
+  const Tensor a = torch::rand({8, 8}, device());
+  const auto product = [&](Precision precision) {
+    const Autocast autocast(device().type(), precision);
+    return torch::matmul(a, a).scalar_type();
+  };
+  EXPECT_EQ(product(Precision::float32), torch::kFloat32);
+  EXPECT_EQ(product(Precision::bfloat16), torch::kBFloat16);
+  EXPECT_EQ(torch::matmul(a, a).scalar_type(), torch::kFloat32);  // as it was
+  const Autocast outer(device().type(), Precision::bfloat16);
+  EXPECT_EQ(product(Precision::float32), torch::kFloat32);  // a loss inside of a bfloat16 scope
+  EXPECT_EQ(torch::matmul(a, a).scalar_type(), torch::kBFloat16);
+}
+
+TEST_P(OnEachDevice, EachAutocastSeesTheWeightsOfItsTime) {
+  Tensor weight = torch::ones({4, 4}, device()).requires_grad_();  // only leaves are cached
+  const Tensor input = torch::ones({1, 4}, device());
+  const auto output = [&] {
+    const Autocast autocast(device().type(), Precision::bfloat16);
+    return torch::matmul(input, weight).to(torch::kFloat32)[0][0].item<float>();
+  };
+  EXPECT_EQ(output(), 4.0F);
+  {
+    const torch::NoGradGuard no_gradient;
+    weight.fill_(2);
+  }
+  EXPECT_EQ(output(), 8.0F);
+}
+
+TEST_P(OnEachDevice, GradientsOfAdvancedIndexingAreTheSameEachTime) {
+  const Tensor rows = torch::rand({100000, 8}, device());
+  const Tensor index =
+      torch::randint(7, {100000}, torch::TensorOptions(torch::kInt64)).to(device());
+  RunState run;
+  testing::RecordingServices services;
+  run.services = &services;
+  run.device = GetParam();
+  run.compute_threads = 4;
+  const Twice stage;
+  stage.enter_thread(Context(run, "twice", 0));
+  const auto sums = [&] {
+    return torch::zeros({7, 8}, device()).index_put_({index}, rows, /*accumulate=*/true);
+  };
+  const Tensor once = sums();
+  for (int again = 0; again < 5; ++again) EXPECT_TRUE(torch::equal(sums(), once));
+  at::globalContext().setDeterministicAlgorithms(false, false);  // the other tests' process
+}
+
+/// Alerts as an operation of LibTorch without a deterministic form does.
+class Alerting final : public Compute<Transform> {
+ public:
+  static constexpr std::string_view name = "test.alerting";
+
+  void declare(Declaration& d) override { d.doc("Alerts."); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {
+    at::globalContext().alertNotDeterministic("scatter_by_dice");
+    at::globalContext().alertNotDeterministic("sum_of_luck");
+  }
+};
+
+TEST(Determinism, AnOperationWithoutADeterministicFormIsReportedOnceByNameAndStage) {
+  Harness harness("alerting", std::make_unique<Alerting>());
+  for (int packet = 0; packet < 3; ++packet) harness.push(Packet());
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors().front().full_message();
+  std::vector<std::string> warnings;
+  for (const testing::LogLine& line : harness.log()) {
+    EXPECT_EQ(line.level, LogLevel::warning);
+    warnings.push_back(line.text);
+  }
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("'scatter_by_dice' has no deterministic form on cpu"),
+                                HasSubstr("deterministic = false")),
+                          HasSubstr("'sum_of_luck'")));
+  at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 ///         .packets = [](Harness&) { return queries(); },
 ///         .connect = [](Harness& search) { ... search.refer("index", ...); return gallery; }});
 ///
-/// The cases are called Conformance/STAGE.CHECK. Needs GoogleTest.
+/// The cases are called Conformance/STAGE.CHECK. A stage that computes with tensors has one more,
+/// Conformance/STAGE.OnCuda: all checks once more on a GPU, skipped where there is none. Needs
+/// GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,6 +24,9 @@
 #include <utility>
 
 #include "seam/conformance_checks.hpp"
+#ifdef SEAM_WITH_TENSOR
+#include "seam/tensor_testing.hpp"
+#endif
 
 namespace seam::testing {
 namespace detail {
@@ -30,10 +35,12 @@ class ConformanceCase final : public ::testing::Test {
  public:
   ConformanceCase(std::shared_ptr<const Candidate> candidate, const Check& check)
       : candidate_(std::move(candidate)), check_(check) {}
-  void TestBody() override {
+  void TestBody() override { expect_none(*candidate_, check_); }
+
+  static void expect_none(const Candidate& candidate, const Check& check) {
     Findings findings;
     // A thread of its own: stages may change the thread they run on (LibTorch's gradient mode).
-    std::thread([&] { findings = check_.run(*candidate_); }).join();
+    std::thread([&] { findings = check.run(candidate); }).join();
     for (auto finding = findings.begin(); finding != findings.end(); ++finding) {
       if (std::find(findings.begin(), finding, *finding) == finding) ADD_FAILURE() << *finding;
     }
@@ -63,6 +70,27 @@ class ExitCase final : public ::testing::Test {
   std::shared_ptr<const Candidate> candidate_;
 };
 
+#ifdef SEAM_WITH_TENSOR
+/// One case for all checks, so that suites are of the same size with a GPU and without.
+class CudaCase final : public ::testing::Test {
+ public:
+  explicit CudaCase(const Candidate& candidate) : candidate_(candidate) {
+    candidate_.device = "cuda:0";
+    candidate_.move_to_device = [](Packet& packet) { move_tensors(packet, "cuda:0"); };
+  }
+  void TestBody() override {
+    if (!has_device(candidate_.device)) GTEST_SKIP() << no_such_device(candidate_.device);
+    for (const Check& check : conformance_checks()) {
+      SCOPED_TRACE(check.name);
+      ConformanceCase::expect_none(candidate_, check);
+    }
+  }
+
+ private:
+  Candidate candidate_;
+};
+#endif
+
 }  // namespace detail
 
 /// Registers the suite for `Stage`; call it where a test file's constants stand. Returns the number
@@ -84,7 +112,16 @@ std::size_t conformance(Example example = {}) {
   ::testing::RegisterTest(
       suite.c_str(), "LetsTheProgramEnd", nullptr, nullptr, __FILE__, __LINE__,
       [candidate]() -> ::testing::Test* { return new detail::ExitCase(candidate); });
-  return conformance_checks().size() + 1;
+  std::size_t cases = conformance_checks().size() + 1;
+#ifdef SEAM_WITH_TENSOR
+  if (candidate->make()->on_compute_thread()) {
+    ::testing::RegisterTest(
+        suite.c_str(), "OnCuda", nullptr, nullptr, __FILE__, __LINE__,
+        [candidate]() -> ::testing::Test* { return new detail::CudaCase(*candidate); });
+    ++cases;
+  }
+#endif
+  return cases;
 }
 
 }  // namespace seam::testing

@@ -43,6 +43,10 @@ struct Candidate {
   std::string name;
   std::function<std::unique_ptr<Stage>()> make;
   Example example;
+  /// Where it is to compute, and what puts a packet's tensors there; the suite of this file knows
+  /// none.
+  std::string device = "cpu";
+  std::function<void(Packet&)> move_to_device = {};
 };
 
 /// Six packets for a stage that needs fields of the SDK's own types: pictures of 16 x 12 pixels,

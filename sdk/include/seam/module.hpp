@@ -78,7 +78,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
                               ? context.precision() == Precision::bfloat16
                               : precision_ == ModulePrecision::bfloat16;
     {
-      const Autocast autocast(device_of(context),
+      const Autocast autocast(device_of(context).type(),
                               bfloat16 ? Precision::bfloat16 : Precision::float32);
       forward(module_, packet, context);
     }

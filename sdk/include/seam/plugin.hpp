@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "seam/stage.hpp"
 
@@ -24,6 +26,7 @@
 #endif
 #ifdef SEAM_WITH_TENSOR
 #include <ATen/Parallel.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 #endif
 
@@ -43,6 +46,9 @@ struct PluginDescriptor {
   /// Limits the thread pools of the libraries behind the plugin. Called once, before any stage is
   /// made.
   void (*limit_threads)(int threads);
+  /// Where the plugin's LibTorch can compute, as it spells devices: "cpu", "cuda:0", "cuda:1". Null
+  /// in a plugin without LibTorch.
+  std::vector<std::string> (*devices)();
 };
 
 namespace detail {
@@ -76,7 +82,11 @@ namespace detail {
 #define SEAM_SANITIZER "none"
 #endif
 #ifdef SEAM_WITH_TENSOR
-#define SEAM_LIBTORCH_VERSION TORCH_VERSION
+#if __has_include(<ATen/cuda/CUDAConfig.h>)  // generated, so that builds for CPUs alone lack it
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cuda"
+#else
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cpu"
+#endif
 #else
 #define SEAM_LIBTORCH_VERSION "none"
 #endif
@@ -120,9 +130,24 @@ inline void limit_library_threads([[maybe_unused]] int threads) {
 #endif
 }
 
+#ifdef SEAM_WITH_TENSOR
+inline std::vector<std::string> library_devices() {
+  std::vector<std::string> devices{"cpu"};
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  for (int number = 0; number < count; ++number) {
+    devices.push_back("cuda:" + std::to_string(number));
+  }
+  return devices;
+}
+inline constexpr auto devices_of_plugin = &library_devices;
+#else
+inline constexpr std::vector<std::string> (*devices_of_plugin)() = nullptr;
+#endif
+
 template <class... Stages>
 const PluginDescriptor& descriptor() {
-  static constexpr PluginDescriptor value{stage_entries<Stages...>, &limit_library_threads};
+  static constexpr PluginDescriptor value{stage_entries<Stages...>, &limit_library_threads,
+                                          devices_of_plugin};
   return value;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "seam/archive.hpp"
 #include "seam/context.hpp"
@@ -59,6 +60,11 @@ class SEAM_EXPORT Stage {
 
   /// Called on the thread that is about to run the stage; Compute (tensor.hpp) sets LibTorch up.
   virtual void enter_thread(const Context& /*context*/) const {}
+  /// Called before each call that opens the stage or works in a flow; what it returns goes when the
+  /// call has ended. Compute reports what LibTorch warns of under the stage's name this way.
+  [[nodiscard]] virtual std::shared_ptr<void> around_call(const Context& /*context*/) const {
+    return nullptr;
+  }
   /// Whether the stage must run on the dedicated compute thread.
   [[nodiscard]] virtual bool on_compute_thread() const { return false; }
 

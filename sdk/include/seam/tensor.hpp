@@ -6,12 +6,18 @@
 /// This header is the one place where versions of LibTorch may be told apart.
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 #include <torch/version.h>
 
 #include <cstring>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,34 +98,141 @@ inline constexpr Field<Tensor> loss{"loss", "f32[]"};
 
 }  // namespace field
 
-/// A stage kind that runs on the compute thread, with gradients recorded in training flows only.
-/// LibTorch keeps gradient mode and OpenMP teams per thread, so one thread does all of it.
-template <class Kind>
-class Compute : public Kind {
- public:
-  [[nodiscard]] bool on_compute_thread() const final { return true; }
-  void enter_thread(const Context& context) const final {
-    at::set_num_threads(context.compute_threads());
-    at::GradMode::set_enabled(context.training());
-  }
-};
-
 /// Where the run computes.
 inline torch::Device device_of(const Context& context) {
   return torch::Device(context.device());
 }
 
-/// While it lives, LibTorch's autocast computes convolutions and matrix products on the device in
-/// bfloat16, or, with float32, leaves all as it is.
+/// The field's tensor on the run's device. One that is elsewhere is copied there, and the packet
+/// has the copy from then on: the first stage that computes moves a batch, and it stays.
+inline Tensor on_device(Packet& packet, const Field<Tensor>& field, const Context& context) {
+  const Tensor& tensor = packet.get(field);
+  const torch::Device device = device_of(context);
+  if (!tensor.defined() || tensor.device() == device) return tensor;
+  Tensor moved = tensor.to(device);  // has ended when it returns: the source may be reused
+  packet.set(field, moved);
+  return moved;
+}
+
+/// The values of a tensor of any device, type and layout for loops on the CPU: contiguous there, of
+/// type `type`, without gradient. The tensor itself where it is that already.
+inline Tensor on_host(const Tensor& tensor, torch::ScalarType type = torch::kFloat32) {
+  return tensor.detach().to(torch::kCPU, type).contiguous();
+}
+
+namespace detail {
+
+#if TORCH_VERSION_MAJOR >= 2
+namespace warnings = c10::WarningUtils;
+#else
+namespace warnings = c10::Warning;
+#endif
+
+/// While it lives, LibTorch's word that an operation has no deterministic form is the stage's
+/// warning, once an operation; all else goes where it went before.
+class DeterminismWatch final : public c10::WarningHandler {
+ public:
+  /// `reported` outlives it.
+  DeterminismWatch(const Context& context, std::set<std::string>& reported)
+      : context_(context),
+        reported_(reported),
+        before_(warnings::get_warning_handler()),
+        guard_(this) {}
+
+#if TORCH_VERSION_MAJOR >= 2
+  void process(const c10::Warning& warning) override {
+    if (!takes(warning.msg())) before_->process(warning);
+  }
+#else
+  void process(const c10::SourceLocation& place, const std::string& text,
+               const bool verbatim) override {
+    if (!takes(text)) before_->process(place, text, verbatim);
+  }
+#endif
+
+ private:
+  bool takes(const std::string& text) {
+    const std::size_t end = text.find(" does not have a deterministic implementation");
+    if (end == std::string::npos) return false;
+    const std::string operation = text.substr(0, end);
+    if (!reported_.insert(operation).second) return true;
+    context_.warn("the operation '" + operation + "' has no deterministic form on " +
+                  context_.device() +
+                  ": two runs of this pipeline may differ in their last digits. Replace it, or "
+                  "say `deterministic = false` in [pipeline]");
+    return true;
+  }
+
+  Context context_;
+  std::set<std::string>& reported_;
+  c10::WarningHandler* before_;
+  warnings::WarningHandlerGuard guard_;
+};
+
+/// Whether this process's LibTorch uses only operations that give the same bits each time. Written
+/// only where it changes: other threads read it when they make tensors.
+inline void set_deterministic(const torch::Device& device, bool wanted) {
+  at::Context& libtorch = at::globalContext();
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+  // Fills each new tensor with NaN: a help in finding faults, which every torch::empty() pays for.
+  if (libtorch.deterministicFillUninitializedMemory()) {
+    libtorch.setDeterministicFillUninitializedMemory(false);
+  }
+#endif
+  if (libtorch.deterministicAlgorithms() != wanted) {
+    libtorch.setDeterministicAlgorithms(wanted, true);
+  }
+  if (device.is_cpu()) return;
+  // TF32 keeps 10 of float32's 23 bits.
+  if (libtorch.allowTF32CuBLAS() == wanted) libtorch.setAllowTF32CuBLAS(!wanted);
+  if (libtorch.allowTF32CuDNN() == wanted) libtorch.setAllowTF32CuDNN(!wanted);
+}
+
+}  // namespace detail
+
+/// A stage kind that runs on the compute thread, with gradients recorded in training flows only.
+/// LibTorch keeps gradient mode, the current device and OpenMP teams per thread, so one thread does
+/// all of it.
+template <class Kind>
+class Compute : public Kind {
+ public:
+  [[nodiscard]] bool on_compute_thread() const final { return true; }
+  void enter_thread(const Context& context) const final {
+    const torch::Device device = device_of(context);
+    at::set_num_threads(context.compute_threads());
+    at::GradMode::set_enabled(context.training());
+    // Advanced indexing adds up gradients in any order on CPUs as well unless this is said.
+    detail::set_deterministic(device, context.deterministic());
+    if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  }
+  [[nodiscard]] std::shared_ptr<void> around_call(const Context& context) const final {
+    if (!context.deterministic()) return nullptr;
+    return std::make_shared<detail::DeterminismWatch>(context, reported_);
+  }
+
+ private:
+  mutable std::set<std::string> reported_;  // operations; the compute thread's
+};
+
+/// While it lives, operations that gain by it compute in bfloat16 where the run's precision says
+/// so, on the device of the run; the others, and all of them where it says float32, in float32.
+/// Weights and what is stored stay float32. Each scope casts the weights anew, so that none is of
+/// an older step than the batch:
+///
+///     const Autocast precision(context);
+///     packet.set(field::embedding, net->forward(images).to(torch::kFloat32));
 class Autocast {
  public:
-  Autocast(const torch::Device& device, Precision precision)
-      : type_(device.type()), was_enabled_(enabled(type_)) {
-    enable(type_, precision == Precision::bfloat16);
+  explicit Autocast(const Context& context)
+      : Autocast(device_of(context).type(), context.precision()) {}
+  Autocast(torch::DeviceType device, Precision precision)
+      : device_(device), enabled_before_(enabled(device)), type_before_(type(device)) {
+    set(precision == Precision::bfloat16, torch::kBFloat16);
+    at::autocast::increment_nesting();
   }
   ~Autocast() {
-    enable(type_, was_enabled_);
-    at::autocast::clear_cache();  // copies of weights, which the optimizer is about to change
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    set(enabled_before_, type_before_);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
@@ -128,30 +241,38 @@ class Autocast {
 
  private:
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  static bool enabled(torch::DeviceType type) {
-    return at::autocast::is_autocast_enabled(type);
+  [[nodiscard]] static bool enabled(torch::DeviceType device) {
+    return at::autocast::is_autocast_enabled(device);
   }
-  static void enable(torch::DeviceType type, bool on) {
-    if (on) at::autocast::set_autocast_dtype(type, torch::kBFloat16);
-    at::autocast::set_autocast_enabled(type, on);
+  [[nodiscard]] static torch::ScalarType type(torch::DeviceType device) {
+    return at::autocast::get_autocast_dtype(device);
+  }
+  void set(bool enabled, torch::ScalarType type) const {
+    at::autocast::set_autocast_enabled(device_, enabled);
+    at::autocast::set_autocast_dtype(device_, type);
   }
 #else
-  static bool enabled(torch::DeviceType type) {
-    return type == torch::kCUDA ? at::autocast::is_enabled() : at::autocast::is_cpu_enabled();
+  [[nodiscard]] static bool enabled(torch::DeviceType device) {
+    return device == torch::kCPU ? at::autocast::is_cpu_enabled() : at::autocast::is_enabled();
   }
-  static void enable(torch::DeviceType type, bool on) {
-    if (type == torch::kCUDA) {
-      if (on) at::autocast::set_autocast_gpu_dtype(torch::kBFloat16);
-      at::autocast::set_enabled(on);
+  [[nodiscard]] static torch::ScalarType type(torch::DeviceType device) {
+    return device == torch::kCPU ? at::autocast::get_autocast_cpu_dtype()
+                                 : at::autocast::get_autocast_gpu_dtype();
+  }
+  void set(bool enabled, torch::ScalarType type) const {
+    if (device_ == torch::kCPU) {
+      at::autocast::set_cpu_enabled(enabled);
+      at::autocast::set_autocast_cpu_dtype(type);
     } else {
-      if (on) at::autocast::set_autocast_cpu_dtype(torch::kBFloat16);
-      at::autocast::set_cpu_enabled(on);
+      at::autocast::set_enabled(enabled);
+      at::autocast::set_autocast_gpu_dtype(type);
     }
   }
 #endif
 
-  torch::DeviceType type_;
-  bool was_enabled_;
+  torch::DeviceType device_;
+  bool enabled_before_;
+  torch::ScalarType type_before_;
 };
 
 /// A tensor that an optimizer changes, under the name that checkpoints use.

@@ -83,6 +83,9 @@ class SEAM_EXPORT Harness {
   }
   Harness& seed(std::uint64_t seed);
   Harness& compute_threads(int threads);
+  /// Where the stage is told to compute: "cpu", "cuda:0".
+  Harness& device(std::string device);
+  Harness& precision(Precision precision);
   Harness& run_directory(std::filesystem::path directory);
   template <class Interface>
   Harness& refer(const std::string& parameter, Interface& target) {
