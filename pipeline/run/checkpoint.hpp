@@ -1,12 +1,16 @@
 /// All that a run needs to go on as if it had never ended: every stage's saved state and the
 /// schedule's position, in one file.
 ///
-///     "SEAMCKPT"  version  byte order  file size
-///     sections:   name, type, entries: name, type, shape, bytes
-///     CRC-64 of all before
+///     keys       stage/entry, as the stage names its entries
+///     metadata   seam.checkpoint  the format's number, 3
+///                seam.stages      [["model","model.sccapsnet"], ...]
+///                seam.run.*       position in the schedule, sizes of the line files, hashes
+///                seam.mean.*      the newest mean of each metric
+///                seam.best        the file of the best epoch by the rule that stops the run early
 ///
-/// The first section is the run's own (position, sizes of the line files, hashes); the others are
-/// stages. Numbers are in this machine's byte order; a machine with the other one refuses the file.
+/// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights are
+/// under their names, and text, which the format lacks, is stored as U8. Texts of the run are
+/// percent-encoded where they are not ASCII.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +58,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file);
 /// The same from memory; `file` is what messages call it.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
-/// `checkpoints/epoch-12.seam` of a run: written, listed and thinned out.
+/// `checkpoints/epoch-12.safetensors` of a run: written, listed and thinned out.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -73,8 +77,9 @@ class CheckpointFolder {
     std::filesystem::path file;
     std::vector<DamagedFile> damaged;  ///< the newer files, which were passed over
   };
-  /// The newest that is whole. Throws seam::Error where there are files and none is, and where one
-  /// cannot be read: it may be whole (permissions, a disk's fault), and is not passed over.
+  /// The newest that is whole. Throws seam::Error where there are files and none is, where one
+  /// cannot be read: it may be whole (permissions, a disk's fault), and is not passed over; and
+  /// where there are none but those of earlier versions ("epoch-12.seam").
   [[nodiscard]] Newest newest() const;
   /// Renames a damaged file, so that the run that goes on does not replace it; the new name.
   static std::filesystem::path set_aside(const std::filesystem::path& file);

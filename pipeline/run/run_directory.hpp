@@ -7,7 +7,7 @@
 ///       skipped.jsonl     a line a packet that failed and was skipped
 ///       run.log           what was said
 ///       summary.json      how it ended
-///       checkpoints/      epoch-12.seam
+///       checkpoints/      epoch-12.safetensors
 ///       reports/          what stages reported, Markdown
 ///       lock              held while a process works on the folder
 #pragma once

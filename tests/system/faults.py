@@ -312,7 +312,7 @@ def kills(table, root):
             run.process.kill()
             run.end()
             killed += 1
-            done = [int(file.stem[6:]) for file in place.folder.glob("out/checkpoints/epoch-*.seam")]
+            done = [int(file.stem[6:]) for file in place.folder.glob("out/checkpoints/epoch-*.safetensors")]
             where.append(str(max(done, default=0)))
             if (place.folder / "out/resolved.toml").exists():
                 run = Run(place.folder, ["run", "--resume", "out"])
@@ -352,14 +352,14 @@ def disks(table, root):
     run.process.kill()
     run.end()
     gate.remove()
-    newest = place.folder / "cut/checkpoints/epoch-2.seam"
+    newest = place.folder / "cut/checkpoints/epoch-2.safetensors"
     newest.write_bytes(newest.read_bytes()[:-40])
     resumed = place.resume("cut")
     place.run("whole").end()
     same = place.metrics("cut") == place.metrics("whole")
     table.row("a truncated checkpoint, resumed", resumed, r"checkpoint .* is damaged.*", 0,
               ledger_of(resumed), "identical" if same else "differ")
-    if not newest.with_name("epoch-2.seam.damaged").exists():
+    if not newest.with_name("epoch-2.safetensors.damaged").exists():
         table.wrong.append("the truncated checkpoint is gone")
 
     gate = Gate(place)
@@ -368,7 +368,7 @@ def disks(table, root):
     run.process.kill()
     run.end()
     gate.remove()
-    newest = place.folder / "unread/checkpoints/epoch-2.seam"
+    newest = place.folder / "unread/checkpoints/epoch-2.safetensors"
     kept = newest.read_bytes()
     newest.unlink()
     newest.symlink_to(newest)  # root may read whatever its permissions are
@@ -408,7 +408,7 @@ def files_that_change(table, root):
     same = place.metrics("out") == place.metrics("whole")
     table.row("the plugin replaced on disk during the run", run, r"ledger: .*", 0, ledger_of(run),
               "identical, not resumed" if same else "differ")
-    (place.folder / "out/checkpoints/epoch-4.seam").unlink()
+    (place.folder / "out/checkpoints/epoch-4.safetensors").unlink()
     resumed = place.resume("out")
     same = place.metrics("out") == place.metrics("whole")
     table.row("... and resumed with the other plugin", resumed, r"the plugins are not those.*", 0,

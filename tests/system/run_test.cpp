@@ -85,12 +85,13 @@ TEST_F(RunTest, LeavesARunDirectory) {
   const Finished finished = run("out");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const fs::path out = here() / "out";
-  for (const char* file : {"resolved.toml", "metrics.jsonl", "timing.jsonl", "run.log",
-                           "summary.json", "checkpoints/epoch-4.seam", "checkpoints/epoch-3.seam",
-                           "reports/epoch-0003-train-total-the-total.md"}) {
+  for (const char* file :
+       {"resolved.toml", "metrics.jsonl", "timing.jsonl", "run.log", "summary.json",
+        "checkpoints/epoch-4.safetensors", "checkpoints/epoch-3.safetensors",
+        "reports/epoch-0003-train-total-the-total.md"}) {
     EXPECT_TRUE(fs::exists(out / file)) << file;
   }
-  EXPECT_FALSE(fs::exists(out / "checkpoints/epoch-2.seam")) << "only the last two are kept";
+  EXPECT_FALSE(fs::exists(out / "checkpoints/epoch-2.safetensors")) << "only the last two are kept";
   for (const auto& entry : fs::recursive_directory_iterator(out)) {
     EXPECT_NE(entry.path().extension(), ".part");
   }
@@ -199,12 +200,12 @@ TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
 
 TEST_F(RunTest, ACheckpointThatCannotBeReadIsRefusedAndKept) {
   const std::string whole = whole_metrics();
-  const fs::path newest = here() / "whole/checkpoints/epoch-4.seam";
+  const fs::path newest = here() / "whole/checkpoints/epoch-4.safetensors";
   fs::rename(newest, here() / "elsewhere");
   fs::create_symlink(newest, newest);
   const Finished refused = resume("whole");
   EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot open"), HasSubstr("epoch-4.seam'"),
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot open"), HasSubstr("epoch-4.safetensors'"),
                                  HasSubstr("Too many levels of symbolic links")));
   EXPECT_TRUE(fs::is_symlink(newest));
   fs::rename(here() / "elsewhere", newest);
@@ -216,21 +217,21 @@ TEST_F(RunTest, ACheckpointThatCannotBeReadIsRefusedAndKept) {
 
 TEST_F(RunTest, ADamagedCheckpointIsPassedOver) {
   const std::string whole = whole_metrics();
-  const fs::path newest = here() / "whole/checkpoints/epoch-4.seam";
+  const fs::path newest = here() / "whole/checkpoints/epoch-4.safetensors";
   fs::resize_file(newest, fs::file_size(newest) - 1);
   const Finished finished = resume("whole");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("epoch-4.seam' is damaged"),
-                                  HasSubstr("kept as 'epoch-4.seam.damaged'"),
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("epoch-4.safetensors' is damaged"),
+                                  HasSubstr("kept as 'epoch-4.safetensors.damaged'"),
                                   HasSubstr("going on after epoch 3 of 4")));
   EXPECT_EQ(metrics("whole"), whole);
   EXPECT_TRUE(fs::exists(newest));
-  EXPECT_TRUE(fs::exists(here() / "whole/checkpoints/epoch-4.seam.damaged"));
+  EXPECT_TRUE(fs::exists(here() / "whole/checkpoints/epoch-4.safetensors.damaged"));
 }
 
 TEST_F(RunTest, WithEveryCheckpointDamagedItSaysSo) {
   whole_metrics();
-  for (const char* name : {"epoch-3.seam", "epoch-4.seam"}) {
+  for (const char* name : {"epoch-3.safetensors", "epoch-4.safetensors"}) {
     fs::resize_file(here() / "whole/checkpoints" / name, 10);
   }
   const Finished finished = resume("whole");
@@ -499,7 +500,7 @@ TEST_F(RunTest, StopsEarlyWhereAMetricIsNoBetter) {
   EXPECT_THAT(finished.err, HasSubstr("total.total has not improved for 2 measurements"));
   EXPECT_THAT(text_of_file(here() / "out/summary.json"),
               AllOf(HasSubstr("\"stopped_early\":true"), HasSubstr("\"epochs_done\":3")));
-  EXPECT_TRUE(fs::exists(here() / "out/checkpoints/epoch-1.seam")) << "the best is kept";
+  EXPECT_TRUE(fs::exists(here() / "out/checkpoints/epoch-1.safetensors")) << "the best is kept";
 }
 
 TEST_F(RunTest, AMetricThatNobodyRecordsIsNamed) {

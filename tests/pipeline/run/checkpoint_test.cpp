@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
+#include "seam/safetensors.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
@@ -55,11 +55,12 @@ Checkpoint example(std::int64_t epochs = 12) {
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  [[nodiscard]] fs::path file() const { return folder_.path() / "epoch-12.seam"; }
+  [[nodiscard]] fs::path file() const { return folder_.path() / "epoch-12.safetensors"; }
 
   /// What reading says of a file with these bytes.
   std::string complaint(const std::vector<std::byte>& bytes) const {
-    folder_.write("epoch-12.seam", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    folder_.write("epoch-12.safetensors",
+                  {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     try {
       read_checkpoint(file());
     } catch (const Error& error) {
@@ -120,122 +121,106 @@ TEST_F(CheckpointTest, WhatFollowsTheEndIsNoticed) {
   EXPECT_THAT(complaint(bytes), HasSubstr("is damaged"));
 }
 
-/// The bytes with the checksum of what they now say: damage that no checksum shows.
-std::vector<std::byte> with_checksum(std::vector<std::byte> bytes) {
-  Crc64 checksum;
-  checksum.add(std::span(bytes).first(bytes.size() - 8));
-  const std::uint64_t sum = checksum.value();
-  std::memcpy(bytes.data() + bytes.size() - 8, &sum, sizeof(sum));
-  return bytes;
+/// A checkpoint's bytes after a change that its checksum does not show.
+std::vector<std::byte> changed(const std::function<void(Safetensors&)>& change) {
+  const TemporaryFolder folder;
+  write_checkpoint(folder.path() / "c", example());
+  Safetensors content = read_safetensors(folder.path() / "c");
+  change(content);
+  return safetensors_bytes(content);
 }
 
-/// The bytes with `before` replaced by `after` of the same size, where it stands first.
-std::vector<std::byte> replaced(std::vector<std::byte> bytes, std::span<const std::byte> before,
-                                std::span<const std::byte> after) {
-  const auto found = std::search(bytes.begin(), bytes.end(), before.begin(), before.end());
-  EXPECT_NE(found, bytes.end());
-  if (found != bytes.end()) std::ranges::copy(after, found);
-  return with_checksum(std::move(bytes));
-}
-
-/// A fitting file whose "weights" is f32 of another shape, with the 24 bytes of f32[2,3].
-std::vector<std::byte> with_shape(const std::vector<std::byte>& bytes,
-                                  std::array<std::int64_t, 2> shape) {
-  constexpr std::array<std::int64_t, 2> before{2, 3};
-  return replaced(bytes, std::as_bytes(std::span(before)), std::as_bytes(std::span(shape)));
-}
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-TEST_F(CheckpointTest, AShapeThatIsNotThatOfItsBytesIsNoticed) {
-  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  write_checkpoint(file(), example());
-  const auto whole = read_file(file());
-  EXPECT_EQ(complaint(with_shape(whole, {3, 2})), "accepted");
-  EXPECT_THAT(
-      complaint(with_shape(whole, {2000, 3})),
-      HasSubstr("is damaged: saved entry 'weights' has 24 bytes, but f32[2000,3] takes 24000"));
-  EXPECT_THAT(complaint(with_shape(whole, {-2, -3})), HasSubstr("a negative size"));
-  // 4 * (2^62 + 1) * 6 is 24 in 64 bits.
-  EXPECT_THAT(complaint(with_shape(whole, {(std::int64_t{1} << 62) + 1, 6})),
-              HasSubstr("more than memory can hold"));
-  EXPECT_THAT(complaint(with_shape(whole, {huge, huge})), HasSubstr("more than memory can hold"));
-}
-
-TEST_F(CheckpointTest, AnUnknownElementTypeIsNoticed) {
-  write_checkpoint(file(), example());
-  EXPECT_THAT(complaint(replaced(read_file(file()), bytes_of("f32"), bytes_of("f99"))),
-              HasSubstr("is damaged: saved entry 'empty' has elements of an unknown type 'f99'"));
+/// The same after one value of the metadata is another.
+std::vector<std::byte> with_metadata(const std::string& key, const std::string& value) {
+  return changed([&](Safetensors& content) { content.metadata.at(key) = value; });
 }
 
 TEST_F(CheckpointTest, NamesThatComeTwiceAreNoticed) {
+  EXPECT_THAT(complaint(with_metadata("seam.stages", R"([["model","a"],["model","b"]])")),
+              HasSubstr("is damaged: it has two stages 'model'"));
   Checkpoint twice = example();
-  twice.stages.push_back(twice.stages[1]);
-  write_checkpoint(file(), twice);
-  EXPECT_THAT(complaint(read_file(file())), HasSubstr("two sections 'adam'"));
+  twice.stages.push_back(twice.stages[0]);
+  EXPECT_THROW(write_checkpoint(file(), twice), Error);
+}
 
-  Checkpoint entries = example();
-  entries.stages[1].archive.put("one", 1.0);
-  entries.stages[1].archive.put("two", 2.0);
-  write_checkpoint(file(), entries);
-  EXPECT_THAT(complaint(replaced(read_file(file()), bytes_of("two"), bytes_of("one"))),
-              HasSubstr("section 'adam' has two entries 'one'"));
+TEST_F(CheckpointTest, ATensorOfNoStageIsNoticed) {
+  for (const char* name : {"other/weights", "weights", "/weights", "mode/l"}) {
+    EXPECT_THAT(complaint(changed([&](Safetensors& content) {
+                  content.tensors[name] = Archive::Entry{"f32", {0}, {}};
+                })),
+                HasSubstr("is damaged: its tensor '" + std::string(name) + "' is no stage's"));
+  }
 }
 
 TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
-  Checkpoint backwards = example();
-  backwards.position.epochs_done = -1;
-  write_checkpoint(file(), backwards);
-  EXPECT_THAT(complaint(read_file(file())), HasSubstr("'epochs_done' is negative"));
-
-  write_checkpoint(file(), example());
+  EXPECT_THAT(complaint(with_metadata("seam.run.epochs_done", "-1")),
+              HasSubstr("'seam.run.epochs_done' is negative"));
+  for (const char* text : {"", "x", "1.5", "1 ", "99999999999999999999"}) {
+    EXPECT_THAT(complaint(with_metadata("seam.run.metrics_size", text)),
+                HasSubstr("is damaged: its 'seam.run.metrics_size' is '" + std::string(text) +
+                          "', not a number"));
+  }
+  EXPECT_THAT(complaint(with_metadata("seam.run.best", "high")), HasSubstr("is 'high', not a"));
+  for (const char* text : {"%", "%4", "%G1", "a%"}) {
+    EXPECT_THAT(complaint(with_metadata("seam.run.plugins", text)),
+                HasSubstr("a '%' without two digits"));
+  }
+  EXPECT_THAT(complaint(with_metadata("seam.stages", "{}")), HasSubstr("is no list"));
+  EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")), HasSubstr("in the place of a stage"));
   EXPECT_THAT(
-      complaint(replaced(read_file(file()), bytes_of("timing_size"), bytes_of("timing_hour"))),
-      HasSubstr("is damaged: the saved state has no entry 'timing_size'"));
+      complaint(changed([](Safetensors& content) { content.metadata.erase("seam.run.plugins"); })),
+      HasSubstr("is damaged: its metadata lacks 'seam.run.plugins'"));
 }
 
-TEST_F(CheckpointTest, AFileWithoutSectionsIsNoticed) {
-  write_checkpoint(file(), Checkpoint());
-  auto bytes = read_file(file());
-  constexpr std::size_t head = 8 + 4 + 4 + 8;
-  bytes.resize(head + 4 + 8);
-  const std::uint64_t size = bytes.size();
-  std::memcpy(bytes.data() + 16, &size, sizeof(size));
-  std::memset(bytes.data() + head, 0, 4);
-  EXPECT_THAT(complaint(with_checksum(bytes)), HasSubstr("it has no section of the run"));
+TEST_F(CheckpointTest, AFileThatIsNoCheckpointIsNoticed) {
+  EXPECT_THAT(complaint(safetensors_bytes({})), HasSubstr("is damaged, or no checkpoint"));
 }
 
-TEST_F(CheckpointTest, AnotherByteOrderIsNotCalledDamaged) {
+TEST_F(CheckpointTest, EveryTextAndNumberComesBack) {
+  Checkpoint odd = example();
+  odd.plugins = "hash /p\xff\xc3\xbc 100%\n\"quoted\"\n";
+  odd.position.best = std::numeric_limits<double>::denorm_min();
+  odd.means = {{"recall.r@1", 0.1},
+               {"odd \xff%", -0.0},
+               {"infinite", -std::numeric_limits<double>::infinity()}};
+  odd.stages[0].archive.put("text", std::string_view("a\0b\xff", 4));
+  odd.stages[0].archive.put("", std::string_view());
+  odd.stages[0].archive.put("a/b", 0.5);
+  odd.stages[0].archive.put("pair", Archive::Entry{"ComplexFloat", {1}, std::vector<std::byte>(8)});
+  write_checkpoint(file(), odd);
+  EXPECT_EQ(read_checkpoint(file()), odd);
+
+  odd.means = {{"none", std::numeric_limits<double>::quiet_NaN()}};
+  write_checkpoint(file(), odd);
+  EXPECT_TRUE(std::isnan(read_checkpoint(file()).means.at("none")));
+}
+
+TEST_F(CheckpointTest, OtherProgramsFindTensorsUnderTheirNames) {
   write_checkpoint(file(), example());
-  auto bytes = read_file(file());
-  std::reverse(bytes.begin() + 12, bytes.begin() + 16);
-  EXPECT_THAT(complaint(bytes), AllOf(HasSubstr("other byte order"), Not(HasSubstr("damaged"))));
+  const Safetensors content = read_safetensors(file());
+  EXPECT_EQ(content.tensors.at("model/weights"), example().stages[0].archive.get("weights"));
+  EXPECT_EQ(content.metadata.at("format"), "pt");
+  EXPECT_EQ(content.metadata.at("seam.best"), "epoch-9.safetensors");
+  EXPECT_EQ(read_weights(file(), "model"), example().stages[0].archive.entries());
 }
 
-TEST_F(CheckpointTest, ALyingSizeWithAFittingChecksumIsNoticed) {
-  write_checkpoint(file(), example());
-  auto bytes = read_file(file());
-  // The first section's name: claim that it has four billion bytes.
-  constexpr std::size_t name_size_at = 8 + 4 + 4 + 8 + 4;
-  const std::uint32_t lie = 0xFFFFFFFFU;
-  std::memcpy(bytes.data() + name_size_at, &lie, sizeof(lie));
-  EXPECT_THAT(complaint(with_checksum(bytes)), HasSubstr("promises 4294967295 bytes"));
+TEST_F(CheckpointTest, OneOfAnEarlierVersionIsNotCalledDamaged) {
+  const std::string old = "SEAMCKPT\2";
+  EXPECT_THAT(
+      complaint({std::as_bytes(std::span(old)).begin(), std::as_bytes(std::span(old)).end()}),
+      AllOf(HasSubstr("checkpoint of an earlier version"), Not(HasSubstr("damaged"))));
 }
 
 TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
-  write_checkpoint(file(), example());
-  auto bytes = read_file(file());
-  bytes[8] = std::byte{99};
-  EXPECT_THAT(complaint(bytes), HasSubstr("has format 99"));
+  EXPECT_THAT(complaint(with_metadata("seam.checkpoint", "99")),
+              AllOf(HasSubstr("has format 99"), Not(HasSubstr("damaged"))));
 }
 
 TEST(CheckpointCorpus, IsOfTheFormatThatIsRead) {
   // Of an older one, the fuzzer would never get past the head.
   const fs::path corpus = fs::path(SEAM_SOURCE) / "tests/fuzz/corpus/checkpoint";
-  EXPECT_EQ(read_checkpoint(corpus / "counting.seam").stages.size(), 1U);
-  EXPECT_EQ(read_checkpoint(corpus / "tensors.seam").stages.size(), 2U);
+  EXPECT_EQ(read_checkpoint(corpus / "counting.safetensors").stages.size(), 1U);
+  EXPECT_EQ(read_checkpoint(corpus / "tensors.safetensors").stages.size(), 2U);
 }
 
 class CheckpointFolderTest : public CheckpointTest {
@@ -262,15 +247,16 @@ class CheckpointFolderTest : public CheckpointTest {
 
 TEST_F(CheckpointFolderTest, KeepsTheLastTwoAndTheBest) {
   for (std::int64_t epochs = 1; epochs <= 12; ++epochs) write(epochs, epochs < 5 ? epochs : 5);
-  EXPECT_THAT(names(), ElementsAre("epoch-12.seam", "epoch-11.seam", "epoch-5.seam"));
+  EXPECT_THAT(names(),
+              ElementsAre("epoch-12.safetensors", "epoch-11.safetensors", "epoch-5.safetensors"));
 }
 
 TEST_F(CheckpointFolderTest, OtherFilesAreLeftAlone) {
-  folder_.write("checkpoints/epoch-x.seam", "");
-  folder_.write("checkpoints/epoch-3.seam.part", "");
+  folder_.write("checkpoints/epoch-x.safetensors", "");
+  folder_.write("checkpoints/epoch-3.safetensors.part", "");
   folder_.write("checkpoints/notes.txt", "");
   for (std::int64_t epochs = 1; epochs <= 4; ++epochs) write(epochs, epochs);
-  EXPECT_THAT(names(), ElementsAre("epoch-4.seam", "epoch-3.seam"));
+  EXPECT_THAT(names(), ElementsAre("epoch-4.safetensors", "epoch-3.safetensors"));
   EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/notes.txt"));
 }
 
@@ -278,27 +264,27 @@ TEST_F(CheckpointFolderTest, TheNewestThatIsWholeIsUsed) {
   write(1, 1);
   write(2, 2);
   EXPECT_EQ(checkpoints().newest().checkpoint->position.epochs_done, 2);
-  damage("epoch-2.seam");
+  damage("epoch-2.safetensors");
   const CheckpointFolder::Newest newest = checkpoints().newest();
   EXPECT_EQ(newest.checkpoint->position.epochs_done, 1);
-  EXPECT_EQ(newest.file.filename(), "epoch-1.seam");
+  EXPECT_EQ(newest.file.filename(), "epoch-1.safetensors");
   ASSERT_EQ(newest.damaged.size(), 1U);
-  EXPECT_THAT(newest.damaged[0].how, HasSubstr("epoch-2.seam' is damaged"));
+  EXPECT_THAT(newest.damaged[0].how, HasSubstr("epoch-2.safetensors' is damaged"));
 }
 
 TEST_F(CheckpointFolderTest, ADamagedFileIsKeptUnderAnotherName) {
   write(1, 1);
-  for (const char* aside : {"epoch-2.seam.damaged", "epoch-2.seam.damaged-2"}) {
+  for (const char* aside : {"epoch-2.safetensors.damaged", "epoch-2.safetensors.damaged-2"}) {
     write(2, 2);
-    damage("epoch-2.seam");
+    damage("epoch-2.safetensors");
     const CheckpointFolder::Newest newest = checkpoints().newest();
     ASSERT_EQ(newest.damaged.size(), 1U);
     EXPECT_EQ(CheckpointFolder::set_aside(newest.damaged[0].file).filename(), aside);
-    EXPECT_THAT(names(), ElementsAre("epoch-1.seam"));
+    EXPECT_THAT(names(), ElementsAre("epoch-1.safetensors"));
     EXPECT_EQ(fs::file_size(folder_.path() / "checkpoints" / aside), 40U);
   }
   for (std::int64_t epochs = 2; epochs <= 6; ++epochs) write(epochs, epochs);
-  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/epoch-2.seam.damaged"));
+  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/epoch-2.safetensors.damaged"));
 }
 
 /// What looking for the newest says.
@@ -314,14 +300,15 @@ std::string refusal(const CheckpointFolder& folder) {
 
 TEST_F(CheckpointFolderTest, AFileThatCannotBeReadIsNotPassedOver) {
   write(1, 1);
-  const fs::path two = folder_.path() / "checkpoints/epoch-2.seam";
+  const fs::path two = folder_.path() / "checkpoints/epoch-2.safetensors";
   fs::create_directory(two);
-  EXPECT_THAT(refusal(checkpoints()),
-              AllOf(HasSubstr("epoch-2.seam': Is a directory"), HasSubstr("make it readable")));
+  EXPECT_THAT(refusal(checkpoints()), AllOf(HasSubstr("epoch-2.safetensors': Is a directory"),
+                                            HasSubstr("make it readable")));
   fs::remove(two);
   fs::create_symlink(two, two);
-  EXPECT_THAT(refusal(checkpoints()), HasSubstr("epoch-2.seam': Too many levels"));
-  EXPECT_THAT(names(), ElementsAre("epoch-2.seam", "epoch-1.seam")) << "nothing was removed";
+  EXPECT_THAT(refusal(checkpoints()), HasSubstr("epoch-2.safetensors': Too many levels"));
+  EXPECT_THAT(names(), ElementsAre("epoch-2.safetensors", "epoch-1.safetensors"))
+      << "nothing was removed";
 }
 
 TEST_F(CheckpointFolderTest, AFolderThatCannotBeLookedThroughIsNotAnEmptyOne) {
@@ -334,15 +321,28 @@ TEST_F(CheckpointFolderTest, NoFilesAreNoFault) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
+TEST_F(CheckpointFolderTest, ThoseOfAnEarlierVersionAreNotPassedOver) {
+  folder_.write("checkpoints/epoch-9.seam", "SEAMCKPT");
+  folder_.write("checkpoints/epoch-10.seam", "SEAMCKPT");
+  try {
+    (void)checkpoints().newest();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("epoch-10.seam' was written by an earlier version"),
+                                    HasSubstr("start a new run")));
+  }
+}
+
 TEST_F(CheckpointFolderTest, OnlyDamagedFilesAreOne) {
   write(1, 1);
-  damage("epoch-1.seam");
+  damage("epoch-1.safetensors");
   try {
     (void)checkpoints().newest();
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::data);
-    EXPECT_THAT(error.what(), HasSubstr("epoch-1.seam' is damaged"));
+    EXPECT_THAT(error.what(), HasSubstr("epoch-1.safetensors' is damaged"));
   }
 }
 

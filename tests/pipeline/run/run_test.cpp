@@ -426,8 +426,8 @@ class MadeByFlowTest : public RunPipelineTest {
     add_stage("search", {}, "evaluate").references = {{"index", "gallery"}};
   }
   [[nodiscard]] bool saved(std::int64_t epochs) const {
-    const Checkpoint checkpoint = read_checkpoint(folder_.path() / "run/checkpoints" /
-                                                  ("epoch-" + std::to_string(epochs) + ".seam"));
+    const Checkpoint checkpoint = read_checkpoint(
+        folder_.path() / "run/checkpoints" / ("epoch-" + std::to_string(epochs) + ".safetensors"));
     return std::ranges::find(checkpoint.stages, "gallery", &StageState::name) !=
            checkpoint.stages.end();
   }
@@ -478,14 +478,14 @@ TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
 TEST_F(RunPipelineTest, ACheckpointThatCannotBeReadIsRefusedAndLeftAlone) {
   add_stages();
   run();
-  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.seam";
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.safetensors";
   fs::remove(newest);
   fs::create_directory(newest);
   const std::string metrics = file("metrics.jsonl");
   pipeline_.spec.schedule.epochs = 5;
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::data);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("epoch-3.seam': Is a directory"));
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("epoch-3.safetensors': Is a directory"));
   EXPECT_TRUE(fs::exists(newest));
   EXPECT_EQ(file("metrics.jsonl"), metrics);
 }
@@ -493,12 +493,12 @@ TEST_F(RunPipelineTest, ACheckpointThatCannotBeReadIsRefusedAndLeftAlone) {
 TEST_F(RunPipelineTest, ADamagedCheckpointIsKeptAside) {
   add_stages();
   run();
-  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.seam";
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.safetensors";
   fs::resize_file(newest, 50);
   EXPECT_EQ(resume().code, ExitCode::success);
-  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("epoch-3.seam' is damaged"),
-                                     HasSubstr("kept as 'epoch-3.seam.damaged'")));
-  EXPECT_EQ(fs::file_size(folder_.path() / "run/checkpoints/epoch-3.seam.damaged"), 50U);
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("epoch-3.safetensors' is damaged"),
+                                     HasSubstr("kept as 'epoch-3.safetensors.damaged'")));
+  EXPECT_EQ(fs::file_size(folder_.path() / "run/checkpoints/epoch-3.safetensors.damaged"), 50U);
   EXPECT_GT(fs::file_size(newest), 50U) << "the run that went on wrote its own";
 }
 

@@ -1,0 +1,76 @@
+"""Python's safetensors reads the checkpoint of a run: checkpoint_test.py SEAM."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import safetensors
+    import safetensors.torch
+    import torch
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+PIPELINE = """
+[pipeline]
+name = "judged"
+[stage.items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+[stage.triplets]
+use = "sampling.triplets"
+per_epoch = 6
+[stage.decode]
+use = "image.decode"
+colour = "grey"
+[stage.batch]
+use = "batch"
+size = 6
+group_size = 3
+[stage.model]
+use = "model.sccapsnet"
+classes = 14
+width = 8
+primary_channels = 64
+[stage.loss]
+use = "loss.triplet"
+[stage.adam]
+use = "train.adam"
+[flow]
+train = "items -> triplets -> decode -> batch -> model -> loss -> adam"
+[schedule]
+epochs = 2
+"""
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    (folder / "judged.toml").write_text(PIPELINE)
+    subprocess.run([sys.argv[1], "run", "judged.toml", "--run-dir", "out", "--threads", "1"], cwd=folder,
+                   check=True, capture_output=True)
+    file = folder / "out/checkpoints/epoch-2.safetensors"
+    tensors = safetensors.torch.load_file(file)
+    with safetensors.safe_open(file, "pt") as opened:
+        metadata = opened.metadata()
+
+failures = []
+stages = dict(json.loads(metadata["seam.stages"]))
+if stages.get("model") != "model.sccapsnet" or stages.get("adam") != "train.adam":
+    failures.append(f"the stages are {stages}")
+if metadata["seam.run.epochs_done"] != "2" or metadata["format"] != "pt":
+    failures.append(f"the metadata is {metadata}")
+weights = {key: tensor for key, tensor in tensors.items() if key.startswith("model/")}
+trained = [key for key, tensor in weights.items() if tensor.is_floating_point()]
+if len(trained) < 5 or not all(torch.isfinite(weights[key]).all() for key in trained):
+    failures.append(f"the model's weights are {sorted(weights)}")
+if not any(key.startswith("adam/") for key in tensors):
+    failures.append("there is no state of the optimizer")
+print(f"{len(tensors)} tensors, {sum(tensor.numel() for tensor in weights.values())} numbers in the model")
+print("\n".join(failures))
+sys.exit(1 if failures else 0)
