@@ -17,6 +17,7 @@
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/settings.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/nearest.hpp"
 
@@ -162,6 +163,7 @@ class CommandLine {
                     "threads to use; else what the file says, else the machine's cores")
         ->type_name("N")
         ->check(CLI::Range(1, most_threads).description(""));
+    add_numerics(verb);
     add_plugin_path(verb, run_.plugin_paths);
     verb.add_option("--run-dir", run_.run_directory,
                     "folder to leave the run in; else runs/NAME-DATE-TIME-N")
@@ -177,6 +179,28 @@ class CommandLine {
         throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
       }
     });
+  }
+
+  /// Where and in what a run computes.
+  void add_numerics(CLI::App& verb) {
+    verb.add_option("--device", run_.device,
+                    "where to compute: cpu, cuda, cuda:1 or auto; else what the file says")
+        ->type_name("DEVICE")
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+              return is_device(text) ? std::string()
+                                     : "it takes " + std::string(device_forms) + ", not " + text;
+            },
+            ""));
+    add_choice(verb, "--precision", run_.precision, {"float32", "bfloat16"},
+               "in what to compute; else what the file says");
+    const auto say = [this](bool value) {
+      return [this, value](std::int64_t /*times*/) { run_.deterministic = value; };
+    };
+    CLI::Option* deterministic =
+        verb.add_flag("--deterministic", say(true), "only operations that give the same bits");
+    verb.add_flag("--no-deterministic", say(false), "faster operations on a GPU as well")
+        ->excludes(deterministic);
   }
 
   void add_check() {
@@ -282,8 +306,8 @@ class CommandLine {
 
   ExitCode unknown_verb(const std::string& verb) const {
     const std::string nearest = did_you_mean(verb, names());
-    std::cerr << "seam: error: '" << verb << "' is no verb of seam"
-              << (nearest.empty() ? "" : "; " + nearest) << "\nverbs: " << enumerated(names())
+    std::cerr << "seam: error: unknown command '" << verb << "'"
+              << (nearest.empty() ? "" : "; " + nearest) << "\ncommands: " << enumerated(names())
               << std::endl;
     return ExitCode::configuration;
   }

@@ -44,6 +44,7 @@ std::vector<std::string> values_of(const OptionHelp& option,
                                    const std::vector<std::string>& stages) {
   if (!option.choices.empty()) return option.choices;
   if (option.value == "STAGE") return stages;
+  if (option.value == "DEVICE") return {"cpu", "cuda", "auto"};  // and cuda:1, ...
   if (option.value == "FILE" || option.value == "PATH") return {complete_files};
   if (option.value == "DIR") return {complete_folders};
   return {};

@@ -9,6 +9,7 @@
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/thread_budget.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -41,6 +42,27 @@ void print_threads() {
                                         : "set by a run: a short spin, then sleep");
 }
 
+/// Loads a plugin, since only LibTorch knows: last, because a broken one may take the process
+/// along.
+void print_devices(Registry& registry) {
+  std::cout << "\ndevices" << std::endl;
+  for (const PluginFile& file : registry.files()) {
+    if (!file.refusal.empty() || file.manifest.libtorch == "none") continue;
+    try {
+      registry.try_loading(file);
+    } catch (const Error& error) {
+      std::cout << "  not known: " << error.what() << "\n";
+      return;
+    }
+    const DeviceList devices = registry.devices();
+    if (devices == nullptr) continue;
+    std::cout << fmt::format("  LibTorch {} computes on {}\n", file.manifest.libtorch,
+                             enumerated(devices()));
+    return;
+  }
+  std::cout << "  cpu: no plugin uses LibTorch\n";
+}
+
 void print_plugins(const Registry& registry) {
   std::cout << "\nplugins\n";
   for (const SearchEntry& entry : registry.search_path()) {
@@ -51,9 +73,10 @@ void print_plugins(const Registry& registry) {
   }
   for (const PluginFile& file : registry.files()) {
     if (!file.refusal.empty()) continue;
-    std::cout << fmt::format("  {}: {} stages, libtorch {}, opencv {}\n", file.path.string(),
-                             file.manifest.stages.size(), file.manifest.libtorch,
-                             file.manifest.opencv);
+    std::cout << fmt::format("  {}: {} {}, libtorch {}, opencv {}\n", file.path.string(),
+                             file.manifest.stages.size(),
+                             file.manifest.stages.size() == 1 ? "stage" : "stages",
+                             file.manifest.libtorch, file.manifest.opencv);
   }
   for (const PluginFile& file : registry.files()) {
     if (!file.refusal.empty()) {
@@ -67,7 +90,9 @@ void print_plugins(const Registry& registry) {
 ExitCode doctor_verb(const DoctorArguments& arguments) {
   print_versions();
   print_threads();
-  print_plugins(Registry(default_search_path({}, arguments.plugin_paths), 1));
+  Registry registry(default_search_path({}, arguments.plugin_paths), 1);
+  print_plugins(registry);
+  print_devices(registry);
   std::cout.flush();
   return ExitCode::success;
 }

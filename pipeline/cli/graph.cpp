@@ -11,6 +11,7 @@
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
+#include "pipeline/text/count.hpp"
 
 namespace seam::host {
 namespace {
@@ -62,9 +63,8 @@ std::optional<Done> done_by(const Drawing& drawing, const std::string& flow,
 std::string done_text(const std::optional<Done>& done, const std::string& line) {
   if (!done) return "";
   const StageCount& stage = *done->stage;
-  std::string text =
-      fmt::format("{}{} packets, {:.0f} % of wall", line, count_text(packets_of(stage)),
-                  100 * share_of_wall(stage, *done->flow));
+  std::string text = fmt::format("{}{}, {:.0f} % of wall", line, packets_text(packets_of(stage)),
+                                 100 * share_of_wall(stage, *done->flow));
   if (stage.dropped_total() > 0) {
     text += fmt::format("{}{} dropped", line, count_text(stage.dropped_total()));
   }

@@ -158,7 +158,11 @@ void print_text(const Registry& registry, const std::vector<Trial>& trials, bool
   const std::vector<PluginFile>& files = registry.files();
   for (std::size_t at = 0; at < files.size(); ++at) {
     if (!trials[at].refusal.empty()) continue;
-    std::cout << files[at].path.string() << (load ? ": loaded" : "") << "\n";
+    std::cout << files[at].path.string() << (load ? ": loaded" : "")
+              << (files[at].manifest.libtorch == "none"
+                      ? std::string()
+                      : " (LibTorch " + files[at].manifest.libtorch + ")")
+              << "\n";
     for (const std::string& stage : files[at].manifest.stages) std::cout << "  " << stage << "\n";
   }
   for (std::size_t at = 0; at < files.size(); ++at) {

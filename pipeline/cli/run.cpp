@@ -29,8 +29,29 @@ LoadOptions load_options(const RunArguments& arguments) {
   LoadOptions options;
   options.file = arguments.file;
   options.overrides = arguments.set;
+  // As --set, so that the run's folder says what it was computed with.
+  if (!arguments.device.empty()) {
+    options.overrides.push_back("pipeline.device=\"" + arguments.device + "\"");
+  }
+  if (!arguments.precision.empty()) {
+    options.overrides.push_back("pipeline.precision=\"" + arguments.precision + "\"");
+  }
+  if (arguments.deterministic) {
+    options.overrides.push_back("pipeline.deterministic=" +
+                                std::string(*arguments.deterministic ? "true" : "false"));
+  }
   options.plugin_paths = arguments.plugin_paths;
   return options;
+}
+
+/// What the command line says of a run that goes on holds for this process; its resolved.toml
+/// stays.
+void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
+  if (!arguments.device.empty()) spec.device = arguments.device;
+  if (!arguments.precision.empty()) {
+    spec.precision = arguments.precision == "bfloat16" ? Precision::bfloat16 : Precision::float32;
+  }
+  if (arguments.deterministic) spec.deterministic = *arguments.deterministic;
 }
 
 }  // namespace
@@ -46,7 +67,7 @@ ExitCode run_verb(const RunArguments& arguments) {
       [&display](int count) {
         display.message(count == 1
                             ? "stopping: what is under way finishes first; once more to cancel it"
-                            : "cancelling: what is in hand has a second to finish");
+                            : "cancelling: what is under way is given one second to finish");
       },
       [&display] {
         const Display::Now now = display.now();
@@ -71,6 +92,9 @@ ExitCode run_verb(const RunArguments& arguments) {
   options.start = resume ? Start::resume : Start::fresh;
   options.run_directory = resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
+  if (resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
+  options.numerics = numerics_for(*prepared.loaded.pipeline);
+  obey_numerics(options.numerics);
   options.stop = &stop;
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);

@@ -17,6 +17,9 @@ struct RunArguments {
   std::string resume;  ///< folder of an earlier run
   std::vector<std::string> set;
   std::optional<int> threads;
+  std::string device;     ///< this and the next two: empty: what the file says
+  std::string precision;  ///< "float32", "bfloat16"
+  std::optional<bool> deterministic;
   std::vector<std::string> plugin_paths;
   std::string run_directory;  ///< empty: runs/NAME-DATE-TIME-N
   std::string trace;          ///< empty: none

@@ -207,8 +207,8 @@ const std::string* HostTable::default_text(const std::string& key) const {
 // thought of its key.
 
 HostTable pipeline_table(PipelineSpec& spec) {
-  auto& [file, name, seed, threads, max_errors, max_error_share, plugin_paths, limits, stages,
-         flows, schedule, resolved] = spec;
+  auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
+         plugin_paths, limits, stages, flows, schedule, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "of the run's folder and of reports");
   table.default_is("the file's name");
@@ -219,6 +219,18 @@ HostTable pipeline_table(PipelineSpec& spec) {
            "it")
       .range(1, most_threads);
   table.default_is("the machine's cores");
+  table.key("device", device,
+            "where stages on the compute thread compute: `\"cpu\"`, `\"cuda\"` (the first GPU), "
+            "`\"cuda:1\"`, or `\"auto\"`: the first GPU where there is one. A device that does not "
+            "exist ends the run before it begins");
+  table.key<Precision>(
+      "precision", precision,
+      "in what they compute where they do not say it themselves. bfloat16 is for operations that "
+      "gain by it; weights, losses and what is stored stay float32",
+      {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+  table.key("deterministic", deterministic,
+            "only operations that give the same bits each time; what has no such form is reported "
+            "by name. `false` may be faster on a GPU");
   table.key("max_errors", CountOrShare{&max_errors, &max_error_share},
             "packets that may be skipped in a whole run, such as 20: one more ends it; or a share, "
             "such as 0.01, of the packets that a stage gets in a flow, judged when the flow has "
@@ -245,8 +257,8 @@ HostTable limits_table(LimitSpec& limits) {
   table.default_is("256 MiB");
   table
       .key("stall_seconds", stall_seconds,
-           "a flow in which no stage has finished anything for so long is told about, stage by "
-           "stage; 0: never")
+           "warn, stage by stage, of a flow in which no stage has finished anything for so long; "
+           "0: never")
       .range(0, most_stall_seconds);
   return table;
 }

@@ -90,6 +90,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   for (StageDraft& stage : stages) {
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
   }
+  pipeline.devices = registry.devices();
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
   return pipeline;
 }

@@ -25,6 +25,7 @@ struct CheckedPipeline {
   PipelineSpec spec;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
   std::vector<PluginFile> plugins;  ///< whose code is loaded, for the record of a run
+  DeviceList devices = nullptr;     ///< what their LibTorch has; null: they have none
   /// A sentence for each folder without which a run on this machine would fail; `problems` has
   /// warnings of them.
   std::vector<std::string> missing_data;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "seam/context.hpp"
 #include "seam/declaration.hpp"
 
 namespace seam::host {
@@ -101,7 +102,7 @@ struct ScheduleSpec {
 struct LimitSpec {
   std::int64_t packets = 256;
   std::int64_t bytes = std::int64_t{256} << 20;
-  std::int64_t stall_seconds = 60;  ///< a flow that stands still so long is told about; 0: never
+  std::int64_t stall_seconds = 60;  ///< a flow that stands still so long is warned of; 0: never
 
   friend bool operator==(const LimitSpec&, const LimitSpec&) = default;
 };
@@ -110,7 +111,10 @@ struct PipelineSpec {
   std::string file;
   std::string name;
   std::uint64_t seed = 0;
-  std::optional<int> threads;              ///< the budget; none: the machine's cores
+  std::optional<int> threads;  ///< the budget; none: the machine's cores
+  std::string device = "cpu";  ///< is_device() says what it may be
+  Precision precision = Precision::float32;
+  bool deterministic = true;
   std::optional<std::int64_t> max_errors;  ///< skipped packets that a run may have
   std::optional<double> max_error_share;   ///< the same, as a share of what a stage gets
   std::vector<std::string> plugin_paths;   ///< files or folders the file names

@@ -129,6 +129,16 @@ void check_top_level(Table& tree, Findings& findings) {
   }
 }
 
+bool is_device(std::string_view text) {
+  constexpr std::string_view gpu = "cuda:";
+  if (text == "cpu" || text == "cuda" || text == "auto") return true;
+  if (!text.starts_with(gpu)) return false;
+  text.remove_prefix(gpu.size());
+  constexpr std::size_t most_digits = 2;
+  return !text.empty() && text.size() <= most_digits && (text == "0" || text.front() != '0') &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
   spec.name = as_utf8(fs::path(spec.file).stem().string());
   const Entry* pipeline = tree.find("pipeline");
@@ -136,6 +146,12 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
     read_keys(pipeline_table(spec), *table, findings);
     if (spec.name.empty()) {
       findings.error("range", table->find("name")->node.place, "the name is empty");
+    }
+    if (!is_device(spec.device)) {
+      findings.error(
+          "choice", table->find("device")->node.place,
+          fmt::format("'device' of [pipeline] takes {}, not \"{}\"", device_forms, spec.device),
+          {did_you_mean(spec.device, {"cpu", "cuda", "auto"})});
     }
     spec.plugin_paths.clear();
     for (const Node* node : plugin_nodes(tree)) spec.plugin_paths.push_back(plugin_path(*node));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/config/document.hpp"
@@ -14,7 +15,12 @@ namespace seam::host {
 /// right name, so that what is in it can be checked as well.
 void check_top_level(Table& tree, Findings& findings);
 
-/// Fills name, seed, threads, max_errors, plugin_paths and limits. `spec.file` must be set: it
+/// Whether the text is what `device` takes: "cpu", "cuda", "cuda:1", "auto".
+bool is_device(std::string_view text);
+/// What it takes, for messages.
+inline constexpr std::string_view device_forms = "\"cpu\", \"cuda\", \"cuda:1\" or \"auto\"";
+
+/// Fills what [pipeline] says, and limits. `spec.file` must be set: it
 /// gives the name where none is said, and plugin paths are relative to the file that names them.
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings);
 

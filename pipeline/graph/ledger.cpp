@@ -5,20 +5,18 @@
 #include <map>
 #include <utility>
 
+#include "pipeline/text/count.hpp"
+
 namespace seam::host {
 namespace {
-
-std::string packets_text(std::uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " packet" : " packets");
-}
 
 void check_stages(const std::vector<StageCount>& counts, std::vector<std::string>& sentences) {
   for (const StageCount& count : counts) {
     if (count.kind == StageKind::source) continue;
     const std::uint64_t accounted = count.delivered + count.dropped_total() + count.failed;
     if (accounted != count.received) {
-      sentences.push_back("stage '" + count.stage + "' received " + std::to_string(count.received) +
-                          " packets but accounts for " + std::to_string(accounted));
+      sentences.push_back("stage '" + count.stage + "' received " + packets_text(count.received) +
+                          " but accounts for " + std::to_string(accounted));
     } else if (count.delivered > count.received) {  // below zero: Emitter::drop
       sentences.push_back("collector '" + count.stage + "' dropped more packets than the " +
                           std::to_string(count.received) + " that it took in");
@@ -39,9 +37,8 @@ void check_edges(const FlowSpec& flow, const Segments& segments,
           return node.stage == to && node.inputs.size() > 1;
         });
         if (joined ? sent < received[to] : sent != received[to]) {
-          sentences.push_back("'" + edge->from + "' sent " + std::to_string(sent) +
-                              " packets to '" + to + "', which received " +
-                              std::to_string(received[to]));
+          sentences.push_back("'" + edge->from + "' sent " + packets_text(sent) + " to '" + to +
+                              "', which received " + std::to_string(received[to]));
         }
       }
     }

@@ -185,6 +185,18 @@ std::string_view major_minor(std::string_view version) {
   return version.substr(0, version.find_first_not_of("0123456789", major + 1));
 }
 
+/// "cpu" of "2.13.0+cpu".
+std::string_view build_of(std::string_view version) {
+  const std::size_t plus = version.find('+');
+  return plus == std::string_view::npos ? std::string_view() : version.substr(plus + 1);
+}
+
+/// Whether one library can stand for both.
+bool interchangeable(std::string_view a, std::string_view b) {
+  const bool same_build = build_of(a).empty() || build_of(b).empty() || build_of(a) == build_of(b);
+  return major_minor(a) == major_minor(b) && same_build;
+}
+
 }  // namespace
 
 ManifestReading parse_manifest(std::string_view text) {
@@ -285,7 +297,7 @@ std::string library_conflict(const Manifest& plugin, const fs::path& file, const
                              const fs::path& loaded_file) {
   const auto conflict = [&](const std::string& library, const std::string& theirs,
                             const std::string& ours) -> std::string {
-    if (theirs == "none" || ours == "none" || major_minor(theirs) == major_minor(ours)) return {};
+    if (theirs == "none" || ours == "none" || interchangeable(theirs, ours)) return {};
     return "plugin '" + file.string() + "' was built with " + library + " " + theirs + ", and '" +
            loaded_file.string() + "' with " + ours +
            "; rebuild one of them, since a process can hold only one " + library;

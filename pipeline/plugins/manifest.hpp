@@ -5,7 +5,7 @@
 ///     ├ .text ...                    compiler=gcc 12
 ///     ├ .seam_manifest ────────►     stdlib=libstdc++ abi1
 ///     └ section headers              sanitizer=none
-///                                    libtorch=2.1.0
+///                                    libtorch=2.13.0+cpu
 ///                                    opencv=none
 ///                                    stages=image.decode image.resize
 ///
@@ -24,7 +24,7 @@ struct Manifest {
   std::string compiler;   ///< family and major version
   std::string stdlib;     ///< standard library and its ABI
   std::string sanitizer;  ///< "none", "address" or "thread"
-  std::string libtorch;   ///< version, or "none"
+  std::string libtorch;   ///< version and build, "2.13.0+cpu" or "2.13.0+cuda"; or "none"
   std::string opencv;     ///< version, or "none"
   std::vector<std::string> stages;
 
@@ -51,8 +51,8 @@ Manifest host_manifest();
 /// empty where it may.
 std::string mismatch(const Manifest& plugin, const Manifest& host);
 
-/// The same for two plugins in one process: LibTorch and OpenCV must agree in major.minor, since
-/// two copies of either would be loaded side by side.
+/// The same for two plugins in one process: LibTorch and OpenCV must agree in major.minor, and
+/// LibTorch in whether it is built for CUDA, since two copies would be loaded side by side.
 std::string library_conflict(const Manifest& plugin, const std::filesystem::path& file,
                              const Manifest& loaded, const std::filesystem::path& loaded_file);
 

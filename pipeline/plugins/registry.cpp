@@ -189,6 +189,14 @@ std::vector<const PluginFile*> Registry::loaded() const {
   return files;
 }
 
+DeviceList Registry::devices() const {
+  // A process has one LibTorch: whichever plugin is asked, it is the same.
+  for (const Loaded& library : loaded_) {
+    if (library.descriptor->devices != nullptr) return library.descriptor->devices;
+  }
+  return nullptr;
+}
+
 std::string Registry::not_found(const std::string& stage) const {
   std::string text = "no plugin offers a stage '" + stage + "'";
   const std::string nearest = did_you_mean(stage, stage_names());

@@ -40,6 +40,9 @@ struct PluginFile {
   int layer = 0;        ///< of the search entry
 };
 
+/// PluginDescriptor::devices.
+using DeviceList = std::vector<std::string> (*)();
+
 class Registry {
  public:
   /// Reads the manifests of all libraries in the search path, in order; of a folder, the files
@@ -58,6 +61,10 @@ class Registry {
   [[nodiscard]] std::vector<const PluginFile*> find_all(std::string_view stage) const;
   /// The files whose code is loaded, in the order of loading.
   [[nodiscard]] std::vector<const PluginFile*> loaded() const;
+
+  /// What the LibTorch of the loaded plugins can compute on; null where none of them has LibTorch.
+  /// The call may start the driver of a GPU.
+  [[nodiscard]] DeviceList devices() const;
 
   /// Why the file cannot be used in one process with those before it, or nothing.
   [[nodiscard]] std::string conflict(const PluginFile& file) const;

@@ -130,6 +130,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   run("trainings", std::to_string(checkpoint.trainings));
   run("pipeline_hash", escaped(checkpoint.pipeline_hash));
   run("plugins", escaped(checkpoint.plugins));
+  run("numerics", escaped(checkpoint.numerics));
   for (const auto& [metric, mean] : checkpoint.means) {
     metadata.emplace(mean_keys + escaped(metric), exactly(mean));
   }
@@ -192,6 +193,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   checkpoint.trainings = run.count("trainings");
   checkpoint.pipeline_hash = unescaped(run.text(run_keys + "pipeline_hash"));
   checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
+  checkpoint.numerics = unescaped(run.text(run_keys + "numerics"));
   for (auto at = metadata.lower_bound(mean_keys);
        at != metadata.end() && at->first.starts_with(mean_keys); ++at) {
     checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =

@@ -45,6 +45,7 @@ struct Checkpoint {
   std::map<std::string, double> means;  ///< the newest of each metric, by "stage.metric"
   std::string pipeline_hash;            ///< SHA-256 of the pipeline's resolved text
   std::string plugins;                  ///< lines "hash path"
+  std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

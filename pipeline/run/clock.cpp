@@ -5,6 +5,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "pipeline/text/count.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -36,20 +38,6 @@ std::string duration_text(double seconds) {
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-}
-
-std::string count_text(std::uint64_t count) {
-  const std::string digits = std::to_string(count);
-  std::string text;
-  for (std::size_t at = 0; at < digits.size(); ++at) {
-    if (at > 0 && (digits.size() - at) % 3 == 0) text += ',';
-    text += digits[at];
-  }
-  return text;
-}
-
-std::string packets_text(std::uint64_t count) {
-  return count_text(count) + (count == 1 ? " packet" : " packets");
 }
 
 std::string rate_text(double per_second) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 
 namespace seam::host {
@@ -13,10 +12,6 @@ std::string time_text(std::chrono::system_clock::time_point time);
 std::string compact_time_text(std::chrono::system_clock::time_point time);
 /// "0.42 s", "38 s", "12 min 5 s", "3 h 12 min".
 std::string duration_text(double seconds);
-/// "25,882".
-std::string count_text(std::uint64_t count);
-/// "1 packet", "25,882 packets".
-std::string packets_text(std::uint64_t count);
 /// "1,310/s", "0.42/s".
 std::string rate_text(double per_second);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "pipeline/run/clock.hpp"
+#include "pipeline/text/count.hpp"
 
 namespace seam::host {
 namespace {

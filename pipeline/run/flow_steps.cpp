@@ -9,6 +9,7 @@
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/watchdog.hpp"
+#include "pipeline/text/count.hpp"
 
 namespace seam::host {
 namespace {
@@ -75,6 +76,9 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   run.services = &services;
   run.seed = spec.seed;
   run.compute_threads = options.threads;
+  run.device = options.numerics.device;
+  run.precision = options.numerics.precision;
+  run.deterministic = options.numerics.deterministic;
   run.run_directory = directory.path();
   return run;
 }
@@ -259,6 +263,7 @@ void FlowSteps::checkpoint(const SchedulePosition& position) {
   checkpoint.means = parts_.services.metrics().means();
   checkpoint.pipeline_hash = identity_.pipeline_hash;
   checkpoint.plugins = identity_.plugins;
+  checkpoint.numerics = identity_.numerics;
   checkpoint.stages = parts_.stages.save(position);
   try {
     CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);

@@ -37,6 +37,7 @@ struct RunParts {
 struct RunIdentity {
   std::string pipeline_hash;
   std::string plugins;
+  std::string numerics;
 };
 
 /// What stages are told of the run.

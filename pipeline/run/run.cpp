@@ -147,14 +147,16 @@ void Run::start() {
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
   launch_ = make_launch(spec_, pipeline_.plugins);
-  identity_ = {sha256(spec_.resolved), plugin_lines(launch_.plugins)};
+  identity_ = {sha256(spec_.resolved), plugin_lines(launch_.plugins), to_text(options_.numerics)};
+  summary_.numerics = options_.numerics;
   if (!resume) write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
   services_ = std::make_unique<RunServices>(display_, options_.stop, directory_->log(),
                                             directory_->reports());
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
   services_->log_only(LogLevel::info,
-                      fmt::format("seam {}, {} threads, working directory {}", launch_.version,
-                                  options_.threads, launch_.working_directory));
+                      fmt::format("seam {}, {} threads, {}, working directory {}", launch_.version,
+                                  options_.threads, identity_.numerics, launch_.working_directory));
+  if (options_.numerics != Numerics()) services_->note("computing on " + identity_.numerics);
 }
 
 /// Reads the newest checkpoint and says what differs from the run that wrote it.
@@ -196,6 +198,14 @@ void Run::warn_of_differences() const {
         LogLevel::warning,
         "resolved.toml is not what the checkpoint was written with; the results will "
         "differ from those of an undisturbed run");
+  }
+  if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
+    services_->message(
+        LogLevel::warning,
+        fmt::format(
+            "the checkpoint was computed on {}, and the run goes on on {}; the results will "
+            "differ from those of an undisturbed run",
+            begin_.numerics, identity_.numerics));
   }
   if (begin_.plugins != identity_.plugins) {
     services_->message(

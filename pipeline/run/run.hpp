@@ -13,6 +13,7 @@
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/display.hpp"
 #include "pipeline/run/flow_runner.hpp"
+#include "pipeline/run/numerics.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
 
@@ -27,6 +28,7 @@ struct RunOptions {
   std::filesystem::path run_directory;  ///< empty for a fresh run: runs/NAME-DATE-TIME-N
   Start start = Start::fresh;
   int threads = 1;
+  Numerics numerics;
   StopState* stop = nullptr;    ///< optional; the caller's, outlives the run
   std::filesystem::path trace;  ///< a file for every stage's times; empty: none
 };

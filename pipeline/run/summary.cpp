@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
+#include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 
 namespace seam::host {
@@ -227,8 +228,8 @@ std::string to_table(const RunSummary& summary) {
   std::string text = rows.size() > 1 ? "\n" + aligned(rows) : std::string();
   text += data_stall_text(summary) + drops_text(summary);
   if (summary.skipped_packets > 0) {
-    text += fmt::format("skipped: {} packets failed; skipped.jsonl says which and why\n",
-                        count_text(summary.skipped_packets));
+    text += fmt::format("skipped: {} failed; skipped.jsonl says which and why\n",
+                        packets_text(summary.skipped_packets));
   }
   return text + useless_stages_text(summary) + ledger_text(summary);
 }
@@ -240,6 +241,9 @@ std::string to_json(const RunSummary& summary, const std::string& pipeline, std:
             {"exit_code", static_cast<int>(summary.code)},
             {"complete", summary.complete},
             {"error", summary.error ? summary.error->full_message() : std::string()},
+            {"device", summary.numerics.device},
+            {"precision", precision_name(summary.numerics.precision)},
+            {"deterministic", summary.numerics.deterministic},
             {"epochs_done", summary.position.epochs_done},
             {"epochs", epochs},
             {"stopped_early", summary.position.stopped_early}};

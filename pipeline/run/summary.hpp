@@ -10,6 +10,7 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/exit_code.hpp"
+#include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "seam/error.hpp"
 
@@ -33,6 +34,7 @@ struct RunSummary {
   std::optional<Error> error;           ///< what ended the run
   std::vector<std::string> imbalances;  ///< what the ledger has against it
   std::filesystem::path run_directory;  ///< empty where the run did not get that far
+  Numerics numerics;
   SchedulePosition position;
   bool complete = false;  ///< nothing of the schedule is left
   std::uint64_t skipped_packets = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
+#include "pipeline/text/count.hpp"
 
 namespace seam::host {
 namespace {

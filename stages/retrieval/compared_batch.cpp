@@ -13,9 +13,14 @@ bool wants(const std::vector<Mask>& masks, Mask mask) {
   return std::ranges::find(masks, mask) != masks.end();
 }
 
-/// The field's tensor on the CPU; throws where it breaks its contract.
+/// The field's tensor on the CPU, in float32 what is in half of its bits; throws where it breaks
+/// its contract otherwise.
 Tensor plain(const Packet& packet, const Field<Tensor>& key) {
-  const Tensor& value = packet[key];
+  Tensor value = packet[key];
+  if (value.defined() &&
+      (value.scalar_type() == torch::kBFloat16 || value.scalar_type() == torch::kFloat16)) {
+    value = value.to(torch::kFloat32);  // exact
+  }
   const std::string problem = FieldTraits<Tensor>::violation(value, key.contract);
   if (!problem.empty()) {
     throw Error("field '" + std::string(key.name) + "' must be " + std::string(key.contract) +

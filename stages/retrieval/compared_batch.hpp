@@ -19,7 +19,8 @@ void check_masks(const std::vector<retrieval::Mask>& masks);
 [[nodiscard]] std::int64_t images_in(const Packet& packet,
                                      const std::vector<retrieval::Mask>& masks);
 
-/// The batch's embeddings under a mask, f32[N,E] on the CPU. Throws seam::Error naming the field
+/// The batch's embeddings under a mask, f32[N,E] on the CPU, wherever and in whatever precision the
+/// model left them. Throws seam::Error naming the field
 /// that has another shape or type, and the picture whose category has no capsule.
 [[nodiscard]] Tensor embedding_under(retrieval::Mask mask, const Packet& packet);
 

@@ -1,19 +1,10 @@
 #include "stages/retrieval/index.hpp"
 
-#include <string>
-
+#include "stages/counted.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
-namespace {
-
-std::string counted(std::int64_t number, const std::string& thing) {
-  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
-}
-
-}  // namespace
-
 void Index::declare(Declaration& d) {
   d.doc(
       "Keeps the embeddings of a gallery for `retrieval.search`, which refers to it by name. "
@@ -64,8 +55,8 @@ void Index::process(const Packet& packet, Context& /*context*/) {
 void Index::end(Context& context) {
   gallery_.build();
   const GalleryItems items(gallery_.rows());
-  context.info("gallery of " + counted(static_cast<std::int64_t>(gallery_.rows().size()), "image") +
-               " of " + counted(items.count(), "item"));
+  context.info("gallery of " + counted(gallery_.rows().size(), "image") + " of " +
+               counted(items.count(), "item"));
 }
 
 void Index::save(Archive& archive) const {

@@ -3,7 +3,8 @@
 #include <cmath>
 #include <cstdio>
 #include <seam/error.hpp>
-#include <string_view>
+
+#include "stages/counted.hpp"
 
 namespace seam::stages {
 namespace {
@@ -22,29 +23,19 @@ std::string precise(double share) {
   return percent(share, decimals);
 }
 
-/// With its bounds, where ties matter.
+/// Whether ties matter.
+bool has_bounds(const std::optional<Bounded>& of) {
+  return of && of->pessimistic != of->optimistic;
+}
+
+/// With its bounds, where it has any.
 std::string bounded(const std::optional<Bounded>& of) {
   if (!of) return "needs a larger k";
   std::string text = precise(of->value);
-  if (of->pessimistic != of->optimistic) {
+  if (has_bounds(of)) {
     text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
   }
   return text;
-}
-
-/// 14218 as "14,218".
-std::string grouped(std::int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string counted(std::int64_t number, std::string_view one, std::string_view many) {
-  return grouped(number) + " " + std::string(number == 1 ? one : many);
 }
 
 std::string head(const RecallResult& result, const std::string& first_columns, int count) {
@@ -136,10 +127,9 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   if (results.empty()) throw Error("there are no results to report", Fault::internal);
   const RecallResult& first = results.front().recall;
   std::string text =
-      counted(first.queries, "query", "queries") + " of " +
-      counted(first.query_items, "item", "items") + " in a gallery of " +
-      counted(evaluation.gallery_images, "image", "images") + " of " +
-      counted(evaluation.gallery_items, "item", "items") + "; " +
+      counted(first.queries, "query", "queries") + " of " + counted(first.query_items, "item") +
+      " in a gallery of " + counted(evaluation.gallery_images, "image") + " of " +
+      counted(evaluation.gallery_items, "item") + "; " +
       counted(first.lone_queries, "lone query", "lone queries") +
       (first.lone_policy == LoneQueries::leave_out ? " left out" : " counted as missed");
   text += ".\n\n" + head(first, "| mask | reads labels |", 2);
@@ -166,12 +156,16 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       "item.\n\n";
   text += "| mask | MRR@" + std::to_string(first.ks.back()) +
           " | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
+  bool bounds = false;
   for (const MaskResult& result : results) {
-    text += "| " + to_string(result.mask) + " | " + bounded(result.recall.mrr) + " | " +
-            bounded(result.recall.r_precision) + " | " + bounded(result.recall.map_at_r) + " | `" +
+    const RecallResult& recall = result.recall;
+    bounds = bounds || has_bounds(recall.mrr) || has_bounds(recall.r_precision) ||
+             has_bounds(recall.map_at_r);
+    text += "| " + to_string(result.mask) + " | " + bounded(recall.mrr) + " | " +
+            bounded(recall.r_precision) + " | " + bounded(recall.map_at_r) + " | `" +
             protocol_of(evaluation, result) + "` |\n";
   }
-  text += "\nIn parentheses: what ties could have made of it.\n";
+  if (bounds) text += "\nIn parentheses: the range that ties between distances leave open.\n";
   if (leaky) {
     text +=
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "

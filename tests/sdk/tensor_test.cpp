@@ -160,6 +160,18 @@ TEST_P(OnEachDevice, GradientsOfAdvancedIndexingAreTheSameEachTime) {
   at::globalContext().setDeterministicAlgorithms(false, false);  // the other tests' process
 }
 
+TEST(Determinism, Float32IsNotTf32OnAGpu) {
+  at::Context& libtorch = at::globalContext();
+  EXPECT_TRUE(libtorch.allowTF32CuDNN()) << "LibTorch's default";
+  detail::set_deterministic(torch::Device("cuda:0"), true);  // needs no GPU
+  EXPECT_TRUE(libtorch.deterministicAlgorithms() && libtorch.deterministicAlgorithmsWarnOnly());
+  EXPECT_FALSE(libtorch.allowTF32CuDNN() || libtorch.allowTF32CuBLAS());
+  libtorch.setAllowTF32CuDNN(true);
+  detail::set_deterministic(torch::Device("cuda:0"), false);
+  EXPECT_FALSE(libtorch.deterministicAlgorithms());
+  EXPECT_TRUE(libtorch.allowTF32CuDNN());
+}
+
 /// Alerts as an operation of LibTorch without a deterministic form does.
 class Alerting final : public Compute<Transform> {
  public:

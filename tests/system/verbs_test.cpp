@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,7 +75,33 @@ TEST_F(VerbsTest, AWrongCommandLineIsAConfigurationError) {
   EXPECT_EQ(seam({"graph", "small.toml", "--format", "svg"}).exit_code, 2);
   const Finished unknown = seam({"chekc"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'check'"));
+  EXPECT_THAT(unknown.err,
+              AllOf(HasSubstr("unknown command 'chekc'"), HasSubstr("did you mean 'check'")));
+}
+
+TEST_F(VerbsTest, ADeviceThatDoesNotExistEndsARunBeforeItBegins) {
+  const Finished run = seam({"run", "small.toml", "--device", "cuda:17", "--run-dir", "out"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("device 'cuda:17' does not exist"), HasSubstr("cpu")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out"));
+  const Finished misspelt = seam({"run", "small.toml", "--device", "gpu"});
+  EXPECT_EQ(misspelt.exit_code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("\"cpu\", \"cuda\", \"cuda:1\" or \"auto\""));
+  EXPECT_EQ(seam({"check", "small.toml", "--set", "pipeline.device=cuda:17"}).exit_code, 0)
+      << "another machine may have it";
+  EXPECT_EQ(seam({"check", "small.toml", "--set", "pipeline.device=gpu"}).exit_code, 2);
+}
+
+TEST_F(VerbsTest, FlagsOfARunAreRecordedInItsFolder) {
+  ASSERT_EQ(seam({"run", "small.toml", "--device", "auto", "--precision", "bfloat16",
+                  "--no-deterministic", "--run-dir", "out"})
+                .exit_code,
+            0);
+  std::ifstream stream(folder_.path() / "out/resolved.toml");
+  std::ostringstream resolved;
+  resolved << stream.rdbuf();
+  EXPECT_THAT(resolved.str(),
+              HasSubstr("device = \"auto\"\nprecision = \"bfloat16\"\ndeterministic = false\n"));
 }
 
 TEST_F(VerbsTest, CheckCountsStagesAndFlows) {
@@ -164,7 +191,8 @@ TEST_F(VerbsTest, DoctorTellsVersionsThreadsAndPaths) {
   EXPECT_EQ(doctor.exit_code, 0);
   EXPECT_THAT(doctor.out, AllOf(HasSubstr("compiler"), HasSubstr("OMP_NUM_THREADS"),
                                 HasSubstr("idle OpenMP threads"), HasSubstr("SEAM_PLUGIN_PATH"),
-                                HasSubstr("6 stages")));
+                                HasSubstr("6 stages"), HasSubstr("\ndevices\n"),
+                                ContainsRegex("LibTorch [0-9.]+\\+(cpu|cuda) computes on cpu")));
 }
 
 TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
@@ -182,6 +210,9 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_EQ(complete({"run", "--resume", ""}), ":folders\n");
   EXPECT_EQ(complete({"run", "small"}), ":files\n");
   EXPECT_EQ(complete({"run", "--threads", ""}), "");
+  EXPECT_EQ(complete({"run", "--device", "c"}), "cpu\ncuda\n");
+  EXPECT_EQ(complete({"run", "--precision", ""}), "float32\nbfloat16\n");
+  EXPECT_EQ(complete({"run", "--no-det"}), "--no-deterministic\n");
   EXPECT_EQ(complete({"inspect", "test.g"}), "test.gate\n");
   EXPECT_EQ(complete({"inspect", "--json", "image.d"}), "image.decode\n");
   EXPECT_EQ(complete({"graph", "small.toml", "--format", ""}), "dot\nmermaid\n");

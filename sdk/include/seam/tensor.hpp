@@ -182,10 +182,10 @@ inline void set_deterministic(const torch::Device& device, bool wanted) {
   if (libtorch.deterministicAlgorithms() != wanted) {
     libtorch.setDeterministicAlgorithms(wanted, true);
   }
-  if (device.is_cpu()) return;
-  // TF32 keeps 10 of float32's 23 bits.
-  if (libtorch.allowTF32CuBLAS() == wanted) libtorch.setAllowTF32CuBLAS(!wanted);
-  if (libtorch.allowTF32CuDNN() == wanted) libtorch.setAllowTF32CuDNN(!wanted);
+  if (device.is_cpu() || !wanted) return;
+  // TF32 keeps 10 of float32's 23 bits; convolutions use it unless this is said.
+  if (libtorch.allowTF32CuBLAS()) libtorch.setAllowTF32CuBLAS(false);
+  if (libtorch.allowTF32CuDNN()) libtorch.setAllowTF32CuDNN(false);
 }
 
 }  // namespace detail
@@ -216,7 +216,7 @@ class Compute : public Kind {
 
 /// While it lives, operations that gain by it compute in bfloat16 where the run's precision says
 /// so, on the device of the run; the others, and all of them where it says float32, in float32.
-/// Weights and what is stored stay float32. Each scope casts the weights anew, so that none is of
+/// Weights and what is stored stay float32. Each scope casts the weights again, so that none is of
 /// an older step than the batch:
 ///
 ///     const Autocast precision(context);

@@ -319,7 +319,7 @@ void make_room(const fs::path& root, const std::string& wanted) {
     const auto older = options_of(*marker);
     if (!older) {
       throw Error("'" + marker_of(root).string() +
-                      "' is not understood, so the folder cannot be drawn anew; name another one",
+                      "' is not understood, so the folder cannot be drawn again; name another one",
                   Fault::configuration);
     }
     remove_images(root, *older);

@@ -28,6 +28,9 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.name", {"\"other $$ name\""}},
     {"pipeline.seed", {"9"}},
     {"pipeline.threads", {"3"}},
+    {"pipeline.device", {"\"cuda\"", "\"cuda:1\"", "\"auto\""}},
+    {"pipeline.precision", {"\"bfloat16\""}},
+    {"pipeline.deterministic", {"false"}},
     {"pipeline.max_errors", {"0", "12", "0.25"}},
     {"pipeline.plugins", {"[\"HERE/mine\"]"}},
     {"limits.packets", {"17"}},
@@ -51,6 +54,9 @@ struct Said {
   std::string name;
   std::uint64_t seed;
   std::optional<int> threads;
+  std::string device;
+  Precision precision;
+  bool deterministic;
   std::optional<std::int64_t> max_errors;
   std::optional<double> max_error_share;
   std::vector<std::string> plugin_paths;
@@ -62,6 +68,9 @@ struct Said {
       : name(spec.name),
         seed(spec.seed),
         threads(spec.threads),
+        device(spec.device),
+        precision(spec.precision),
+        deterministic(spec.deterministic),
         max_errors(spec.max_errors),
         max_error_share(spec.max_error_share),
         plugin_paths(spec.plugin_paths),
@@ -135,7 +144,9 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
 TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {
   const std::string resolved = load(simple_, {"limits.packets=17"}).resolved;
   EXPECT_THAT(resolved, HasSubstr("packets = 17\nbytes = 268435456  # default\n"));
-  EXPECT_THAT(resolved, HasSubstr("# threads: not set\n# max_errors: not set\n"));
+  EXPECT_THAT(resolved, HasSubstr("# threads: not set\ndevice = \"cpu\"  # default\n"
+                                  "precision = \"float32\"  # default\n"
+                                  "deterministic = true  # default\n# max_errors: not set\n"));
   EXPECT_THAT(resolved, HasSubstr("on_error = \"fail\"  # default\n# concurrency: not set\n"));
 }
 

@@ -38,6 +38,7 @@ Checkpoint example(std::int64_t epochs = 12) {
   checkpoint.skipped_packets = 4;
   checkpoint.pipeline_hash = "abc";
   checkpoint.plugins = "hash path\n";
+  checkpoint.numerics = "cuda:0 in bfloat16";
   StageState model{"model", "model.sccapsnet", {}};
   Archive::Entry weights{"f32", {2, 3}, std::vector<std::byte>(24)};
   for (std::size_t i = 0; i < 24; ++i) weights.bytes[i] = static_cast<std::byte>(i * 11);

@@ -511,6 +511,31 @@ TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {
   EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml is not what the checkpoint"));
 }
 
+TEST_F(RunPipelineTest, StagesAndTheRunsFolderLearnWhereAndInWhatItComputes) {
+  add_stages();
+  options_.numerics = {"cuda:1", Precision::bfloat16, false};
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_EQ(flows_.last_options.run.device, "cuda:1");
+  EXPECT_EQ(flows_.last_options.run.precision, Precision::bfloat16);
+  EXPECT_FALSE(flows_.last_options.run.deterministic);
+  EXPECT_THAT(file("summary.json"),
+              HasSubstr(R"("device":"cuda:1","precision":"bfloat16","deterministic":false)"));
+  EXPECT_THAT(messages_.str(), HasSubstr("computing on cuda:1 in bfloat16, not deterministic"));
+}
+
+TEST_F(RunPipelineTest, AResumeOnAnotherDeviceIsWarnedOfByName) {
+  add_stages();
+  run();
+  pipeline_.spec.schedule.epochs = 4;
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), Not(HasSubstr("the checkpoint was computed")));
+  pipeline_.spec.schedule.epochs = 5;
+  options_.numerics.device = "cuda:0";
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("the checkpoint was computed on cpu in float32, and the "
+                                         "run goes on on cuda:0 in float32"));
+}
+
 TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {
   add_stages();
   pipeline_.spec.max_errors = 5;

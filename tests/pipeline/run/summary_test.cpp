@@ -88,6 +88,14 @@ TEST(Summary, AnUnbalancedLedgerIsToldSentenceBySentence) {
               AllOf(HasSubstr("does not balance\n  'a' sent 3"), Not(HasSubstr("accounted"))));
 }
 
+TEST(Summary, OnePacketIsNotSeveral) {
+  RunSummary summary;
+  summary.skipped_packets = 1;
+  EXPECT_THAT(to_table(summary), HasSubstr("skipped: 1 packet failed; skipped.jsonl says"));
+  summary.skipped_packets = 1600;
+  EXPECT_THAT(to_table(summary), HasSubstr("skipped: 1,600 packets failed; skipped.jsonl says"));
+}
+
 TEST(Summary, JsonTellsHowItEnded) {
   RunSummary summary;
   summary.code = ExitCode::data;

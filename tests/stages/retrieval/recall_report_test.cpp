@@ -108,6 +108,9 @@ TEST(RecallTable, RankMetricsShowTheirBoundsWithEnoughDigits) {
   result.recall.r_precision = {0.25, 0.25, 0.25};
   const std::string table = recall_table(inshop(), {result});
   EXPECT_THAT(table, HasSubstr("| 25.00 | 0.123 (0.0210 to 0.610) |"));
+  EXPECT_THAT(table, HasSubstr("\nIn parentheses: "));
+  result.recall.map_at_r = {0.00123, 0.00123, 0.00123};
+  EXPECT_THAT(recall_table(inshop(), {result}), Not(HasSubstr("In parentheses")));
 }
 
 TEST(RecallTable, QueriesLeftOutRefuseComparison) {

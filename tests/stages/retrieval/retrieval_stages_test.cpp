@@ -6,6 +6,7 @@
 #include <seam/conformance.hpp>
 #include <seam/contract.hpp>
 #include <seam/tensor.hpp>
+#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/retrieval/batches.hpp"
@@ -85,6 +86,29 @@ TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
   ASSERT_EQ(stages.recall.reports().size(), 1);
   EXPECT_THAT(stages.recall.reports()[0].text,
               HasSubstr("3 queries of 3 items in a gallery of 3 images of 3 items; 1 lone query"));
+}
+
+class RetrievalOnEachDevice : public seam::testing::EachDevice {};
+SEAM_ON_EACH_DEVICE(RetrievalOnEachDevice);
+
+TEST_P(RetrievalOnEachDevice, EmbeddingsAreComparedWhereverAndInWhateverPrecisionTheyAre) {
+  const auto rank = [](const torch::TensorOptions& options) {
+    Retrieval stages;
+    stages.search.set("k", 2);
+    stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+    stages.index.push(
+        batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}}).to(options)));
+    stages.index.push(batch(2, {"dress"}, torch::tensor({{9.F, 0.F}}).to(options)));
+    stages.index.finish();
+    EXPECT_TRUE(stages.index.errors().empty()) << stages.index.errors()[0].full_message();
+    stages.evaluate(
+        {batch(0, {"shirt", "dress"}, torch::tensor({{2.F, 0.F}, {6.F, 0.F}}).to(options))});
+    EXPECT_TRUE(stages.search.errors().empty()) << stages.search.errors()[0].full_message();
+    return stages.recall.metric("none.mrr@2");
+  };
+  const double on_host = rank(torch::kFloat32);
+  EXPECT_EQ(rank(torch::TensorOptions(torch::kFloat32).device(device())), on_host);
+  EXPECT_EQ(rank(torch::TensorOptions(torch::kBFloat16).device(device())), on_host);
 }
 
 TEST(RetrievalStages, EveryMaskIsEvaluatedAndTheLeakyOneIsNamed) {

@@ -23,7 +23,7 @@ class Digest final : public Transform {
     d.needs(field::images);
   }
   void process(Packet& packet, Context& context) override {
-    const Tensor images = packet.get(field::images).contiguous();
+    const Tensor images = on_host(packet.get(field::images));
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, word by word
     const float* const values = images.data_ptr<float>();
     for (std::int64_t i = 0; i < images.numel(); ++i) {

@@ -11,8 +11,8 @@ void TemplateStage::declare(seam::Declaration& d) {
   d.provides(seam::field::images);
 }
 
-void TemplateStage::process(seam::Packet& packet, seam::Context& /*context*/) {
-  const seam::Tensor images = packet.get(seam::field::images);
+void TemplateStage::process(seam::Packet& packet, seam::Context& context) {
+  const seam::Tensor images = seam::on_device(packet, seam::field::images, context);
   const seam::Tensor mean = images.mean({1, 2, 3}, /*keepdim=*/true);
   const seam::Tensor deviation = (images - mean).square().mean({1, 2, 3}, true).sqrt();
   packet.set(seam::field::images, (images - mean) / (deviation + epsilon_));

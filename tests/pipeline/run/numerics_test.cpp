@@ -1,0 +1,87 @@
+#include "pipeline/run/numerics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<std::string> one_cpu() {
+  return {"cpu"};
+}
+std::vector<std::string> two_gpus() {
+  return {"cpu", "cuda:0", "cuda:1"};
+}
+
+std::string device_for(const std::string& wanted, DeviceList devices) {
+  CheckedPipeline pipeline;
+  pipeline.spec.device = wanted;
+  pipeline.devices = devices;
+  return numerics_for(pipeline).device;
+}
+
+TEST(Numerics, AutoTakesTheFirstGpuWhereThereIsOne) {
+  EXPECT_EQ(device_for("auto", &two_gpus), "cuda:0");
+  EXPECT_EQ(device_for("auto", &one_cpu), "cpu");
+  EXPECT_EQ(device_for("auto", nullptr), "cpu");
+}
+
+TEST(Numerics, CudaIsTheFirstGpu) {
+  EXPECT_EQ(device_for("cuda", &two_gpus), "cuda:0");
+  EXPECT_EQ(device_for("cuda:1", &two_gpus), "cuda:1");
+}
+
+TEST(Numerics, TheCpuNeedsNoLibTorchThatIsAsked) {
+  const auto never = []() -> std::vector<std::string> { throw Error("asked"); };
+  EXPECT_EQ(device_for("cpu", never), "cpu");
+}
+
+std::string refusal(const CheckedPipeline& pipeline) {
+  try {
+    (void)numerics_for(pipeline);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+TEST(Numerics, ADeviceThatDoesNotExistIsRefusedWithThoseThatDo) {
+  CheckedPipeline pipeline;
+  pipeline.spec.device = "cuda:2";
+  pipeline.devices = &two_gpus;
+  EXPECT_THAT(refusal(pipeline), AllOf(HasSubstr("device 'cuda:2' does not exist"),
+                                       HasSubstr("there are cpu, cuda:0, cuda:1")));
+}
+
+TEST(Numerics, ALibTorchForCpusAloneIsNamedAsTheReason) {
+  CheckedPipeline pipeline;
+  pipeline.spec.device = "cuda";
+  pipeline.devices = &one_cpu;
+  pipeline.plugins.emplace_back().manifest.libtorch = "none";
+  pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0+cpu";
+  EXPECT_THAT(refusal(pipeline), HasSubstr("there is cpu; the plugins' LibTorch, 2.13.0+cpu, is "
+                                           "built for CPUs alone"));
+  pipeline.plugins[1].manifest.libtorch = "2.13.0+cuda";
+  EXPECT_THAT(refusal(pipeline), HasSubstr("finds no GPU"));
+  pipeline.devices = nullptr;
+  EXPECT_THAT(refusal(pipeline), HasSubstr("no plugin of this pipeline uses LibTorch"));
+}
+
+TEST(Numerics, AreNamedInAFewWords) {
+  EXPECT_EQ(to_text(Numerics{}), "cpu in float32");
+  EXPECT_EQ(to_text(Numerics{"cuda:0", Precision::bfloat16, false}),
+            "cuda:0 in bfloat16, not deterministic");
+}
+
+}  // namespace
+}  // namespace seam::host
