@@ -3,7 +3,8 @@
 #include <array>
 #include <map>
 #include <string>
-#include <utility>
+
+#include "stages/loss/triplet_loss.hpp"
 
 namespace seam::stages {
 
@@ -19,46 +20,21 @@ void Triplet::declare(Declaration& d) {
   d.needs(field::embedding);
   d.needs(field::groups);
   d.needs(field::roles);
-  d.provides(field::loss);
-  d.offers<Trainable>(*this);
+  declare_loss(d);
 }
 
-void Triplet::begin(Context& /*context*/) {
-  processed_.reset();
-  accepted_.reset();
-}
-
-void Triplet::process(Packet& packet, Context& context) {
-  report_accepted(context);
-  processed_.reset();
+Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
   const Tensor& embedding = packet.get(field::embedding);
   const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
     return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
   };
-  TripletLoss result =
+  const TripletLoss result =
       triplet_loss(select(rows.anchors), select(rows.positives), select(rows.negatives), margin_);
-  packet.set(field::loss, result.loss);
-  result.loss = result.loss.detach();
-  (context.training() ? processed_ : accepted_) = std::move(result);
-  if (!context.training()) report_accepted(context);
-}
-
-void Triplet::end(Context& context) {
-  report_accepted(context);
-}
-
-void Triplet::batch_accepted() {
-  accepted_ = std::exchange(processed_, std::nullopt);
-}
-
-void Triplet::report_accepted(const Context& context) {
-  if (!accepted_) return;
-  context.metric("loss", accepted_->loss.item<double>());
-  context.metric("positive_distance", accepted_->positive_distance);
-  context.metric("negative_distance", accepted_->negative_distance);
-  context.metric("active", accepted_->active);
-  accepted_.reset();
+  measure("positive_distance", result.positive_distance);
+  measure("negative_distance", result.negative_distance);
+  measure("active", result.active);
+  return result.loss;
 }
 
 TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vector<Role>& roles) {

@@ -9,9 +9,9 @@ TripletLoss triplet_loss(const torch::Tensor& anchors, const torch::Tensor& posi
   const torch::Tensor hinge = (positive - negative + margin).clamp_min(0);
   TripletLoss result;
   result.loss = hinge.mean();
-  result.positive_distance = positive.detach().mean().item<double>();
-  result.negative_distance = negative.detach().mean().item<double>();
-  result.active = (hinge.detach() > 0).to(torch::kFloat64).mean().item<double>();
+  result.positive_distance = positive.detach().mean();
+  result.negative_distance = negative.detach().mean();
+  result.active = (hinge.detach() > 0).to(torch::kFloat64).mean();
   return result;
 }
 

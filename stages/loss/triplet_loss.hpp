@@ -3,16 +3,14 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
-#include <vector>
-
 namespace seam::stages {
 
+/// Scalars; only the loss has a gradient.
 struct TripletLoss {
-  torch::Tensor loss;            ///< scalar: mean over triplets of max(0, d²ap - d²an + margin)
-  double positive_distance = 0;  ///< mean d²ap
-  double negative_distance = 0;  ///< mean d²an
-  double active = 0;             ///< share of triplets whose hinge is open
+  torch::Tensor loss;               ///< mean over triplets of max(0, d²ap - d²an + margin)
+  torch::Tensor positive_distance;  ///< mean d²ap
+  torch::Tensor negative_distance;  ///< mean d²an
+  torch::Tensor active;             ///< share of triplets whose hinge is open
 };
 
 /// Rows of anchor, positive and negative: embeddings [T,E] each, in the same order of triplets.

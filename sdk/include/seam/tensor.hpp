@@ -89,6 +89,8 @@ inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};
 /// The lengths of the class capsules before they were normalised.
 inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};
+/// How much each image looks like each of K classes, before a softmax.
+inline constexpr Field<Tensor> logits{"logits", "f32[N,K]"};
 /// The category whose class length is the largest.
 inline constexpr Field<Tensor> predicted_category{"predicted_category", "i64[N]"};
 /// The vectors that retrieval compares.
@@ -288,9 +290,10 @@ class Trainable {
   virtual ~Trainable() = default;
   /// The leaves to train, without frozen ones; the same tensors from open() to close().
   virtual std::vector<NamedWeight> weights() = 0;
-  /// The optimizer has taken a step with the batch that was processed last. A stage that changes
-  /// something else while it processes a batch, such as running statistics, takes that back where
-  /// this does not follow: the batch was skipped and must leave nothing behind.
+  /// The optimizer has accepted the batch that was processed last: it has taken a step with it, or
+  /// keeps its gradient for one. A stage that changes something else while it processes a batch,
+  /// such as running statistics, takes that back where this does not follow: the batch was skipped
+  /// and must leave nothing behind.
   virtual void batch_accepted() {}
 };
 

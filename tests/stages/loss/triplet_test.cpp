@@ -37,9 +37,9 @@ TEST(TripletLoss, HandComputed) {
   const Tensor negatives = torch::tensor({{2.0F, 0.0F}, {1.0F, 0.0F}});
   const TripletLoss result = triplet_loss(anchors, positives, negatives, 2.0);
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 2.5F);
-  EXPECT_DOUBLE_EQ(result.positive_distance, 2.5);
-  EXPECT_DOUBLE_EQ(result.negative_distance, 2.5);
-  EXPECT_DOUBLE_EQ(result.active, 0.5);
+  EXPECT_DOUBLE_EQ(result.positive_distance.item<double>(), 2.5);
+  EXPECT_DOUBLE_EQ(result.negative_distance.item<double>(), 2.5);
+  EXPECT_DOUBLE_EQ(result.active.item<double>(), 0.5);
 }
 
 TEST(TripletLoss, GradientIsThatOfFiniteDifferences) {

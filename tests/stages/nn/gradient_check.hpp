@@ -16,7 +16,10 @@ inline void expect_gradients(const std::function<torch::Tensor()>& f,
   for (torch::Tensor& input : inputs) {
     if (input.grad().defined()) input.mutable_grad() = torch::Tensor();
   }
-  f().backward();
+  {
+    const at::AutoGradMode gradients(true);  // a stage's harness may have turned them off
+    f().backward();
+  }
   const torch::NoGradGuard no_gradient;
   for (std::size_t which = 0; which < inputs.size(); ++which) {
     torch::Tensor& input = inputs[which];

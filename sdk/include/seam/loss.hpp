@@ -1,0 +1,117 @@
+/// A loss as a stage. Losses add: an optimizer behind several of them trains their sum.
+///
+///     model -> triplet_loss -> category_loss -> adam
+///                 loss = w1·L1    loss = w1·L1 + w2·L2
+///
+///     class Centre final : public seam::Loss {
+///      public:
+///       static constexpr std::string_view name = "loss.centre";
+///       void declare(Declaration& d) override {
+///         d.doc("Embeddings near the origin.");
+///         d.needs(field::embedding);
+///         declare_loss(d);
+///       }
+///       Tensor compute(const Packet& packet, Context&) override {
+///         const Tensor squares = packet.get(field::embedding).square().sum(1);
+///         measure("longest", squares.max().sqrt());
+///         return squares.mean();
+///       }
+///     };
+///
+/// A loss with weights of its own, such as proxies, overrides weights(), save() and load(), and
+/// declares keeps_state(). Opt-in, like <seam/tensor.hpp>, which it includes.
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seam/tensor.hpp"
+
+namespace seam {
+
+/// Multiplies what compute() returns by the parameter `weight`, adds it to the loss that stands
+/// before it, and records metrics: `loss`, what compute() returned; `total`, the weighted sum as
+/// the next stage gets it; and what compute() measured. In training, only batches that the
+/// optimizer accepted are recorded: one that was skipped must not be in a mean.
+class Loss : public Compute<Transform>, public Trainable {
+ public:
+  void begin(Context& /*context*/) final {
+    processed_.clear();
+    accepted_.clear();
+  }
+
+  void process(Packet& packet, Context& context) final {
+    record_accepted(context);
+    processed_.clear();
+    measured_.clear();
+    const Tensor part = checked(compute(packet, context));
+    Tensor total = weight_ == 1 ? part : part * weight_;
+    if (packet.has(field::loss)) total = packet.get(field::loss) + total;
+    processed_.emplace_back("loss", part.detach());
+    processed_.emplace_back("total", total.detach());
+    std::move(measured_.begin(), measured_.end(), std::back_inserter(processed_));
+    packet.set(field::loss, std::move(total));
+    if (context.training()) return;
+    accepted_ = std::exchange(processed_, {});
+    record_accepted(context);
+  }
+
+  void end(Context& context) final { record_accepted(context); }
+
+  std::vector<NamedWeight> weights() override { return {}; }
+  void batch_accepted() final { accepted_ = std::exchange(processed_, {}); }
+
+ protected:
+  /// Declares `weight`, that the loss is added to, and what optimizers look for; call it at the end
+  /// of declare().
+  void declare_loss(Declaration& d) {
+    d.parameter("weight", weight_, "factor of this loss in the sum that is trained").range(0, 1e9);
+    d.accepts(field::loss).doc("of the losses before it");
+    d.provides(field::loss).doc("the sum with this one");
+    d.offers<Trainable>(*this);
+  }
+
+  /// The loss of a batch before it is weighted: one number, from which the gradient goes back. The
+  /// fields are float32 whatever the network computed in; stay in it. Throws seam::Error where the
+  /// batch has none.
+  [[nodiscard]] virtual Tensor compute(const Packet& packet, Context& context) = 0;
+
+  /// For compute(): a number of this batch, recorded as a metric once the batch is accepted. A
+  /// tensor of one element is read only then, so that no device is waited for.
+  void measure(std::string name, const Tensor& value) {
+    measured_.emplace_back(std::move(name), value.detach());
+  }
+  void measure(std::string name, double value) {
+    measured_.emplace_back(std::move(name), torch::scalar_tensor(value, torch::kFloat64));
+  }
+
+ private:
+  using Measured = std::vector<std::pair<std::string, Tensor>>;
+
+  static Tensor checked(const Tensor& loss) {
+    if (!loss.defined() || loss.dim() != 0 || !loss.is_floating_point()) {
+      throw Error(
+          "compute() of a loss must return one floating-point number, a tensor of no "
+          "dimensions, and returned " +
+              (loss.defined() ? element_name(loss.scalar_type()) + " of " +
+                                    std::to_string(loss.dim()) + " dimensions"
+                              : std::string("an undefined tensor")),
+          Fault::internal);
+    }
+    return loss.scalar_type() == torch::kFloat32 ? loss : loss.to(torch::kFloat32);
+  }
+
+  void record_accepted(const Context& context) {
+    for (const auto& [metric, value] : accepted_) context.metric(metric, value.item<double>());
+    accepted_.clear();
+  }
+
+  double weight_ = 1;
+  Measured measured_;   // by the compute() that runs
+  Measured processed_;  // of the last training batch
+  Measured accepted_;   // the same, once it may be recorded
+};
+
+}  // namespace seam

@@ -1,0 +1,132 @@
+#include "stages/loss/cross_entropy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<Packet> batches(const Field<Tensor>& field) {
+  std::vector<Packet> packets(3);
+  for (std::size_t at = 0; at < packets.size(); ++at) {
+    packets[at].set(field, (torch::arange(12.0F).view({3, 4}) * static_cast<float>(at + 1)).sin());
+    packets[at].set(field::categories, {3, 0, 2});
+  }
+  return packets;
+}
+
+const auto conformance = seam::testing::conformance<CrossEntropy>({
+    .packets = [](seam::testing::Harness&) { return batches(field::logits); },
+});
+
+const auto conformance_of_lengths = seam::testing::conformance<CrossEntropy>({
+    .name = "lengths",
+    .parameters = {{"from", std::string("class_lengths")}, {"temperature", 0.1}},
+    .packets = [](seam::testing::Harness&) { return batches(field::class_lengths); },
+    .refused = {{{"label_smoothing", 1.0}}, {{"temperature", 0.0}}},
+});
+
+/// Row by row, class by class.
+double by_loops(const Tensor& logits, const std::vector<std::int64_t>& labels, double smoothing) {
+  const auto values = logits.accessor<double, 2>();
+  const std::int64_t classes = logits.size(1);
+  double sum = 0;
+  for (std::int64_t row = 0; row < logits.size(0); ++row) {
+    double exponentials = 0;
+    for (std::int64_t k = 0; k < classes; ++k) exponentials += std::exp(values[row][k]);
+    for (std::int64_t k = 0; k < classes; ++k) {
+      const double target = smoothing / static_cast<double>(classes) +
+                            (k == labels[static_cast<std::size_t>(row)] ? 1 - smoothing : 0);
+      sum -= target * (values[row][k] - std::log(exponentials));
+    }
+  }
+  return sum / static_cast<double>(logits.size(0));
+}
+
+TEST(CrossEntropyLoss, EqualsLoops) {
+  torch::manual_seed(1);
+  const Tensor logits = torch::randn({7, 5}, torch::kFloat64) * 3;
+  const std::vector<std::int64_t> labels{0, 4, 2, 2, 1, 3, 0};
+  for (const double smoothing : {0.0, 0.1, 0.7}) {
+    EXPECT_NEAR(
+        cross_entropy(logits, torch::tensor(labels, torch::kInt64), smoothing).item<double>(),
+        by_loops(logits, labels, smoothing), 1e-12);
+  }
+}
+
+TEST(CrossEntropyLoss, HandComputed) {
+  // Equal logits: log K, whatever the labels and the smoothing.
+  const Tensor labels = torch::tensor({0, 2}, torch::kInt64);
+  EXPECT_NEAR(cross_entropy(torch::zeros({2, 3}), labels, 0).item<double>(), std::log(3.0), 1e-6);
+  EXPECT_NEAR(cross_entropy(torch::zeros({2, 3}), labels, 0.3).item<double>(), std::log(3.0), 1e-6);
+  // softmax(log 3, 0) = (3/4, 1/4).
+  const Tensor logits = torch::tensor({{std::log(3.0), 0.0}}, torch::kFloat64);
+  EXPECT_NEAR(cross_entropy(logits, torch::tensor({1}, torch::kInt64), 0).item<double>(),
+              std::log(4.0), 1e-12);
+}
+
+TEST(CrossEntropyLoss, GradientIsThatOfFiniteDifferences) {
+  torch::manual_seed(2);
+  const Tensor labels = torch::tensor({3, 0, 1}, torch::kInt64);
+  const std::vector<Tensor> logits{torch::randn({3, 4}, torch::kFloat64).requires_grad_(true)};
+  for (const double smoothing : {0.0, 0.2}) {
+    test::expect_gradients([&] { return cross_entropy(logits[0], labels, smoothing); }, logits);
+  }
+}
+
+TEST(CrossEntropyStage, RecordsLossAndAccuracy) {
+  seam::testing::Harness harness("categories", std::make_unique<CrossEntropy>());
+  Packet packet;
+  packet.set(field::logits,
+             torch::tensor({{2.0F, 0.0F}, {0.0F, 1.0F}, {5.0F, 0.0F}, {0.0F, 9.0F}}));
+  packet.set(field::categories, {0, 1, 1, 1});
+  harness.push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), 0.75);
+  EXPECT_NEAR(harness.metric("loss"),
+              (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + std::log1p(std::exp(5.0)) +
+               std::log1p(std::exp(-9.0))) /
+                  4,
+              1e-6);
+}
+
+TEST(CrossEntropyStage, TakesLengthsDividedByTheTemperature) {
+  seam::testing::Harness harness("categories", std::make_unique<CrossEntropy>());
+  Packet packet;
+  packet.set(field::class_lengths, torch::tensor({{0.9F, 0.1F}}));
+  packet.set(field::categories, {0});
+  harness.set("from", "class_lengths").set("temperature", 0.1).push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.metric("loss"), std::log1p(std::exp(-8.0)), 1e-6);
+}
+
+TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
+  const auto complaint = [](std::int64_t label) {
+    seam::testing::Harness harness("categories", std::make_unique<CrossEntropy>());
+    Packet packet;
+    packet.set(field::logits, torch::zeros({2, 3}));
+    packet.set(field::categories, {2, label});
+    packet.set(field::origins, std::vector<Origin>{{nullptr, 0, "a.jpg"}, {nullptr, 0, "b.jpg"}});
+    harness.push(packet);
+    return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
+  };
+  EXPECT_EQ(complaint(0), "");
+  EXPECT_THAT(complaint(3), HasSubstr("b.jpg"));
+  EXPECT_THAT(complaint(3), HasSubstr("is of category 3, but the logits are of 3 classes, 0 to 2"));
+  EXPECT_THAT(complaint(-1), HasSubstr("has no category"));
+}
+
+}  // namespace
+}  // namespace seam::stages

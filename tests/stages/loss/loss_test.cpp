@@ -1,0 +1,133 @@
+/// What seam::Loss does for every loss, with losses made up for it.
+#include <seam/loss.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace seam::stages {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// The mean of the embedding's squares.
+class Squares final : public Loss {
+ public:
+  static constexpr std::string_view name = "loss.squares";
+
+  void declare(Declaration& d) override {
+    d.doc("Squares.");
+    d.needs(field::embedding);
+    declare_loss(d);
+  }
+  Tensor compute(const Packet& packet, Context& /*context*/) override {
+    const Tensor& embedding = packet.get(field::embedding);
+    measure("rows", static_cast<double>(embedding.size(0)));
+    if (embedding.size(0) == 0) throw Error("no rows");
+    return embedding.square().mean();
+  }
+};
+
+/// Returns what the test says.
+class Anything final : public Loss {
+ public:
+  explicit Anything(Tensor value) : value_(std::move(value)) {}
+  void declare(Declaration& d) override { declare_loss(d); }
+  Tensor compute(const Packet& /*packet*/, Context& /*context*/) override { return value_; }
+
+ private:
+  Tensor value_;
+};
+
+const auto conformance = seam::testing::conformance<Squares>({
+    .packets =
+        [](seam::testing::Harness&) {
+          std::vector<Packet> packets(3);
+          for (std::size_t at = 0; at < packets.size(); ++at) {
+            packets[at].set(field::embedding,
+                            torch::arange(6.0F).view({2, 3}) * static_cast<float>(at + 1));
+          }
+          return packets;
+        },
+});
+
+Packet batch(const Tensor& embedding) {
+  Packet packet;
+  packet.set(field::embedding, embedding);
+  return packet;
+}
+
+TEST(Loss, AddsItselfToTheLossBeforeIt) {
+  const at::AutoGradMode gradients(true);
+  const Tensor embedding = torch::tensor({{1.0F, 3.0F}}).requires_grad_(true);
+  Packet packet = batch(embedding);
+  packet.set(field::loss, embedding.sum() * 10);
+  seam::testing::Harness harness("second", std::make_unique<Squares>());
+  harness.training(true).set("weight", 0.5).push(packet);
+  Tensor sum = harness.outputs().at(0)[field::loss];
+  EXPECT_FLOAT_EQ(sum.item<float>(), 42.5F);  // 40 + 0.5 * 5
+  sum.backward();
+  EXPECT_TRUE(torch::allclose(embedding.grad(), torch::tensor({{10.5F, 11.5F}})));
+  dynamic_cast<Squares&>(harness.runner().stage()).batch_accepted();
+  harness.finish();
+  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0) << "of this loss alone, not weighted";
+  EXPECT_DOUBLE_EQ(harness.metric("total"), 42.5);
+  EXPECT_DOUBLE_EQ(harness.metric("rows"), 1.0);
+}
+
+TEST(Loss, AloneItIsTheWeightedPart) {
+  seam::testing::Harness harness("loss", std::make_unique<Squares>());
+  harness.set("weight", 3.0).push(batch(torch::tensor({{1.0F, 3.0F}}))).finish();
+  EXPECT_FLOAT_EQ(harness.outputs().at(0)[field::loss].item<float>(), 15.0F);
+  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0);
+  EXPECT_DOUBLE_EQ(harness.metric("total"), 15.0);
+}
+
+TEST(Loss, InTrainingRecordsWhatTheOptimizerAccepted) {
+  seam::testing::Harness harness("loss", std::make_unique<Squares>());
+  harness.training(true);
+  auto& loss = dynamic_cast<Squares&>(harness.runner().stage());
+  const auto push = [&](float value) { harness.push(batch(torch::full({1, 2}, value))); };
+  push(1);
+  loss.batch_accepted();
+  push(100);  // skipped
+  push(2);
+  loss.batch_accepted();
+  harness.push(batch(torch::empty({0, 2})));  // fails in compute()
+  loss.batch_accepted();                      // of another batch of the flow
+  push(3);                                    // skipped, the last one
+  harness.finish();
+  EXPECT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(1.0, 4.0));
+  EXPECT_THAT(harness.metrics().at("total"), ElementsAre(1.0, 4.0));
+  EXPECT_THAT(harness.metrics().at("rows"), ElementsAre(1.0, 1.0));
+}
+
+TEST(Loss, IsAFloat32WhateverItIsComputedIn) {
+  for (const auto type : {torch::kFloat64, torch::kBFloat16}) {
+    seam::testing::Harness harness("loss", std::make_unique<Anything>(torch::full({}, 2.0, type)));
+    harness.push(Packet()).finish();
+    ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+    EXPECT_EQ(harness.outputs().at(0)[field::loss].scalar_type(), torch::kFloat32);
+  }
+}
+
+TEST(Loss, OtherThanOneNumberIsAnErrorOfTheStage) {
+  for (const Tensor& wrong :
+       {Tensor(), torch::zeros({1}), torch::zeros({4, 4}), torch::zeros({}, torch::kInt64)}) {
+    seam::testing::Harness harness("loss", std::make_unique<Anything>(wrong));
+    harness.push(Packet());
+    ASSERT_EQ(harness.errors().size(), 1U);
+    EXPECT_EQ(harness.errors()[0].fault(), Fault::internal);
+    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("must return one floating-point number"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages
