@@ -1,0 +1,254 @@
+#include "stages/train/optimizer.hpp"
+
+#include <seam/name_pattern.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "stages/train/gradient.hpp"
+
+namespace seam::stages {
+namespace {
+
+// A longer gradient has squares that float32 cannot hold: Adam's second moment would stay infinite,
+// and the weight would never change again.
+constexpr double longest_gradient = 1e18;
+
+std::string text_of(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+}  // namespace
+
+void Optimizer::declare_optimizer(Declaration& d) {
+  declare_schedule(d, schedule_);
+  d.parameter("weight_decay", weight_decay_, "pulls weights towards zero").range(0, 100);
+  d.parameter("no_decay", no_decay_,
+              "weights that weight_decay leaves alone, by the names of checkpoints, with * for any "
+              "text: [\"*.bias\"]");
+  d.parameter("clip_norm", clip_norm_, "longest gradient over all weights; 0: no limit")
+      .range(0, 1e12);
+  d.parameter("accumulate", accumulate_, "batches whose mean gradient makes one step")
+      .range(1, 1e6);
+  d.parameter("gradient_norm", measures_norm_,
+              "whether the gradient's length is recorded where clip_norm does not need it");
+  d.upstream(trainables_, "stages whose weights are trained");
+  d.needs(field::loss);
+  d.trains();
+  d.keeps_state();
+}
+
+void Optimizer::open(Context& context) {
+  check_schedule(schedule_, context);
+  stages_.assign(trainables_.begin(), trainables_.end());
+}
+
+void Optimizer::begin(Context& /*context*/) {
+  for (Trainable* stage : trainables_) {
+    if (std::ranges::find(stages_, stage) == stages_.end()) stages_.push_back(stage);
+  }
+  find_all_weights();
+  check_no_decay();
+  forget_gradients();
+  in_flow_.clear();
+  for (Trainable* stage : trainables_) {
+    for (const std::size_t at : find_weights(*stage)) {
+      if (std::ranges::find(in_flow_, at) == in_flow_.end()) in_flow_.push_back(at);
+    }
+  }
+  if (in_flow_.empty()) {
+    throw Error(
+        "no stage before the optimizer has weights to train; put a model into the flow that is not "
+        "frozen",
+        Fault::configuration);
+  }
+}
+
+void Optimizer::find_all_weights() {
+  for (Trainable* stage : stages_) find_weights(*stage);
+}
+
+std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
+  // Stages are told apart by their place among those of all flows: two models may use one name.
+  const auto number = std::ranges::find(stages_, &stage) - stages_.begin();
+  const std::size_t count = moments().size();
+  std::vector<std::size_t> places;
+  for (const NamedWeight& weight : stage.weights()) {
+    const std::string in_checkpoint = std::to_string(number) + "." + weight.name;
+    const auto found = std::ranges::find_if(
+        weights_, [&](const Trained& known) { return known.weight.tensor.is_same(weight.tensor); });
+    places.push_back(static_cast<std::size_t>(found - weights_.begin()));
+    if (found != weights_.end()) continue;
+    if (std::ranges::any_of(
+            weights_, [&](const Trained& known) { return known.weight.name == in_checkpoint; })) {
+      throw Error("a stage has two weights called '" + weight.name +
+                      "', or made a new one after open(); each needs a name of its own and stays "
+                      "the same tensor",
+                  Fault::internal);
+    }
+    Trained trained;
+    trained.weight = {in_checkpoint, weight.tensor, weight.rate_scale};
+    trained.decays = !matches_any(no_decay_, weight.name);
+    for (std::size_t at = 0; at < count; ++at) {
+      trained.moments.push_back(torch::zeros_like(weight.tensor));
+    }
+    weights_.push_back(std::move(trained));
+  }
+  return places;
+}
+
+void Optimizer::check_no_decay() const {
+  for (const std::string& pattern : no_decay_) {
+    std::string some;
+    std::size_t named = 0;
+    bool fits = false;
+    for (Trainable* stage : stages_) {
+      for (const NamedWeight& weight : stage->weights()) {
+        fits = fits || matches(pattern, weight.name);
+        if (named++ < 5) some += (some.empty() ? "" : ", ") + weight.name;
+      }
+    }
+    if (!fits) {
+      throw Error("no weight fits '" + pattern + "' of `no_decay`; there are " + some +
+                      (named > 5 ? " and " + std::to_string(named - 5) + " more" : ""),
+                  Fault::configuration);
+    }
+  }
+}
+
+std::vector<Tensor> Optimizer::gradients_of(const Tensor& loss) const {
+  if (!loss.requires_grad()) {
+    throw Error(
+        "the loss has no gradient: no weight of the stages before it was used to compute it",
+        Fault::configuration);
+  }
+  // Undefined rather than zero: a weight that this loss does not reach is not touched, whatever
+  // batches before it did.
+  for (const std::size_t at : in_flow_) weights_[at].weight.tensor.mutable_grad() = Tensor();
+  loss.backward();
+  std::vector<Tensor> gradients;
+  for (const std::size_t at : in_flow_) {
+    gradients.push_back(std::exchange(weights_[at].weight.tensor.mutable_grad(), Tensor()));
+  }
+  return gradients;
+}
+
+void Optimizer::refuse_useless(const Tensor& loss, const std::vector<Tensor>& gradients) const {
+  std::vector<Tensor> reached;
+  double count = 0;
+  for (const Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    reached.push_back(gradient);
+    count += static_cast<double>(gradient.numel());
+  }
+  const GradientCheck seen = check_gradient(loss, reached);
+  const std::string at_step = " at step " + std::to_string(step_) + " (";
+  const std::string remedy = "); a smaller rate or clip_norm may help";
+  if (!std::isfinite(seen.loss)) {
+    throw Error("the loss is not finite" + at_step + text_of(seen.loss) + remedy);
+  }
+  const std::string with_loss = at_step + "loss " + text_of(seen.loss) + remedy;
+  if (!std::isfinite(seen.largest)) throw Error("the gradient is not finite" + with_loss);
+  // Clipping makes any length useful. The norm itself is only measured where it may be too long.
+  if (clip_norm_ > 0 || seen.largest * std::sqrt(count) <= longest_gradient) return;
+  if (const double norm = gradient_norm(reached); norm > longest_gradient) {
+    throw Error("the gradient is too long (" + text_of(norm) + ")" + with_loss);
+  }
+}
+
+void Optimizer::process(const Packet& packet, Context& context) {
+  const Tensor& loss = packet.get(field::loss);
+  std::vector<Tensor> gradients = gradients_of(loss);
+  refuse_useless(loss, gradients);
+  // From here on nothing fails: the batch counts.
+  const torch::NoGradGuard no_gradient;
+  for (std::size_t i = 0; i < in_flow_.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    Tensor& sum = weights_[in_flow_[i]].gradient;
+    // Each is divided before it is added, so that the sum of finite ones is finite.
+    if (accumulate_ == 1) {
+      sum = std::move(gradients[i]);
+    } else if (sum.defined()) {
+      sum.add_(gradients[i], 1 / static_cast<double>(accumulate_));
+    } else {
+      sum = gradients[i] / static_cast<double>(accumulate_);
+    }
+  }
+  if (++accumulated_ == accumulate_) take_step(context);
+  for (Trainable* stage : trainables_) stage->batch_accepted();
+}
+
+void Optimizer::end(Context& context) {
+  if (accumulated_ > 0) take_step(context);
+}
+
+void Optimizer::take_step(Context& context) {
+  const torch::NoGradGuard no_gradient;
+  // At a flow's end there may be fewer batches: the mean is over those that are there.
+  const double share = static_cast<double>(accumulate_) / static_cast<double>(accumulated_);
+  double scale = share;
+  if (clip_norm_ > 0 || measures_norm_) {
+    std::vector<Tensor> gradients;
+    for (const std::size_t at : in_flow_) {
+      if (weights_[at].gradient.defined()) gradients.push_back(weights_[at].gradient);
+    }
+    const double norm = gradient_norm(gradients) * share;
+    if (clip_norm_ > 0 && norm > clip_norm_) scale *= clip_norm_ / norm;
+    context.metric("gradient_norm", norm);
+  }
+  const double rate = learning_rate(schedule_, context.epoch(), step_++);
+  for (const std::size_t at : in_flow_) {
+    Trained& trained = weights_[at];
+    if (!trained.gradient.defined()) continue;  // a part of a model that no loss reached
+    update(trained.weight.tensor, scale == 1 ? trained.gradient : trained.gradient * scale,
+           trained.moments,
+           {rate * trained.weight.rate_scale, trained.decays ? weight_decay_ : 0, ++trained.steps});
+  }
+  forget_gradients();
+  context.metric("rate", rate);
+}
+
+void Optimizer::forget_gradients() {
+  for (Trained& trained : weights_) trained.gradient = Tensor();
+  accumulated_ = 0;
+}
+
+void Optimizer::save(Archive& archive) const {
+  archive.put("step", step_);
+  const std::vector<std::string> names = moments();
+  for (const Trained& trained : weights_) {
+    if (trained.steps == 0) continue;  // as it is without an entry
+    archive.put(trained.weight.name + ".steps", trained.steps);
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      put_tensor(archive, trained.weight.name + "." + names[at], trained.moments[at]);
+    }
+  }
+}
+
+void Optimizer::load(const Archive& archive) {
+  step_ = archive.integer("step");
+  find_all_weights();
+  const std::vector<std::string> names = moments();
+  std::size_t taken = 1;
+  for (Trained& trained : weights_) {
+    trained.steps = 0;
+    for (const Tensor& moment : trained.moments) moment.zero_();
+    if (!archive.has(trained.weight.name + ".steps")) continue;  // not trained so far
+    trained.steps = archive.integer(trained.weight.name + ".steps");
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      get_tensor(archive, trained.weight.name + "." + names[at], trained.moments[at]);
+    }
+    taken += 1 + names.size();
+  }
+  if (taken != archive.entries().size()) {
+    throw Error("the checkpoint holds moments of other weights than those of the " +
+                std::to_string(stages_.size()) +
+                " trainable stages before this optimizer; it is of another pipeline");
+  }
+}
+
+}  // namespace seam::stages

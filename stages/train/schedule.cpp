@@ -1,0 +1,170 @@
+#include "stages/train/schedule.hpp"
+
+#include <seam/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <sstream>
+#include <string>
+
+namespace seam::stages {
+namespace {
+
+std::string text_of(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+Error refused(const std::string& what) {
+  return Error(what, Fault::configuration);
+}
+
+double of_schedule(const ScheduleSettings& settings, std::int64_t epoch, std::int64_t step) {
+  const double decay = settings.decay.value_or(usual_decay(settings.form));
+  switch (settings.form) {
+    case Schedule::constant:
+      return settings.rate;
+    case Schedule::exponential:
+      return settings.rate * std::pow(decay, static_cast<double>(epoch));
+    case Schedule::inverse_time:
+      return settings.rate / (1 + decay * static_cast<double>(step));
+    case Schedule::multi_step: {
+      const auto reached = std::ranges::count_if(
+          settings.milestones, [&](std::int64_t milestone) { return milestone <= epoch; });
+      return settings.rate * std::pow(decay, static_cast<double>(reached));
+    }
+    case Schedule::cosine: {
+      const bool by_step = settings.steps > 0;
+      const std::int64_t length = by_step ? settings.steps : settings.epochs;
+      const double way =
+          std::min(1.0, static_cast<double>(by_step ? step : epoch) / static_cast<double>(length));
+      return settings.least_rate +
+             (settings.rate - settings.least_rate) * (1 + std::cos(std::numbers::pi * way)) / 2;
+    }
+  }
+  return settings.rate;
+}
+
+void check_decay(const ScheduleSettings& settings, const Context& context) {
+  if (!settings.decay) return;
+  const double decay = *settings.decay;
+  const std::string given = "`decay = " + text_of(decay) + "`";
+  switch (settings.form) {
+    case Schedule::constant:
+    case Schedule::cosine:
+      throw refused(given + " has no effect with `schedule = \"" +
+                    (settings.form == Schedule::constant ? "constant" : "cosine") +
+                    "\"`; remove it, or choose \"exponential\", \"inverse_time\" or "
+                    "\"multi_step\"");
+    case Schedule::exponential:
+      if (decay < 0.5) {
+        context.warn(given + " multiplies the learning rate by " + text_of(decay) +
+                     " each epoch; a slow fall is close to 1, such as 0.995");
+      }
+      break;
+    case Schedule::inverse_time:
+      if (decay > 0.1) {
+        context.warn(given + " divides the learning rate by " + text_of(1 + 1000 * decay) +
+                     " at step 1000; a slow fall is close to 0, such as 0.0005");
+      }
+      break;
+    case Schedule::multi_step:
+      break;
+  }
+}
+
+void check_milestones(const ScheduleSettings& settings) {
+  const std::vector<std::int64_t>& milestones = settings.milestones;
+  if (settings.form != Schedule::multi_step) {
+    if (milestones.empty()) return;
+    throw refused(
+        "`milestones` has an effect with `schedule = \"multi_step\"` only; remove it, or choose "
+        "that schedule");
+  }
+  if (milestones.empty()) {
+    throw refused(
+        "`schedule = \"multi_step\"` needs `milestones`: the epochs, from 0, in which the rate "
+        "falls, such as [45, 60]");
+  }
+  if (milestones.front() < 1 ||
+      std::ranges::adjacent_find(milestones, std::greater_equal<>()) != milestones.end()) {
+    throw refused("`milestones` must be epochs above 0, each above the one before it");
+  }
+}
+
+void check_cosine(const ScheduleSettings& settings) {
+  if (settings.form != Schedule::cosine) {
+    if (settings.epochs == 0 && settings.steps == 0 && settings.least_rate == 0) return;
+    throw refused(
+        "`epochs`, `steps` and `least_rate` have an effect with `schedule = \"cosine\"` only; "
+        "remove them, or choose that schedule");
+  }
+  if ((settings.epochs > 0) == (settings.steps > 0)) {
+    throw refused(
+        "`schedule = \"cosine\"` needs its length: either `epochs`, such as that of [schedule], or "
+        "`steps` of the optimizer");
+  }
+  if (settings.least_rate > settings.rate) {
+    throw refused("`least_rate = " + text_of(settings.least_rate) +
+                  "` is above `rate = " + text_of(settings.rate) + "`, where the cosine begins");
+  }
+}
+
+}  // namespace
+
+double usual_decay(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::exponential:
+      return 0.995;
+    case Schedule::inverse_time:
+      return 5e-4;
+    case Schedule::multi_step:
+      return 0.1;
+    case Schedule::constant:
+    case Schedule::cosine:
+      return 0;
+  }
+  return 0;
+}
+
+double learning_rate(const ScheduleSettings& settings, std::int64_t epoch, std::int64_t step) {
+  const double rate = of_schedule(settings, epoch, step);
+  if (step >= settings.warm_up) return rate;
+  return rate * static_cast<double>(step + 1) / static_cast<double>(settings.warm_up);
+}
+
+void declare_schedule(Declaration& d, ScheduleSettings& settings) {
+  d.parameter("rate", settings.rate, "learning rate at the start").range(0, 100);
+  d.parameter("schedule", settings.form, "how the learning rate falls",
+              {{"constant", Schedule::constant},
+               {"exponential", Schedule::exponential},
+               {"inverse_time", Schedule::inverse_time},
+               {"multi_step", Schedule::multi_step},
+               {"cosine", Schedule::cosine}});
+  d.parameter(
+       "decay", settings.decay,
+       "exponential: the rate's factor each epoch, 0.995 if not set; inverse_time: rate / (1 "
+       "+ decay * step), 5e-4 if not set; multi_step: the rate's factor at each milestone, 0.1 if "
+       "not set; the others take none")
+      .range(0, 1);
+  d.parameter("milestones", settings.milestones,
+              "multi_step: the epochs, from 0, in which the rate falls");
+  d.parameter("epochs", settings.epochs, "cosine: its length, with one rate an epoch")
+      .range(0, 1e9);
+  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(0, 1e15);
+  d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and from there on")
+      .range(0, 100);
+  d.parameter("warm_up", settings.warm_up,
+              "steps over which the rate grows from nothing to what the schedule says")
+      .range(0, 1e15);
+}
+
+void check_schedule(const ScheduleSettings& settings, const Context& context) {
+  check_decay(settings, context);
+  check_milestones(settings);
+  check_cosine(settings);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,49 @@
+/// How the learning rate changes over a training: what all optimizers share.
+///
+///     rate(epoch, step) = warm-up(step) * schedule(epoch, step)
+///     warm-up: (step + 1) / warm_up in the first `warm_up` steps, then 1
+#pragma once
+
+#include <seam/context.hpp>
+#include <seam/declaration.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace seam::stages {
+
+enum class Schedule : std::uint8_t {
+  constant,
+  exponential,   ///< rate * decay^epoch: SCCapsNet's released code, decay 0.995
+  inverse_time,  ///< rate / (1 + decay * step): what "decay rate 5e-4" means in Keras
+  multi_step,    ///< rate * decay^(milestones that the epoch has reached)
+  cosine,        ///< half a cosine from rate to least_rate (Loshchilov and Hutter, ICLR 2017)
+};
+
+struct ScheduleSettings {
+  Schedule form = Schedule::constant;
+  double rate = 1e-3;
+  std::optional<double> decay;           ///< usual_decay() if not set
+  std::vector<std::int64_t> milestones;  ///< epochs, from 0, in which multi_step's rate falls
+  std::int64_t epochs = 0;               ///< length of the cosine, in epochs or in steps
+  std::int64_t steps = 0;
+  double least_rate = 0;     ///< at the cosine's end and behind it
+  std::int64_t warm_up = 0;  ///< steps
+};
+
+/// What `decay` is where the file does not say: 0.995, 5e-4, 0.1; 0 for schedules that have none.
+[[nodiscard]] double usual_decay(Schedule schedule);
+
+/// The learning rate in `epoch` (from 0) at `step` (from 0, over all epochs).
+[[nodiscard]] double learning_rate(const ScheduleSettings& settings, std::int64_t epoch,
+                                   std::int64_t step);
+
+/// Declares `rate`, `schedule` and what belongs to them.
+void declare_schedule(Declaration& d, ScheduleSettings& settings);
+
+/// Throws seam::Error (configuration) for settings that contradict each other or have no effect;
+/// warns of a decay that fits another schedule.
+void check_schedule(const ScheduleSettings& settings, const Context& context);
+
+}  // namespace seam::stages

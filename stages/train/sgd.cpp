@@ -1,0 +1,50 @@
+#include "stages/train/sgd.hpp"
+
+namespace seam::stages {
+
+void Sgd::declare(Declaration& d) {
+  d.doc(
+      "Stochastic gradient descent over the weights of all trainable stages upstream, with "
+      "momentum: runs the backward pass from `loss` and takes a step. A flow with this stage "
+      "trains.");
+  declare_optimizer(d);
+  d.parameter("momentum", settings_.momentum, "share of the last step's velocity; 0: none")
+      .range(0, 0.999999);
+  d.parameter("nesterov", settings_.nesterov, "Nesterov's momentum: one step further along it");
+}
+
+void Sgd::open(Context& context) {
+  if (settings_.nesterov && settings_.momentum == 0) {
+    throw Error("`nesterov = true` needs a momentum above 0", Fault::configuration);
+  }
+  Optimizer::open(context);
+}
+
+std::vector<std::string> Sgd::moments() const {
+  if (settings_.momentum == 0) return {};
+  return {"velocity"};
+}
+
+void Sgd::update(const Tensor& weight, const Tensor& gradient, std::span<const Tensor> moments,
+                 const UpdateSettings& settings) const {
+  SgdSettings all = settings_;
+  all.rate = settings.rate;
+  all.weight_decay = settings.weight_decay;
+  sgd_step(weight, gradient, moments.empty() ? Tensor() : moments[0], all);
+}
+
+void sgd_step(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
+              const SgdSettings& settings) {
+  const torch::NoGradGuard no_gradient;
+  const Tensor slope =
+      settings.weight_decay == 0 ? gradient : gradient.add(weight, settings.weight_decay);
+  if (!velocity.defined()) {
+    weight.add_(slope, -settings.rate);
+    return;
+  }
+  velocity.mul_(settings.momentum).add_(slope);
+  const Tensor step = settings.nesterov ? slope.add(velocity, settings.momentum) : velocity;
+  weight.add_(step, -settings.rate);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,249 @@
+/// What all optimizers do alike, tried with train.sgd and train.adam: accumulation, gradients that
+/// are no use, decay and rates by weight.
+#include "stages/train/optimizer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "stages/train/adam.hpp"
+#include "stages/train/gradient.hpp"
+#include "stages/train/sgd.hpp"
+#include "tests/stages/train/made_up_model.hpp"
+
+namespace seam::stages {
+namespace {
+
+using test::MadeUpModel;
+using test::model_of;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr float infinite = std::numeric_limits<float>::infinity();
+
+class OptimizerTest : public ::testing::Test {
+ protected:
+  OptimizerTest() : model_("model", "test.model", std::make_unique<MadeUpModel>()) {}
+
+  MadeUpModel& model() { return model_of(model_); }
+  template <class Stage>
+  std::unique_ptr<seam::testing::Harness> optimizer(std::int64_t accumulate) {
+    auto harness = std::make_unique<seam::testing::Harness>("optimizer", std::make_unique<Stage>());
+    harness->training(true).upstream({&model_}).set("accumulate", accumulate);
+    return harness;
+  }
+  void push(seam::testing::Harness& harness, double target, float factor = 1) {
+    const at::AutoGradMode gradients(true);
+    harness.push(test::with_loss(model().loss(target) * factor));
+  }
+  double weight() { return model().weight[0].item<double>(); }
+  void reset() {
+    const torch::NoGradGuard no_gradient;
+    model().weight.zero_();
+    model().accepted = 0;
+  }
+
+  StageRunner model_;
+};
+
+TEST_F(OptimizerTest, AStepFollowsTheMeanGradientOfTheAccumulatedBatches) {
+  const auto sgd = optimizer<Sgd>(3);
+  sgd->set("rate", Value{0.1}).set("momentum", Value{0.0}).set("gradient_norm", true);
+  push(*sgd, 3);
+  push(*sgd, 6);
+  EXPECT_EQ(weight(), 0) << "before all batches were there";
+  push(*sgd, 0);
+  EXPECT_NEAR(weight(), 0.1 * 2 * 3, 1e-6);  // slopes of 6, 12 and 0
+  EXPECT_EQ(model().accepted, 3);
+  sgd->finish();
+  EXPECT_NEAR(weight(), 0.6, 1e-6);
+  EXPECT_THAT(sgd->metrics().at("gradient_norm"), ElementsAre(DoubleNear(12, 1e-5)));
+  EXPECT_EQ(sgd->metrics().at("rate").size(), 1U) << "a step, a rate";
+}
+
+TEST_F(OptimizerTest, AccumulatedBatchesAreOneLargeBatchToAdam) {
+  const auto many = optimizer<Adam>(4);
+  for (const double target : {1.0, 2.0, 3.0, 6.0, 2.0, 2.0, 5.0, 5.0}) push(*many, target);
+  many->finish();
+  const double by_parts = weight();
+  reset();
+  const auto one = optimizer<Adam>(1);
+  for (const double target : {3.0, 3.5}) push(*one, target);  // the means
+  one->finish();
+  EXPECT_NEAR(by_parts, weight(), 1e-7);
+}
+
+TEST_F(OptimizerTest, AtTheEndOfAFlowAStepIsTakenWithWhatIsThere) {
+  const auto sgd = optimizer<Sgd>(4);
+  sgd->set("rate", Value{0.1}).set("momentum", Value{0.0}).set("clip_norm", Value{1e6});
+  push(*sgd, 3);
+  push(*sgd, 6);
+  EXPECT_EQ(weight(), 0);
+  sgd->finish();
+  EXPECT_NEAR(weight(), 0.1 * 2 * 4.5, 1e-6) << "the mean of two, not a quarter of their sum";
+  EXPECT_NEAR(sgd->metric("gradient_norm"), 18, 1e-5);
+}
+
+TEST_F(OptimizerTest, NothingIsAccumulatedFromOneFlowToTheNext) {
+  const auto sgd = optimizer<Sgd>(2);
+  sgd->set("rate", Value{0.1}).set("momentum", Value{0.0});
+  for (int flow = 0; flow < 2; ++flow) {
+    reset();
+    push(*sgd, 3);
+    sgd->finish();
+    EXPECT_NEAR(weight(), 0.6, 1e-6);
+  }
+}
+
+TEST_F(OptimizerTest, ResumedBetweenFlowsTheAccumulationGoesOnBitForBit) {
+  const std::vector<double> targets{3, 1, 7, 2, 5};
+  const auto flow = [&](seam::testing::Harness& adam) {
+    for (const double target : targets) push(adam, target);
+    adam.finish();
+  };
+  const auto whole = optimizer<Adam>(2);
+  flow(*whole);
+  const Archive saved = whole->runner().save();
+  const Tensor middle = model().weight.detach().clone();
+  flow(*whole);
+  const Tensor expected = model().weight.detach().clone();
+  const Archive end = whole->runner().save();
+  {
+    const torch::NoGradGuard no_gradient;
+    model().weight.copy_(middle);
+  }
+  const auto resumed = optimizer<Adam>(2);
+  resumed->open();
+  resumed->runner().load(saved);
+  flow(*resumed);
+  EXPECT_TRUE(torch::equal(model().weight, expected));
+  EXPECT_EQ(resumed->runner().save(), end);
+}
+
+TEST_F(OptimizerTest, ABatchThatIsNoUseIsAsIfItHadNeverBeenAmongTheAccumulated) {
+  const auto run = [&](bool spoilt, std::size_t position, float factor) {
+    reset();
+    const auto adam = optimizer<Adam>(3);
+    for (std::size_t at = 0; at < 7; ++at) {
+      if (spoilt && at == position) push(*adam, 1, factor);
+      push(*adam, static_cast<double>(at));
+    }
+    adam->finish();
+    EXPECT_EQ(adam->errors().size(), spoilt ? 1U : 0U);
+    EXPECT_EQ(model().accepted, 7);
+    return adam->runner().save();
+  };
+  const Archive clean = run(false, 0, 1);
+  for (const float factor : {infinite, std::numeric_limits<float>::quiet_NaN(), 1e30F}) {
+    for (const std::size_t position : {0U, 1U, 2U, 3U, 6U}) {
+      EXPECT_EQ(run(true, position, factor), clean) << factor << " before batch " << position;
+    }
+  }
+}
+
+TEST_F(OptimizerTest, AGradientThatIsNotFiniteUnderALossThatIsIsRefused) {
+  const auto sgd = optimizer<Sgd>(1);
+  const at::AutoGradMode gradients(true);
+  sgd->push(test::with_loss((model().loss() * 0).sqrt()));  // the root's slope at 0 is infinite
+  ASSERT_EQ(sgd->errors().size(), 1U);
+  EXPECT_THAT(sgd->errors()[0].what(), HasSubstr("the gradient is not finite at step 0 (loss 0)"));
+  EXPECT_EQ(weight(), 0);
+  EXPECT_EQ(model().accepted, 0);
+}
+
+TEST_F(OptimizerTest, AVeryLongGradientIsRefusedOrClipped) {
+  const auto refusing = optimizer<Sgd>(1);
+  push(*refusing, 3, 1e20F);
+  ASSERT_EQ(refusing->errors().size(), 1U);
+  EXPECT_THAT(refusing->errors()[0].what(), HasSubstr("the gradient is too long (1.2e+21)"));
+  const auto clipping = optimizer<Sgd>(1);
+  clipping->set("clip_norm", Value{0.5}).set("rate", Value{1.0});
+  push(*clipping, 3, 1e20F);
+  EXPECT_TRUE(clipping->errors().empty());
+  EXPECT_NEAR(weight(), 0.25, 1e-6);  // 0.5 over four equal slopes
+}
+
+TEST_F(OptimizerTest, DecayLeavesAloneWhatMatchesNoDecay) {
+  // The loss reaches both; its slope at the bias is zero, so only the decay moves that.
+  const auto bias_after = [&](const std::vector<std::string>& no_decay) {
+    {
+      const torch::NoGradGuard no_gradient;
+      model().bias.fill_(1);
+    }
+    const auto sgd = optimizer<Sgd>(1);
+    sgd->set("rate", Value{0.1}).set("weight_decay", Value{0.5}).set("no_decay", Value{no_decay});
+    const at::AutoGradMode gradients(true);
+    sgd->push(test::with_loss(model().loss() + (model().bias * 0).sum()));
+    EXPECT_TRUE(sgd->errors().empty());
+    return model().bias[0].item<double>();
+  };
+  EXPECT_NEAR(bias_after({}), 0.95, 1e-6);
+  EXPECT_NEAR(bias_after({"*.weight"}), 0.95, 1e-6);
+  EXPECT_EQ(bias_after({"*.bias"}), 1.0);
+  EXPECT_EQ(bias_after({"*.weight", "dense.b*"}), 1.0);
+}
+
+TEST_F(OptimizerTest, APatternThatFitsNoWeightIsRefused) {
+  const auto sgd = optimizer<Sgd>(1);
+  sgd->set("no_decay", Value{std::vector<std::string>{"*.biases"}});
+  try {
+    push(*sgd, 3);
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("no weight fits '*.biases' of `no_decay`; there are "
+                                        "dense.weight, dense.bias"));
+  }
+}
+
+TEST_F(OptimizerTest, AWeightsRateIsScaled) {
+  model().rate_scale = 0.5;
+  const auto sgd = optimizer<Sgd>(1);
+  sgd->set("rate", Value{0.1}).set("momentum", Value{0.0});
+  push(*sgd, 3);
+  EXPECT_NEAR(weight(), 0.3, 1e-6);
+  EXPECT_DOUBLE_EQ(sgd->metric("rate"), 0.1);
+}
+
+TEST_F(OptimizerTest, StateOfOtherMomentsIsRefused) {
+  const auto plain = optimizer<Adam>(1);
+  push(*plain, 3);
+  plain->finish();
+  const Archive saved = plain->runner().save();
+  const auto amsgrad = optimizer<Adam>(1);
+  amsgrad->set("amsgrad", true).open();
+  EXPECT_THROW(amsgrad->runner().load(saved), Error);
+  const auto sgd = optimizer<Sgd>(1);
+  sgd->open();
+  EXPECT_THROW(sgd->runner().load(saved), Error);
+}
+
+TEST(GradientNorm, IsTheRootOfAllSquares) {
+  EXPECT_DOUBLE_EQ(gradient_norm({torch::tensor({{3.0F}, {0.0F}}), torch::tensor({-4.0F})}), 5.0);
+  EXPECT_DOUBLE_EQ(gradient_norm({torch::full({4}, 1e30F)}), 2 * static_cast<double>(1e30F));
+}
+
+TEST(GradientCheck, FindsTheLargestElementAndWhatIsNoNumber) {
+  const Tensor loss = torch::full({}, 0.5F);
+  EXPECT_DOUBLE_EQ(check_gradient(loss, {}).loss, 0.5);
+  EXPECT_DOUBLE_EQ(check_gradient(loss, {}).largest, 0);
+  const Tensor plain = torch::tensor({{1.0F, -4.0F}, {2.0F, 3.0F}});
+  EXPECT_DOUBLE_EQ(check_gradient(loss, {torch::ones({3}), plain, torch::empty({0})}).largest, 4);
+  for (const float bad : {infinite, -infinite, std::numeric_limits<float>::quiet_NaN()}) {
+    for (const std::int64_t place : {0, 7, 999}) {
+      const Tensor gradient = torch::ones({1000});
+      gradient[place] = bad;
+      EXPECT_FALSE(std::isfinite(check_gradient(loss, {plain, gradient, plain}).largest));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,131 @@
+#include "stages/train/schedule.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <seam/testing.hpp>
+
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+ScheduleSettings with(Schedule form) {
+  ScheduleSettings settings;
+  settings.form = form;
+  return settings;
+}
+
+/// The refusal, or the warning, or nothing.
+std::string verdict(const ScheduleSettings& settings) {
+  seam::testing::RecordingServices services;
+  RunState run;
+  run.services = &services;
+  try {
+    check_schedule(settings, Context(run, "optimizer", 0));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  return services.lines.empty() ? std::string() : services.lines.front().text;
+}
+
+TEST(Schedule, ConstantExponentialAndInverseTime) {
+  EXPECT_DOUBLE_EQ(learning_rate(with(Schedule::constant), 7, 1000), 1e-3);
+  ScheduleSettings exponential = with(Schedule::exponential);
+  EXPECT_DOUBLE_EQ(learning_rate(exponential, 0, 1000), 1e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(exponential, 2, 1000), 1e-3 * 0.995 * 0.995);
+  exponential.decay = 0.5;
+  EXPECT_DOUBLE_EQ(learning_rate(exponential, 2, 0), 0.25e-3);
+  ScheduleSettings inverse = with(Schedule::inverse_time);
+  EXPECT_DOUBLE_EQ(learning_rate(inverse, 9, 1000), 1e-3 / 1.5);
+  inverse.decay = 0.001;
+  EXPECT_DOUBLE_EQ(learning_rate(inverse, 9, 1000), 0.5e-3);
+}
+
+TEST(Schedule, MultiStepFallsInItsMilestones) {
+  ScheduleSettings settings = with(Schedule::multi_step);
+  settings.milestones = {3, 5};
+  const std::vector<double> factors{1, 1, 1, 0.1, 0.1, 0.01, 0.01};
+  for (std::size_t epoch = 0; epoch < factors.size(); ++epoch) {
+    EXPECT_NEAR(learning_rate(settings, static_cast<std::int64_t>(epoch), 9), 1e-3 * factors[epoch],
+                1e-15)
+        << epoch;
+  }
+  settings.decay = 0.5;
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 4, 9), 0.5e-3);
+}
+
+TEST(Schedule, CosineFallsToTheLeastRateAndStaysThere) {
+  ScheduleSettings by_epoch = with(Schedule::cosine);
+  by_epoch.epochs = 8;
+  by_epoch.least_rate = 1e-4;
+  EXPECT_DOUBLE_EQ(learning_rate(by_epoch, 0, 500), 1e-3);
+  EXPECT_NEAR(learning_rate(by_epoch, 4, 500), 5.5e-4, 1e-15);
+  EXPECT_DOUBLE_EQ(learning_rate(by_epoch, 8, 500), 1e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(by_epoch, 80, 500), 1e-4);
+  ScheduleSettings by_step = with(Schedule::cosine);
+  by_step.steps = 300;
+  EXPECT_NEAR(learning_rate(by_step, 5, 100), 0.75e-3, 1e-15);  // cos 60° = 1/2
+  EXPECT_NEAR(learning_rate(by_step, 5, 300), 0, 1e-15);
+}
+
+TEST(Schedule, WarmUpGrowsEvenlyToWhatTheScheduleSays) {
+  ScheduleSettings settings = with(Schedule::exponential);
+  settings.warm_up = 4;
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 0, 0), 0.25e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 0, 2), 0.75e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 0, 3), 1e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 1, 4), 0.995e-3);
+}
+
+TEST(Schedule, RefusesWhatHasNoEffect) {
+  for (const Schedule form : {Schedule::constant, Schedule::cosine}) {
+    ScheduleSettings settings = with(form);
+    settings.decay = 0.9;
+    EXPECT_THAT(verdict(settings), HasSubstr("`decay = 0.9` has no effect"));
+  }
+  ScheduleSettings milestones = with(Schedule::exponential);
+  milestones.milestones = {4};
+  EXPECT_THAT(verdict(milestones), HasSubstr("`milestones` has an effect with"));
+  ScheduleSettings least = with(Schedule::constant);
+  least.least_rate = 1e-5;
+  EXPECT_THAT(verdict(least), HasSubstr("`schedule = \"cosine\"` only"));
+}
+
+TEST(Schedule, RefusesWhatIsIncomplete) {
+  EXPECT_THAT(verdict(with(Schedule::multi_step)), HasSubstr("needs `milestones`"));
+  for (const std::vector<std::int64_t>& wrong :
+       std::vector<std::vector<std::int64_t>>{{0}, {5, 5}, {5, 3}}) {
+    ScheduleSettings settings = with(Schedule::multi_step);
+    settings.milestones = wrong;
+    EXPECT_THAT(verdict(settings), HasSubstr("each above the one before it"));
+  }
+  EXPECT_THAT(verdict(with(Schedule::cosine)), HasSubstr("needs its length"));
+  ScheduleSettings both = with(Schedule::cosine);
+  both.epochs = 3;
+  both.steps = 3;
+  EXPECT_THAT(verdict(both), HasSubstr("needs its length"));
+  ScheduleSettings rising = with(Schedule::cosine);
+  rising.epochs = 3;
+  rising.least_rate = 1;
+  EXPECT_THAT(verdict(rising), HasSubstr("is above `rate = 0.001`"));
+}
+
+TEST(Schedule, WarnsOfADecayThatFitsTheOtherSchedule) {
+  const auto given = [](Schedule form, double decay) {
+    ScheduleSettings settings = with(form);
+    settings.decay = decay;
+    return verdict(settings);
+  };
+  EXPECT_THAT(given(Schedule::inverse_time, 0.995), HasSubstr("divides the learning rate by 996"));
+  EXPECT_THAT(given(Schedule::exponential, 5e-4),
+              HasSubstr("multiplies the learning rate by 0.0005"));
+  EXPECT_EQ(given(Schedule::inverse_time, 5e-4), "");
+  EXPECT_EQ(given(Schedule::exponential, 0.96), "");
+}
+
+}  // namespace
+}  // namespace seam::stages
