@@ -136,6 +136,8 @@ struct Provided {
   std::string contract;
   std::size_t node = 0;  ///< who provided it last
   std::string doc;
+  std::string gathered_type = {};  ///< as FieldInfo's
+  std::string gathered_contract = {};
 };
 
 /// The fields behind a node.
@@ -159,10 +161,14 @@ class FieldCheck {
         const Description& description = stage.runner->description();
         for (const FieldInfo& field : description.needs) check_need(at, field, state, true);
         for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
+        std::vector<FieldInfo> provided = description.provides;
+        const bool all_known = gather(at, state, provided);
         if (description.replaces_packets) state = FieldState();
-        for (const FieldInfo& field : description.provides) {
+        if (!all_known) state.anything = true;
+        for (const FieldInfo& field : provided) {
           if (check_type(at, field)) check_overwriting(at, field, state);
-          state.fields[field.name] = {field.type, field.contract, at, field.doc};
+          state.fields[field.name] = {field.type, field.contract,      at,
+                                      field.doc,  field.gathered_type, field.gathered_contract};
         }
       }
       states_.push_back(std::move(state));
@@ -172,6 +178,35 @@ class FieldCheck {
  private:
   [[nodiscard]] const StageDraft& stage_at(std::size_t node) const {
     return *find_stage(stages_, flow_.nodes[node].stage);
+  }
+
+  /// Adds the fields that a collector makes of ones of any type; false where one is not known.
+  bool gather(std::size_t at, const FieldState& state, std::vector<FieldInfo>& provided) {
+    bool all_known = true;
+    for (const GatheredField& gathers : stage_at(at).runner->description().gathers) {
+      const auto found = state.fields.find(gathers.from);
+      if (found == state.fields.end() || mistyped_.contains(gathers.from)) {
+        all_known = false;
+        if (found != state.fields.end() || state.anything) continue;
+        FieldInfo need;
+        need.name = gathers.from;
+        report_missing(at, need, state);
+        continue;
+      }
+      const Provided& one = found->second;
+      try {
+        provided.push_back(gathered({gathers.from, one.type, one.contract, one.doc,
+                                     one.gathered_type, one.gathered_contract},
+                                    gathers.name));
+      } catch (const Error& error) {
+        all_known = false;
+        findings_.error(
+            "field-gathered", flow_.nodes[at].place,
+            fmt::format("{}: {}", described(stage_at(at)), error.what()),
+            {fmt::format("'{}' is provided by {}", gathers.from, described(stage_at(one.node)))});
+      }
+    }
+    return all_known;
   }
 
   /// The fields in front of a node. Of a field that one branch changed, the changed one stays.
@@ -326,7 +361,7 @@ class FieldCheck {
     }
     const auto replaced = std::ranges::find_if(ancestors_[at], [&](std::size_t node) {
       const StageDraft& stage = stage_at(node);
-      return stage.sound && stage.runner->description().replaces_packets;
+      return node != at && stage.sound && stage.runner->description().replaces_packets;
     });
     if (replaced != ancestors_[at].end()) {
       notes.push_back(fmt::format("'{}' makes new packets: fields from before it end there",

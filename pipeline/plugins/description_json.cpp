@@ -98,12 +98,17 @@ ParameterInfo parameter_of(const Json& json) {
 }
 
 Json field_json(const FieldInfo& field) {
-  const auto& [name, type, contract, doc] = field;
-  return Json::array({name, type, contract, doc});
+  const auto& [name, type, contract, doc, gathered_type, gathered_contract] = field;
+  return Json::array({name, type, contract, doc, gathered_type, gathered_contract});
 }
 
 FieldInfo field_of(const Json& json) {
-  return {json.at(0), json.at(1), json.at(2), json.at(3)};
+  return {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4), json.at(5)};
+}
+
+Json gathered_json(const GatheredField& gathered) {
+  const auto& [from, name] = gathered;
+  return Json::array({from, name});
 }
 
 Json offered_json(const OfferedInterface& offered) {
@@ -117,11 +122,12 @@ Json upstream_json(const UpstreamReference& upstream) {
 }
 
 Json configured_json(const Configured& configured) {
-  const auto& [needs, accepts, provides, labels_read, keeps_state, state_made_by_flow,
+  const auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
                replaces_packets, trains] = configured;
   return {{"needs", list_json(needs, field_json)},
           {"accepts", list_json(accepts, field_json)},
           {"provides", list_json(provides, field_json)},
+          {"gathers", list_json(gathers, gathered_json)},
           {"labels_read", labels_read},
           {"keeps_state", keeps_state},
           {"state_made_by_flow", state_made_by_flow},
@@ -131,11 +137,14 @@ Json configured_json(const Configured& configured) {
 
 Configured configured_of(const Json& json) {
   Configured configured;
-  auto& [needs, accepts, provides, labels_read, keeps_state, state_made_by_flow, replaces_packets,
-         trains] = configured;
+  auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
+         replaces_packets, trains] = configured;
   needs = list_of<FieldInfo>(json.at("needs"), field_of);
   accepts = list_of<FieldInfo>(json.at("accepts"), field_of);
   provides = list_of<FieldInfo>(json.at("provides"), field_of);
+  gathers = list_of<GatheredField>(json.at("gathers"), [](const Json& gathered) {
+    return GatheredField{gathered.at(0), gathered.at(1)};
+  });
   json.at("labels_read").get_to(labels_read);
   json.at("keeps_state").get_to(keeps_state);
   json.at("state_made_by_flow").get_to(state_made_by_flow);

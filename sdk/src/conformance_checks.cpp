@@ -41,7 +41,9 @@ Packet prepared(Packet packet, std::size_t number, const Description& descriptio
   std::vector<std::string_view> surplus;
   for (const Packet::Slot& slot : packet.slots()) {
     const bool read = find_field(description.needs, slot.name) != nullptr ||
-                      find_field(description.accepts, slot.name) != nullptr;
+                      find_field(description.accepts, slot.name) != nullptr ||
+                      std::ranges::find(description.gathers, slot.name, &GatheredField::from) !=
+                          description.gathers.end();
     // Without needs there is nothing to be strict about: such a stage passes on whatever it gets.
     if (!read && !description.needs.empty()) surplus.push_back(slot.name);
   }
@@ -291,6 +293,9 @@ Findings describes_itself(const Candidate& candidate) {
     if (runner.kind() != StageKind::collector && description.replaces_packets) {
       findings.push_back("only a collector can replace packets");
     }
+    if (!description.gathers.empty() && !description.replaces_packets) {
+      findings.push_back("only a collector that replaces packets can gather their fields");
+    }
     Declaration again;
     runner.stage().declare(again);  // the host does so after the parameters are set
     if (parameter_names(again.description()) != parameter_names(description)) {
@@ -412,6 +417,10 @@ void compare_with_input(const Packet& out, const Packet& in, const Description& 
                         Findings& findings) {
   for (const Packet::Slot& slot : out.slots()) {
     if (find_field(description.provides, slot.name) != nullptr) continue;
+    if (std::ranges::find(description.gathers, slot.name, &GatheredField::name) !=
+        description.gathers.end()) {
+      continue;
+    }
     const Packet::Slot* before = find_slot(in, slot.name);
     if (before == nullptr) {
       findings.push_back("it adds field '" + std::string(slot.name) +

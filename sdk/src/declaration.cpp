@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "seam/contract.hpp"
 #include "seam/error.hpp"
 
 namespace seam {
@@ -310,17 +311,42 @@ ParameterInfo& Declaration::add_parameter(std::string name, std::string doc) {
   return description_.parameters.emplace_back(std::move(info));
 }
 
-FieldBuilder Declaration::add_field(std::vector<FieldInfo>& fields, std::string_view name,
-                                    std::string_view type, std::string_view contract) {
-  const std::string_view shared = shared_field_type(name);
-  if (!shared.empty() && shared != type) {
-    throw Error("field '" + std::string(name) + "' is shared by all plugins and is of type " +
-                    readable_type(shared) + ", not " + readable_type(type) +
+FieldBuilder Declaration::add_field(std::vector<FieldInfo>& fields, FieldInfo field) {
+  const std::string_view shared = shared_field_type(field.name);
+  if (!shared.empty() && shared != field.type) {
+    throw Error("field '" + field.name + "' is shared by all plugins and is of type " +
+                    readable_type(shared) + ", not " + readable_type(field.type) +
                     "; give a field of your own another name",
                 Fault::internal);
   }
-  return FieldBuilder(fields.emplace_back(
-      FieldInfo{std::string(name), std::string(type), std::string(contract), {}}));
+  return FieldBuilder(fields.emplace_back(std::move(field)));
+}
+
+FieldInfo gathered(const FieldInfo& one, const std::string& name) {
+  const bool rows = !one.contract.empty() && Field<int>{one.name, one.contract}.by_row();
+  if (rows || one.gathered_type.empty()) {
+    throw Error("field '" + one.name + "' cannot be gathered: " +
+                    (rows ? "it holds the rows of a batch already"
+                          : "the type " + readable_type(one.type) + " does not say how"),
+                Fault::configuration);
+  }
+  const std::string_view shared = shared_field_type(name);
+  if (!shared.empty() && shared != one.gathered_type) {
+    throw Error("field '" + one.name + "' is gathered as " + readable_type(one.gathered_type) +
+                    ", but the name '" + name + "' stands for " + readable_type(shared) +
+                    "; give it another name",
+                Fault::configuration);
+  }
+  FieldInfo field{name, one.gathered_type, one.gathered_contract, one.doc, {}, {}};
+  if (field.contract.empty() || one.contract.empty()) return field;
+  // The sizes of one value, behind the rows: "*[5,2]" of an f32[N,...] is f32[N,5,2].
+  const TensorContract all = TensorContract::parse(field.contract);
+  const TensorContract each = TensorContract::parse(one.contract);
+  if (!all.open_ended()) return field;
+  field.contract = (all.element() == "*" ? each.element() : all.element()) + "[N";
+  for (const std::string& dimension : each.dimensions()) field.contract += "," + dimension;
+  field.contract += each.open_ended() ? ",...]" : "]";
+  return field;
 }
 
 }  // namespace seam

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,6 +34,14 @@ std::string readable_type(std::string_view type) {
     }
   }
   return text;
+}
+
+std::string_view lasting_name(std::string_view name) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> names;  // its elements stay where they are
+  const std::scoped_lock lock(mutex);
+  const auto known = names.find(name);
+  return known != names.end() ? *known : *names.emplace(name).first;
 }
 
 std::string_view shared_field_type(std::string_view name) {

@@ -1,7 +1,5 @@
 #include <array>
 #include <charconv>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "seam/conformance_checks.hpp"
@@ -12,15 +10,6 @@ namespace {
 
 /// How many rows each packet's lists have: a stage that counts on one number of rows is found out.
 constexpr std::array<std::int64_t, 6> rows_of_packet{2, 3, 1, 2, 3, 1};
-
-/// The name, for as long as the program runs: packets keep views of field names, which are
-/// constants everywhere else.
-std::string_view lasting(const std::string& name) {
-  static std::mutex mutex;
-  static std::set<std::string> names;
-  const std::lock_guard lock(mutex);
-  return *names.insert(name).first;
-}
 
 /// A gradient with a bright spot, another one for each number.
 Image made_up_image(std::int64_t number) {
@@ -68,8 +57,8 @@ std::int64_t length_of(const FieldInfo& field, std::int64_t rows) {
 
 template <class T>
 bool put_made_up(Packet& packet, const FieldInfo& field, std::int64_t number, std::int64_t rows) {
-  const std::string_view name = lasting(field.name);
-  const std::string_view contract = lasting(field.contract);
+  const std::string_view name = lasting_name(field.name);
+  const std::string_view contract = lasting_name(field.contract);
   if (field.type == type_name<T>()) {
     packet.set(Field<T>{name, contract}, made_up<T>(number));
     return true;

@@ -44,7 +44,7 @@ struct BatchMemory::Shelf {
   std::vector<Block> blocks;
 };
 
-BatchMemory::BatchMemory() : shelf_(std::make_shared<Shelf>()) {}
+BatchMemory::BatchMemory(HostMemory kind) : kind_(kind), shelf_(std::make_shared<Shelf>()) {}
 
 std::shared_ptr<float> BatchMemory::take(std::size_t count) {
   Shelf::Block block;
@@ -70,6 +70,17 @@ std::shared_ptr<float> BatchMemory::take(std::size_t count) {
           }};
 }
 
+Tensor BatchMemory::floats(std::size_t count) {
+  const auto size = static_cast<std::int64_t>(count);
+  if (kind_ == HostMemory::pinned) {
+    return torch::empty({size}, torch::TensorOptions(torch::kFloat32).pinned_memory(true));
+  }
+  std::shared_ptr<float> room = take(count);
+  float* const data = room.get();
+  return torch::from_blob(
+      data, {size}, [keep = std::move(room)](void*) {}, torch::kFloat32);
+}
+
 Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
                         const Normalisation& normalisation, MemoryLayout layout) {
   const auto count = static_cast<std::int64_t>(images.size());
@@ -80,8 +91,8 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
   const std::vector<std::int64_t> strides =
       last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
            : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
-  std::shared_ptr<float> room = memory.take(static_cast<std::size_t>(count * 3 * pixels));
-  float* out = room.get();
+  const Tensor room = memory.floats(static_cast<std::size_t>(count * 3 * pixels));
+  auto* out = room.data_ptr<float>();
   for (const Image& image : images) {
     if (image.height() != height || image.width() != width || image.channels() != 3) {
       throw Error(
@@ -92,16 +103,13 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
                      {out, image.bytes()});
     out += image.bytes();
   }
-  float* const data = room.get();
-  return torch::from_blob(
-      data, {count, 3, height, width}, strides, [keep = std::move(room)](void*) {},
-      torch::kFloat32);
+  return room.as_strided({count, 3, height, width}, strides);
 }
 
 void Batch::declare(Declaration& d) {
   d.doc(
-      "Gathers single pictures into one tensor, with the per-picture fields as vectors in the same "
-      "order. Packets that share a `group` stay together.");
+      "Gathers single pictures into one tensor, with the fields of each picture in the same order. "
+      "Packets that share a `group` stay together.");
   d.parameter("size", size_, "largest number of pictures in a batch").range(1, 1 << 20);
   d.parameter("group_size", group_size_,
               "pictures in a whole group, such as 3 for triplets: a group that has lost one is "
@@ -114,6 +122,11 @@ void Batch::declare(Declaration& d) {
       {{"channels_last", MemoryLayout::channels_last}, {"contiguous", MemoryLayout::contiguous}});
   d.parameter("mean", mean_, "subtracted from values of 0 to 1: red, green, blue; none: 0");
   d.parameter("deviation", deviation_, "divides what is left: red, green, blue; none: 1");
+  d.parameter("carry", carry_,
+              "further fields to gather, whatever their type: \"view\", called \"views\" in the "
+              "batch, or \"view as angles\"; numbers become a tensor, other types a vector unless "
+              "they say otherwise");
+  carried_.declare(d, carry_);
   d.needs(field::image).doc("of one size in a flow");
   d.accepts(field::item).doc("empty where it is absent");
   d.accepts(field::category).doc("-1 where it is absent");
@@ -130,7 +143,7 @@ void Batch::declare(Declaration& d) {
   d.replaces_packets();
 }
 
-void Batch::open(Context& /*context*/) {
+void Batch::open(Context& context) {
   if (group_size_ > size_) {
     throw Error("group_size is " + std::to_string(group_size_) + " and size is " +
                     std::to_string(size_) + ": a group does not fit into a batch; raise size",
@@ -141,10 +154,12 @@ void Batch::open(Context& /*context*/) {
   if (std::ranges::any_of(normalisation_.deviation, [](float v) { return !(v > 0); })) {
     throw Error("parameter 'deviation' must be above 0: it divides", Fault::configuration);
   }
+  if (device_of(context).is_cuda()) memory_ = BatchMemory(HostMemory::pinned);
 }
 
 void Batch::begin(Context& /*context*/) {
   pattern_.reset();
+  carried_.begin();
   ready_.clear();
   group_.clear();
 }
@@ -170,6 +185,7 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
                        group_.back().get(field::group) == packet.get(field::group);
   if (!goes_on) close_group(emitter);
   check(packet);
+  carried_.check(packet);
   if (!pattern_) {
     const Image& image = packet.get(field::image);
     pattern_ = {.origin = packet.origin(), .height = image.height(), .width = image.width()};
@@ -245,6 +261,7 @@ Packet Batch::gather() {
     origins.push_back(packet.origin());
   }
   batch.set(field::images, images_to_tensor(images, memory_, normalisation_, layout_));
+  carried_.gather(ready_, batch);
   return batch;
 }
 

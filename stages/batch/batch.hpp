@@ -1,6 +1,7 @@
 /// The stage that turns single pictures into tensors for a model.
 ///
-///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, ...
+///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, what `carry`
+///                                              names
 ///     └─ group 7 ──┘ └─ group 8               never a group in two batches
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #include <seam/tensor.hpp>
 
+#include "stages/batch/carried_fields.hpp"
 #include "stages/image/pixels_to_floats.hpp"
 
 namespace seam::stages {
@@ -25,17 +27,28 @@ enum class MemoryLayout : std::uint8_t {
   contiguous,     ///< plane by plane
 };
 
+/// Where a batch waits for the device.
+enum class HostMemory : std::uint8_t {
+  pageable,  ///< for a run on the CPU
+  /// For a run on a GPU, which copies it while the host goes on. LibTorch keeps and lends these
+  /// blocks: one whose tensor is gone is lent again once the copies from it have ended.
+  pinned,
+};
+
 /// Memory of past batches for those to come. Fresh memory costs a page fault every 4 KiB, which is
 /// more than filling it; a tensor's memory comes back here when its last handle goes, on any thread
 /// and even after the pool itself.
 class BatchMemory {
  public:
-  BatchMemory();
-  /// Room for `count` floats, uninitialised, aligned to 64 bytes.
+  explicit BatchMemory(HostMemory kind = HostMemory::pageable);
+  /// Room for `count` floats, uninitialised, aligned to 64 bytes; pageable.
   [[nodiscard]] std::shared_ptr<float> take(std::size_t count);
+  /// The same as f32[count], in memory of the kind.
+  [[nodiscard]] Tensor floats(std::size_t count);
 
  private:
   struct Shelf;
+  HostMemory kind_;
   std::shared_ptr<Shelf> shelf_;
 };
 
@@ -75,10 +88,12 @@ class Batch final : public Collector {
   MemoryLayout layout_ = MemoryLayout::channels_last;
   std::vector<double> mean_;
   std::vector<double> deviation_;
+  std::vector<std::string> carry_;
 
   Normalisation normalisation_;
   BatchMemory memory_;
   std::optional<Pattern> pattern_;
+  CarriedFields carried_;
   std::vector<Packet> ready_;  // whole groups
   std::vector<Packet> group_;  // the group that is arriving
 };

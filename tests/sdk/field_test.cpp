@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +11,10 @@
 #include <seam/declaration.hpp>
 #include <seam/error.hpp>
 #include <seam/field.hpp>
+#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace seam {
@@ -80,6 +83,131 @@ TEST(SharedFields, ANameWithAnotherTypeIsRefusedWhereverItIsDeclared) {
   EXPECT_EQ(refusal([&](Declaration& d) { d.provides(field::index); }), "accepted");
   EXPECT_EQ(refusal([&](Declaration& d) { d.provides(Field<std::string>{"indexes"}); }),
             "accepted");
+}
+
+struct Landmarks {
+  std::array<float, 6> xy;
+};
+struct Caption {
+  std::string text;
+};
+struct Share {
+  double part;
+};
+struct Shares {
+  double sum;
+};
+
+}  // namespace
+
+template <>
+struct FieldTraits<Landmarks> {
+  static constexpr std::string_view gathered_contract = "f32[N,3,2]";
+  static std::size_t bytes(const Landmarks& /*value*/) { return sizeof(Landmarks); }
+  static std::string violation(const Landmarks& /*value*/, std::string_view /*contract*/) {
+    return {};
+  }
+  static Numbers numbers(const Landmarks& value) { return {"f32", {3, 2}, value.xy.data()}; }
+};
+
+template <>
+struct FieldTraits<Share> {
+  static std::size_t bytes(const Share& /*value*/) { return sizeof(Share); }
+  static std::string violation(const Share& /*value*/, std::string_view /*contract*/) { return {}; }
+  static Shares gather(std::span<const Share* const> values) {
+    Shares shares{0};
+    for (const Share* value : values) shares.sum += value->part;
+    return shares;
+  }
+};
+
+namespace {
+
+template <class T>
+FieldInfo field_of(std::string_view contract = {}) {
+  Declaration declaration;
+  declaration.provides(Field<T>{"view", contract});
+  return declaration.description().provides.front();
+}
+
+/// "type contract" of the batch's field.
+template <class T>
+std::string gathered_as(std::string_view contract = {}) {
+  const FieldInfo field = gathered(field_of<T>(contract), "views");
+  EXPECT_EQ(field.name, "views");
+  return readable_type(field.type) + " " + field.contract;
+}
+
+TEST(Gathering, NumbersAndArraysOfThemBecomeATensor) {
+  EXPECT_EQ(gathered_as<double>(), "torch::Tensor f64[N]");
+  EXPECT_EQ(gathered_as<bool>(), "torch::Tensor bool[N]");
+  EXPECT_EQ(gathered_as<std::int64_t>(), "torch::Tensor i64[N]");
+  EXPECT_EQ((gathered_as<std::array<std::array<float, 2>, 5>>()), "torch::Tensor f32[N,5,2]");
+  EXPECT_EQ(gathered_as<std::vector<float>>(), "torch::Tensor f32[N,...]");
+  EXPECT_EQ(gathered_as<std::vector<float>>("*[10]"), "torch::Tensor f32[N,10]");
+  EXPECT_EQ(gathered_as<std::vector<float>>("*[K,...]"), "torch::Tensor f32[N,K,...]");
+}
+
+TEST(Gathering, OtherTypesBecomeAVector) {
+  // The same name as where nothing is gathered: it is the type's identity.
+  EXPECT_EQ(field_type<Image>.gathering.type, "std::vector<Image>");
+  EXPECT_EQ(gathered_as<std::string>(), "std::vector<std::string> *[N]");
+  EXPECT_EQ(gathered_as<Role>(), "std::vector<Role> *[N]");
+  EXPECT_EQ(gathered_as<std::vector<std::string>>(), "std::vector<std::vector<std::string>> *[N]");
+  EXPECT_EQ(gathered_as<Image>(), "std::vector<Image> *[N]");
+}
+
+TEST(Gathering, ATypeOfOthersSaysItself) {
+  EXPECT_EQ(gathered_as<Landmarks>(), "torch::Tensor f32[N,3,2]");
+  EXPECT_THAT(gathered_as<Caption>(), HasSubstr("Caption> *[N]"));
+  EXPECT_THAT(gathered_as<Share>(), HasSubstr("Shares "));
+
+  const std::array<Share, 2> values{{{0.25}, {0.5}}};
+  const std::array<const void*, 2> erased{values.data(), values.data() + 1};
+  const AnyValue sum = field_type<Share>.gathering.gather(erased);
+  ASSERT_EQ(sum.type->name, type_name<Shares>());
+  EXPECT_EQ(static_cast<const Shares*>(sum.value.get())->sum, 0.75);
+}
+
+TEST(Gathering, NumbersAreWhereTheValueIs) {
+  const std::vector<std::array<float, 2>> points{{{1, 2}}, {{3, 4}}, {{5, 6}}};
+  const Numbers numbers = FieldTraits<std::vector<std::array<float, 2>>>::numbers(points);
+  EXPECT_EQ(numbers.element, "f32");
+  EXPECT_EQ(numbers.sizes, (std::vector<std::int64_t>{3, 2}));
+  EXPECT_EQ(numbers.data, points.data());
+}
+
+TEST(Gathering, AListHoldsTheValuesInOrder) {
+  const std::array<std::string, 3> texts{"a", "", "c"};
+  const std::array<const void*, 3> erased{texts.data(), texts.data() + 1, texts.data() + 2};
+  const AnyValue list = field_type<std::string>.gathering.gather(erased);
+  ASSERT_EQ(list.type->name, type_name<std::vector<std::string>>());
+  EXPECT_EQ(*static_cast<const std::vector<std::string>*>(list.value.get()),
+            (std::vector<std::string>{"a", "", "c"}));
+}
+
+TEST(Gathering, RefusesWhatIsGatheredAlreadyAndSharedNames) {
+  const auto refusal = [](const FieldInfo& one, const std::string& name) -> std::string {
+    try {
+      (void)gathered(one, name);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::configuration);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(field_of<std::vector<double>>("*[N]"), "views"),
+              HasSubstr("'view' cannot be gathered: it holds the rows of a batch already"));
+  EXPECT_THAT(refusal(field_of<std::vector<std::vector<std::string>>>(), "views"),
+              HasSubstr("does not say how"));
+  EXPECT_THAT(refusal(field_of<std::int64_t>(), "indices"),
+              HasSubstr("the name 'indices' stands for std::vector<std::int64_t>"));
+}
+
+TEST(LastingName, IsOneForEachText) {
+  const std::string_view name = lasting_name(std::string("some") + "_name");
+  EXPECT_EQ(name, "some_name");
+  EXPECT_EQ(lasting_name("some_name").data(), name.data());
 }
 
 TEST(ReadableType, IsHowPeopleWriteIt) {

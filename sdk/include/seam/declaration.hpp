@@ -90,7 +90,19 @@ struct FieldInfo {
   std::string type;      ///< C++ type, as type_name spells it
   std::string contract;  ///< tensor contract, or empty
   std::string doc;
+  std::string gathered_type = {};      ///< what N of it become; empty: they cannot be gathered
+  std::string gathered_contract = {};  ///< as far as the type knows it
 };
+
+/// A field of single pictures of which a collector makes one of the batch, whatever its type.
+struct GatheredField {
+  std::string from;
+  std::string name;  ///< in the batch
+};
+
+/// The field that a batch has where `one` is gathered under that name. Throws seam::Error where its
+/// type cannot be gathered, or where the name is a shared field's of another type.
+SEAM_EXPORT FieldInfo gathered(const FieldInfo& one, const std::string& name);
 
 struct OfferedInterface {
   std::string interface;
@@ -117,6 +129,7 @@ struct Configured {
   std::vector<FieldInfo> needs;
   std::vector<FieldInfo> accepts;  ///< used where present
   std::vector<FieldInfo> provides;
+  std::vector<GatheredField> gathers;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
   bool keeps_state = false;
   bool state_made_by_flow = false;  ///< see Kept
@@ -265,16 +278,22 @@ class SEAM_EXPORT Declaration {
 
   template <class T>
   FieldBuilder needs(const Field<T>& key) {
-    return add_field(description_.needs, key.name, type_name<T>(), key.contract);
+    return add_field(description_.needs, info_of(key));
   }
   /// A field that is used where present.
   template <class T>
   FieldBuilder accepts(const Field<T>& key) {
-    return add_field(description_.accepts, key.name, type_name<T>(), key.contract);
+    return add_field(description_.accepts, info_of(key));
   }
   template <class T>
   FieldBuilder provides(const Field<T>& key) {
-    return add_field(description_.provides, key.name, type_name<T>(), key.contract);
+    return add_field(description_.provides, info_of(key));
+  }
+
+  /// A field of single pictures that this collector needs, of any type, and that its batches have
+  /// under another name, as the type's FieldTraits gather it. In a flow a name stands for one type.
+  void gathers(std::string from, std::string name) {
+    description_.gathers.push_back({std::move(from), std::move(name)});
   }
 
   /// This stage has something to save: save() and load() are called.
@@ -297,8 +316,16 @@ class SEAM_EXPORT Declaration {
  private:
   ParameterInfo& add_parameter(std::string name, std::string doc);
   /// Throws seam::Error for a shared field's name with another type.
-  static FieldBuilder add_field(std::vector<FieldInfo>& fields, std::string_view name,
-                                std::string_view type, std::string_view contract);
+  static FieldBuilder add_field(std::vector<FieldInfo>& fields, FieldInfo field);
+  template <class T>
+  static FieldInfo info_of(const Field<T>& key) {
+    return {std::string(key.name),
+            std::string(type_name<T>()),
+            std::string(key.contract),
+            {},
+            std::string(gathering_of<T>().type),
+            gathered_contract<T>()};
+  }
 
   template <class E>
   static std::vector<std::pair<std::string, E>> keep(ParameterInfo& info, Choices<E> choices) {

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -27,27 +29,125 @@
 
 namespace seam {
 
-/// The type's name as the compiler spells it: the identity of a field's type across libraries.
+/// The type's name as the compiler spells it.
 template <class T>
-constexpr std::string_view type_name() {
+constexpr std::string_view spelled_type() {
   const std::string_view text = __PRETTY_FUNCTION__;
   const std::size_t from = text.find("T = ") + 4;
   const std::size_t to = text.find_first_of(";]", from);
   return text.substr(from, to - from);
 }
 
+/// A text made at compile time.
+template <std::size_t most>
+struct ShortText {
+  std::array<char, most> text{};
+  std::size_t size = 0;
+};
+
+/// Without ", std::allocator<...>" and blanks before '>': GCC writes default arguments of a
+/// template or leaves them out, as the source happened to mention the type first.
+template <class T>
+constexpr auto plain_type() {
+  constexpr std::string_view spelled = spelled_type<T>();
+  constexpr std::string_view allocator = ", std::allocator<";
+  ShortText<spelled.size() + 1> plain;
+  for (std::size_t at = 0; at < spelled.size(); ++at) {
+    while (spelled.substr(at, allocator.size()) == allocator) {
+      at += allocator.size();
+      for (int open = 1; open > 0; ++at)
+        open += spelled[at] == '<' ? 1 : spelled[at] == '>' ? -1 : 0;
+    }
+    if (at >= spelled.size()) break;
+    if (spelled[at] == ' ' && at + 1 < spelled.size() && spelled[at + 1] == '>') continue;
+    plain.text[plain.size++] = spelled[at];
+  }
+  return plain;
+}
+template <class T>
+inline constexpr auto plain_type_text = plain_type<T>();
+
+/// The identity of a field's type across libraries.
+template <class T>
+constexpr std::string_view type_name() {
+  return {plain_type_text<T>.text.data(), plain_type_text<T>.size};
+}
+
 /// A type's name as people write it: "std::string", not how the compiler spells it.
 SEAM_EXPORT std::string readable_type(std::string_view type);
+
+/// The numbers that a value consists of: with those of N values, a batch makes one tensor.
+struct Numbers {
+  std::string_view element;         ///< "f32", "i64", ...: as contracts spell them
+  std::vector<std::int64_t> sizes;  ///< none: a single number
+  const void* data = nullptr;       ///< row by row, there for as long as the value is
+};
+
+/// The element type of C++ types that are numbers, or empty.
+template <class T>
+constexpr std::string_view number_element() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return "bool";
+  } else if constexpr (std::is_same_v<T, float>) {
+    return "f32";
+  } else if constexpr (std::is_same_v<T, double>) {
+    return "f64";
+  } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+    return "u8";
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> &&
+                       !std::is_same_v<T, wchar_t>) {
+    return sizeof(T) == 8 ? "i64" : sizeof(T) == 4 ? "i32" : "";
+  } else {
+    return {};
+  }
+}
+
+/// Numbers, and arrays of arrays of them.
+template <class T>
+struct NumberLayout {
+  static constexpr std::string_view element = number_element<T>();
+  static void add_sizes(std::vector<std::int64_t>& /*sizes*/) {}
+};
+template <class T, std::size_t count>
+struct NumberLayout<std::array<T, count>> {
+  static constexpr std::string_view element = NumberLayout<T>::element;
+  static void add_sizes(std::vector<std::int64_t>& sizes) {
+    sizes.push_back(static_cast<std::int64_t>(count));
+    NumberLayout<T>::add_sizes(sizes);
+  }
+};
+/// What the rows of a list hold.
+template <class T>
+struct ListedNumbers {
+  static constexpr std::string_view element = "*";
+};
+template <class T>
+struct ListedNumbers<std::vector<T>> : NumberLayout<T> {};
+template <class T>
+concept HasNumberLayout = !NumberLayout<T>::element.empty();
 
 /// What the host asks of a field's value without knowing its type. Specialise it for types that
 /// own memory elsewhere, so that the byte budget sees them, or that keep a contract; with
 /// `static bool equal(const T&, const T&)` for types that == does not compare, and
 /// `static std::int64_t rows(const T&)` for types that hold one value for each row of a batch.
+///
+/// How N values of pictures become one of a batch, the first of these that there is:
+/// - `static U gather(std::span<const T* const>)` makes it;
+/// - `static Numbers numbers(const T&)`: a tensor with a row for each, as of numbers, std::array
+/// and
+///   std::vector of numbers. All values of a tensor have the same sizes;
+/// - else a std::vector<T>.
+/// `static constexpr std::string_view gathered_contract` narrows what that is: "f32[N,5,2]".
 template <class T>
 struct FieldTraits {
   static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
   /// Empty where the value keeps the contract, else what is wrong, as a clause: "it has 2 rows".
   static std::string violation(const T& /*value*/, std::string_view /*contract*/) { return {}; }
+  static Numbers numbers(const T& value) requires HasNumberLayout<T> {
+    Numbers numbers{NumberLayout<T>::element, {}, &value};
+    NumberLayout<T>::add_sizes(numbers.sizes);
+    return numbers;
+  }
 };
 
 template <>
@@ -70,6 +170,29 @@ struct FieldTraits<std::vector<T>> {
   static std::int64_t rows(const std::vector<T>& value) {
     return static_cast<std::int64_t>(value.size());
   }
+  static Numbers numbers(const std::vector<T>& value) requires(HasNumberLayout<T> &&
+                                                               !std::is_same_v<T, bool>) {
+    Numbers numbers{NumberLayout<T>::element, {rows(value)}, value.data()};
+    NumberLayout<T>::add_sizes(numbers.sizes);
+    return numbers;
+  }
+};
+
+struct FieldType;
+
+/// A value of a type that whoever holds it does not know.
+struct AnyValue {
+  const FieldType* type = nullptr;
+  std::shared_ptr<void> value;
+};
+
+/// How values of pictures become one of a batch, type-erased.
+struct Gathering {
+  std::string_view type;  ///< what they become; empty for types that cannot be gathered
+  /// Not null: they become a tensor, and the caller makes it.
+  Numbers (*numbers)(const void* value) = nullptr;
+  /// Else this makes it. At least one value, all of the type.
+  AnyValue (*gather)(std::span<const void* const> values) = nullptr;
 };
 
 /// The type-erased face of FieldTraits; one instance a type and library.
@@ -82,6 +205,7 @@ struct FieldType {
   /// How many rows of a batch a value holds; null for types that hold no rows, negative for a value
   /// that holds none.
   std::int64_t (*rows)(const void* value);
+  Gathering gathering = {};
 };
 
 /// Whether two values can be compared. Standard containers have an == whatever they hold, so what
@@ -146,13 +270,92 @@ constexpr auto rows_function() -> std::int64_t (*)(const void*) {
 }
 
 template <class T>
+concept GathersItself = requires(std::span<const T* const> values) {
+  FieldTraits<T>::gather(values);
+};
+template <class T>
+concept HasNumbers = requires(const T& value) {
+  FieldTraits<T>::numbers(value);
+};
+/// Lists of lists of lists end somewhere.
+template <class T>
+struct Listable : std::is_copy_constructible<T> {};
+template <class T>
+struct Listable<std::vector<std::vector<T>>> : std::false_type {};
+
+template <class T>
+constexpr Gathering gathering_of();
+
+/// What the contract of N values gathered is, as far as their type knows it.
+template <class T>
+std::string gathered_contract() {
+  if constexpr (requires { FieldTraits<T>::gathered_contract; }) {
+    return std::string(FieldTraits<T>::gathered_contract);
+  } else if constexpr (GathersItself<T>) {
+    using U = decltype(FieldTraits<T>::gather(std::span<const T* const>()));
+    return requires(const U& value) {
+      FieldTraits<U>::rows(value);
+    }
+    ? "*[N,...]" : "";
+  } else if constexpr (HasNumberLayout<T>) {
+    std::vector<std::int64_t> sizes;
+    NumberLayout<T>::add_sizes(sizes);
+    std::string text = std::string(NumberLayout<T>::element) + "[N";
+    for (const std::int64_t size : sizes) text += "," + std::to_string(size);
+    return text + "]";
+  } else if constexpr (HasNumbers<T>) {
+    return std::string(ListedNumbers<T>::element) + "[N,...]";
+  } else {
+    return "*[N]";
+  }
+}
+
+template <class T>
 inline constexpr FieldType field_type{
     type_name<T>(),
     [](const void* value) { return FieldTraits<T>::bytes(*static_cast<const T*>(value)); },
     [](const void* value, std::string_view contract) {
       return FieldTraits<T>::violation(*static_cast<const T*>(value), contract);
     },
-    equal_function<T>(), rows_function<T>()};
+    equal_function<T>(),
+    rows_function<T>(),
+    gathering_of<T>()};
+
+template <class T>
+constexpr Gathering gathering_of() {
+  if constexpr (GathersItself<T>) {
+    using U = decltype(FieldTraits<T>::gather(std::span<const T* const>()));
+    return {type_name<U>(), nullptr, [](std::span<const void* const> values) -> AnyValue {
+              std::vector<const T*> typed;
+              typed.reserve(values.size());
+              for (const void* value : values) typed.push_back(static_cast<const T*>(value));
+              return {
+                  &field_type<U>,
+                  std::make_shared<U>(FieldTraits<T>::gather(std::span<const T* const>(typed)))};
+            }};
+  } else if constexpr (HasNumbers<T>) {
+    // By name: this header does not know LibTorch.
+    return {
+        "at::Tensor",
+        [](const void* value) { return FieldTraits<T>::numbers(*static_cast<const T*>(value)); },
+        nullptr};
+  } else if constexpr (Listable<T>::value) {
+    return {type_name<std::vector<T>>(), nullptr,
+            [](std::span<const void* const> values) -> AnyValue {
+              auto list = std::make_shared<std::vector<T>>();
+              list->reserve(values.size());
+              for (const void* value : values) list->push_back(*static_cast<const T*>(value));
+              return {&field_type<std::vector<T>>, std::move(list)};
+            }};
+  } else {
+    return {};
+  }
+}
+
+/// The name, for as long as the program runs. Keys and packets keep views of names, which are
+/// constants nearly everywhere; a stage whose fields are named by its parameters asks this once for
+/// each.
+SEAM_EXPORT std::string_view lasting_name(std::string_view name);
 
 /// A key. `name` is what pipeline messages call the field; `contract` is empty or the text form of
 /// a TensorContract that every value of this field keeps.

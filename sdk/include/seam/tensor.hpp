@@ -18,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,20 @@ struct FieldTraits<Tensor> {
     const Tensor plain_b = b.detach().to(torch::kCPU).contiguous();
     return plain_a.nbytes() == 0 ||
            std::memcmp(plain_a.data_ptr(), plain_b.data_ptr(), plain_a.nbytes()) == 0;
+  }
+  /// One row for each, where all have the same sizes.
+  static Tensor gather(std::span<const Tensor* const> values) {
+    std::vector<Tensor> rows;
+    rows.reserve(values.size());
+    for (const Tensor* value : values) {
+      const Tensor& first = *values.front();
+      if (!value->defined() || value->sizes() != first.sizes() ||
+          value->scalar_type() != first.scalar_type() || value->device() != first.device()) {
+        throw Error("tensors of several sizes, types or devices cannot become one");
+      }
+      rows.push_back(*value);
+    }
+    return at::stack(rows);
   }
 };
 

@@ -108,7 +108,8 @@ class Talkative final : public Stage {
     d.parameters.emplace_back();
     d.needs = {{"n", "long int", "f32[N]", "needed"}};
     d.accepts = {{"a", "long int", "*[N,20+]", "accepted"}};
-    d.provides = {{"p", "long int", "", ""}};
+    d.provides = {{"p", "long int", "", "", "at::Tensor", "i64[N]"}};
+    d.gathers = {{"view", "views"}};
     d.labels_read = {"category"};
     d.keeps_state = true;
     d.state_made_by_flow = true;
@@ -134,18 +135,28 @@ void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
 void expect_same(const std::vector<FieldInfo>& a, const std::vector<FieldInfo>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto& [name, type, contract, doc] = a[i];
-    EXPECT_EQ(std::tie(name, type, contract, doc),
-              std::tie(b[i].name, b[i].type, b[i].contract, b[i].doc));
+    const auto& [name, type, contract, doc, gathered_type, gathered_contract] = a[i];
+    EXPECT_EQ(std::tie(name, type, contract, doc, gathered_type, gathered_contract),
+              std::tie(b[i].name, b[i].type, b[i].contract, b[i].doc, b[i].gathered_type,
+                       b[i].gathered_contract));
+  }
+}
+
+void expect_same(const std::vector<GatheredField>& a, const std::vector<GatheredField>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto& [from, name] = a[i];
+    EXPECT_EQ(std::tie(from, name), std::tie(b[i].from, b[i].name));
   }
 }
 
 void expect_same(const Configured& a, const Configured& b) {
-  const auto& [needs, accepts, provides, labels_read, keeps_state, state_made_by_flow,
+  const auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
                replaces_packets, trains] = a;
   expect_same(needs, b.needs);
   expect_same(accepts, b.accepts);
   expect_same(provides, b.provides);
+  expect_same(gathers, b.gathers);
   EXPECT_EQ(
       std::tie(labels_read, keeps_state, state_made_by_flow, replaces_packets, trains),
       std::tie(b.labels_read, b.keeps_state, b.state_made_by_flow, b.replaces_packets, b.trains));

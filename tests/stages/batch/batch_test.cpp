@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <string>
@@ -60,6 +61,46 @@ const auto conformance = seam::testing::conformance<Batch>({
           return packets;
         },
     .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
+});
+
+constexpr Field<std::int64_t> view_key{"view"};
+constexpr Field<std::string> caption{"caption"};
+constexpr Field<std::array<std::array<float, 2>, 3>> landmarks{"landmarks"};
+constexpr Field<std::vector<double>> profile{"profile"};
+constexpr Field<Tensor> crop_map{"crop_map"};
+
+Packet with_more(int line) {
+  Packet packet = picture(line);
+  packet.set(view_key, std::int64_t{10 * line});
+  packet.set(caption, "no. " + std::to_string(line));
+  const auto at = static_cast<float>(line);
+  packet.set(landmarks, {{{at, 1}, {2, 3}, {4, 5}}});
+  packet.set(profile, {0.5, 1.0 / line});
+  packet.set(crop_map, torch::full({2, 2}, line));
+  return packet;
+}
+
+const auto carrying = seam::testing::conformance<Batch>({
+    .name = "carrying",
+    .parameters = {{"size", std::int64_t{4}},
+                   {"carry", std::vector<std::string>{"view", "caption", "landmarks as points",
+                                                      "profile", "crop_map"}}},
+    .packets =
+        [](seam::testing::Harness&) {
+          std::vector<Packet> packets;
+          for (int line = 1; line <= 6; ++line) packets.push_back(with_more(line));
+          return packets;
+        },
+    .refused = {{{"carry", std::vector<std::string>{"item"}}},
+                {{"carry", std::vector<std::string>{"view", "view"}}},
+                {{"carry", std::vector<std::string>{"view as images"}}},
+                {{"carry", std::vector<std::string>{"view as item"}}},
+                {{"carry", std::vector<std::string>{"view as view"}}},
+                {{"carry", std::vector<std::string>{"view as both", "caption as both"}}},
+                {{"carry", std::vector<std::string>{"landmarks"}}},
+                {{"carry", std::vector<std::string>{""}}},
+                {{"carry", std::vector<std::string>{"view as "}}},
+                {{"carry", std::vector<std::string>{"two words"}}}},
 });
 
 /// An anchor, a positive and a negative.
@@ -266,6 +307,84 @@ Image numbered(int height, int width, int start) {
     image.data()[i] = static_cast<std::uint8_t>(start + 7 * static_cast<int>(i));
   }
   return image;
+}
+
+TEST_F(BatchTest, CarriesFieldsOfEveryType) {
+  harness_.set("size", 2).set(
+      "carry", Value{std::vector<std::string>{"view", "caption", "landmarks as points", "profile",
+                                              "crop_map as maps"}});
+  harness_.push(with_more(3)).push(with_more(5));
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  const Packet& batch = harness_.outputs()[0];
+  EXPECT_TRUE(
+      torch::equal(batch.get(Field<Tensor>{"views"}), torch::tensor({30, 50}, torch::kInt64)));
+  EXPECT_THAT(batch.get(Field<std::vector<std::string>>{"captions"}),
+              ElementsAre("no. 3", "no. 5"));
+  EXPECT_TRUE(
+      torch::equal(batch.get(Field<Tensor>{"points"}),
+                   torch::tensor({3., 1., 2., 3., 4., 5., 5., 1., 2., 3., 4., 5.}, torch::kFloat32)
+                       .reshape({2, 3, 2})));
+  EXPECT_TRUE(
+      torch::equal(batch.get(Field<Tensor>{"profiles"}),
+                   torch::tensor({0.5, 1.0 / 3, 0.5, 1.0 / 5}, torch::kFloat64).reshape({2, 2})));
+  EXPECT_THAT(batch.get(Field<Tensor>{"maps"}).sizes(), ElementsAre(2, 2, 2));
+  EXPECT_EQ(batch.row_mismatch(), "");
+  std::set<std::string> rows;
+  for (const Packet::Slot& slot : batch.slots()) {
+    if (slot.by_row) rows.emplace(slot.name);
+  }
+  for (const char* name : {"views", "captions", "points", "profiles", "maps"}) {
+    EXPECT_TRUE(rows.contains(name)) << name;
+  }
+}
+
+TEST_F(BatchTest, CallsWhatItCarriesByThePlural) {
+  EXPECT_EQ(parse_carried("view").name, "views");
+  EXPECT_EQ(parse_carried("box").name, "boxes");
+  EXPECT_EQ(parse_carried("class").name, "classes");
+  EXPECT_EQ(parse_carried("entry").name, "entries");
+  EXPECT_EQ(parse_carried("day").name, "days");
+  EXPECT_EQ(parse_carried("x_1 as left").name, "left");
+  EXPECT_EQ(parse_carried("x_1 as left").from, "x_1");
+}
+
+TEST_F(BatchTest, NamesThePictureThatLacksACarriedField) {
+  harness_.set("size", 4).set("carry", "view");
+  harness_.push(with_more(1)).push(picture(2)).push(with_more(3)).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(),
+              AllOf(HasSubstr("list.txt:2"), HasSubstr("'view'"), HasSubstr("list.txt:1")));
+  EXPECT_THAT(sizes(), ElementsAre(2));
+}
+
+TEST_F(BatchTest, NamesBothPicturesWhereCarriedValuesDiffer) {
+  harness_.set("size", 4).set("carry", "profile");
+  Packet longer = with_more(2);
+  longer.set(profile, {1, 2, 3});
+  harness_.push(with_more(1)).push(longer).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(), AllOf(HasSubstr("list.txt:2"), HasSubstr("f64[3]"),
+                                                 HasSubstr("list.txt:1"), HasSubstr("f64[2]")));
+}
+
+TEST_F(BatchTest, RefusesACarriedFieldOfAnotherType) {
+  harness_.set("size", 4).set("carry", "view");
+  Packet other = picture(2);
+  other.set(Field<std::string>{"view"}, "front");
+  harness_.push(with_more(1)).push(other).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].what(),
+              AllOf(HasSubstr("std::string"), HasSubstr("std::int64_t")));
+}
+
+TEST_F(BatchTest, ForgetsWhatItCarriedInTheFlowBefore) {
+  harness_.set("size", 4).set("carry", "profile");
+  harness_.push(with_more(1)).finish();
+  Packet longer = with_more(2);
+  longer.set(profile, {1, 2, 3});
+  harness_.push(longer).finish();
+  EXPECT_THAT(harness_.errors(), IsEmpty());
+  EXPECT_THAT(sizes(), ElementsAre(1, 1));
 }
 
 TEST(ImagesToTensor, PutsEveryPixelWhereItBelongs) {
