@@ -1,5 +1,8 @@
 #include <seam/plugin.hpp>
 
+#include "stages/sampling/pk.hpp"
 #include "stages/sampling/triplets.hpp"
 
-SEAM_PLUGIN(seam::stages::Triplets)
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(Pk, Triplets)

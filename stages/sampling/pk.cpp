@@ -1,0 +1,81 @@
+#include "stages/sampling/pk.hpp"
+
+#include <utility>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+
+void Pk::declare(Declaration& declaration) {
+  declaration.doc(
+      "Gathers the images of an epoch and sends them on as batches of P items with K images of "
+      "each, for losses that look for positives and negatives within a batch (Hermans et al., "
+      "2017). The images of a batch share a `group`, so that `batch` with size P x K makes exactly "
+      "these batches.\n\nStands behind a data set and in front of `image.decode`, so that an "
+      "epoch's names are gathered, not its pixels.");
+  declaration.parameter("items", items_per_batch_, "P: items a batch, all different")
+      .range(1, 1 << 20);
+  declaration.parameter("images", images_per_item_, "K: images of each item").range(1, 1 << 20);
+  declaration.parameter("few_images", few_images_,
+                        "what becomes of items with fewer than K images: their images are "
+                        "repeated, or they are left out",
+                        {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
+  declaration
+      .parameter("per_epoch", per_epoch_,
+                 "batches an epoch; if unset, as many as full batches of different items there "
+                 "are, so that each item comes once")
+      .at_least(1);
+  declaration.needs(field::item);
+  declaration.provides(field::group).doc("the batch's number in the epoch");
+}
+
+void Pk::begin(Context& /*context*/) {
+  rows_.clear();
+  items_.clear();
+  item_numbers_.clear();
+  sampler_.reset();
+  batch_.clear();
+  sent_ = 0;
+  next_ = 0;
+  count_ = 0;
+}
+
+void Pk::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
+  const auto next = static_cast<std::int64_t>(item_numbers_.size());
+  items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
+  rows_.push_back(std::move(packet));
+}
+
+void Pk::start(const Context& context) {
+  sampler_.emplace(items_, items_per_batch_, images_per_item_, few_images_);
+  count_ = per_epoch_.value_or(sampler_->round());
+  const std::int64_t few = sampler_->few_image_items();
+  if (few > 0 && context.epoch() == 0) {
+    const bool skipped = few_images_ == FewImages::skip;
+    context.info(counted(few, "item") + (few == 1 ? " has" : " have") + " fewer than " +
+                 counted(images_per_item_, "image") + ": " +
+                 (skipped ? (few == 1 ? "it is left out" : "they are left out")
+                          : (few == 1 ? "its images are repeated" : "their images are repeated")));
+  }
+}
+
+More Pk::end(Emitter& emitter, Context& context) {
+  if (!sampler_) {
+    if (rows_.empty()) return More::no;  // a stopped flow
+    start(context);
+  }
+  if (sent_ == batch_.size()) {
+    batch_ = sampler_->draw(context.seed(), stream_of(context.stage()),
+                            static_cast<std::uint64_t>(context.epoch()),
+                            static_cast<std::uint64_t>(next_++));
+    sent_ = 0;
+  }
+  for (std::int64_t image = 0; image < images_per_item_; ++image) {
+    Packet packet = rows_[static_cast<std::size_t>(batch_[sent_++])];
+    packet.set(field::group, next_ - 1);
+    emitter.emit(std::move(packet));
+  }
+  return sent_ < batch_.size() || next_ < count_ ? More::yes : More::no;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,50 @@
+/// Draws batches of P items with K images of each (Hermans, Beyer, Leibe, "In Defense of the
+/// Triplet Loss for Person Re-Identification", 2017, section 2):
+///
+///     items in a new order ──► P at a time ──► K images of each
+///
+/// A batch depends on (seed, stream, epoch, its number) alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace seam::stages {
+
+/// What becomes of items with fewer than K images.
+enum class FewImages : std::uint8_t {
+  repeat,  ///< each image as often as the others, or once more
+  skip     ///< such items are never drawn
+};
+
+class PkSampler {
+ public:
+  /// `items[row]` is the item of a row, any numbers. Throws seam::Error where fewer than
+  /// `items_per_batch` items can be drawn.
+  PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
+            std::int64_t images_per_item, FewImages few);
+
+  /// The P * K rows of batch `number` (from 0) of an epoch, item by item. In round()
+  /// batches each item comes at most once; then a new order begins. The images of an item are drawn
+  /// without replacement where it has K.
+  [[nodiscard]] std::vector<std::int64_t> draw(std::uint64_t seed, std::uint64_t stream,
+                                               std::uint64_t epoch, std::uint64_t number) const;
+
+  /// Batches until all items were there, but for the last fewer than P.
+  [[nodiscard]] std::int64_t round() const {
+    return static_cast<std::int64_t>(drawn_.size()) / items_per_batch_;
+  }
+  /// Items that can be drawn, and all with fewer than K images.
+  [[nodiscard]] std::int64_t items() const { return static_cast<std::int64_t>(drawn_.size()); }
+  [[nodiscard]] std::int64_t few_image_items() const { return few_image_items_; }
+
+ private:
+  std::int64_t items_per_batch_;
+  std::int64_t images_per_item_;
+  std::vector<std::vector<std::int64_t>> rows_of_item_;
+  std::vector<std::size_t> drawn_;  // positions of the items that can be drawn
+  std::int64_t few_image_items_ = 0;
+};
+
+}  // namespace seam::stages

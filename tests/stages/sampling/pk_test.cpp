@@ -1,0 +1,238 @@
+#include "stages/sampling/pk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using Rows = std::vector<std::int64_t>;
+
+std::string error_of(const Rows& items, std::int64_t p, std::int64_t k, FewImages few) {
+  try {
+    const PkSampler sampler(items, p, k, few);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// `images` rows of each of `items` items, one item after the other.
+Rows even_items(std::int64_t items, std::int64_t images) {
+  Rows result;
+  for (std::int64_t row = 0; row < items * images; ++row) result.push_back(row / images);
+  return result;
+}
+
+TEST(PkSampler, DrawsDifferentItemsAndDifferentImages) {
+  const Rows items = even_items(10, 5);
+  const PkSampler sampler(items, 4, 3, FewImages::repeat);
+  for (std::uint64_t number = 0; number < 50; ++number) {
+    const Rows batch = sampler.draw(1, 2, 3, number);
+    ASSERT_EQ(batch.size(), 12U);
+    EXPECT_EQ(std::set<std::int64_t>(batch.begin(), batch.end()).size(), 12U);
+    std::set<std::int64_t> seen;
+    for (std::size_t i = 0; i < 12; i += 3) {
+      const std::int64_t item = items[static_cast<std::size_t>(batch[i])];
+      EXPECT_TRUE(seen.insert(item).second);
+      for (std::size_t image = i; image < i + 3; ++image) {
+        EXPECT_EQ(items[static_cast<std::size_t>(batch[image])], item);
+      }
+    }
+  }
+}
+
+TEST(PkSampler, ShowsEachItemOnceARound) {
+  const Rows items = even_items(12, 2);
+  const PkSampler sampler(items, 4, 2, FewImages::repeat);
+  ASSERT_EQ(sampler.round(), 3);
+  std::map<std::int64_t, int> times;
+  for (std::uint64_t number = 0; number < 6; ++number) {  // two rounds
+    for (const std::int64_t row : sampler.draw(7, 0, 0, number)) {
+      ++times[items[static_cast<std::size_t>(row)]];
+    }
+  }
+  ASSERT_EQ(times.size(), 12U);
+  for (const auto& [item, count] : times) EXPECT_EQ(count, 4) << item;
+}
+
+TEST(PkSampler, LeavesOutOtherItemsEachEpoch) {
+  const Rows items = even_items(7, 2);
+  const PkSampler sampler(items, 3, 2, FewImages::repeat);
+  ASSERT_EQ(sampler.round(), 2);  // six of seven items
+  std::set<std::int64_t> left_out;
+  for (std::uint64_t epoch = 0; epoch < 60; ++epoch) {
+    std::set<std::int64_t> seen;
+    for (std::uint64_t number = 0; number < 2; ++number) {
+      for (const std::int64_t row : sampler.draw(7, 0, epoch, number)) {
+        seen.insert(items[static_cast<std::size_t>(row)]);
+      }
+    }
+    ASSERT_EQ(seen.size(), 6U);
+    for (std::int64_t item = 0; item < 7; ++item) {
+      if (!seen.contains(item)) left_out.insert(item);
+    }
+  }
+  EXPECT_EQ(left_out.size(), 7U);
+}
+
+TEST(PkSampler, DrawsImagesAndNeighboursUniformly) {
+  // Three of an item's six images, with P = 2 of 4 items: each image is in a batch of its item half
+  // of the time, and each pair of items meets equally often.
+  const Rows items = even_items(4, 6);
+  const PkSampler sampler(items, 2, 3, FewImages::repeat);
+  constexpr int batches = 6000;
+  std::vector<int> times(items.size());
+  std::map<std::set<std::int64_t>, int> pairs;
+  for (std::uint64_t number = 0; number < batches; ++number) {
+    std::set<std::int64_t> pair;
+    for (const std::int64_t row : sampler.draw(3, 1, number / 2, number % 2)) {
+      ++times[static_cast<std::size_t>(row)];
+      pair.insert(items[static_cast<std::size_t>(row)]);
+    }
+    ++pairs[pair];
+  }
+  // Binomial: n = 6000, p = 1/2 (item) * 1/2 (image): 1500 +- 34; five deviations.
+  for (const int count : times) EXPECT_NEAR(count, 1500, 170);
+  ASSERT_EQ(pairs.size(), 6U);
+  // Two batches of an epoch are complements: 3000 draws of one of three splits: 1000 +- 26.
+  for (const auto& [pair, count] : pairs) EXPECT_NEAR(count, 1000, 130);
+}
+
+TEST(PkSampler, RepeatsFewImagesEvenly) {
+  const Rows items{0, 0, 0, 1, 1, 2, 2, 2, 2, 2};  // 3, 2 and 5 images
+  const PkSampler sampler(items, 3, 5, FewImages::repeat);
+  EXPECT_EQ(sampler.few_image_items(), 2);
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    std::map<std::int64_t, int> times;
+    for (const std::int64_t row : sampler.draw(1, 1, 1, number)) ++times[row];
+    ASSERT_EQ(times.size(), 10U);  // each image
+    for (const auto& [row, count] : times) {
+      const int least = row < 3 ? 1 : row < 5 ? 2 : 1;
+      EXPECT_GE(count, least) << row;
+      EXPECT_LE(count, row < 5 ? least + 1 : 1) << row;
+    }
+  }
+}
+
+TEST(PkSampler, SkipsItemsWithFewImages) {
+  const Rows items{0, 0, 1, 2, 2, 3, 3};
+  const PkSampler sampler(items, 3, 2, FewImages::skip);
+  EXPECT_EQ(sampler.items(), 3);
+  EXPECT_EQ(sampler.few_image_items(), 1);
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    for (const std::int64_t row : sampler.draw(1, 1, 1, number)) EXPECT_NE(row, 2);
+  }
+}
+
+TEST(PkSampler, RefusesTooFewItems) {
+  EXPECT_THAT(error_of({0, 0, 1}, 3, 2, FewImages::repeat),
+              AllOf(HasSubstr("a batch needs 3 items, but 3 images of 2 items"),
+                    HasSubstr("lower 'items'")));
+  EXPECT_THAT(error_of({0, 0, 1, 2}, 2, 2, FewImages::skip),
+              AllOf(HasSubstr("of which 2 with fewer than 2 images are skipped"),
+                    HasSubstr("few_images = \"repeat\"")));
+  EXPECT_EQ(error_of({0, 1}, 2, 4, FewImages::repeat), "no error");
+}
+
+void push_images(testing::Harness& harness) {
+  for (int i = 0; i < 12; ++i) {
+    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
+    packet.set(field::item, "id_" + std::to_string(i % 4));
+    packet.set(field::index, std::int64_t{i});
+    harness.push(std::move(packet));
+  }
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> sent(const testing::Harness& harness) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  for (const Packet& packet : harness.outputs()) {
+    out.emplace_back(packet.get(field::index), packet.get(field::group));
+  }
+  return out;
+}
+
+std::unique_ptr<testing::Harness> pk(std::int64_t items, std::int64_t images) {
+  auto harness = std::make_unique<testing::Harness>("pk", std::make_unique<Pk>());
+  harness->set("items", items).set("images", images);
+  return harness;
+}
+
+const auto conformance = testing::conformance<Pk>({
+    .parameters = {{"items", std::int64_t{2}}, {"images", std::int64_t{2}}},
+});
+
+TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
+  const auto harness = pk(2, 3);
+  push_images(*harness);
+  EXPECT_THAT(harness->outputs(), SizeIs(0));
+  harness->finish();
+  ASSERT_THAT(harness->outputs(), SizeIs(12));  // two batches
+  for (std::size_t i = 0; i < 12; ++i) {
+    const Packet& packet = harness->outputs()[i];
+    EXPECT_EQ(packet.get(field::group), static_cast<std::int64_t>(i / 6));
+    EXPECT_EQ(packet.get(field::item), harness->outputs()[i / 3 * 3].get(field::item));
+  }
+}
+
+TEST(PkStage, BeginsANewRoundWhereMoreBatchesAreAskedFor) {
+  const auto harness = pk(4, 1);
+  harness->set("per_epoch", 5);
+  push_images(*harness);
+  harness->finish();
+  ASSERT_THAT(harness->outputs(), SizeIs(20));
+  for (std::size_t batch = 0; batch < 5; ++batch) {
+    std::set<std::string> items;
+    for (std::size_t i = 4 * batch; i < 4 * batch + 4; ++i) {
+      items.insert(harness->outputs()[i].get(field::item));
+    }
+    EXPECT_EQ(items.size(), 4U);
+  }
+}
+
+TEST(PkStage, DependsOnSeedAndEpochAlone) {
+  const auto run = [](std::uint64_t seed, std::int64_t epoch) {
+    const auto harness = pk(2, 2);
+    harness->seed(seed).epoch(epoch);
+    push_images(*harness);
+    harness->finish();
+    return sent(*harness);
+  };
+  EXPECT_EQ(run(1, 0), run(1, 0));
+  EXPECT_NE(run(1, 0), run(2, 0));
+  EXPECT_NE(run(1, 0), run(1, 1));
+}
+
+TEST(PkStage, SaysWhatBecomesOfItemsWithFewImages) {
+  const auto harness = pk(4, 4);
+  push_images(*harness);
+  harness->finish();
+  EXPECT_THAT(harness->log(),
+              Contains(::testing::Field(&testing::LogLine::text,
+                                        HasSubstr("4 items have fewer than 4 images"))));
+}
+
+TEST(PkStage, RefusesWhatCannotFillABatch) {
+  const auto harness = pk(5, 2);
+  push_images(*harness);
+  harness->finish();
+  ASSERT_THAT(harness->errors(), SizeIs(1));
+  EXPECT_THAT(harness->errors()[0].what(), HasSubstr("a batch needs 5 items"));
+}
+
+}  // namespace
+}  // namespace seam::stages
