@@ -1,8 +1,10 @@
 #include <seam/plugin.hpp>
 
+#include "stages/dataset/folder.hpp"
 #include "stages/dataset/inshop.hpp"
+#include "stages/dataset/table.hpp"
 #include "stages/dataset/wardrobe.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Inshop, Wardrobe)
+SEAM_PLUGIN(Folder, Inshop, Table, Wardrobe)

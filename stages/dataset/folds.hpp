@@ -1,0 +1,46 @@
+/// Cuts a split into folds for cross-validation, with all pictures of an item in one fold:
+///
+///     items, sorted by name ──► shuffled by fold_seed ──► dealt to folds 0, 1, 2, 0, 1, ...
+///     fold = 1, part = "held_out"   the pictures of fold 1
+///     fold = 1, part = "train"      those of all other folds
+///
+/// The cut depends on the items' names, `folds` and `fold_seed` alone: two stages with the same of
+/// these serve parts that have no item in common, whatever the run's seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <seam/stage.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::stages {
+
+/// Which of the pictures a stage serves.
+enum class FoldPart : std::uint8_t { train, held_out };
+
+/// For each row, the fold that its item is in. Throws seam::Error (configuration) where there are
+/// fewer items than folds: one would be empty.
+[[nodiscard]] std::vector<int> folds_of(std::span<const std::string> items, int folds,
+                                        std::uint64_t seed);
+
+class Folds {
+ public:
+  /// Declares `folds`, `fold`, `part` and `fold_seed`.
+  void declare(Declaration& declaration);
+  /// The rows to serve, rising; `items[row]` is a row's item. Throws seam::Error (configuration)
+  /// where the parameters do not fit each other or the rows.
+  [[nodiscard]] std::vector<std::size_t> chosen(std::span<const std::string> items) const;
+  /// What is served, for the log: "part 'train' of fold 1 of 5"; empty where nothing is cut.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  int folds_ = 1;
+  int fold_ = 0;
+  FoldPart part_ = FoldPart::train;
+  std::uint64_t seed_ = 0;
+};
+
+}  // namespace seam::stages

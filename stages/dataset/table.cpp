@@ -1,0 +1,191 @@
+#include "stages/dataset/table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Field<std::array<float, 4>> box{"box"};
+
+/// "weight" or "Weight (kg) as weight".
+TableField parse_field(const std::string& parameter, const std::string& text) {
+  constexpr std::string_view as = " as ";
+  const std::size_t at = text.rfind(as);
+  TableField field;
+  field.column = text.substr(0, at);
+  field.name = at == std::string::npos ? text : text.substr(at + as.size());
+  const bool word = !field.name.empty() && std::ranges::all_of(field.name, [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  if (!word || field.column.empty()) {
+    throw Error("parameter '" + parameter + "': '" + text +
+                    "' cannot be a field's name; write what the field is called behind the column, "
+                    "as in \"Weight (kg) as weight\"",
+                Fault::configuration);
+  }
+  if (!shared_field_type(field.name).empty() || field.name == box.name) {
+    throw Error("parameter '" + parameter + "': the field '" + field.name +
+                    "' is there already; give this one another name, as in \"" + field.column +
+                    " as table_" + field.name + "\"",
+                Fault::configuration);
+  }
+  return field;
+}
+
+std::string read_text(const fs::path& file) {
+  std::error_code fault;
+  if (!fs::is_regular_file(file, fault)) {
+    throw Error("no file '" + file.string() + "'; set 'table' to a CSV file with a line a picture");
+  }
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const std::streamoff size = in.tellg();
+  std::string text(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
+  in.seekg(0);
+  if (!in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
+    throw Error("the table '" + file.string() + "' cannot be read; check its permissions");
+  }
+  return text;
+}
+
+}  // namespace
+
+void Table::declare(Declaration& declaration) {
+  declaration.doc(
+      "Serves the pictures that a CSV file lists, a packet a line.\n\nThe first line names the "
+      "columns. The table is checked as a whole before the first picture.");
+  declaration.parameter("table", table_, "the CSV file").required();
+  declaration.parameter("root", root_,
+                        "the folder that paths are relative to; if unset, the table's own");
+  declaration.parameter(
+      "separator", separator_, "what stands between cells",
+      {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});
+  declaration.parameter("split", options_.split,
+                        "serve the rows whose cell in the column 'split' says this; \"query\" and "
+                        "\"gallery\": those whose 'is_query' or 'is_gallery' is true, where there "
+                        "is such a column; \"*\": all rows; none: all, of a table without splits");
+  declaration.parameter("path_column", options_.path, "the column of files; none: 'path'");
+  declaration.parameter("item_column", options_.item,
+                        "the column of items; none: 'item' or 'label'");
+  declaration.parameter("category_column", options_.category,
+                        "the column of categories; none: 'category', and 0 without that column");
+  declaration.parameter("split_column", options_.split_column,
+                        "the column of splits; none: 'split'");
+  declaration.parameter("boxes", options_.boxes,
+                        "the columns x_1, y_1, x_2 and y_2: refuse a table that has such a box, "
+                        "hand it on as the field 'box', or ignore it and use whole pictures",
+                        {{"refuse", TableBoxes::refuse},
+                         {"field", TableBoxes::field},
+                         {"ignore", TableBoxes::ignore}});
+  declaration.parameter("texts", texts_,
+                        "further columns to hand on as fields: \"colour\", or \"Main colour as "
+                        "colour\" to name the field");
+  declaration.parameter("integers", integers_, "the same for columns of whole numbers");
+  declaration.parameter("numbers", numbers_, "the same for columns of numbers");
+  declaration
+      .parameter("expect", expect_, "how many images the split must have, before folds cut it")
+      .at_least(0);
+  rows_.declare(declaration);
+  declare_fields(declaration);
+}
+
+void Table::declare_fields(Declaration& declaration) {
+  options_.texts.clear();
+  options_.integers.clear();
+  options_.numbers.clear();
+  std::set<std::string> names;
+  const auto add = [&]<class T>(const char* parameter, const std::vector<std::string>& entries,
+                                std::vector<TableField>& fields, const T& /*type*/) {
+    for (const std::string& entry : entries) {
+      TableField field = parse_field(parameter, entry);
+      if (!names.insert(field.name).second) {
+        throw Error(std::string("parameter '") + parameter + "': there are two fields '" +
+                        field.name + "'; name one with \" as \"",
+                    Fault::configuration);
+      }
+      declaration.provides(Field<T>{lasting_name(field.name)}).doc("column '" + field.column + "'");
+      fields.push_back(std::move(field));
+    }
+  };
+  add("texts", texts_, options_.texts, std::string());
+  add("integers", integers_, options_.integers, std::int64_t{});
+  add("numbers", numbers_, options_.numbers, double{});
+  if (options_.boxes == TableBoxes::field) {
+    declaration.provides(box).doc("left, top, right and bottom in pixels of the file's picture");
+  }
+}
+
+void Table::open(Context& context) {
+  constexpr std::array separators{',', ';', '\t'};
+  options_.separator = separators[static_cast<std::size_t>(separator_)];
+  const fs::path root = root_.value_or(table_.parent_path());
+  std::error_code fault;
+  if (root_ && !fs::is_directory(root, fault)) {
+    throw Error("no folder '" + root.string() +
+                "'; set 'root' to the folder that the table's paths are relative to");
+  }
+  TableList list = parse_table(read_text(table_), table_.string(), options_);
+  const auto served = static_cast<std::int64_t>(list.rows.size());
+  if (expect_ && *expect_ != served) {
+    throw Error(table_.string() + ": " + counted(served, "image") + " of the split, but " +
+                std::to_string(*expect_) +
+                " were expected; this is another table than the experiment was written for");
+  }
+  const TableRow& first = list.rows.front();
+  if (!fs::exists(root / first.path, fault)) {
+    throw Error(table_.string() + ":" + std::to_string(first.line) + ": '" +
+                (root / first.path).string() +
+                "' is missing, the first picture; set 'root' to the folder that the table's paths "
+                "are relative to");
+  }
+  const std::vector<std::string>& shared = list.items_in_train_and_elsewhere;
+  if (!shared.empty()) {
+    context.warn(counted(shared.size(), "item") + (shared.size() == 1 ? " is" : " are") +
+                 " in split 'train' and in another one (" + shared.front() +
+                 (shared.size() == 1 ? "" : ", ...") +
+                 "): a model is measured on items that it was trained on");
+  }
+  std::vector<PictureRow> rows;
+  std::set<std::string_view> items;
+  rows.reserve(list.rows.size());
+  for (const TableRow& row : list.rows) {
+    items.insert(row.item);
+    rows.push_back({root / row.path, row.path, row.item, row.category, row.index, row.line});
+  }
+  context.info(counted(served, "image") + " of " + counted(items.size(), "item") +
+               (list.categories.empty()
+                    ? std::string()
+                    : "; " + std::to_string(list.categories.size()) + " categories in the table"));
+  values_ = std::move(list.rows);
+  rows_.open(std::move(rows), table_.string(), context);
+}
+
+void Table::begin(Context& /*context*/) {
+  rows_.begin();
+}
+
+More Table::produce(Emitter& emitter, Context& context) {
+  return rows_.produce(emitter, context, [this](Packet& packet, std::size_t at) {
+    const TableRow& row = values_[at];
+    const auto add = [&packet](const std::vector<TableField>& fields, const auto& values) {
+      using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+      for (std::size_t i = 0; i < fields.size(); ++i) {
+        packet.set(Field<T>{lasting_name(fields[i].name)}, values[i]);
+      }
+    };
+    add(options_.texts, row.texts);
+    add(options_.integers, row.integers);
+    add(options_.numbers, row.numbers);
+    if (options_.boxes == TableBoxes::field) packet.set(box, row.box);
+  });
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,338 @@
+#include "stages/dataset/table_list.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <seam/error.hpp>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "stages/dataset/csv.hpp"
+
+namespace seam::stages {
+namespace {
+
+/// Foreign bytes as they may appear in a message: printable, and not endless.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 100;
+  std::string out = "'";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte < 0x20 || byte == 0x7f) ? '?' : c;
+  }
+  return out + (text.size() > longest ? "...'" : "'");
+}
+
+template <class Names>
+std::string listed(const Names& names) {
+  constexpr std::size_t most = 12;
+  std::string text;
+  std::size_t told = 0;
+  for (const auto& name : names) {
+    if (told == most) return text + ", ...";
+    text += (told++ == 0 ? "" : ", ") + quoted(name);
+  }
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  const std::size_t from = text.find_first_not_of(blanks);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
+}
+
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size()) return {};
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(value)) return {};
+  }
+  return value;
+}
+
+constexpr std::array<std::string_view, 4> box_columns{"x_1", "y_1", "x_2", "y_2"};
+
+class TableParser {
+ public:
+  TableParser(std::string_view text, const std::string& name, const TableOptions& options)
+      : reader_(text, name, options.separator), options_(options) {}
+
+  TableList parse() {
+    read_head();
+    while (reader_.next(row_)) read_row();
+    number_categories();
+    if (list_.rows_of_all_splits == 0) fail(head_.line, "the table has no rows");
+    if (options_.split.empty() && splits_.size() > 1) {
+      throw Error(reader_.name() + ": the rows are of several splits, " + listed(splits_) +
+                      "; set 'split' to one of them, or to \"*\" for all rows",
+                  Fault::configuration);
+    }
+    if (list_.rows.empty()) {
+      throw Error(reader_.name() + ": no row is of split " + quoted(options_.split) +
+                  "; there are " + listed(splits_));
+    }
+    for (const auto& [item, seen] : splits_of_item_) {
+      if (seen.contains("train") && seen.size() > 1) {
+        list_.items_in_train_and_elsewhere.push_back(item);
+      }
+    }
+    return std::move(list_);
+  }
+
+ private:
+  using Column = std::optional<std::size_t>;
+
+  [[noreturn]] void fail(std::int64_t line, const std::string& what) const {
+    throw Error(reader_.name() + ":" + std::to_string(line) + ": " + what);
+  }
+
+  void read_head() {
+    if (!reader_.next(head_)) {
+      throw Error(reader_.name() + ": the file is empty; expected column names on the first line");
+    }
+    for (std::size_t at = 0; at < head_.cells.size(); ++at) {
+      head_.cells[at] = trimmed(head_.cells[at]);
+      const std::string& column = head_.cells[at];
+      if (!column.empty() && !columns_.emplace(column, at).second) {
+        fail(head_.line, "column " + quoted(column) + " is there twice");
+      }
+    }
+    path_ = wanted(options_.path.empty() ? "path" : options_.path, "of the pictures' files",
+                   "path_column");
+    item_ = item_column();
+    category_ = options_.category.empty()
+                    ? found("category")
+                    : wanted(options_.category, "of categories", "category_column");
+    split_ = options_.split_column.empty()
+                 ? found("split")
+                 : wanted(options_.split_column, "of splits", "split_column");
+    is_query_ = found("is_query");
+    is_gallery_ = found("is_gallery");
+    const bool by_flag = flag_of_split().has_value();
+    if (!options_.split.empty() && options_.split != "*" && !split_ && !by_flag) {
+      fail(head_.line, "there is no column 'split', but split is " + quoted(options_.split) +
+                           "; there are " + listed(head_.cells) + ": set 'split_column'");
+    }
+    find_boxes();
+    const auto find_fields = [this](const std::vector<TableField>& fields,
+                                    std::vector<std::size_t>& at) {
+      for (const TableField& field : fields) {
+        at.push_back(*wanted(field.column, "for field " + quoted(field.name), ""));
+      }
+    };
+    find_fields(options_.texts, texts_);
+    find_fields(options_.integers, integers_);
+    find_fields(options_.numbers, numbers_);
+  }
+
+  [[nodiscard]] Column found(std::string_view column) const {
+    const auto known = columns_.find(column);
+    return known == columns_.end() ? Column() : Column(known->second);
+  }
+
+  [[nodiscard]] Column wanted(const std::string& column, const std::string& what,
+                              const std::string& parameter) const {
+    const Column at = found(column);
+    if (!at) {
+      fail(head_.line, "there is no column " + quoted(column) + " " + what + "; there are " +
+                           listed(head_.cells) +
+                           (parameter.empty() ? "" : ": set '" + parameter + "'") +
+                           (head_.cells.size() == 1 ? ", or another 'separator'" : ""));
+    }
+    return at;
+  }
+
+  [[nodiscard]] Column item_column() const {
+    if (!options_.item.empty()) return wanted(options_.item, "of items", "item_column");
+    const Column item = found("item");
+    const Column label = found("label");
+    if (item && label) {
+      fail(head_.line,
+           "there is a column 'item' and a column 'label'; set 'item_column' to the one "
+           "that says which pictures show the same");
+    }
+    return item ? item : label ? label : wanted("item", "(or 'label') of items", "item_column");
+  }
+
+  /// The column of yes and no that says which rows are of the split, for "query" and "gallery".
+  [[nodiscard]] Column flag_of_split() const {
+    if (options_.split == "query") return is_query_;
+    if (options_.split == "gallery") return is_gallery_;
+    return {};
+  }
+
+  void find_boxes() {
+    const auto there = std::count_if(box_columns.begin(), box_columns.end(),
+                                     [&](auto column) { return found(column).has_value(); });
+    if (options_.boxes == TableBoxes::ignore) return;
+    if (options_.boxes == TableBoxes::refuse && there < 4) return;  // columns of something else
+    for (std::size_t side = 0; side < box_columns.size(); ++side) {
+      box_[side] = *wanted(std::string(box_columns[side]), "of boxes", "");
+    }
+    has_boxes_ = true;
+  }
+
+  void read_row() {
+    if (row_.cells.size() != head_.cells.size()) {
+      fail(row_.line, "the row has " + std::to_string(row_.cells.size()) + " cells, but line " +
+                          std::to_string(head_.line) + " names " +
+                          std::to_string(head_.cells.size()) + " columns");
+    }
+    TableRow row;
+    row.index = list_.rows_of_all_splits++;
+    row.line = row_.line;
+    row.path = full_cell(*path_);
+    row.item = full_cell(*item_);
+    if (has_boxes_) read_box(row);
+    const auto [first, fresh] = seen_.try_emplace(std::pair(row.path, row.box), row_.line);
+    if (!fresh) {
+      fail(row_.line, "picture " + quoted(row.path) + " is listed a second time; first on line " +
+                          std::to_string(first->second) +
+                          (is_query_ ? ""
+                                     : ". One that is both a query and in the gallery has one "
+                                       "row and columns 'is_query' and 'is_gallery'"));
+    }
+    std::string category;
+    if (category_) {
+      category = full_cell(*category_);
+      const auto number = number_in<std::int64_t>(category);
+      if (!number || *number < 0) named_categories_ = true;
+      ++rows_of_category_[category];
+    }
+    std::string split;
+    if (split_) split = full_cell(*split_);
+    if (!split.empty()) {
+      splits_.insert(split);
+      splits_of_item_[row.item].insert(split);
+    }
+    if (is_query_ && flag(*is_query_)) splits_.insert("query");
+    if (is_gallery_ && flag(*is_gallery_)) splits_.insert("gallery");
+    const Column by_flag = flag_of_split();
+    if (options_.split.empty() || options_.split == "*" ||
+        (by_flag ? flag(*by_flag) : split == options_.split)) {
+      read_fields(row);
+      categories_of_rows_.push_back(std::move(category));
+      list_.rows.push_back(std::move(row));
+    }
+  }
+
+  /// A cell that may not be empty, without blanks around it.
+  [[nodiscard]] std::string full_cell(std::size_t column) const {
+    const std::string_view cell = trimmed(row_.cells[column]);
+    if (cell.empty()) {
+      fail(row_.line, "the cell in column " + quoted(head_.cells[column]) + " is empty");
+    }
+    return std::string(cell);
+  }
+
+  [[nodiscard]] bool flag(std::size_t column) const {
+    const std::string_view cell = trimmed(row_.cells[column]);
+    for (const std::string_view yes : {"True", "true", "TRUE", "1", "1.0"}) {
+      if (cell == yes) return true;
+    }
+    for (const std::string_view no : {"False", "false", "FALSE", "0", "0.0", "", "nan", "NaN"}) {
+      if (cell == no) return false;
+    }
+    fail(row_.line, "column " + quoted(head_.cells[column]) + " holds " + quoted(cell) +
+                        "; accepted are True, False, 1, 0 and nothing");
+  }
+
+  template <class T>
+  [[nodiscard]] T number(std::size_t column, const char* kind) const {
+    const std::string cell = full_cell(column);
+    const auto value = number_in<T>(cell);
+    if (!value) {
+      fail(row_.line, "column " + quoted(head_.cells[column]) + " holds " + quoted(cell) +
+                          ", which is not " + kind);
+    }
+    return *value;
+  }
+
+  void read_box(TableRow& row) const {
+    const bool none = std::all_of(box_.begin(), box_.end(), [&](std::size_t column) {
+      return trimmed(row_.cells[column]).empty();
+    });
+    if (none && options_.boxes == TableBoxes::refuse) return;  // as if the columns were not there
+    if (options_.boxes == TableBoxes::refuse) {
+      fail(row_.line,
+           "the picture has a box (columns x_1, y_1, x_2, y_2); set boxes = \"field\" "
+           "and put a stage behind that cuts it out of the picture, or boxes = "
+           "\"ignore\" to use whole pictures");
+    }
+    for (std::size_t side = 0; side < row.box.size(); ++side) {
+      row.box[side] = number<float>(box_[side], "a number");
+    }
+    const auto [left, top, right, bottom] = row.box;
+    if (left < 0 || top < 0 || right <= left || bottom <= top) {
+      fail(row_.line,
+           "the box is empty or begins outside of the picture: x_1 must be from 0 to "
+           "below x_2, and y_1 from 0 to below y_2");
+    }
+  }
+
+  void read_fields(TableRow& row) const {
+    for (const std::size_t column : texts_) row.texts.push_back(row_.cells[column]);
+    for (const std::size_t column : integers_) {
+      row.integers.push_back(number<std::int64_t>(column, "a whole number"));
+    }
+    for (const std::size_t column : numbers_) {
+      row.numbers.push_back(number<double>(column, "a finite number"));
+    }
+  }
+
+  void number_categories() {
+    if (!category_) return;
+    if (!named_categories_) {
+      for (std::size_t row = 0; row < list_.rows.size(); ++row) {
+        list_.rows[row].category = *number_in<std::int64_t>(categories_of_rows_[row]);
+      }
+      return;
+    }
+    std::unordered_map<std::string_view, std::int64_t> numbers;
+    for (const auto& [category, count] : rows_of_category_) {  // a std::map: sorted
+      numbers[category] = static_cast<std::int64_t>(list_.categories.size());
+      list_.categories.push_back(category);
+    }
+    for (std::size_t row = 0; row < list_.rows.size(); ++row) {
+      list_.rows[row].category = numbers.at(categories_of_rows_[row]);
+    }
+  }
+
+  CsvReader reader_;
+  const TableOptions& options_;
+  CsvRow head_;
+  CsvRow row_;
+  TableList list_;
+  std::map<std::string, std::size_t, std::less<>> columns_;
+  Column path_;
+  Column item_;
+  Column category_;
+  Column split_;
+  Column is_query_;
+  Column is_gallery_;
+  bool has_boxes_ = false;
+  std::array<std::size_t, 4> box_{};
+  std::vector<std::size_t> texts_;
+  std::vector<std::size_t> integers_;
+  std::vector<std::size_t> numbers_;
+  std::map<std::pair<std::string, std::array<float, 4>>, std::int64_t> seen_;
+  std::map<std::string, std::int64_t> rows_of_category_;
+  std::vector<std::string> categories_of_rows_;
+  bool named_categories_ = false;
+  std::set<std::string> splits_;
+  std::map<std::string, std::set<std::string>> splits_of_item_;
+};
+
+}  // namespace
+
+TableList parse_table(std::string_view text, const std::string& name, const TableOptions& options) {
+  return TableParser(text, name, options).parse();
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,60 @@
+#include "stages/dataset/folds.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <seam/error.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> some_items(int count, int images) {
+  std::vector<std::string> items;
+  for (int i = 0; i < count * images; ++i) items.push_back("item " + std::to_string(i % count));
+  return items;
+}
+
+TEST(Folds, KeepAnItemTogether) {
+  const std::vector<std::string> items = some_items(23, 4);
+  const std::vector<int> folds = folds_of(items, 5, 1);
+  std::map<std::string, std::set<int>> of_item;
+  std::map<int, std::set<std::string>> of_fold;
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    of_item[items[row]].insert(folds[row]);
+    of_fold[folds[row]].insert(items[row]);
+  }
+  for (const auto& [item, seen] : of_item) EXPECT_EQ(seen.size(), 1U) << item;
+  ASSERT_EQ(of_fold.size(), 5U);
+  for (const auto& [fold, seen] : of_fold) {
+    EXPECT_GE(seen.size(), 4U) << fold;
+    EXPECT_LE(seen.size(), 5U) << fold;
+  }
+}
+
+TEST(Folds, DependOnNamesAndSeedAlone) {
+  const std::vector<std::string> items = some_items(20, 2);
+  std::vector<std::string> reversed(items.rbegin(), items.rend());
+  const std::vector<int> folds = folds_of(items, 4, 9);
+  std::vector<int> of_reversed = folds_of(reversed, 4, 9);
+  EXPECT_EQ(folds, std::vector<int>(of_reversed.rbegin(), of_reversed.rend()));
+  EXPECT_NE(folds, folds_of(items, 4, 10));
+}
+
+TEST(Folds, NeedAsManyItems) {
+  try {
+    (void)folds_of(some_items(3, 5), 4, 0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("3 items, too few for 4 folds"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,140 @@
+#include "stages/dataset/table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/stages/dataset/layout.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void write_table(const TemporaryFolder& folder) {
+  write_file(folder.path() / "lists/all.csv",
+             "path,label,split,category,price,Main colour,x_1,x_2,y_1,y_2\n"
+             "img/a.jpg,1,train,hats,9.5,red,0,10,1,20\n"
+             "img/b.jpg,1,train,hats,7,\"red, blue\",0,10,1,20\n"
+             "img/c.jpg,2,train,boots,3,,0,10,1,20\n"
+             "img/d.jpg,3,query,boots,3,,0,10,1,20\n");
+  write_file(folder.path() / "img/a.jpg", "pixels");
+  write_file(folder.path() / "img/d.jpg", "pixels");
+}
+
+const std::vector<std::string> further{"Main colour as colour"};
+
+const auto conformance = testing::conformance<Table>({
+    .parameters = {{"table", std::string("nowhere.csv")},
+                   {"split", std::string("train")},
+                   {"boxes", std::string("field")},
+                   {"texts", further},
+                   {"numbers", std::vector<std::string>{"price"}}},
+    .connect =
+        [](testing::Harness& harness) {
+          auto folder = shared_folder(&write_table);
+          harness.set("table", (folder->path() / "lists/all.csv").string());
+          harness.set("root", folder->path().string());
+          return folder;
+        },
+    .refused = {{{"texts", std::vector<std::string>{"Main colour"}}},
+                {{"texts", std::vector<std::string>{"item"}}},
+                {{"texts", std::vector<std::string>{"price"}}},
+                {{"texts", std::vector<std::string>{"x as box"}}},
+                {{"texts", std::vector<std::string>{""}}},
+                {{"fold", std::int64_t{3}}}},
+});
+
+class TableStage : public ::testing::Test {
+ protected:
+  TableStage() { write_table(folder_); }
+  [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
+    auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Table>());
+    harness->set("table", (folder_.path() / "lists/all.csv").string())
+        .set("root", folder_.path().string())
+        .set("split", "train")
+        .set("boxes", "field");
+    return harness;
+  }
+  static std::string error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.full_message();
+    }
+    return "no error";
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TableStage, ServesRowsWithTheirFields) {
+  const auto harness = make();
+  harness->set("texts", Value{further}).set("numbers", "price").produce();
+
+  ASSERT_EQ(harness->outputs().size(), 3U);
+  const Packet& second = harness->outputs()[1];
+  EXPECT_EQ(second.get(field::path), folder_.path() / "img/b.jpg");
+  EXPECT_EQ(second.get(field::item), "1");
+  EXPECT_EQ(second.get(field::category), 1);
+  EXPECT_EQ(second.get(field::index), 1);
+  EXPECT_EQ(second.get(Field<std::string>{"colour"}), "red, blue");
+  EXPECT_EQ(second.get(Field<double>{"price"}), 7);
+  EXPECT_THAT((second.get(Field<std::array<float, 4>>{"box"})), ElementsAre(0, 1, 10, 20));
+  EXPECT_EQ(second.origin().line, 3);
+  EXPECT_EQ(*second.origin().file, (folder_.path() / "lists/all.csv").string());
+  EXPECT_FALSE(second.has("split"));
+}
+
+TEST_F(TableStage, TakesPathsRelativeToTheTableWhereNoRootIsGiven) {
+  write_file(folder_.path() / "flat.csv", "path,item\nimg/a.jpg,1\n");
+  testing::Harness harness("items", std::make_unique<Table>());
+  harness.set("table", (folder_.path() / "flat.csv").string()).produce();
+  ASSERT_EQ(harness.outputs().size(), 1U);
+  EXPECT_EQ(harness.outputs()[0].get(field::path), folder_.path() / "img/a.jpg");
+}
+
+TEST_F(TableStage, KeepsItemsTogetherInFolds) {
+  std::vector<std::string> held_out;
+  for (int fold = 0; fold < 2; ++fold) {
+    const auto harness = make();
+    harness->set("folds", 2).set("fold", fold).set("part", "held_out").produce();
+    for (const Packet& packet : harness->outputs()) held_out.push_back(packet.get(field::item));
+  }
+  EXPECT_TRUE(held_out == std::vector<std::string>({"1", "1", "2"}) ||
+              held_out == std::vector<std::string>({"2", "1", "1"}));
+}
+
+TEST_F(TableStage, SaysWhatIsMissing) {
+  EXPECT_THAT(error_of([&] { make()->set("table", "/nowhere.csv").open(); }),
+              HasSubstr("/nowhere.csv"));
+  EXPECT_THAT(error_of([&] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
+  EXPECT_THAT(error_of([&] { make()->set("expect", 4).open(); }),
+              AllOf(HasSubstr("3 images"), HasSubstr("4 were expected")));
+  std::filesystem::remove(folder_.path() / "img/a.jpg");
+  EXPECT_THAT(error_of([&] { make()->open(); }),
+              AllOf(HasSubstr("all.csv:2"), HasSubstr("a.jpg' is missing")));
+}
+
+TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
+  write_file(folder_.path() / "mixed.csv",
+             "path,item,split\nimg/a.jpg,1,train\nimg/d.jpg,1,query\n");
+  testing::Harness harness("items", std::make_unique<Table>());
+  harness.set("table", (folder_.path() / "mixed.csv").string()).set("split", "query").open();
+  EXPECT_THAT(harness.log(),
+              Contains(::testing::Field(&testing::LogLine::text,
+                                        HasSubstr("1 item is in split 'train' and in another"))));
+}
+
+}  // namespace
+}  // namespace seam::stages
