@@ -22,6 +22,10 @@
 ///       std::int64_t hidden_ = 64;
 ///     };
 ///
+/// Of LibTorch's layers on CPUs, batch normalisation in training and the gradients of convolutions'
+/// and some dense layers' weights are added up in as many parts as there are threads: a network
+/// that should give the same bytes for any number of them needs layers that do not.
+///
 /// Opt-in, like <seam/tensor.hpp>, which it includes.
 #pragma once
 
@@ -49,7 +53,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
     torch::manual_seed(context.random_of_run().bits64());
     module_ = make();
     const std::string stage(context.stage());
-    detail::import_weights(*module(), settings_, stage);
+    detail::import_weights(*module(), settings_, stage, without_place());
     module()->to(device_of(context));
     lay_out();
     detail::freeze_parameters(*module(), settings_.freeze, stage);
@@ -87,7 +91,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
 
   void end(Context& context) override {
     statistics_.restore(buffers());
-    if (batches_ == 0 || accepted_ > 0) return;
+    if (batches_ == 0 || accepted_ > 0 || weights().empty()) return;
     context.warn("no optimizer accepted any of the " + std::to_string(batches_) +
                  (batches_ == 1 ? " training batch" : " training batches") +
                  " of this flow, so the running statistics stay as they were before it");
@@ -106,10 +110,10 @@ class ModuleStage : public Compute<Transform>, public Trainable {
 
   void load(const Archive& archive) override {
     statistics_.accept();  // what was open is overwritten
-    for (const auto& item : module()->named_parameters()) {
-      get_tensor(archive, item.key(), item.value());
+    detail::expect_only(archive, *module());
+    for (const auto& [name, tensor] : detail::named_state(*module())) {
+      get_tensor(archive, name, tensor);
     }
-    for (const auto& [buffer, tensor] : buffers()) get_tensor(archive, buffer, tensor);
   }
 
   std::vector<NamedWeight> weights() override {
@@ -136,6 +140,11 @@ class ModuleStage : public Compute<Transform>, public Trainable {
   /// mode, the generator is seeded for this packet, and under bfloat16 autocast is on.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
 
+  /// Names, with * for any text, that a file of weights may have and this network has no place for,
+  /// such as the classifier of a network that here has none. Others that it has no place for are
+  /// refused.
+  [[nodiscard]] virtual std::vector<std::string> without_place() const { return {}; }
+
   /// The layout of convolutions' weights in memory. Channels last is the faster one nearly
   /// everywhere; a network with kernels of its own may need another.
   [[nodiscard]] virtual torch::MemoryFormat memory_format() const {
@@ -149,9 +158,10 @@ class ModuleStage : public Compute<Transform>, public Trainable {
                 "stage of this name is taken");
     d.parameter("rename", settings_.rename,
                 "for names that differ: \"prefix in the file=prefix in the network\"");
-    d.parameter("skip", settings_.skip,
-                "names of the network, with * for any text, that `weights` need not have and that "
-                "keep their initial values");
+    d.parameter(
+        "skip", settings_.skip,
+        "names, with * for any text, that are not imported: these parts of the network keep "
+        "their initial values");
     d.parameter("freeze", settings_.freeze,
                 "names, with * for any text, that are not trained; [\"*\"] is the whole network. "
                 "Batch normalisation and dropout of frozen parts work as in evaluation");
@@ -188,7 +198,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
   /// Fields go to the run's device where the first stage that computes sees them, and stay there.
   static void move_fields(Packet& packet, const torch::Device& device) {
     change_fields(packet, [&](const Tensor& tensor) {
-      return tensor.device() == device ? Tensor() : tensor.to(device, /*non_blocking=*/true);
+      return tensor.device() == device ? Tensor() : tensor.to(device);
     });
   }
 

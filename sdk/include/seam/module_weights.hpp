@@ -159,11 +159,26 @@ struct WeightSettings {
   return result;
 }
 
+/// Throws seam::Error where the archive has entries that the module has no place for.
+inline void expect_only(const Archive& archive, const torch::nn::Module& module) {
+  std::vector<std::string> unexpected;
+  const auto state = named_state(module);
+  for (const auto& [name, entry] : archive.entries()) {
+    const auto is_it = [&name = name](const auto& item) { return item.first == name; };
+    if (std::none_of(state.begin(), state.end(), is_it)) unexpected.push_back(name);
+  }
+  if (unexpected.empty()) return;
+  throw Error("the checkpoint has weights that this model does not: " + some_of(unexpected) +
+              "; it is of another architecture");
+}
+
 /// Copies what the user names into the module; number types are converted. Throws seam::Error that
 /// lists all that is missing, unexpected or of another shape. Counts of batches that batch
-/// normalisation has seen may be missing: older files have none, and nothing here reads them.
+/// normalisation has seen may be missing: older files have none, and nothing here reads them. Names
+/// that fit `without_place` are no surprise in the file.
 inline void import_weights(torch::nn::Module& module, const WeightSettings& settings,
-                           const std::string& stage) {
+                           const std::string& stage,
+                           const std::vector<std::string>& without_place) {
   if (settings.file.empty()) {
     if (settings.rename.empty() && settings.skip.empty()) return;
     throw Error("stage '" + stage + "' has 'rename' or 'skip', but no 'weights' that they are for",
@@ -195,7 +210,8 @@ inline void import_weights(torch::nn::Module& module, const WeightSettings& sett
   }
   std::vector<std::string> unexpected;
   for (const auto& [name, entry] : entries) {
-    if (!matches_any(settings.skip, name)) unexpected.push_back(name);
+    if (matches_any(settings.skip, name) || matches_any(without_place, name)) continue;
+    unexpected.push_back(name);
   }
   if (!missing.empty() || !unexpected.empty() || !misshapen.empty()) {
     std::string text = "the weights in '" + settings.file.string() +
@@ -231,17 +247,19 @@ inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::
   }
 }
 
+[[nodiscard]] inline bool all_frozen(const torch::nn::Module& module) {
+  const std::vector<Tensor> parameters = module.parameters();
+  return !parameters.empty() && std::none_of(parameters.begin(), parameters.end(),
+                                             [](const Tensor& p) { return p.requires_grad(); });
+}
+
 /// Training mode for all but those parts whose every parameter is frozen: their batch
 /// normalisation and dropout work as in evaluation.
 inline void set_training_mode(torch::nn::Module& module, bool training) {
-  module.train(training);
-  if (!training) return;
+  module.train(training && !all_frozen(module));
+  if (!module.is_training()) return;
   for (const auto& part : module.modules(/*include_self=*/false)) {
-    const std::vector<Tensor> parameters = part->parameters();
-    if (!parameters.empty() && std::none_of(parameters.begin(), parameters.end(),
-                                            [](const Tensor& p) { return p.requires_grad(); })) {
-      part->eval();
-    }
+    if (all_frozen(*part)) part->eval();
   }
 }
 
