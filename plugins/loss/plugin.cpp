@@ -1,6 +1,9 @@
 #include <seam/plugin.hpp>
 
+#include "stages/loss/batch_hard.hpp"
 #include "stages/loss/cross_entropy.hpp"
 #include "stages/loss/triplet.hpp"
 
-SEAM_PLUGIN(seam::stages::CrossEntropy, seam::stages::Triplet)
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(BatchHard, CrossEntropy, Triplet)

@@ -1,0 +1,172 @@
+#include "stages/loss/batch_hard.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<Packet> batches() {
+  std::vector<Packet> packets(3);
+  for (std::size_t at = 0; at < packets.size(); ++at) {
+    packets[at].set(field::embedding,
+                    (torch::arange(20.0F).view({5, 4}) * static_cast<float>(at + 1)).sin());
+    packets[at].set(field::items, {"a", "b", "a", "b", "c"});
+  }
+  return packets;
+}
+
+const auto conformance = seam::testing::conformance<BatchHard>({
+    .packets = [](seam::testing::Harness&) { return batches(); },
+    .refused = {{{"form", std::string("soft_plus")}, {"margin", 0.3}}},
+});
+
+const auto soft_conformance = seam::testing::conformance<BatchHard>({
+    .name = "soft",
+    .parameters = {{"form", std::string("soft_plus")}, {"distance", std::string("squared")}},
+    .packets = [](seam::testing::Harness&) { return batches(); },
+});
+
+/// Equation 5 by loops over anchors, positives and negatives.
+double by_loops(const Tensor& embedding, const std::vector<std::string>& items, bool soft,
+                double margin, bool squared) {
+  const auto values = embedding.accessor<float, 2>();
+  const auto distance = [&](std::int64_t a, std::int64_t b) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < embedding.size(1); ++i) {
+      const double difference =
+          static_cast<double>(values[a][i]) - static_cast<double>(values[b][i]);
+      sum += difference * difference;
+    }
+    return squared ? sum : std::sqrt(sum);
+  };
+  double sum = 0;
+  int anchors = 0;
+  const auto rows = static_cast<std::int64_t>(items.size());
+  for (std::int64_t a = 0; a < rows; ++a) {
+    double furthest = -1;
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::int64_t b = 0; b < rows; ++b) {
+      const bool same = items[static_cast<std::size_t>(a)] == items[static_cast<std::size_t>(b)];
+      if (a != b && same) furthest = std::max(furthest, distance(a, b));
+      if (!same) nearest = std::min(nearest, distance(a, b));
+    }
+    if (furthest < 0 || std::isinf(nearest)) continue;
+    ++anchors;
+    const double excess = furthest - nearest;
+    sum += soft ? std::log1p(std::exp(excess)) : std::max(0.0, margin + excess);
+  }
+  return sum / anchors;
+}
+
+TEST(BatchHardStage, EqualsLoopsInAllItsForms) {
+  torch::manual_seed(1);
+  const Tensor embedding = torch::randn({12, 6});
+  const std::vector<std::string> items{"a", "b", "a", "c", "b", "a", "d", "c", "b", "e", "a", "c"};
+  for (const bool soft : {false, true}) {
+    for (const bool squared : {false, true}) {
+      seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+      harness.set("form", soft ? "soft_plus" : "hinge")
+          .set("distance", squared ? "squared" : "euclidean");
+      if (!soft) harness.set("margin", Value{0.7});
+      Packet packet;
+      packet.set(field::embedding, embedding);
+      packet.set(field::items, items);
+      harness.push(packet).finish();
+      ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+      EXPECT_NEAR(harness.metric("loss"), by_loops(embedding, items, soft, 0.7, squared), 1e-5);
+      EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 2);  // d and e
+    }
+  }
+}
+
+TEST(BatchHardStage, HandComputed) {
+  // On a line: a at 0 and 3, b at 1 and 1. Furthest positives: 3, 3, 0, 0; nearest negatives: 1, 2,
+  // 1, 1. With a margin of 0.5 the hinges are 2.5, 1.5, 0 and 0.
+  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+  harness.set("margin", Value{0.5});
+  Packet packet;
+  packet.set(field::embedding, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {1.0F}}));
+  packet.set(field::items, {"a", "a", "b", "b"});
+  harness.push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.metric("loss"), 1.0, 1e-5);
+  EXPECT_NEAR(harness.metric("positive_distance"), 1.5, 1e-5);
+  EXPECT_NEAR(harness.metric("negative_distance"), 1.25, 1e-5);
+  EXPECT_DOUBLE_EQ(harness.metric("active"), 0.5);
+  EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 0);
+}
+
+TEST(BatchHardStage, GradientIsThatOfFiniteDifferences) {
+  torch::manual_seed(3);
+  const std::vector<Tensor> rows{torch::randn({6, 5}, torch::kFloat64).requires_grad_(true),
+                                 torch::randn({6, 5}, torch::kFloat64).requires_grad_(true)};
+  for (const PairDistance distance : {PairDistance::euclidean, PairDistance::squared}) {
+    test::expect_gradients(
+        [&] {
+          return torch::nn::functional::softplus(row_distances(rows[0], rows[1], distance) - 1)
+              .sum();
+        },
+        rows);
+  }
+}
+
+TEST(BatchHardStage, EqualPicturesHaveAFiniteGradient) {
+  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+  const at::AutoGradMode gradients(true);
+  const Tensor embedding =
+      torch::tensor({{1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}}).requires_grad_(true);
+  Packet packet;
+  packet.set(field::embedding, embedding);
+  packet.set(field::items, {"a", "a", "b", "b"});
+  harness.training(true).push(packet);
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  Tensor loss = harness.outputs().at(0)[field::loss];
+  EXPECT_NEAR(loss.item<double>(), 0.2, 1e-6);
+  loss.backward();
+  EXPECT_TRUE(torch::isfinite(embedding.grad()).all().item<bool>());
+}
+
+TEST(HardTriplets, TakeTheFirstOfEqualDistances) {
+  const Tensor distances = torch::ones({4, 4}, torch::kFloat64);
+  const HardTriplets triplets = hard_triplets(distances, {0, 0, 0, 1});
+  EXPECT_THAT(triplets.anchors, ElementsAre(0, 1, 2));
+  EXPECT_THAT(triplets.positives, ElementsAre(1, 0, 0));
+  EXPECT_THAT(triplets.negatives, ElementsAre(3, 3, 3));
+  EXPECT_EQ(triplets.without_positive, 1);
+}
+
+TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
+  const auto complaint = [](const std::vector<std::string>& items, float value = 1) {
+    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+    Packet packet;
+    packet.set(field::embedding, torch::full({static_cast<std::int64_t>(items.size()), 2}, value));
+    packet.set(field::items, items);
+    harness.push(packet);
+    return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
+  };
+  EXPECT_EQ(complaint({"a", "a", "b"}), "");
+  EXPECT_THAT(complaint({"a", "b", "c"}), HasSubstr("no item of this batch has a second picture"));
+  EXPECT_THAT(complaint({"a", "a", "a"}), HasSubstr("all pictures of this batch show one item"));
+  EXPECT_THAT(complaint({}), HasSubstr("0 pictures"));
+  EXPECT_THAT(complaint({"a", "", "a"}), HasSubstr("row 1 has no item"));
+  EXPECT_THAT(complaint({"a", "a", "b"}, std::numeric_limits<float>::quiet_NaN()),
+              HasSubstr("not finite"));
+}
+
+}  // namespace
+}  // namespace seam::stages
