@@ -14,11 +14,12 @@ void SplitServer::declare(Declaration& declaration) {
   declaration
       .parameter("limit", limit_, "serve only so many images, the first ones; for quick runs")
       .at_least(1);
+  folds_.declare(declaration);
   declaration.provides(field::path).doc("the image's file");
   declaration.provides(field::item).doc("the item id of the list");
   declaration.provides(field::category)
       .doc("index of DEPARTMENT_CATEGORY in the sorted vocabulary of all splits");
-  declaration.provides(field::index).doc("position in the split, from 0");
+  declaration.provides(field::index).doc("position in the split, from 0, before folds cut it");
 }
 
 void SplitServer::open(const std::filesystem::path& root, const std::filesystem::path& list,
@@ -41,10 +42,19 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
                 std::string(split_name(split_)) + " image of '" + file.string() +
                 "'; unpack the images under the same root as the list");
   }
-  if (limit_ && *limit_ < static_cast<std::int64_t>(rows_.size())) {
-    context.warn("serving " + std::to_string(*limit_) + " of " + std::to_string(rows_.size()) +
-                 " " + std::string(split_name(split_)) + " images, because of 'limit'");
-    rows_.resize(static_cast<std::size_t>(*limit_));
+  std::vector<std::string> items;
+  items.reserve(rows_.size());
+  for (const InshopRow& row : rows_) items.push_back(row.item);
+  served_ = folds_.chosen(items);
+  const std::string images = " " + std::string(split_name(split_)) + " images, ";
+  if (const std::string part = folds_.text(); !part.empty()) {
+    context.info("serving " + std::to_string(served_.size()) + " of " +
+                 std::to_string(rows_.size()) + images + part);
+  }
+  if (limit_ && *limit_ < static_cast<std::int64_t>(served_.size())) {
+    context.warn("serving " + std::to_string(*limit_) + " of " + std::to_string(served_.size()) +
+                 images + "because of 'limit'");
+    served_.resize(static_cast<std::size_t>(*limit_));
   }
   root_ = root;
   list_name_ = std::make_shared<const std::string>(file.string());
@@ -61,9 +71,10 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
 
 More SplitServer::produce(Emitter& emitter, const Context& context) {
   const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
-  const std::size_t row = next_ * world + static_cast<std::size_t>(context.rank());
-  if (row >= rows_.size()) return More::no;
+  const std::size_t at = next_ * world + static_cast<std::size_t>(context.rank());
+  if (at >= served_.size()) return More::no;
   ++next_;
+  const std::size_t row = served_[at];
   const InshopRow& image = rows_[row];
   Packet packet(Origin{list_name_, image.line, image.path});
   packet.set(field::path, root_ / image.path);
@@ -71,7 +82,7 @@ More SplitServer::produce(Emitter& emitter, const Context& context) {
   packet.set(field::category, std::int64_t{image.category});
   packet.set(field::index, static_cast<std::int64_t>(row));
   emitter.emit(std::move(packet));
-  return row + world < rows_.size() ? More::yes : More::no;
+  return at + world < served_.size() ? More::yes : More::no;
 }
 
 }  // namespace seam::stages

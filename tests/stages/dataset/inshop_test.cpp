@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <seam/conformance.hpp>
@@ -111,6 +112,22 @@ TEST_F(InshopStage, LimitsAndSaysSo) {
 
   EXPECT_THAT(indices(*harness), ElementsAre(0, 1));
   EXPECT_THAT(harness->log(), Contains(Field(&testing::LogLine::text, HasSubstr("2 of 3 train"))));
+}
+
+TEST_F(InshopStage, ServesAFoldWithTheIndicesOfTheSplit) {
+  // Item 1 has images 0 and 1, item 3 has image 2.
+  std::vector<std::vector<std::int64_t>> parts;
+  for (const char* part : {"train", "held_out"}) {
+    const auto harness = make();
+    harness->set("folds", 2).set("part", part).produce();
+    parts.push_back(indices(*harness));
+  }
+  std::sort(parts.begin(), parts.end());
+  EXPECT_THAT(parts, ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_THAT(error_of([this] { make()->set("folds", 3).open(); }),
+              HasSubstr("too few for 3 folds"));
+  EXPECT_THAT(error_of([this] { make()->set("folds", 2).set("fold", 2).open(); }),
+              HasSubstr("folds count from 0"));
 }
 
 TEST_F(InshopStage, ReportsTheList) {
