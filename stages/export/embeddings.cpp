@@ -1,0 +1,113 @@
+#include "stages/export/embeddings.hpp"
+
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "stages/export/csv.hpp"
+#include "stages/export/npy.hpp"
+
+namespace seam::stages {
+namespace {
+
+/// Of a list that a batch may lack.
+template <class T>
+std::string text_at(const Packet& packet, const Field<std::vector<T>>& key, std::size_t row) {
+  if (!packet.has(key)) return {};
+  const auto& value = packet.get(key)[row];
+  if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else {
+    return value < 0 ? std::string() : std::to_string(value);
+  }
+}
+
+/// The number of the first row that has an element which is no finite number; -1: none.
+std::int64_t first_infinite_row(const Tensor& vectors) {
+  const Tensor bad = vectors.isfinite().all(1).logical_not().nonzero();
+  return bad.size(0) == 0 ? -1 : bad[0][0].item<std::int64_t>();
+}
+
+}  // namespace
+
+void Embeddings::declare(Declaration& d) {
+  d.doc(
+      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as float32 of "
+      "[rows, dimensions], and as `NAME.csv` a line for each row: `row`, `path` (as the data set "
+      "names the picture), `index`, `item`, `category` and `list` (the list or folder that named "
+      "it). The files appear when the flow has ended, and are replaced where it runs again. "
+      "Embeddings with NaN or infinite elements are refused.");
+  d.parameter("folder", folder_, "where the files are put; relative to the run's folder");
+  d.parameter("name", file_name_, "of both files, without an ending; empty: the stage's name");
+  d.needs(field::embedding);
+  d.needs(field::origins);
+  d.accepts(field::indices).doc("empty where it is absent or -1");
+  d.accepts(field::items).doc("empty where it is absent");
+  d.accepts(field::categories).doc("empty where it is absent or -1");
+}
+
+void Embeddings::begin(Context& context) {
+  flow_.enter(context);
+  files_.reset();
+  const std::string path = export_path(folder_, file_name_, context).string();
+  Files files{ExportedFile(path + ".npy"), ExportedFile(path + ".csv")};
+  files.vectors.write(npy_header(0, 0));
+  files.table.write("row,path,index,item,category,list\n");
+  files_ = std::move(files);
+}
+
+void Embeddings::process(const Packet& packet, Context& /*context*/) {
+  const Tensor vectors =
+      packet.get(field::embedding).detach().to(torch::kCPU, torch::kFloat32).contiguous();
+  const auto& origins = packet.get(field::origins);
+  if (vectors.dim() != 2 || vectors.size(0) != static_cast<std::int64_t>(origins.size())) {
+    throw Error("the fields of one batch must have the same number of rows, but 'embedding' has " +
+                    std::to_string(vectors.dim() > 0 ? vectors.size(0) : 0) +
+                    " and 'origins' has " + std::to_string(origins.size()),
+                Fault::internal);
+  }
+  if (files_->rows == 0) files_->dimensions = vectors.size(1);
+  if (vectors.size(1) != files_->dimensions) {
+    throw Error("the embedding of " + (origins.empty() ? "a batch" : origins.front().text()) +
+                " has " + std::to_string(vectors.size(1)) + " elements, those before it have " +
+                std::to_string(files_->dimensions) + "; one file holds one length");
+  }
+  if (const std::int64_t row = first_infinite_row(vectors); row >= 0) {
+    throw Error("the embedding of " + origins[static_cast<std::size_t>(row)].text() +
+                " has elements that are not finite");
+  }
+  files_->vectors.write(std::as_bytes(
+      std::span(vectors.data_ptr<float>(), static_cast<std::size_t>(vectors.numel()))));
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    files_->table.write(
+        csv_line({std::to_string(files_->rows), origins[i].item, text_at(packet, field::indices, i),
+                  text_at(packet, field::items, i), text_at(packet, field::categories, i),
+                  origins[i].file == nullptr ? std::string() : *origins[i].file}));
+    ++files_->rows;
+  }
+}
+
+void Embeddings::end(Context& context) {
+  if (files_->rows == 0) {
+    throw Error("no embedding arrived, so there is nothing to export");
+  }
+  Files files = std::move(*files_);
+  files_.reset();
+  files.vectors.rewrite_start(npy_header(files.rows, files.dimensions));
+  files.vectors.finish();
+  files.table.finish();
+  // First without the old one, so that no moment shows vectors beside the table of others.
+  std::error_code ignored;
+  std::filesystem::remove(files.vectors.path(), ignored);
+  const std::string shown = files.vectors.path().string();
+  files.table.commit();
+  files.vectors.commit();
+  context.info(std::to_string(files.rows) + " embeddings of " + std::to_string(files.dimensions) +
+               " elements in '" + shown + "'");
+}
+
+void Embeddings::close() {
+  files_.reset();  // the flow did not end: what there is of it says less than nothing
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,42 @@
+/// The stage at the end of a flow that embeds pictures: files that NumPy and spreadsheets read.
+///
+///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32[rows,E], NAME.csv
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <seam/tensor.hpp>
+#include <string>
+#include <string_view>
+
+#include "stages/export/exported_file.hpp"
+
+namespace seam::stages {
+
+class Embeddings final : public Compute<Sink> {
+ public:
+  static constexpr std::string_view name = "export.embeddings";
+
+  void declare(Declaration& d) override;
+  void begin(Context& context) override;
+  void process(const Packet& packet, Context& context) override;
+  void end(Context& context) override;
+  void close() override;
+
+ private:
+  /// The pair of files of the flow that runs.
+  struct Files {
+    ExportedFile vectors;
+    ExportedFile table;
+    std::int64_t rows = 0;
+    std::int64_t dimensions = 0;  // known from the first batch on
+  };
+
+  std::filesystem::path folder_;
+  std::string file_name_;
+  OneFlow flow_;
+  std::optional<Files> files_;
+};
+
+}  // namespace seam::stages

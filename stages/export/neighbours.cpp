@@ -1,0 +1,128 @@
+#include "stages/export/neighbours.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "stages/export/csv.hpp"
+
+namespace seam::stages {
+namespace {
+
+std::string number_or_empty(std::int64_t number) {
+  return number < 0 ? std::string() : std::to_string(number);
+}
+
+}  // namespace
+
+void NearestNeighbours::declare(Declaration& d) {
+  d.doc(
+      "Writes the nearest gallery pictures of every query as `NAME.csv`, nearest first: `query` "
+      "and `picture` as their data sets name them, with index, item and the picture's category; "
+      "`rank` from 1; `distance` by the `metric` that was compared, and for cosine also "
+      "`similarity`, the cosine itself. A line for each neighbour and mask that was searched. The "
+      "file appears when the flow has ended, and is replaced where it runs again.");
+  d.reference("index", gallery_, "the `retrieval.index` stage that the search looked through");
+  d.parameter("k", k_, "how many neighbours to write; the search must find as many")
+      .range(1, 100000);
+  d.parameter("folder", folder_, "where the file is put; relative to the run's folder");
+  d.parameter("name", file_name_, "of the file, without its ending; empty: the stage's name");
+  d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
+  d.needs(field::origins);
+  d.accepts(field::indices).doc("empty where it is absent or -1");
+  d.accepts(field::items).doc("empty where it is absent");
+}
+
+void NearestNeighbours::begin(Context& context) {
+  flow_.enter(context);
+  file_.reset();
+  queries_ = 0;
+  item_of_row_.clear();
+  ExportedFile file(export_path(folder_, file_name_, context).string() + ".csv");
+  file.write(
+      "query,query_index,query_item,mask,rank,picture,index,item,category,metric,distance,"
+      "similarity\n");
+  file_ = std::move(file);
+}
+
+/// Rows of another gallery would name other pictures without a word.
+void NearestNeighbours::check_same_gallery(const retrieval::Rankings& rankings) {
+  const auto refuse = [](const std::string& how) {
+    throw Error("the search looked through another gallery than the one that 'index' names: " +
+                    how + "; name the stage that the search names",
+                Fault::configuration);
+  };
+  if (!gallery_->ready()) refuse("this one has no pictures yet");
+  const auto rows = gallery_->rows();
+  if (rankings.gallery_images != static_cast<std::int64_t>(rows.size())) {
+    refuse("that has " + std::to_string(rankings.gallery_images) + " pictures, this one " +
+           std::to_string(rows.size()));
+  }
+  if (item_of_row_.empty()) {
+    std::unordered_map<std::string_view, std::int64_t> numbers;
+    for (const retrieval::GalleryRow& row : rows) {
+      item_of_row_.push_back(
+          numbers.try_emplace(row.item, static_cast<std::int64_t>(numbers.size())).first->second);
+    }
+  }
+  for (const retrieval::Ranking& ranking : rankings.by_mask) {
+    for (std::size_t i = 0; i < ranking.items.size(); ++i) {
+      const std::int64_t row = ranking.neighbours.rows[i];
+      if (row >= 0 && item_of_row_.at(static_cast<std::size_t>(row)) != ranking.items[i]) {
+        refuse("they show other items");
+      }
+    }
+  }
+}
+
+void NearestNeighbours::process(const Packet& packet, Context& /*context*/) {
+  const auto& rankings = packet.get(field::rankings);
+  if (const std::string problem = problem_with(rankings); !problem.empty()) {
+    throw Error("field 'rankings' cannot be written: " + problem, Fault::internal);
+  }
+  check_same_gallery(rankings);
+  for (std::size_t query = 0; query < rankings.item.size(); ++query) {
+    for (const retrieval::Ranking& ranking : rankings.by_mask) {
+      write_neighbours(packet, query, ranking);
+    }
+    ++queries_;
+  }
+}
+
+void NearestNeighbours::write_neighbours(const Packet& packet, std::size_t query,
+                                         const retrieval::Ranking& ranking) {
+  const Origin& origin = packet.get(field::origins)[query];
+  const std::string index =
+      packet.has(field::indices) ? number_or_empty(packet.get(field::indices)[query]) : "";
+  const std::string item = packet.has(field::items) ? packet.get(field::items)[query] : "";
+  const bool cosine = ranking.metric == retrieval::Metric::cosine;
+  const auto found = static_cast<std::size_t>(ranking.neighbours.k);
+  const std::size_t wanted = std::min(found, static_cast<std::size_t>(k_));
+  for (std::size_t rank = 0; rank < wanted; ++rank) {
+    const std::int64_t row = ranking.neighbours.rows[query * found + rank];
+    if (row < 0) break;  // the gallery has no more
+    const retrieval::GalleryRow& picture = gallery_->rows()[static_cast<std::size_t>(row)];
+    const float distance = ranking.neighbours.distances[query * found + rank];
+    file_->write(
+        csv_line({origin.item, index, item, to_string(ranking.mask), std::to_string(rank + 1),
+                  picture.origin.item, number_or_empty(picture.id), picture.item,
+                  number_or_empty(picture.category), to_string(ranking.metric),
+                  csv_number(distance), cosine ? csv_number(1 - distance / 2) : ""}));
+  }
+}
+
+void NearestNeighbours::end(Context& context) {
+  if (queries_ == 0) throw Error("no query arrived, so there is nothing to export");
+  ExportedFile file = std::move(*file_);
+  file_.reset();
+  const std::string shown = file.path().string();
+  file.finish();
+  file.commit();
+  context.info("the neighbours of " + std::to_string(queries_) + " queries in '" + shown + "'");
+}
+
+void NearestNeighbours::close() {
+  file_.reset();  // the flow did not end
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,45 @@
+/// The stage at the end of a search: what was found, as a table.
+///
+///     rankings, origins ──► [ export.neighbours ] ──► NAME.csv
+///                                  │ index
+///                           retrieval.index
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <seam/gallery.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/export/exported_file.hpp"
+
+namespace seam::stages {
+
+class NearestNeighbours final : public Compute<Sink> {
+ public:
+  static constexpr std::string_view name = "export.neighbours";
+
+  void declare(Declaration& d) override;
+  void begin(Context& context) override;
+  void process(const Packet& packet, Context& context) override;
+  void end(Context& context) override;
+  void close() override;
+
+ private:
+  void check_same_gallery(const retrieval::Rankings& rankings);
+  void write_neighbours(const Packet& packet, std::size_t query, const retrieval::Ranking& ranking);
+
+  Ref<retrieval::Gallery> gallery_;
+  std::int64_t k_ = 10;
+  std::filesystem::path folder_;
+  std::string file_name_;
+  OneFlow flow_;
+  std::optional<ExportedFile> file_;
+  std::int64_t queries_ = 0;
+  std::vector<std::int64_t> item_of_row_;  // as rankings number items; from the first batch on
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,159 @@
+#include "stages/export/embeddings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/temporary_folder.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using seam::Packet;
+using seam::Tensor;
+using seam::stages::Embeddings;
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+
+Packet batch(const Tensor& embedding, const std::vector<std::string>& paths) {
+  Packet packet;
+  std::vector<seam::Origin> origins;
+  origins.reserve(paths.size());
+  for (const std::string& path : paths) {
+    origins.push_back({std::make_shared<std::string>("list.txt"), 1, path});
+  }
+  packet.set(seam::field::origins, origins);
+  packet.set(seam::field::embedding, embedding);
+  return packet;
+}
+
+fs::path folder_of_the_suite() {
+  static const seam::test::TemporaryFolder folder;
+  return folder.path();
+}
+
+const auto conformance = seam::testing::conformance<Embeddings>({
+    .parameters = {{"folder", folder_of_the_suite().string()}},
+    .packets = [](Harness&) -> std::vector<Packet> {
+      return {batch(torch::ones({2, 3}), {"a", "b"}), batch(torch::ones({1, 3}), {"c"})};
+    },
+});
+
+class EmbeddingsTest : public ::testing::Test {
+ protected:
+  EmbeddingsTest() { harness_.run_directory(folder_.path()); }
+
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream stream(folder_.path() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  /// The numbers behind the header.
+  [[nodiscard]] std::vector<float> numbers(const std::string& name) const {
+    const std::string bytes = content(name).substr(128);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+    return numbers;
+  }
+
+  seam::test::TemporaryFolder folder_;
+  Harness harness_{"vectors", std::make_unique<Embeddings>()};
+};
+
+TEST_F(EmbeddingsTest, WritesVectorsAndALineForEach) {
+  Packet first = batch(torch::tensor({{1.F, 2.F}, {3.F, 4.F}}), {"a.jpg", "b,c.jpg"});
+  first.set(seam::field::indices, {7, -1});
+  first.set(seam::field::items, {"shirt", ""});
+  first.set(seam::field::categories, {3, -1});
+  harness_.push(first).push(batch(torch::tensor({{5.F, 6.F}}), {"d.jpg"}));
+  EXPECT_EQ(content("vectors.npy"), "") << "before the flow has ended";
+  harness_.finish();
+  EXPECT_THAT(content("vectors.npy"), HasSubstr("'shape': (3, 2), }"));
+  EXPECT_EQ(numbers("vectors.npy"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(content("vectors.csv"),
+            "row,path,index,item,category,list\n"
+            "0,a.jpg,7,shirt,3,list.txt\n"
+            "1,\"b,c.jpg\",,,,list.txt\n"
+            "2,d.jpg,,,,list.txt\n");
+}
+
+TEST_F(EmbeddingsTest, AnyLayoutIsWrittenRowByRow) {
+  harness_.push(batch(torch::tensor({{1.F, 2.F}, {3.F, 4.F}}).t(), {"a", "b"})).finish();
+  EXPECT_EQ(numbers("vectors.npy"), (std::vector<float>{1, 3, 2, 4}));
+}
+
+TEST_F(EmbeddingsTest, AFlowThatRunsAgainReplacesTheFiles) {
+  harness_.push(batch(torch::ones({2, 2}), {"a", "b"})).finish();
+  harness_.epoch(1).push(batch(torch::zeros({1, 4}), {"c"})).finish();
+  EXPECT_EQ(numbers("vectors.npy"), std::vector<float>(4, 0));
+  EXPECT_EQ(content("vectors.csv"), "row,path,index,item,category,list\n0,c,,,,list.txt\n");
+}
+
+TEST_F(EmbeddingsTest, AFailedFlowLeavesTheFilesOfTheOneBefore) {
+  harness_.push(batch(torch::ones({1, 2}), {"a"})).finish();
+  harness_.push(batch(torch::zeros({1, 2}), {"b"})).close();
+  EXPECT_EQ(numbers("vectors.npy"), std::vector<float>(2, 1));
+  EXPECT_FALSE(fs::exists(folder_.path() / "vectors.npy.part"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "vectors.csv.part"));
+}
+
+TEST_F(EmbeddingsTest, NamesAndFoldersAreTheUsers) {
+  harness_.set("folder", "deep/er").set("name", "new");
+  harness_.push(batch(torch::ones({1, 2}), {"a"})).finish();
+  EXPECT_EQ(numbers("deep/er/new.npy").size(), 2U);
+  EXPECT_TRUE(fs::exists(folder_.path() / "deep/er/new.csv"));
+}
+
+std::string message(Harness& harness, const Packet& packet) {
+  try {
+    harness.push(packet);
+    harness.finish();
+  } catch (const seam::Error& error) {
+    return error.full_message();
+  }
+  return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
+}
+
+TEST_F(EmbeddingsTest, RefusesWhatNobodyCanCompare) {
+  Tensor vectors = torch::ones({3, 2});
+  vectors[1][0] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(message(harness_, batch(vectors, {"a", "b.jpg", "c"})),
+              HasSubstr("the embedding of list.txt:1 (b.jpg) has elements that are not finite"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "vectors.npy"));
+}
+
+TEST_F(EmbeddingsTest, OneFileHoldsOneLength) {
+  harness_.push(batch(torch::ones({1, 2}), {"a"}));
+  EXPECT_THAT(message(harness_, batch(torch::ones({1, 3}), {"b"})),
+              HasSubstr("has 3 elements, those before it have 2"));
+}
+
+TEST_F(EmbeddingsTest, AFlowWithoutPicturesIsAnError) {
+  harness_.finish();
+  ASSERT_EQ(harness_.errors().size(), 1U);
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no embedding arrived"));
+}
+
+TEST_F(EmbeddingsTest, ANameIsNoPath) {
+  for (const char* name : {"a/b", "..", "/x"}) {
+    Harness harness("vectors", std::make_unique<Embeddings>());
+    harness.run_directory(folder_.path()).set("name", name);
+    EXPECT_THAT(message(harness, batch(torch::ones({1, 2}), {"a"})), HasSubstr("without a folder"));
+  }
+}
+
+TEST_F(EmbeddingsTest, WithoutARunsFolderItAsksForOne) {
+  Harness harness("vectors", std::make_unique<Embeddings>());
+  EXPECT_THAT(message(harness, batch(torch::ones({1, 2}), {"a"})),
+              HasSubstr("give an absolute path as 'folder'"));
+}
+
+}  // namespace

@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+#include <seam/error.hpp>
+#include <string>
+#include <utility>
+
+#include "stages/export/csv.hpp"
+#include "stages/export/exported_file.hpp"
+#include "stages/export/npy.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::stages {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Csv, QuotesWhatWouldBeTakenForTwo) {
+  EXPECT_EQ(csv_line({"a", "", "b c"}), "a,,b c\n");
+  EXPECT_EQ(csv_line({"a,b", "the \"best\"", "two\nlines", " x", "x "}),
+            "\"a,b\",\"the \"\"best\"\"\",\"two\nlines\",\" x\",\"x \"\n");
+}
+
+TEST(Csv, NumbersAreReadAsTheSame) {
+  EXPECT_EQ(csv_number(0.1F), "0.1");
+  EXPECT_EQ(csv_number(-0.0F), "-0");
+  EXPECT_EQ(csv_number(16777216.0F), "16777216");
+  EXPECT_EQ(std::stof(csv_number(1.0F / 3)), 1.0F / 3);
+}
+
+TEST(Npy, TheHeaderHasOneSizeWhateverItSays) {
+  const std::string header = npy_header(3, 128);
+  EXPECT_EQ(header.size(), 128U);
+  EXPECT_EQ(header.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  EXPECT_THAT(header.substr(10),
+              StartsWith("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), } "));
+  EXPECT_THAT(header, EndsWith(" \n"));
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(npy_header(most, most).size(), 128U);
+}
+
+TEST(ExportedFile, AppearsWithItsCommit) {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "deep/a.txt";
+  ExportedFile file(path);
+  file.write("0 rows");
+  file.rewrite_start("7");
+  file.finish();
+  EXPECT_FALSE(fs::exists(path));
+  file.commit();
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_EQ(fs::file_size(path), 6U);
+  EXPECT_FALSE(fs::exists(path.string() + ".part"));
+}
+
+TEST(ExportedFile, LeavesNothingWithoutACommit) {
+  const test::TemporaryFolder folder;
+  folder.write("a.txt", "the one before");
+  {
+    ExportedFile file(folder.path() / "a.txt");
+    file.write("half");
+    const ExportedFile moved = std::move(file);
+  }
+  EXPECT_EQ(fs::file_size(folder.path() / "a.txt"), 14U);
+  EXPECT_FALSE(fs::exists(folder.path() / "a.txt.part"));
+}
+
+std::string complaint(const fs::path& path) {
+  try {
+    ExportedFile file(path);
+    file.write(std::string(1 << 20, 'x'));
+    file.finish();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    return error.what();
+  }
+  return "written";
+}
+
+TEST(ExportedFile, SaysWhatItCannotWrite) {
+  const test::TemporaryFolder folder;
+  EXPECT_THAT(complaint("/proc/no/a.txt"), HasSubstr("'/proc/no/a.txt' cannot be written: "));
+  EXPECT_THAT(complaint(folder.path()), HasSubstr("cannot be written: Is a directory"));
+  fs::create_symlink("/dev/full", folder.path() / "full.part");
+  EXPECT_THAT(complaint(folder.path() / "full"), HasSubstr("No space left on device"));
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,134 @@
+#include "stages/export/neighbours.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/stages/retrieval/batches.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using seam::Packet;
+using seam::stages::Index;
+using seam::stages::NearestNeighbours;
+using seam::stages::Search;
+using seam::stages::test::batch;
+using seam::stages::test::refer_to;
+using seam::stages::test::Texts;
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+
+std::shared_ptr<Harness> gathered(const Texts& items = {"shirt", "skirt", "dress"}) {
+  auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
+  gallery->set("metric", "cosine");
+  gallery->push(batch(10, items, torch::tensor({{1.F, 0.F}, {0.F, 2.F}, {-3.F, 0.F}}))).finish();
+  return gallery;
+}
+
+/// What a search finds of two queries.
+std::vector<Packet> found(Harness& gallery) {
+  Harness search("search", std::make_unique<Search>());
+  search.set("k", 5);
+  refer_to(search, gallery);
+  search.push(batch(0, {"shirt", "new, red"}, torch::tensor({{2.F, 0.F}, {0.F, 1.F}}))).finish();
+  return search.take_outputs();
+}
+
+fs::path folder_of_the_suite() {
+  static const seam::test::TemporaryFolder folder;
+  return folder.path();
+}
+
+const auto conformance = seam::testing::conformance<NearestNeighbours>({
+    .parameters = {{"folder", folder_of_the_suite().string()}, {"k", std::int64_t{2}}},
+    .packets = [](Harness&) { return found(*gathered()); },
+    .connect =
+        [](Harness& sink) {
+          auto gallery = gathered();
+          refer_to(sink, *gallery);
+          return gallery;
+        },
+});
+
+class NeighboursTest : public ::testing::Test {
+ protected:
+  NeighboursTest() {
+    harness_.run_directory(folder_.path()).set("k", 2);
+    refer_to(harness_, *gallery_);
+  }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream stream(folder_.path() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  seam::test::TemporaryFolder folder_;
+  std::shared_ptr<Harness> gallery_ = gathered();
+  Harness harness_{"nearest", std::make_unique<NearestNeighbours>()};
+};
+
+const std::string header =
+    "query,query_index,query_item,mask,rank,picture,index,item,category,metric,distance,"
+    "similarity\n";
+
+TEST_F(NeighboursTest, ALineForEachNeighbourNearestFirst) {
+  harness_.push_all(found(*gallery_)).finish();
+  EXPECT_EQ(content("nearest.csv"), header +
+                                        "shirt,0,shirt,none,1,shirt,10,shirt,0,cosine,0,1\n"
+                                        "shirt,0,shirt,none,2,skirt,11,skirt,0,cosine,2,0\n"
+                                        "\"new, red\",1,\"new, red\",none,1,skirt,11,skirt,0,"
+                                        "cosine,0,1\n"
+                                        "\"new, red\",1,\"new, red\",none,2,shirt,10,shirt,0,"
+                                        "cosine,2,0\n");
+}
+
+TEST_F(NeighboursTest, ASmallGalleryGivesFewerLines) {
+  harness_.set("k", 5);
+  harness_.push_all(found(*gallery_)).finish();
+  const std::string text = content("nearest.csv");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 2 * 3);
+}
+
+std::string message(Harness& harness, std::vector<Packet> packets) {
+  try {
+    harness.forget();
+    harness.push_all(std::move(packets)).finish();
+  } catch (const seam::Error& error) {
+    return error.full_message();
+  }
+  return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
+}
+
+TEST_F(NeighboursTest, RowsOfAnotherGalleryAreRefused) {
+  EXPECT_THAT(
+      message(harness_, found(*gathered({"shirt", "dress", "shirt"}))),
+      HasSubstr("through another gallery than the one that 'index' names: they show other"));
+  Harness larger("gallery", std::make_unique<Index>());
+  larger.push(batch(0, {"a", "b", "c", "d"}, torch::eye(4).slice(1, 0, 2) + 1)).finish();
+  EXPECT_THAT(message(harness_, found(larger)), HasSubstr("that has 4 pictures, this one 3"));
+  Harness empty("gallery", std::make_unique<Index>());
+  empty.open();
+  Harness sink("nearest", std::make_unique<NearestNeighbours>());
+  sink.run_directory(folder_.path()).set("k", 2);
+  refer_to(sink, empty);
+  EXPECT_THAT(message(sink, found(*gallery_)), HasSubstr("this one has no pictures yet"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "nearest.csv"));
+}
+
+TEST_F(NeighboursTest, AFlowWithoutQueriesIsAnError) {
+  harness_.finish();
+  ASSERT_EQ(harness_.errors().size(), 1U);
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query arrived"));
+}
+
+}  // namespace

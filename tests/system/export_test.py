@@ -1,0 +1,95 @@
+"""NumPy as the judge of what the export stages write: export_test.py SEAM."""
+
+import csv
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+PIPELINE = """
+[pipeline]
+name = "judged"
+[stage.items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+size = 5
+[stage.model]
+use = "model.sccapsnet"
+classes = 14
+width = 8
+primary_channels = 64
+[stage.gallery]
+use = "retrieval.index"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+k = 4
+[stage.vectors]
+use = "export.embeddings"
+[stage.nearest]
+use = "export.neighbours"
+index = "gallery"
+k = 4
+[flow]
+gallery = "items -> decode -> batch -> model -> {gallery, vectors}"
+queries = "items -> decode -> batch -> model -> search -> nearest"
+[schedule]
+epochs = 1
+each_epoch = ["gallery", "queries"]
+"""
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    (folder / "judged.toml").write_text(PIPELINE)
+    ran = subprocess.run([sys.argv[1], "run", "judged.toml", "--run-dir", "out"], cwd=folder, check=False,
+                         capture_output=True, text=True)
+    if ran.returncode != 0:
+        print(ran.stderr)
+        sys.exit(1)
+    vectors = numpy.load(folder / "out/vectors.npy")
+    with open(folder / "out/vectors.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / "out/nearest.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    pictures = {str(path.relative_to(folder / "wardrobe")) for path in (folder / "wardrobe").rglob("*.*")}
+
+failures = []
+if vectors.dtype != numpy.float32 or len(vectors) != len(rows) or not numpy.isfinite(vectors).all():
+    failures.append(f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
+if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
+    failures.append("rows are not numbered from 0")
+if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:
+    failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
+
+# Queries and gallery are one list, so that every line can be computed anew from the vectors.
+row_of = {row["path"]: i for i, row in enumerate(rows)}
+wide = vectors.astype(numpy.float64)
+if len(found) != 4 * len(rows):
+    failures.append(f"{len(found)} lines for {len(rows)} queries")
+for line in found:
+    query, picture = row_of[line["query"]], row_of[line["picture"]]
+    distances = ((wide - wide[query]) ** 2).sum(axis=1)
+    if abs(float(line["distance"]) - distances[picture]) > 1e-4:
+        failures.append(f"{line} is at distance {distances[picture]}")
+    if abs(numpy.sort(distances)[int(line["rank"]) - 1] - distances[picture]) > 1e-4:
+        failures.append(f"{line} has another rank")
+    if rows[picture]["item"] != line["item"] or rows[query]["item"] != line["query_item"]:
+        failures.append(f"{line} names other items")
+
+print(f"{len(rows)} embeddings of {vectors.shape[1]} elements, {len(found)} neighbours")
+print("\n".join(failures[:20]))
+sys.exit(1 if failures else 0)
