@@ -2,8 +2,9 @@
 
 #include "stages/loss/batch_hard.hpp"
 #include "stages/loss/cross_entropy.hpp"
+#include "stages/loss/multi_similarity.hpp"
 #include "stages/loss/triplet.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(BatchHard, CrossEntropy, Triplet)
+SEAM_PLUGIN(BatchHard, CrossEntropy, MultiSimilarity, Triplet)

@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include <map>
+#include "stages/loss/item_labels.hpp"
 
 namespace seam::stages {
 namespace {
@@ -40,6 +40,7 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
   const Tensor& embedding = packet.get(field::embedding);
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+  check_pairs(labels);
   // Mined without a gradient and by differences, not by products of vectors: near pictures keep
   // their order, and no number of threads changes it.
   constexpr std::int64_t by_differences = 2;
@@ -49,15 +50,6 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
     throw Error("the embeddings of this batch are not finite");
   }
   const HardTriplets triplets = hard_triplets(distances, labels);
-  if (triplets.anchors.empty()) {
-    throw Error(
-        std::string(triplets.without_positive == static_cast<std::int64_t>(labels.size())
-                        ? "no item of this batch has a second picture"
-                        : "all pictures of this batch show one item") +
-        ", so nobody has a positive and a negative (" + std::to_string(labels.size()) +
-        " pictures); a batch needs several items with several pictures each: put a sampler that "
-        "groups items into the flow, or raise the batch's size");
-  }
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
     return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
   };
@@ -104,21 +96,6 @@ Tensor row_distances(const Tensor& a, const Tensor& b, PairDistance distance) {
   if (distance == PairDistance::squared) return squared;
   constexpr double shortest = 1e-12;  // squared; its root is 1e-6
   return squared.clamp_min(shortest).sqrt();
-}
-
-std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
-                                      const std::vector<Origin>* origins) {
-  std::map<std::string, std::int64_t> numbers;
-  std::vector<std::int64_t> labels;
-  for (std::size_t row = 0; row < items.size(); ++row) {
-    if (items[row].empty()) {
-      throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
-                  " has no item, so nobody knows what its positives are");
-    }
-    labels.push_back(
-        numbers.emplace(items[row], static_cast<std::int64_t>(numbers.size())).first->second);
-  }
-  return labels;
 }
 
 }  // namespace seam::stages

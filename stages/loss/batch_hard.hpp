@@ -57,9 +57,4 @@ class BatchHard final : public Loss {
   PairDistance distance_ = PairDistance::euclidean;
 };
 
-/// A number for each row, the same for rows of one item, in order of first appearance. Throws
-/// seam::Error naming the first row without an item, by its origin where there are origins.
-[[nodiscard]] std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
-                                                    const std::vector<Origin>* origins);
-
 }  // namespace seam::stages

@@ -1,0 +1,38 @@
+#include "stages/loss/item_labels.hpp"
+
+#include <seam/error.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace seam::stages {
+
+std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
+                                      const std::vector<Origin>* origins) {
+  std::map<std::string, std::int64_t> numbers;
+  std::vector<std::int64_t> labels;
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    if (items[row].empty()) {
+      throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
+                  " has no item, so nobody knows what its positives are");
+    }
+    labels.push_back(
+        numbers.emplace(items[row], static_cast<std::int64_t>(numbers.size())).first->second);
+  }
+  return labels;
+}
+
+void check_pairs(const std::vector<std::int64_t>& labels) {
+  const auto rows = static_cast<std::int64_t>(labels.size());
+  const std::int64_t items =
+      labels.empty() ? 0 : *std::max_element(labels.begin(), labels.end()) + 1;
+  if (items > 1 && items < rows) return;
+  throw Error(
+      std::string(items == rows ? "no item of this batch has a second picture"
+                                : "all pictures of this batch show one item") +
+      ", so nobody has a positive and a negative (" + std::to_string(rows) +
+      " pictures); a batch needs several items with several pictures each: put a sampler that "
+      "groups items into the flow, or raise the batch's size");
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,43 @@
+#include "stages/loss/multi_similarity.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/loss/item_labels.hpp"
+
+namespace seam::stages {
+
+void MultiSimilarity::declare(Declaration& d) {
+  d.doc(
+      "Multi-similarity loss (Wang et al. 2019): of each row's pairs within the batch, those that "
+      "violate the order by more than `epsilon` are taken, and weighed by their own cosine "
+      "similarity and by those of the others.");
+  d.parameter("alpha", options_.alpha, "how sharply positive pairs are weighed").range(1e-6, 1e6);
+  d.parameter("beta", options_.beta, "how sharply negative pairs are weighed").range(1e-6, 1e6);
+  d.parameter("lambda", options_.lambda,
+              "the similarity that positive pairs should exceed and negative ones stay below")
+      .range(-1, 1);
+  d.parameter("epsilon", options_.epsilon, "margin of the mining").range(0, 2);
+  d.needs(field::embedding);
+  d.needs(field::items).doc("rows of one item are positives of each other");
+  d.accepts(field::origins).doc("to name a picture without an item");
+  declare_loss(d);
+}
+
+Tensor MultiSimilarity::compute(const Packet& packet, Context& /*context*/) {
+  const Tensor& embedding = packet.get(field::embedding);
+  const std::vector<std::int64_t> labels = item_labels(
+      packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+  check_pairs(labels);
+  if (!torch::isfinite(embedding.detach()).all().item<bool>()) {
+    // Compared with a number, NaN is never mined: the loss would be 0.
+    throw Error("the embeddings of this batch are not finite");
+  }
+  const MultiSimilarityLoss result = multi_similarity_loss(
+      embedding, torch::tensor(labels, torch::kInt64).to(embedding.device()), options_);
+  measure("positive_pairs", result.positive_pairs);
+  measure("negative_pairs", result.negative_pairs);
+  return result.loss;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,142 @@
+#include "stages/loss/multi_similarity.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+Packet batch(const Tensor& embedding, const std::vector<std::string>& items) {
+  Packet packet;
+  packet.set(field::embedding, embedding);
+  packet.set(field::items, items);
+  return packet;
+}
+
+std::vector<Packet> batches() {
+  std::vector<Packet> packets;
+  for (const float factor : {1.F, 2.F, 3.F}) {
+    packets.push_back(
+        batch((torch::arange(20.0F).view({5, 4}) * factor).sin(), {"a", "b", "a", "b", "c"}));
+  }
+  return packets;
+}
+
+const auto conformance = seam::testing::conformance<MultiSimilarity>({
+    .packets = [](seam::testing::Harness&) { return batches(); },
+});
+
+/// The paper's formulas in loops over pairs.
+double by_loops(const Tensor& embedding, const std::vector<int>& labels,
+                const MultiSimilarityOptions& options) {
+  const std::size_t count = labels.size();
+  const Tensor unit = embedding / embedding.norm(2, 1, true);
+  std::vector<std::vector<double>> s(count, std::vector<double>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      s[i][j] = (unit[static_cast<std::int64_t>(i)] * unit[static_cast<std::int64_t>(j)])
+                    .sum()
+                    .item<double>();
+    }
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    double least_positive = INFINITY;
+    double most_negative = -INFINITY;
+    for (std::size_t j = 0; j < count; ++j) {
+      if (j == i) continue;
+      if (labels[i] == labels[j]) {
+        least_positive = std::min(least_positive, s[i][j]);
+      } else {
+        most_negative = std::max(most_negative, s[i][j]);
+      }
+    }
+    double positives = 0;
+    double negatives = 0;
+    for (std::size_t j = 0; j < count; ++j) {
+      if (j == i) continue;
+      if (labels[i] == labels[j] && s[i][j] - options.epsilon < most_negative) {
+        positives += std::exp(-options.alpha * (s[i][j] - options.lambda));
+      }
+      if (labels[i] != labels[j] && s[i][j] + options.epsilon > least_positive) {
+        negatives += std::exp(options.beta * (s[i][j] - options.lambda));
+      }
+    }
+    sum += std::log1p(positives) / options.alpha + std::log1p(negatives) / options.beta;
+  }
+  return sum / static_cast<double>(count);
+}
+
+Tensor labels_tensor(const std::vector<int>& labels) {
+  return torch::tensor(std::vector<std::int64_t>(labels.begin(), labels.end()), torch::kInt64);
+}
+
+TEST(MultiSimilarity, IsThePapersSumsOverPairs) {
+  torch::manual_seed(3);
+  for (const std::vector<int>& labels :
+       {std::vector<int>{0, 0, 1, 1, 2, 2}, {0, 0, 0, 1, 2}, {4, 4, 4, 4}, {0, 1, 2}}) {
+    const Tensor embedding =
+        torch::randn({static_cast<std::int64_t>(labels.size()), 5}, torch::kFloat64);
+    for (const double epsilon : {0.1, 0.0, 0.5}) {
+      MultiSimilarityOptions options;
+      options.epsilon = epsilon;
+      EXPECT_NEAR(
+          multi_similarity_loss(embedding, labels_tensor(labels), options).loss.item<double>(),
+          by_loops(embedding, labels, options), 1e-12);
+    }
+  }
+}
+
+TEST(MultiSimilarity, WithoutMinedPairsIsZero) {
+  // The positives coincide, the negatives are opposite: nothing violates the order.
+  const Tensor embedding = torch::tensor({{1.0, 0.0}, {1.0, 0.0}, {-1.0, 0.0}, {-1.0, 0.0}});
+  const MultiSimilarityLoss result =
+      multi_similarity_loss(embedding, labels_tensor({0, 0, 1, 1}), {});
+  EXPECT_EQ(result.loss.item<double>(), 0);
+  EXPECT_EQ(result.positive_pairs, 0);
+  EXPECT_EQ(result.negative_pairs, 0);
+}
+
+std::string complaint(const Packet& packet) {
+  seam::testing::Harness harness("multi_similarity", std::make_unique<MultiSimilarity>());
+  harness.push(packet);
+  return harness.errors().empty() ? "accepted" : std::string(harness.errors()[0].what());
+}
+
+TEST(MultiSimilarity, ABatchThatTeachesNothingIsRefused) {
+  using ::testing::HasSubstr;
+  const Tensor embedding = torch::eye(4);
+  EXPECT_EQ(complaint(batch(embedding, {"a", "a", "b", "c"})), "accepted");
+  EXPECT_THAT(complaint(batch(embedding, {"a", "b", "c", "d"})),
+              HasSubstr("no item of this batch has a second picture"));
+  EXPECT_THAT(complaint(batch(embedding, {"a", "a", "a", "a"})),
+              HasSubstr("all pictures of this batch show one item"));
+  EXPECT_THAT(complaint(batch(embedding, {"a", "a", "", "b"})), HasSubstr("has no item"));
+  // NaN compares as neither more nor less, so nothing would be mined.
+  EXPECT_THAT(
+      complaint(batch(embedding * std::numeric_limits<float>::quiet_NaN(), {"a", "a", "b", "c"})),
+      HasSubstr("are not finite"));
+}
+
+TEST(MultiSimilarity, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(5);
+  const Tensor embedding = torch::randn({6, 4}, torch::kFloat64).requires_grad_(true);
+  const Tensor labels = labels_tensor({0, 0, 1, 1, 2, 2});
+  test::expect_gradients([&] { return multi_similarity_loss(embedding, labels, {}).loss; },
+                         {embedding});
+}
+
+}  // namespace
+}  // namespace seam::stages
