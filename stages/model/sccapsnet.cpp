@@ -1,19 +1,17 @@
 #include "stages/model/sccapsnet.hpp"
 
-#include <algorithm>
 #include <map>
 #include <string>
+
+#include "stages/nn/initialisation.hpp"
 
 namespace seam::stages {
 
 void Sccapsnet::declare(Declaration& d) {
   d.doc(
       "SCCapsNet, the stacked-convolution capsule network for clothing retrieval (Kınlı 2019). "
-      "Four "
-      "7x7 convolutions of stride 2, primary capsules, dynamic routing with one weight matrix that "
-      "all "
-      "input capsules share. With the defaults it has 2,425,536 numbers. Any image "
-      "size.");
+      "Four 7x7 convolutions of stride 2, primary capsules, dynamic routing with one weight matrix "
+      "that all input capsules share. With the defaults it has 2,425,536 numbers. Any image size.");
   d.parameter(
       "preset", preset_,
       "where the thesis and the released code differ: LeakyReLU 0.1 and accumulated logits, or "
@@ -33,16 +31,13 @@ void Sccapsnet::declare(Declaration& d) {
       .range(0, 0.99);
   d.parameter("iterations", iterations_, "of routing").range(1, 100);
   d.parameter("gradient", options_.routing.gradient, "how far through routing the gradient goes",
-              {{"all_iterations", RoutingGradient::all_iterations},
-               {"last_iteration", RoutingGradient::last_iteration}});
+              {{"all_iterations", nn::RoutingGradient::all_iterations},
+               {"last_iteration", nn::RoutingGradient::last_iteration}});
   d.parameter("routing", options_.routing.form,
               "factored never makes the predictions of single capsules; the same numbers",
-              {{"factored", RoutingForm::factored}, {"direct", RoutingForm::direct}});
+              {{"factored", nn::RoutingForm::factored}, {"direct", nn::RoutingForm::direct}});
   d.parameter("norm_axis", options_.norm_axis, "over which axis class capsules get unit length",
-              {{"capsule", NormAxis::capsule}, {"class", NormAxis::class_capsules}});
-  d.parameter("precision", options_.precision,
-              "bfloat16 computes the convolutions so, for CPUs that are fast at it",
-              {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+              {{"capsule", nn::NormAxis::capsule}, {"class", nn::NormAxis::class_capsules}});
   d.parameter(
       "train_mask", train_mask_,
       "which capsule the embedding keeps in training: that of the anchor's category for all "
@@ -66,44 +61,32 @@ void Sccapsnet::declare(Declaration& d) {
   d.provides(field::embedding)
       .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
       .doc("the capsules in a row; masked by train_mask in training, all of them in evaluation");
-  d.offers<Trainable>(*this);
-  d.keeps_state();
+  declare_module(d);
 }
 
-NetworkOptions Sccapsnet::network_options() const {
-  NetworkOptions options = preset_ == Preset::as_published ? sccapsnet_as_published(options_)
-                                                           : sccapsnet_as_released(options_);
+nn::CapsuleNetwork Sccapsnet::make() const {
+  nn::NetworkOptions options = preset_ == Preset::as_published
+                                   ? nn::sccapsnet_as_published(options_)
+                                   : nn::sccapsnet_as_released(options_);
   options.routing.iterations = iterations_;
   if (slope_) {
-    options.activation = Activation::leaky_relu;
+    options.activation = nn::Activation::leaky_relu;
     options.slope = *slope_;
   }
-  return options;
+  return nn::CapsuleNetwork(options, nn::generator_seed());
 }
 
-void Sccapsnet::open(Context& context) {
-  network_ = std::make_unique<CapsuleNetwork>(network_options(), context.random_of_run().bits64());
-  for (const auto& [weight_name, tensor] : network_->weights()) tensor.set_requires_grad(true);
-}
-
-void Sccapsnet::begin(Context& /*context*/) {
-  statistics_.restore(network_->buffers());
-  batches_ = 0;
-  accepted_ = 0;
-}
-
-ClassCapsules Sccapsnet::train(const Packet& packet, const Context& context) {
-  statistics_.begin_batch(network_->buffers());
-  ++batches_;
+nn::ClassCapsules Sccapsnet::train(nn::CapsuleNetwork& net, const Packet& packet,
+                                   const Context& context) const {
   const Tensor& images = packet.get(field::images);
-  const DropoutKey key{context.seed(), stream_of(context.stage()),
-                       static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
-  if (towers_ == Towers::together) return network_->train(images, key);
+  const nn::DropoutKey key{context.seed(), stream_of(context.stage()),
+                           static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
+  if (towers_ == Towers::together) return net->forward(images, key);
   std::vector<std::int64_t> tower;
   for (const Role role : packet.get(field::roles)) {
     tower.push_back(static_cast<std::int64_t>(role));
   }
-  return network_->train_towers(images, tower, key);
+  return net->forward_towers(images, tower, key);
 }
 
 Tensor Sccapsnet::training_mask(const Packet& packet) const {
@@ -114,56 +97,15 @@ Tensor Sccapsnet::training_mask(const Packet& packet) const {
                        torch::kInt64);
 }
 
-void Sccapsnet::process(Packet& packet, Context& context) {
-  ClassCapsules result;
-  Tensor mask;
-  if (context.training()) {
-    result = train(packet, context);
-    mask = training_mask(packet);
-  } else {
-    statistics_.restore(network_->buffers());
-    result = network_->evaluate(packet.get(field::images));
-  }
-  packet.set(field::embedding, mask_capsules(result.capsules, mask));
+void Sccapsnet::forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) {
+  const bool training = context.training();
+  const nn::ClassCapsules result =
+      training ? train(net, packet, context) : net->forward(packet.get(field::images));
+  const Tensor mask = training ? training_mask(packet) : Tensor();
+  packet.set(field::embedding, nn::mask_capsules(result.capsules, mask));
   packet.set(field::capsules, result.capsules);
   packet.set(field::class_lengths, result.lengths);
   packet.set(field::predicted_category, result.predicted);
-}
-
-void Sccapsnet::end(Context& context) {
-  statistics_.restore(network_->buffers());
-  if (batches_ == 0 || accepted_ > 0) return;
-  context.warn("no optimizer accepted any of the " + std::to_string(batches_) +
-               (batches_ == 1 ? " training batch" : " training batches") +
-               " of this flow, so the running statistics stay as they were before it");
-}
-
-void Sccapsnet::batch_accepted() {
-  statistics_.accept();
-  ++accepted_;
-}
-
-void Sccapsnet::save(Archive& archive) const {
-  for (const auto& [weight_name, tensor] : network_->weights())
-    put_tensor(archive, weight_name, tensor);
-  const CapsuleNetwork::Named statistics = network_->buffers();
-  for (const auto& [statistic, tensor] : statistics_.accepted(statistics))
-    put_tensor(archive, statistic, tensor);
-}
-
-void Sccapsnet::load(const Archive& archive) {
-  statistics_.accept();  // what was open is overwritten
-  for (const auto& [weight_name, tensor] : network_->weights())
-    get_tensor(archive, weight_name, tensor);
-  for (const auto& [weight_name, tensor] : network_->buffers())
-    get_tensor(archive, weight_name, tensor);
-}
-
-std::vector<NamedWeight> Sccapsnet::weights() {
-  std::vector<NamedWeight> weights;
-  for (const auto& [weight_name, tensor] : network_->weights())
-    weights.push_back({weight_name, tensor});
-  return weights;
 }
 
 std::vector<std::int64_t> anchor_categories(const std::vector<std::int64_t>& categories,

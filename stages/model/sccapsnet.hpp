@@ -4,20 +4,18 @@
 ///                                                        predicted_category, embedding
 #pragma once
 
-#include <seam/tensor.hpp>
+#include <seam/module.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "stages/model/provisional_state.hpp"
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {
 
-class Sccapsnet final : public Compute<Transform>, public Trainable {
+class Sccapsnet final : public ModuleStage<nn::CapsuleNetwork> {
  public:
   static constexpr std::string_view name = "model.sccapsnet";
 
@@ -29,33 +27,26 @@ class Sccapsnet final : public Compute<Transform>, public Trainable {
   enum class Towers : std::uint8_t { by_role, together };
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
-  void begin(Context& context) override;
-  void process(Packet& packet, Context& context) override;
-  void end(Context& context) override;
-  void save(Archive& archive) const override;
-  void load(const Archive& archive) override;
-
-  std::vector<NamedWeight> weights() override;
-  void batch_accepted() override;
 
  private:
-  /// The forward pass with batch statistics and dropout.
-  ClassCapsules train(const Packet& packet, const Context& context);
+  [[nodiscard]] nn::CapsuleNetwork make() const override;
+  void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) override;
+  /// The layout that the network's kernels read.
+  [[nodiscard]] torch::MemoryFormat memory_format() const override {
+    return torch::MemoryFormat::Contiguous;
+  }
+  /// The pass with batch statistics and dropout.
+  [[nodiscard]] nn::ClassCapsules train(nn::CapsuleNetwork& net, const Packet& packet,
+                                        const Context& context) const;
   /// The category whose capsule the embedding of each row keeps in training; undefined for all.
   [[nodiscard]] Tensor training_mask(const Packet& packet) const;
-  [[nodiscard]] NetworkOptions network_options() const;
 
   Preset preset_ = Preset::as_released;
-  NetworkOptions options_;
+  nn::NetworkOptions options_;
   std::optional<double> slope_;
   std::int64_t iterations_ = 3;
   TrainMask train_mask_ = TrainMask::anchor_category;
   Towers towers_ = Towers::by_role;
-  std::unique_ptr<CapsuleNetwork> network_;
-  ProvisionalState statistics_;
-  std::int64_t batches_ = 0;  // trained with in this flow
-  std::int64_t accepted_ = 0;
 };
 
 /// The category of each row's group's anchor, or of the row itself where its group has none; -1

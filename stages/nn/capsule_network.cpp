@@ -7,7 +7,9 @@
 
 #include <seam/error.hpp>
 
-namespace seam::stages {
+#include "stages/nn/initialisation.hpp"
+
+namespace seam::nn {
 namespace {
 
 using torch::Tensor;
@@ -27,8 +29,6 @@ FeatureExtractorOptions extractor_options(const NetworkOptions& options) {
   result.activation = options.activation;
   result.slope = options.slope;
   result.dropout = options.dropout;
-  result.precision = options.precision;
-  result.type = options.type;
   return result;
 }
 
@@ -90,20 +90,23 @@ Tensor mask_capsules(const Tensor& capsules, const Tensor& categories) {
   return (capsules * mask).flatten(1);
 }
 
-CapsuleNetwork::CapsuleNetwork(const NetworkOptions& options, std::uint64_t seed)
-    : options_(options),
-      extractor_(extractor_options(options), seed, 0),
-      routing_weight_(
-          glorot_uniform({options.capsule_size, options.classes * options.class_capsule_size},
-                         options.capsule_size, options.classes * options.class_capsule_size, seed,
-                         extractor_.options().layers.size(), options.type)) {
-  routing_weight_.requires_grad_(true);
+CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options, std::uint64_t seed)
+    : options_(options) {
+  extractor = register_module("f", FeatureExtractor(extractor_options(options), seed));
+  const std::int64_t columns = options.classes * options.class_capsule_size;
+  routing_weight =
+      register_parameter("w", glorot_uniform({options.capsule_size, columns}, options.capsule_size,
+                                             columns, seed, extractor->options().layers.size()));
 }
 
-ClassCapsules CapsuleNetwork::head(const Tensor& features) const {
+CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)
+    : CapsuleNetworkImpl(options, DropoutKey::drawn().seed) {}
+
+ClassCapsules CapsuleNetworkImpl::head(const Tensor& features) const {
   const Tensor u =
-      squash(group_capsules(features, options_.capsule_size), options_.routing.epsilon);
-  const Tensor v = route(u, routing_weight_, options_.classes, options_.routing);
+      squash(group_capsules(features.to(routing_weight.scalar_type()), options_.capsule_size),
+             options_.routing.epsilon);
+  const Tensor v = route(u, routing_weight, options_.classes, options_.routing);
   ClassCapsules result;
   result.capsules = normalise_capsules(v, options_.norm_axis);
   const Tensor fixed = v.detach();
@@ -112,13 +115,17 @@ ClassCapsules CapsuleNetwork::head(const Tensor& features) const {
   return result;
 }
 
-ClassCapsules CapsuleNetwork::train(const Tensor& images, const DropoutKey& key) {
-  return head(extractor_.train(images, key));
+ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images) {
+  return forward(images, is_training() ? DropoutKey::drawn() : DropoutKey{});
 }
 
-ClassCapsules CapsuleNetwork::train_towers(const Tensor& images,
-                                           const std::vector<std::int64_t>& tower_of_row,
-                                           const DropoutKey& key) {
+ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images, const DropoutKey& key) {
+  return head(extractor->forward(images, key));
+}
+
+ClassCapsules CapsuleNetworkImpl::forward_towers(const Tensor& images,
+                                                 const std::vector<std::int64_t>& tower_of_row,
+                                                 const DropoutKey& key) {
   if (static_cast<std::int64_t>(tower_of_row.size()) != images.size(0)) {
     throw Error("each image needs a tower", Fault::internal);
   }
@@ -140,7 +147,7 @@ ClassCapsules CapsuleNetwork::train_towers(const Tensor& images,
     DropoutKey of_tower = key;
     // Towers draw masks of their own: streams a large odd number apart.
     of_tower.stream += 0xD1B54A32D192ED03U * static_cast<std::uint64_t>(tower);
-    const ClassCapsules part = train(rows_of(images, rows), of_tower);
+    const ClassCapsules part = forward(rows_of(images, rows), of_tower);
     capsules.push_back(part.capsules);
     lengths.push_back(part.lengths);
     predicted.push_back(part.predicted);
@@ -150,18 +157,4 @@ ClassCapsules CapsuleNetwork::train_towers(const Tensor& images,
           torch::cat(predicted).index_select(0, back)};
 }
 
-ClassCapsules CapsuleNetwork::evaluate(const Tensor& images) const {
-  return head(extractor_.evaluate(images));
-}
-
-CapsuleNetwork::Named CapsuleNetwork::weights() const {
-  Named all = extractor_.weights();
-  all.emplace_back("routing.weight", routing_weight_);
-  return all;
-}
-
-CapsuleNetwork::Named CapsuleNetwork::buffers() const {
-  return extractor_.buffers();
-}
-
-}  // namespace seam::stages
+}  // namespace seam::nn

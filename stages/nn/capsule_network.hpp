@@ -5,15 +5,17 @@
 ///       conv 7x7/2   w -> 2w   norm, activation, dropout
 ///       conv 7x7/2  2w ->  w   norm, activation, dropout
 ///       conv 7x7/2   w -> primary channels              [N,512,16,16]
-///       16 consecutive channels of a pixel are a capsule: [N,8192,16], index (y * width + x) * 32
-///       + c squash, dynamic routing with shared weights      [N,23,16] each class capsule to unit
-///       length; one capsule kept by the mask -> embedding [N,368]
+///       16 consecutive channels of a pixel are a capsule  [N,8192,16]
+///         number (y * width + x) * 32 + c
+///       squash, dynamic routing with shared weights       [N,23,16]
+///       each class capsule to unit length; one capsule kept by the mask -> embedding [N,368]
 ///
 /// Kınlı, "Clothing image retrieval with triplet capsule networks", 2019, and the released code.
 /// With w = 64, 512 primary channels and 23 classes it has 2,425,536 numbers, 512 of them running
 /// statistics.
 #pragma once
 
+#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -22,7 +24,7 @@
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/routing.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 
 /// Over which axis of the class capsules [K,D] the length becomes one.
 enum class NormAxis : std::uint8_t {
@@ -39,10 +41,8 @@ struct NetworkOptions {
   Activation activation = Activation::relu;
   double slope = 0.1;
   double dropout = 0.3;
-  Precision precision = Precision::float32;
   RoutingOptions routing;
   NormAxis norm_axis = NormAxis::capsule;
-  torch::ScalarType type = torch::kFloat32;
 };
 
 /// What the thesis says: LeakyReLU of slope 0.1, logits accumulated.
@@ -70,32 +70,35 @@ struct ClassCapsules {
 [[nodiscard]] torch::Tensor mask_capsules(const torch::Tensor& capsules,
                                           const torch::Tensor& categories = {});
 
-class CapsuleNetwork {
+/// Parts are called as in the network's port to PyTorch: the extractor "f", whose blocks are "f.0",
+/// "f.1", ..., and the matrix that all primary capsules share, "w" [D,K*O].
+class CapsuleNetworkImpl : public torch::nn::Module {
  public:
-  using Named = FeatureExtractor::Named;
+  /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
+  CapsuleNetworkImpl(const NetworkOptions& options, std::uint64_t seed);
+  /// Weights by LibTorch's generator.
+  explicit CapsuleNetworkImpl(const NetworkOptions& options = {});
 
-  CapsuleNetwork(const NetworkOptions& options, std::uint64_t seed);
-
-  /// With batch statistics and dropout. One call is one tower: its batch statistics are its own.
-  ClassCapsules train(const torch::Tensor& images, const DropoutKey& key);
+  /// One call is one tower: in training its batch statistics are its own. Dropout's key is drawn
+  /// from LibTorch's generator where none is given.
+  ClassCapsules forward(const torch::Tensor& images);
+  ClassCapsules forward(const torch::Tensor& images, const DropoutKey& key);
   /// One tower for each value of `tower_of_row` (0 .. towers-1), each with its own batch
   /// statistics, in that order; rows of the result are in the images' order.
-  ClassCapsules train_towers(const torch::Tensor& images,
-                             const std::vector<std::int64_t>& tower_of_row, const DropoutKey& key);
-  [[nodiscard]] ClassCapsules evaluate(const torch::Tensor& images) const;
+  ClassCapsules forward_towers(const torch::Tensor& images,
+                               const std::vector<std::int64_t>& tower_of_row,
+                               const DropoutKey& key);
 
-  [[nodiscard]] Named weights() const;
-  [[nodiscard]] Named buffers() const;
   [[nodiscard]] const NetworkOptions& options() const { return options_; }
-  [[nodiscard]] FeatureExtractor& extractor() { return extractor_; }
-  [[nodiscard]] const torch::Tensor& routing_weight() const { return routing_weight_; }
+
+  FeatureExtractor extractor{nullptr};
+  torch::Tensor routing_weight;  // [D, K*O]
 
  private:
   [[nodiscard]] ClassCapsules head(const torch::Tensor& features) const;
 
   NetworkOptions options_;
-  FeatureExtractor extractor_;
-  torch::Tensor routing_weight_;  // [D, K*O]
 };
+TORCH_MODULE(CapsuleNetwork);
 
-}  // namespace seam::stages
+}  // namespace seam::nn

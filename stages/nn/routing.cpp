@@ -1,6 +1,7 @@
 #include "stages/nn/routing.hpp"
 
 #include <ATen/Parallel.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/torch.h>
 
 #include <sstream>
@@ -9,7 +10,7 @@
 
 #include "stages/nn/kernels/routing.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
 using torch::Tensor;
@@ -37,19 +38,19 @@ void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
   if (u.scalar_type() != weight.scalar_type()) refuse("capsules and weight differ in type");
 }
 
-struct Direct {
+struct Plain {
   Tensor v;
   Tensor couplings;  // [B,K,N]
 };
 
-Direct route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                    const RoutingOptions& options) {
+Plain route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                   const RoutingOptions& options) {
   const std::int64_t size = weight.size(1) / classes;
   // û as [B,K,N,O]
   const Tensor predictions =
       u.matmul(weight).view({u.size(0), u.size(1), classes, size}).permute({0, 2, 1, 3});
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
-  Direct result;
+  Plain result;
   for (std::int64_t t = 0; t < options.iterations; ++t) {
     result.couplings = torch::softmax(logits, 1);
     const Tensor s = result.couplings.unsqueeze(2).matmul(predictions).squeeze(2);
@@ -62,6 +63,45 @@ Direct route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
     logits = options.logits == Logits::replace ? agreement : logits + agreement;
   }
   return result;
+}
+
+/// Products of each class' rows [B,K,x] and its matrix [K,x,y]: [B,K,y].
+Tensor by_class(const Tensor& rows, const Tensor& matrices) {
+  return rows.transpose(0, 1).matmul(matrices).transpose(0, 1);
+}
+
+/// Never makes a tensor of images times capsules times classes times their size.
+Plain route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                     const RoutingOptions& options) {
+  const std::int64_t size = weight.size(1) / classes;
+  const Tensor matrices = weight.view({u.size(2), classes, size}).transpose(0, 1);  // [K,D,O]
+  const bool stop = options.gradient == RoutingGradient::last_iteration;
+  const Tensor capsules = (stop ? u.detach() : u).transpose(1, 2);                  // [B,D,N]
+  const Tensor transposed = (stop ? matrices.detach() : matrices).transpose(1, 2);  // [K,O,D]
+  // The logits of the first iteration are zeros, and the couplings equal.
+  const double equal = 1.0 / static_cast<double>(classes);
+  Tensor logits;  // [B,K,N]
+  Tensor sums = (u.sum(1, true) * equal).expand({u.size(0), classes, u.size(2)});
+  Plain result{{},
+               torch::full({1, 1, 1}, equal, u.options().requires_grad(false))
+                   .expand({u.size(0), classes, u.size(1)})};
+  for (std::int64_t t = 0;; ++t) {
+    result.v = squash_reference(by_class(sums, matrices), options.epsilon);
+    if (t + 1 == options.iterations) return result;
+    const Tensor agreement =
+        by_class(stop ? result.v.detach() : result.v, transposed).matmul(capsules);
+    logits = t == 0 || options.logits == Logits::replace ? agreement : logits + agreement;
+    result.couplings = torch::softmax(logits, 1);
+    sums = result.couplings.matmul(u);
+  }
+}
+
+Plain plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
+            const RoutingOptions& options) {
+  // Sums over thousands of capsules are made in the type that they come in.
+  const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+  return options.form == RoutingForm::direct ? route_direct(u, weight, classes, options)
+                                             : route_factored(u, weight, classes, options);
 }
 
 kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64_t classes,
@@ -194,8 +234,14 @@ bool covered(const Tensor& u, const RoutingOptions& options) {
 Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
   check(u, weight, classes, options);
-  if (!covered(u, options)) return route_direct(u, weight, classes, options).v;
+  if (!covered(u, options)) return plain(u, weight, classes, options).v;
   return RoutingFunction::apply(u, weight, classes, options);
+}
+
+Tensor route_plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                   const RoutingOptions& options) {
+  check(u, weight, classes, options);
+  return plain(u, weight, classes, options).v;
 }
 
 Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t classes,
@@ -203,7 +249,7 @@ Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t cla
   check(u, weight, classes, options);
   const torch::NoGradGuard no_gradient;
   if (!covered(u, options)) {
-    return route_direct(u, weight, classes, options).couplings.transpose(1, 2).contiguous();
+    return plain(u, weight, classes, options).couplings.transpose(1, 2).contiguous();
   }
   const kernels::RoutingShape shape = shape_of(u, weight, classes, options);
   Tensor couplings = torch::empty({u.size(0), u.size(1), classes}, u.options());
@@ -216,4 +262,4 @@ Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t cla
   return couplings;
 }
 
-}  // namespace seam::stages
+}  // namespace seam::nn

@@ -9,8 +9,10 @@
 /// (the clothing retrieval thesis of Kınlı, 2019). Two forms give the same numbers:
 ///
 ///   direct    û is made: K·O numbers an input capsule, 12 MB an image in the published network
-///   factored  û never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) · u_i;
-///             forward and backward are passes over u alone, by kernels of our own
+///   factored  û never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) · u_i:
+///             N·(K+D) numbers an image and iteration instead of N·K·O. On CPUs in float32 and
+///             float64 forward and backward are passes over u alone, by kernels of our own; on
+///             other devices and for other types they are a few matrix products
 #pragma once
 
 #include <torch/types.h>
@@ -19,7 +21,7 @@
 
 #include "stages/nn/squash.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 
 /// What an iteration does to the logits b.
 enum class Logits : std::uint8_t {
@@ -44,15 +46,20 @@ struct RoutingOptions {
 };
 
 /// Routes u [B,N,D] through weight [D,K*O] to v [B,K,O]. Class j's matrix is columns j*O to
-/// j*O+O-1. The factored form is differentiable once and needs a CPU tensor of f32 or f64; for
-/// others the direct form is taken. Every image is routed by itself, in an order that does not
-/// depend on threads. Throws seam::Error for shapes that do not fit and for iterations below 1.
+/// j*O+O-1. By the kernels, the factored form is differentiable once, and every image is routed by
+/// itself, in an order that does not depend on threads. Autocast does not change the type of the
+/// computation. Throws seam::Error for shapes that do not fit and for iterations below 1.
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
+
+/// The same by LibTorch's operations, in the form that the options ask for, on any device and
+/// differentiable as often as wanted: what the kernels are tested against.
+[[nodiscard]] torch::Tensor route_plain(const torch::Tensor& u, const torch::Tensor& weight,
+                                        std::int64_t classes, const RoutingOptions& options = {});
 
 /// The coupling coefficients [B,N,K] of the last iteration.
 [[nodiscard]] torch::Tensor routing_couplings(const torch::Tensor& u, const torch::Tensor& weight,
                                               std::int64_t classes,
                                               const RoutingOptions& options = {});
 
-}  // namespace seam::stages
+}  // namespace seam::nn

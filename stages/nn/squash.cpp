@@ -5,7 +5,7 @@
 
 #include "stages/nn/kernels/routing.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
 using torch::Tensor;
@@ -82,4 +82,4 @@ Tensor squash(const Tensor& s, double epsilon) {
   return covered ? SquashFunction::apply(s, epsilon) : squash_reference(s, epsilon);
 }
 
-}  // namespace seam::stages
+}  // namespace seam::nn

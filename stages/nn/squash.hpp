@@ -9,7 +9,7 @@
 
 #include <torch/types.h>
 
-namespace seam::stages {
+namespace seam::nn {
 
 inline constexpr double squash_epsilon = 1e-7;
 
@@ -21,4 +21,4 @@ inline constexpr double squash_epsilon = 1e-7;
 [[nodiscard]] torch::Tensor squash_reference(const torch::Tensor& s,
                                              double epsilon = squash_epsilon);
 
-}  // namespace seam::stages
+}  // namespace seam::nn

@@ -20,7 +20,7 @@
 
 namespace {
 
-using seam::stages::RoutingForm;
+using seam::nn::RoutingForm;
 using torch::Tensor;
 
 constexpr std::int64_t inputs = 8192;
@@ -31,13 +31,13 @@ struct Problem {
   Tensor u, weight;
 
   explicit Problem(std::int64_t batch)
-      : u(seam::stages::squash(torch::randn({batch, inputs, size})).requires_grad_(true)),
+      : u(seam::nn::squash(torch::randn({batch, inputs, size})).requires_grad_(true)),
         weight(torch::empty({size, classes * size}).uniform_(-0.125, 0.125).requires_grad_(true)) {}
 
   void run(RoutingForm form) {
-    seam::stages::RoutingOptions options;
+    seam::nn::RoutingOptions options;
     options.form = form;
-    seam::stages::route(u, weight, classes, options).square().sum().backward();
+    seam::nn::route(u, weight, classes, options).square().sum().backward();
     u.mutable_grad() = Tensor();
     weight.mutable_grad() = Tensor();
   }

@@ -1,7 +1,8 @@
 /// One training step of the published network: 32 triplets of 256 x 256 pictures through three
 /// towers, triplet loss, backward pass, Adam. An image is one tower pass of one picture.
 ///
-///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--breakdown 1]
+///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
+///                [--breakdown 1]
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -14,13 +15,16 @@
 #include <string_view>
 #include <vector>
 
+#include <seam/tensor.hpp>
+
 #include "stages/loss/triplet_loss.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/train/adam.hpp"
 
 namespace {
 
-using namespace seam::stages;  // the classes under measurement are all this file is about
+using namespace seam::nn;  // the classes under measurement are all this file is about
+using seam::stages::triplet_loss;
 using torch::Tensor;
 
 class Clock {
@@ -44,22 +48,21 @@ double median(std::vector<double> values) {
 
 class Trainer {
  public:
-  Trainer(std::int64_t triplets, std::int64_t size)
-      : network_(sccapsnet_as_released(), 1), triplets_(triplets) {
+  Trainer(std::int64_t triplets, std::int64_t size, seam::Precision precision)
+      : network_(sccapsnet_as_released(), 1), precision_(precision), triplets_(triplets) {
     images_ =
         torch::rand({3 * triplets, 3, size, size}).contiguous(torch::MemoryFormat::ChannelsLast);
     for (std::int64_t i = 0; i < 3 * triplets; ++i) towers_.push_back(i % 3);
     categories_ = torch::randint(23, {triplets}).repeat_interleave(3);
-    for (const auto& [name, weight] : network_.weights()) {
-      weights_.push_back({name, weight});
-      means_.push_back(torch::zeros_like(weight));
-      squares_.push_back(torch::zeros_like(weight));
+    for (const auto& item : network_->named_parameters()) {
+      weights_.push_back({item.key(), item.value()});
+      means_.push_back(torch::zeros_like(item.value()));
+      squares_.push_back(torch::zeros_like(item.value()));
     }
   }
 
   void step() {
-    const ClassCapsules out = network_.train_towers(images_, towers_, key());
-    loss(out.capsules).backward();
+    loss(capsules()).backward();
     optimise();
   }
 
@@ -74,12 +77,12 @@ class Trainer {
       const Tensor images =
           images_.permute({0, 2, 3, 1}).index_select(0, rows + tower).permute({0, 3, 1, 2});
       parts["1 gather a tower's pictures"] += clock.lap();
-      features.push_back(network_.extractor().train(images, key()));
+      features.push_back(extracted(images));
       parts["2 extractor, forward"] += clock.lap();
-      cut.push_back(features.back().detach().requires_grad_(true));
+      cut.push_back(features.back().detach().to(torch::kFloat32).requires_grad_(true));
       const Tensor u = squash(group_capsules(cut.back(), 16));
       parts["3 squash, forward"] += clock.lap();
-      const Tensor v = route(u, network_.routing_weight(), 23);
+      const Tensor v = route(u, network_->routing_weight, 23);
       capsules.push_back(normalise_capsules(v, NormAxis::capsule));
       parts["4 routing, forward"] += clock.lap();
     }
@@ -88,7 +91,7 @@ class Trainer {
     total.backward();
     parts["6 loss, routing, squash, backward"] += clock.lap();
     for (std::size_t tower = 0; tower < 3; ++tower) {
-      features[tower].backward(cut[tower].grad());
+      features[tower].backward(cut[tower].grad().to(features[tower].scalar_type()));
       cut[tower] = Tensor();
       features[tower] = Tensor();
     }
@@ -99,6 +102,14 @@ class Trainer {
 
  private:
   DropoutKey key() { return {1, 2, 0, drawn_++}; }
+  Tensor capsules() {
+    const seam::Autocast autocast(torch::kCPU, precision_);
+    return network_->forward_towers(images_, towers_, key()).capsules;
+  }
+  Tensor extracted(const Tensor& images) {
+    const seam::Autocast autocast(torch::kCPU, precision_);
+    return network_->extractor->forward(images, key());
+  }
   [[nodiscard]] Tensor loss(const Tensor& capsules) const {
     const Tensor embedding = mask_capsules(capsules, categories_).view({triplets_, 3, -1});
     return triplet_loss(embedding.select(1, 0), embedding.select(1, 1), embedding.select(1, 2), 2.0)
@@ -106,14 +117,16 @@ class Trainer {
   }
   void optimise() {
     ++steps_;
-    norm_ = gradient_norm(weights_);
+    norm_ = seam::stages::gradient_norm(weights_);
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      adam_step(weights_[i].tensor, weights_[i].tensor.grad(), means_[i], squares_[i], steps_, {});
+      seam::stages::adam_step(weights_[i].tensor, weights_[i].tensor.grad(), means_[i], squares_[i],
+                              steps_, {});
       weights_[i].tensor.mutable_grad() = Tensor();
     }
   }
 
   CapsuleNetwork network_;
+  seam::Precision precision_;
   std::int64_t triplets_;
   Tensor images_, categories_;
   std::vector<std::int64_t> towers_;
@@ -131,6 +144,7 @@ int main(int count, char** arguments) {
   std::int64_t size = 256;
   int steps = 2;
   bool breakdown = false;
+  seam::Precision precision = seam::Precision::float32;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];
     if (name == "--breakdown") breakdown = true;
@@ -139,10 +153,13 @@ int main(int count, char** arguments) {
     if (name == "--batch") batch = std::atoll(value);
     if (name == "--size") size = std::atoll(value);
     if (name == "--steps") steps = std::atoi(value);
+    if (name == "--precision" && std::string_view(value) == "bfloat16") {
+      precision = seam::Precision::bfloat16;
+    }
     if (name == "--threads") at::set_num_threads(std::atoi(value));
   }
   torch::manual_seed(0);
-  Trainer trainer(batch, size);
+  Trainer trainer(batch, size, precision);
   const auto images = static_cast<double>(3 * batch);
   trainer.step();  // warm-up: first touch of all memory
   Clock clock;

@@ -2,11 +2,11 @@
 #include "stages/nn/kernels/convolution_body.hpp"
 #include "stages/nn/kernels/routing_body.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 template struct ConvolutionBody<float, InstructionSet::avx2>;
 template struct ConvolutionBody<double, InstructionSet::avx2>;
 template struct RoutingBody<float, InstructionSet::avx2>;
 template struct RoutingBody<double, InstructionSet::avx2>;
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

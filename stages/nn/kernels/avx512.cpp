@@ -2,11 +2,11 @@
 #include "stages/nn/kernels/convolution_body.hpp"
 #include "stages/nn/kernels/routing_body.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 template struct ConvolutionBody<float, InstructionSet::avx512>;
 template struct ConvolutionBody<double, InstructionSet::avx512>;
 template struct RoutingBody<float, InstructionSet::avx512>;
 template struct RoutingBody<double, InstructionSet::avx512>;
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

@@ -2,11 +2,11 @@
 #include "stages/nn/kernels/convolution_body.hpp"
 #include "stages/nn/kernels/routing_body.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 template struct ConvolutionBody<float, InstructionSet::baseline>;
 template struct ConvolutionBody<double, InstructionSet::baseline>;
 template struct RoutingBody<float, InstructionSet::baseline>;
 template struct RoutingBody<double, InstructionSet::baseline>;
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 namespace {
 
 std::int64_t output_size(std::int64_t size, std::int64_t stride) {
@@ -52,4 +52,4 @@ ConvolutionShape make_convolution_shape(std::int64_t height, std::int64_t width,
   return shape;
 }
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

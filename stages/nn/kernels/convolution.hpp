@@ -18,7 +18,10 @@
 
 #include "stages/cpu/instruction_set.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
+
+using stages::best_instruction_set;
+using stages::InstructionSet;
 
 /// Sizes of a convolution with TensorFlow's "SAME" padding: ceil(size / stride) outputs, the
 /// padding split evenly with the odd one after.
@@ -136,4 +139,4 @@ template <class T>
 [[nodiscard]] const ConvolutionKernels<T>& convolution_kernels(
     InstructionSet set = best_instruction_set());
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

@@ -5,7 +5,7 @@
 #include "stages/nn/kernels/convolution.hpp"
 #include "stages/nn/kernels/lanes_body.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 // Standard library templates (std::min ...) are avoided on purpose: their instances would be
 // compiled for this instruction set and could be chosen by the linker for the whole program.
@@ -508,4 +508,4 @@ struct ConvolutionBody {
                                                &input_gradient};
 };
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

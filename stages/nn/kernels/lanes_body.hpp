@@ -15,7 +15,9 @@
 
 #include "stages/cpu/instruction_set.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
+
+using stages::InstructionSet;
 
 template <class T>
 struct LaneTypes;
@@ -125,4 +127,4 @@ struct Lanes {
   }
 };
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

@@ -14,7 +14,10 @@
 
 #include "stages/cpu/instruction_set.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
+
+using stages::best_instruction_set;
+using stages::InstructionSet;
 
 struct RoutingShape {
   std::int64_t inputs = 0;       ///< N, input capsules of an image
@@ -50,4 +53,4 @@ struct RoutingKernels {
 template <class T>
 [[nodiscard]] const RoutingKernels<T>& routing_kernels(InstructionSet set = best_instruction_set());
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

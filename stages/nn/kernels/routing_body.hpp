@@ -5,7 +5,7 @@
 #include "stages/nn/kernels/lanes_body.hpp"
 #include "stages/nn/kernels/routing.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 /// e^x of each lane, x <= 0. For float the range reduction x = n ln 2 + r and a Taylor polynomial
 /// of degree 7 in |r| <= ln 2 / 2, whose first omitted term is below half a unit in the last place.
@@ -413,4 +413,4 @@ struct RoutingBody {
                                            &backward,     &squash,     &squash_gradient};
 };
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

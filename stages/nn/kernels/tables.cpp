@@ -3,7 +3,7 @@
 #include "stages/nn/kernels/convolution_body.hpp"
 #include "stages/nn/kernels/routing_body.hpp"
 
-namespace seam::stages::kernels {
+namespace seam::nn::kernels {
 
 extern template struct ConvolutionBody<float, InstructionSet::baseline>;
 extern template struct ConvolutionBody<double, InstructionSet::baseline>;
@@ -50,4 +50,4 @@ const RoutingKernels<double>& routing_kernels<double>(InstructionSet set) {
   return choose<RoutingBody, double>(set);
 }
 
-}  // namespace seam::stages::kernels
+}  // namespace seam::nn::kernels

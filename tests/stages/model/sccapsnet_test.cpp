@@ -153,37 +153,37 @@ TEST(Sccapsnet, TrainingKeepsAllCapsulesWhereAsked) {
 struct Setting {
   std::string parameter;
   Value value;
-  std::function<void(NetworkOptions&)> by_hand;
+  std::function<void(nn::NetworkOptions&)> by_hand;
 };
 
 std::vector<Setting> settings() {
   const auto integer = [](std::int64_t value) { return Value{value}; };
   const auto text = [](const char* value) { return Value{std::string(value)}; };
   return {
-      {"classes", integer(6), [](NetworkOptions& o) { o.classes = 6; }},
-      {"width", integer(12), [](NetworkOptions& o) { o.width = 12; }},
-      {"primary_channels", integer(32), [](NetworkOptions& o) { o.primary_channels = 32; }},
-      {"capsule_size", integer(8), [](NetworkOptions& o) { o.capsule_size = 8; }},
-      {"class_capsule_size", integer(4), [](NetworkOptions& o) { o.class_capsule_size = 4; }},
+      {"classes", integer(6), [](nn::NetworkOptions& o) { o.classes = 6; }},
+      {"width", integer(12), [](nn::NetworkOptions& o) { o.width = 12; }},
+      {"primary_channels", integer(32), [](nn::NetworkOptions& o) { o.primary_channels = 32; }},
+      {"capsule_size", integer(8), [](nn::NetworkOptions& o) { o.capsule_size = 8; }},
+      {"class_capsule_size", integer(4), [](nn::NetworkOptions& o) { o.class_capsule_size = 4; }},
       {"preset", text("as_published"),
-       [](NetworkOptions& o) {
-         o.activation = Activation::leaky_relu;
+       [](nn::NetworkOptions& o) {
+         o.activation = nn::Activation::leaky_relu;
          o.slope = 0.1;
-         o.routing.logits = Logits::accumulate;
+         o.routing.logits = nn::Logits::accumulate;
        }},
       {"slope", Value{0.25},
-       [](NetworkOptions& o) {
-         o.activation = Activation::leaky_relu;
+       [](nn::NetworkOptions& o) {
+         o.activation = nn::Activation::leaky_relu;
          o.slope = 0.25;
        }},
-      {"dropout", Value{0.75}, [](NetworkOptions& o) { o.dropout = 0.75; }},
-      {"iterations", integer(1), [](NetworkOptions& o) { o.routing.iterations = 1; }},
+      {"dropout", Value{0.75}, [](nn::NetworkOptions& o) { o.dropout = 0.75; }},
+      {"iterations", integer(1), [](nn::NetworkOptions& o) { o.routing.iterations = 1; }},
       {"gradient", text("last_iteration"),
-       [](NetworkOptions& o) { o.routing.gradient = RoutingGradient::last_iteration; }},
-      {"routing", text("direct"), [](NetworkOptions& o) { o.routing.form = RoutingForm::direct; }},
+       [](nn::NetworkOptions& o) { o.routing.gradient = nn::RoutingGradient::last_iteration; }},
+      {"routing", text("direct"),
+       [](nn::NetworkOptions& o) { o.routing.form = nn::RoutingForm::direct; }},
       {"norm_axis", text("class"),
-       [](NetworkOptions& o) { o.norm_axis = NormAxis::class_capsules; }},
-      {"precision", text("bfloat16"), [](NetworkOptions& o) { o.precision = Precision::bfloat16; }},
+       [](nn::NetworkOptions& o) { o.norm_axis = nn::NormAxis::class_capsules; }},
   };
 }
 
@@ -198,6 +198,13 @@ Pass pass_of(const Tensor& capsules, const Tensor& first_weight) {
   return {capsules.detach(), first_weight.grad()};
 }
 
+Tensor first_convolution(Harness& harness) {
+  for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
+    if (weight.name == "f.0.c.weight") return weight.tensor;
+  }
+  return {};
+}
+
 /// The stage's pass, and that of a network made by hand with the same weights.
 struct Passes {
   Pass stage, network;
@@ -207,7 +214,7 @@ Passes passes(const Setting& setting,
               const std::vector<std::int64_t>& towers = {1, 2, 3, 1, 2, 3}) {
   Harness harness("model", std::make_unique<Sccapsnet>());
   tiny(harness).training(true).set("train_mask", "none");
-  NetworkOptions options;
+  nn::NetworkOptions options;
   options.classes = 5;
   options.width = 8;
   options.primary_channels = 64;
@@ -216,20 +223,21 @@ Passes passes(const Setting& setting,
     setting.by_hand(options);
   }
   const Archive saved = harness.open().runner().save();
-  CapsuleNetwork network(options, 99);
-  for (const auto& [name, tensor] : network.weights()) get_tensor(saved, name, tensor);
+  nn::CapsuleNetwork network(options, 99);
+  for (const auto& item : network->named_parameters()) {
+    get_tensor(saved, item.key(), item.value());
+  }
 
   const Packet batch = training_batch();
   harness.push(batch);
   const at::AutoGradMode gradients(true);
-  const DropoutKey key{0, stream_of("model"), 0, 0};
+  const nn::DropoutKey key{0, stream_of("model"), 0, 0};
   const Tensor& images = batch[field::images];
-  const Tensor by_hand =
-      (towers.empty() ? network.train(images, key) : network.train_towers(images, towers, key))
-          .capsules;
-  auto& stage = dynamic_cast<Sccapsnet&>(harness.runner().stage());
-  return {pass_of(harness.outputs().at(0)[field::capsules], stage.weights().at(0).tensor),
-          pass_of(by_hand, network.weights().at(0).second)};
+  const Tensor by_hand = (towers.empty() ? network->forward(images, key)
+                                         : network->forward_towers(images, towers, key))
+                             .capsules;
+  return {pass_of(harness.outputs().at(0)[field::capsules], first_convolution(harness)),
+          pass_of(by_hand, network->named_parameters()["f.0.c.weight"])};
 }
 
 bool same(const Pass& a, const Pass& b) {
@@ -246,16 +254,60 @@ TEST(Sccapsnet, EachParameterChangesTheNetworkAsItSays) {
   }
 }
 
+TEST(Sccapsnet, WeightsAreThoseOfTheNetworkSeededAsTheRunSays) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  const Archive saved = tiny(harness).open().runner().save();
+  nn::NetworkOptions options;
+  options.classes = 5;
+  options.width = 8;
+  options.primary_channels = 64;
+  const nn::CapsuleNetwork network(options, Random(0, ~stream_of("model")).bits64());
+  for (const auto& item : network->named_parameters()) {
+    const Tensor loaded = torch::empty_like(item.value());
+    get_tensor(saved, item.key(), loaded);
+    EXPECT_TRUE(torch::equal(loaded, item.value())) << item.key();
+  }
+}
+
+TEST(Sccapsnet, InBfloat16CapsulesAreFloatAndCloseToThoseInFloat32) {
+  const auto capsules = [](const char* precision) {
+    Harness harness("model", std::make_unique<Sccapsnet>());
+    tiny(harness).set("precision", precision).training(true).set("train_mask", "none");
+    harness.push(training_batch()).finish();
+    EXPECT_TRUE(harness.errors().empty());
+    return harness.outputs().at(0)[field::capsules].detach();
+  };
+  const Tensor wide = capsules("float32");
+  const Tensor narrow = capsules("bfloat16");
+  EXPECT_EQ(narrow.scalar_type(), torch::kFloat32);
+  EXPECT_FALSE(torch::equal(narrow, wide));
+  EXPECT_LT((narrow - wide).norm().item<double>(), 0.05 * wide.norm().item<double>());
+}
+
+TEST(Sccapsnet, FrozenConvolutionsGetNoGradientAndKeepTheirStatistics) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("freeze", std::vector<std::string>{"f.*"}).training(true);
+  const Archive before = harness.open().runner().save();
+  harness.push(training_batch());
+  auto& stage = dynamic_cast<Sccapsnet&>(harness.runner().stage());
+  stage.batch_accepted();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  ASSERT_EQ(stage.weights().size(), 1U);
+  EXPECT_EQ(stage.weights()[0].name, "w");
+  const Archive after = harness.runner().save();
+  EXPECT_EQ(after.get("f.0.bn.running_mean").bytes, before.get("f.0.bn.running_mean").bytes);
+}
+
 TEST(Sccapsnet, RoutingInEitherFormGivesTheSameNumbers) {
   const Pass factored = passes({}).stage;
   const Pass direct =
-      passes({"routing", Value{std::string("direct")}, [](NetworkOptions&) {}}).stage;
+      passes({"routing", Value{std::string("direct")}, [](nn::NetworkOptions&) {}}).stage;
   EXPECT_TRUE(torch::allclose(direct.capsules, factored.capsules, 1e-4, 1e-5));
   EXPECT_TRUE(torch::allclose(direct.gradient, factored.gradient, 1e-3, 1e-4));
 }
 
 TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
-  const Setting together{"towers", Value{std::string("together")}, [](NetworkOptions&) {}};
+  const Setting together{"towers", Value{std::string("together")}, [](nn::NetworkOptions&) {}};
   const Passes found = passes(together, {});
   EXPECT_TRUE(same(found.stage, found.network));
   EXPECT_FALSE(same(found.stage, passes({}).stage));

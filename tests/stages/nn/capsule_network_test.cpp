@@ -6,15 +6,17 @@
 
 #include <map>
 #include <seam/error.hpp>
+#include <seam/tensor.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
+namespace test = stages::test;
 using torch::Tensor;
 
 NetworkOptions tiny() {
@@ -25,36 +27,45 @@ NetworkOptions tiny() {
   return options;
 }
 
+/// Parameters and running statistics by name.
+std::map<std::string, Tensor> tensors(const CapsuleNetwork& network) {
+  std::map<std::string, Tensor> all;
+  for (const auto& item : network->named_parameters()) all.emplace(item.key(), item.value());
+  for (const auto& item : network->named_buffers()) {
+    if (item.value().is_floating_point()) all.emplace(item.key(), item.value());
+  }
+  return all;
+}
+
 std::int64_t count(const CapsuleNetwork& network, const std::string& part) {
   std::int64_t sum = 0;
-  for (const auto& named : {network.weights(), network.buffers()}) {
-    for (const auto& [name, tensor] : named) {
-      if (name.rfind(part, 0) == 0) sum += tensor.numel();
-    }
+  for (const auto& [name, tensor] : tensors(network)) {
+    if (name.starts_with(part)) sum += tensor.numel();
   }
   return sum;
 }
 
 TEST(CapsuleNetwork, HasThePublishedNumberOfParameters) {
-  const CapsuleNetwork network({}, 1);
-  EXPECT_EQ(count(network, "conv1"), 9472);
-  EXPECT_EQ(count(network, "norm1"), 256);
-  EXPECT_EQ(count(network, "conv2"), 401536);
-  EXPECT_EQ(count(network, "norm2"), 512);
-  EXPECT_EQ(count(network, "conv3"), 401472);
-  EXPECT_EQ(count(network, "norm3"), 256);
-  EXPECT_EQ(count(network, "conv4"), 1606144);
-  EXPECT_EQ(count(network, "routing"), 5888);
+  const CapsuleNetwork network(NetworkOptions{}, 1);
+  EXPECT_EQ(count(network, "f.0.c."), 9472);
+  EXPECT_EQ(count(network, "f.0.bn."), 256);
+  EXPECT_EQ(count(network, "f.1.c."), 401536);
+  EXPECT_EQ(count(network, "f.1.bn."), 512);
+  EXPECT_EQ(count(network, "f.2.c."), 401472);
+  EXPECT_EQ(count(network, "f.2.bn."), 256);
+  EXPECT_EQ(count(network, "f.3.c."), 1606144);
+  EXPECT_EQ(count(network, "w"), 5888);
   EXPECT_EQ(count(network, ""), 2425536);
 }
 
 TEST(CapsuleNetwork, PublishedSizesGive8192CapsulesAnd368Numbers) {
-  CapsuleNetwork network({}, 1);
+  CapsuleNetwork network(NetworkOptions{}, 1);
+  network->eval();
   const torch::NoGradGuard no_gradient;
   const Tensor images = torch::rand({1, 3, 256, 256});
-  EXPECT_EQ(group_capsules(network.extractor().evaluate(images), 16).sizes(),
+  EXPECT_EQ(group_capsules(network->extractor->forward(images), 16).sizes(),
             (std::vector<std::int64_t>{1, 8192, 16}));
-  const ClassCapsules out = network.evaluate(images);
+  const ClassCapsules out = network->forward(images);
   EXPECT_EQ(out.capsules.sizes(), (std::vector<std::int64_t>{1, 23, 16}));
   EXPECT_EQ(mask_capsules(out.capsules).sizes(), (std::vector<std::int64_t>{1, 368}));
 }
@@ -74,33 +85,31 @@ TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
 
 TEST(CapsuleNetwork, HasThePublishedShapesWithEitherPreset) {
   using Shape = std::vector<std::int64_t>;
-  const std::map<std::string, Shape> published{{"conv1.weight", {64, 3, 7, 7}},
-                                               {"conv1.bias", {64}},
-                                               {"norm1.weight", {64}},
-                                               {"norm1.bias", {64}},
-                                               {"norm1.running_mean", {64}},
-                                               {"norm1.running_var", {64}},
-                                               {"conv2.weight", {128, 64, 7, 7}},
-                                               {"conv2.bias", {128}},
-                                               {"norm2.weight", {128}},
-                                               {"norm2.bias", {128}},
-                                               {"norm2.running_mean", {128}},
-                                               {"norm2.running_var", {128}},
-                                               {"conv3.weight", {64, 128, 7, 7}},
-                                               {"conv3.bias", {64}},
-                                               {"norm3.weight", {64}},
-                                               {"norm3.bias", {64}},
-                                               {"norm3.running_mean", {64}},
-                                               {"norm3.running_var", {64}},
-                                               {"conv4.weight", {512, 64, 7, 7}},
-                                               {"conv4.bias", {512}},
-                                               {"routing.weight", {16, 368}}};
+  const std::map<std::string, Shape> published{{"f.0.c.weight", {64, 3, 7, 7}},
+                                               {"f.0.c.bias", {64}},
+                                               {"f.0.bn.weight", {64}},
+                                               {"f.0.bn.bias", {64}},
+                                               {"f.0.bn.running_mean", {64}},
+                                               {"f.0.bn.running_var", {64}},
+                                               {"f.1.c.weight", {128, 64, 7, 7}},
+                                               {"f.1.c.bias", {128}},
+                                               {"f.1.bn.weight", {128}},
+                                               {"f.1.bn.bias", {128}},
+                                               {"f.1.bn.running_mean", {128}},
+                                               {"f.1.bn.running_var", {128}},
+                                               {"f.2.c.weight", {64, 128, 7, 7}},
+                                               {"f.2.c.bias", {64}},
+                                               {"f.2.bn.weight", {64}},
+                                               {"f.2.bn.bias", {64}},
+                                               {"f.2.bn.running_mean", {64}},
+                                               {"f.2.bn.running_var", {64}},
+                                               {"f.3.c.weight", {512, 64, 7, 7}},
+                                               {"f.3.c.bias", {512}},
+                                               {"w", {16, 368}}};
   for (const NetworkOptions& options : {sccapsnet_as_published(), sccapsnet_as_released()}) {
     const CapsuleNetwork network(options, 1);
     std::map<std::string, Shape> shapes;
-    for (const auto& named : {network.weights(), network.buffers()}) {
-      for (const auto& [name, tensor] : named) shapes[name] = tensor.sizes().vec();
-    }
+    for (const auto& [name, tensor] : tensors(network)) shapes[name] = tensor.sizes().vec();
     EXPECT_EQ(shapes, published);
   }
 }
@@ -114,15 +123,13 @@ Tensor squash_as_described(const Tensor& s) {
 /// convolutions 7x7 of stride 2 whose padding at even sizes is 2 before and 3 after, batch
 /// normalisation with Keras' epsilon, predictions of every single capsule, 3 iterations.
 Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool accumulate) {
-  std::map<std::string, Tensor> at;
-  for (const auto& named : {network.weights(), network.buffers()})
-    at.insert(named.begin(), named.end());
-  for (const std::string layer : {"1", "2", "3", "4"}) {
-    x = torch::conv2d(torch::constant_pad_nd(x, {2, 3, 2, 3}), at["conv" + layer + ".weight"],
-                      at["conv" + layer + ".bias"], 2);
-    if (layer == "4") break;
+  std::map<std::string, Tensor> at = tensors(network);
+  for (const std::string layer : {"0", "1", "2", "3"}) {
+    x = torch::conv2d(torch::constant_pad_nd(x, {2, 3, 2, 3}), at["f." + layer + ".c.weight"],
+                      at["f." + layer + ".c.bias"], 2);
+    if (layer == "3") break;
     const auto channels = [&](const std::string& name) {
-      return at["norm" + layer + "." + name].view({1, -1, 1, 1});
+      return at["f." + layer + ".bn." + name].view({1, -1, 1, 1});
     };
     x = (x - channels("running_mean")) / torch::sqrt(channels("running_var") + 1e-3) *
             channels("weight") +
@@ -131,8 +138,7 @@ Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool 
   }
   const std::int64_t batch = x.size(0);
   const Tensor u = squash_as_described(x.permute({0, 2, 3, 1}).reshape({batch, -1, 16}));
-  const Tensor predictions =
-      torch::matmul(u, at["routing.weight"]).view({batch, u.size(1), -1, 16});
+  const Tensor predictions = torch::matmul(u, at["w"]).view({batch, u.size(1), -1, 16});
   Tensor logits = torch::zeros({batch, u.size(1), predictions.size(2)}, torch::kFloat64);
   Tensor v;
   for (int iteration = 0; iteration < 3; ++iteration) {
@@ -146,49 +152,49 @@ Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool 
 
 TEST(CapsuleNetwork, PresetsComputeWhatTheirSourcesDescribe) {
   torch::manual_seed(6);
-  NetworkOptions sizes = tiny();
-  sizes.type = torch::kFloat64;
+  const NetworkOptions sizes = tiny();
   const torch::NoGradGuard no_gradient;
   const Tensor images = torch::rand({2, 3, 64, 32}, torch::kFloat64);
   const auto made = [&](const NetworkOptions& options) {
     CapsuleNetwork network(options, 4);
+    network->to(torch::kFloat64);
+    network->eval();
     torch::manual_seed(7);
-    for (const auto& named : {network.weights(), network.buffers()}) {
-      for (const auto& [name, tensor] : named) {
-        if (name.rfind("norm", 0) == 0) Tensor(tensor).uniform_(0.5, 1.5);
-        if (name == "routing.weight") Tensor(tensor).mul_(20);  // so that the logits matter
-      }
+    for (auto& [name, tensor] : tensors(network)) {
+      if (name.find(".bn.") != std::string::npos) Tensor(tensor).uniform_(0.5, 1.5);
+      if (name == "w") Tensor(tensor).mul_(20);  // so that the logits matter
     }
     return network;
   };
-  const CapsuleNetwork published = made(sccapsnet_as_published(sizes));
-  const CapsuleNetwork released = made(sccapsnet_as_released(sizes));
+  CapsuleNetwork published = made(sccapsnet_as_published(sizes));
+  CapsuleNetwork released = made(sccapsnet_as_released(sizes));
   const Tensor of_thesis = as_described(published, images, 0.1, true);
   const Tensor of_code = as_described(released, images, 0, false);
   EXPECT_FALSE(torch::allclose(of_thesis, of_code, 1e-3, 1e-3));
-  EXPECT_TRUE(torch::allclose(published.evaluate(images).capsules, of_thesis, 1e-8, 1e-9));
-  EXPECT_TRUE(torch::allclose(released.evaluate(images).capsules, of_code, 1e-8, 1e-9));
+  EXPECT_TRUE(torch::allclose(published->forward(images).capsules, of_thesis, 1e-8, 1e-9));
+  EXPECT_TRUE(torch::allclose(released->forward(images).capsules, of_code, 1e-8, 1e-9));
 }
 
 TEST(CapsuleNetwork, InitialWeightsDependOnTheSeedAlone) {
-  const CapsuleNetwork a({}, 7);
-  const CapsuleNetwork b({}, 7);
-  const CapsuleNetwork c({}, 8);
-  for (std::size_t i = 0; i < a.weights().size(); ++i) {
-    EXPECT_TRUE(torch::equal(a.weights()[i].second, b.weights()[i].second));
+  const CapsuleNetwork a(NetworkOptions{}, 7);
+  const CapsuleNetwork b(NetworkOptions{}, 7);
+  const CapsuleNetwork c(NetworkOptions{}, 8);
+  for (const auto& [name, tensor] : tensors(a)) {
+    EXPECT_TRUE(torch::equal(tensor, tensors(b)[name])) << name;
   }
-  EXPECT_FALSE(torch::equal(a.routing_weight(), c.routing_weight()));
-  EXPECT_NEAR(a.routing_weight().abs().max().item<double>(), 0.125, 1e-3);
+  EXPECT_FALSE(torch::equal(a->routing_weight, c->routing_weight));
+  EXPECT_NEAR(a->routing_weight.abs().max().item<double>(), 0.125, 1e-3);
 }
 
 TEST(CapsuleNetwork, EvaluationDoesNotDependOnBatchMates) {
   torch::manual_seed(1);
-  const CapsuleNetwork network(tiny(), 1);
+  CapsuleNetwork network(tiny(), 1);
+  network->eval();
   const torch::NoGradGuard no_gradient;
   const Tensor images = torch::rand({64, 3, 48, 40});
-  const ClassCapsules together = network.evaluate(images);
+  const ClassCapsules together = network->forward(images);
   for (const std::int64_t i : {0, 13, 63}) {
-    EXPECT_TRUE(torch::allclose(network.evaluate(images.narrow(0, i, 1)).capsules[0],
+    EXPECT_TRUE(torch::allclose(network->forward(images.narrow(0, i, 1)).capsules[0],
                                 together.capsules[i], 1e-5, 1e-5));
   }
 }
@@ -201,11 +207,11 @@ TEST(CapsuleNetwork, TowersHaveTheirOwnBatchStatistics) {
   CapsuleNetwork together(options, 3);
   CapsuleNetwork towers(options, 3);
   CapsuleNetwork one(options, 3);
-  const ClassCapsules joint = together.train(images, {});
-  const ClassCapsules apart = towers.train_towers(images, {0, 1, 0, 1, 0, 1}, {});
+  const ClassCapsules joint = together->forward(images, {});
+  const ClassCapsules apart = towers->forward_towers(images, {0, 1, 0, 1, 0, 1}, {});
   EXPECT_FALSE(torch::allclose(joint.capsules, apart.capsules, 1e-3, 1e-3));
   const ClassCapsules first =
-      one.train(images.index_select(0, torch::tensor({0, 2, 4}, torch::kInt64)), {});
+      one->forward(images.index_select(0, torch::tensor({0, 2, 4}, torch::kInt64)), {});
   for (std::int64_t i = 0; i < 3; ++i) {
     EXPECT_TRUE(torch::equal(first.capsules[i], apart.capsules[2 * i])) << i;
     EXPECT_EQ(first.predicted[i].item<std::int64_t>(), apart.predicted[2 * i].item<std::int64_t>());
@@ -219,11 +225,11 @@ TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
     const test::Threads threads(threads_count);
     CapsuleNetwork network(tiny(), 3);
     const ClassCapsules out =
-        network.train_towers(images, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {1, 2, 3, 4});
+        network->forward_towers(images, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {1, 2, 3, 4});
     out.capsules.pow(3).sum().backward();
     std::vector<Tensor> all{out.capsules, out.lengths};
-    for (const auto& [name, weight] : network.weights()) all.push_back(weight.grad());
-    for (const auto& [name, buffer] : network.buffers()) all.push_back(buffer);
+    for (const Tensor& weight : network->parameters()) all.push_back(weight.grad());
+    for (const Tensor& buffer : network->buffers()) all.push_back(buffer);
     return all;
   };
   const std::vector<Tensor> one = with_threads(1);
@@ -233,9 +239,9 @@ TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
 
 TEST(CapsuleNetwork, GradientsAreFiniteWhereCapsulesAreZero) {
   CapsuleNetwork network(tiny(), 3);
-  network.train(torch::zeros({2, 3, 32, 32}), {}).capsules.sum().backward();
-  for (const auto& [name, weight] : network.weights()) {
-    EXPECT_TRUE(torch::isfinite(weight.grad()).all().item<bool>()) << name;
+  network->forward(torch::zeros({2, 3, 32, 32}), {}).capsules.sum().backward();
+  for (const auto& item : network->named_parameters()) {
+    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
   }
 }
 
@@ -269,6 +275,25 @@ TEST(Capsules, ACategoryBeyondTheClassesIsAnErrorThatSaysSo) {
   }
 }
 
+TEST(CapsuleNetwork, UnderAutocastItIsCloseToFloatAndItsCapsulesAreFloat) {
+  torch::manual_seed(11);
+  CapsuleNetwork network(tiny(), 3);
+  const Tensor images = torch::rand({4, 3, 64, 64});
+  const auto passed = [&](Precision precision) {
+    const Autocast autocast(torch::kCPU, precision);
+    return network->forward(images, {1, 2, 3, 4}).capsules;
+  };
+  const Tensor expected = passed(Precision::float32).detach();
+  const Tensor actual = passed(Precision::bfloat16);
+  EXPECT_EQ(actual.scalar_type(), torch::kFloat32);
+  EXPECT_LT((actual.detach() - expected).norm().item<double>(),
+            0.05 * expected.norm().item<double>());
+  actual.sum().backward();
+  for (const auto& item : network->named_parameters()) {
+    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
+  }
+}
+
 TEST(CapsuleNetwork, RefusesSizesThatDoNotFit) {
   NetworkOptions options = tiny();
   options.primary_channels = 60;
@@ -276,4 +301,4 @@ TEST(CapsuleNetwork, RefusesSizesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam::nn

@@ -4,21 +4,29 @@
 #include <torch/torch.h>
 
 #include <seam/error.hpp>
+#include <seam/tensor.hpp>
 
 #include "stages/nn/kernels/convolution.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
+namespace test = stages::test;
 using torch::Tensor;
 
-FeatureExtractorOptions small(torch::ScalarType type = torch::kFloat32) {
+FeatureExtractorOptions small() {
   FeatureExtractorOptions options;
   options.layers = {{16}, {40}, {24}, {48}};
   options.activation = Activation::leaky_relu;
-  options.type = type;
   return options;
+}
+
+FeatureExtractor made(const FeatureExtractorOptions& options, std::uint64_t seed,
+                      torch::ScalarType type = torch::kFloat32) {
+  FeatureExtractor extractor(options, seed);
+  extractor->to(type);
+  return extractor;
 }
 
 /// A convolution by its definition: TensorFlow's "SAME" padding, one output at a time.
@@ -69,15 +77,15 @@ TEST(FeatureExtractor, ConvolutionIsItsDefinitionForAnySize) {
     FeatureExtractorOptions options;
     options.in_channels = c.channels;
     options.layers = {{5, c.kernel, c.stride}};
-    options.type = torch::kFloat64;
-    FeatureExtractor extractor(options, 1, 0);
+    FeatureExtractor extractor = made(options, 1, torch::kFloat64);
+    extractor->eval();
     const torch::NoGradGuard no_gradient;
-    extractor.weights()[1].second.uniform_(-1, 1);
+    const std::vector<Tensor> weights = extractor->parameters();
+    Tensor(weights[1]).uniform_(-1, 1);
     const Tensor image = torch::randn({c.channels, c.height, c.width}, torch::kFloat64);
-    const Tensor expected = slow_convolution(image, extractor.weights()[0].second,
-                                             extractor.weights()[1].second, c.stride);
-    for (const Tensor& actual : {extractor.evaluate(image.unsqueeze(0))[0],
-                                 extractor.evaluate_reference(image.unsqueeze(0))[0]}) {
+    const Tensor expected = slow_convolution(image, weights[0], weights[1], c.stride);
+    for (const Tensor& actual : {extractor->forward(image.unsqueeze(0))[0],
+                                 extractor->forward_plain(image.unsqueeze(0), {})[0]}) {
       ASSERT_EQ(actual.sizes(), expected.sizes());
       EXPECT_TRUE(torch::allclose(actual, expected, 1e-10, 1e-10))
           << c.height << "x" << c.width << " kernel " << c.kernel << " stride " << c.stride;
@@ -101,27 +109,31 @@ struct Pass {
   std::vector<Tensor> buffers;
 };
 
-Pass pass(FeatureExtractor& extractor, const Tensor& images, bool reference) {
+enum class Form : std::uint8_t { kernels, plain };
+
+Pass pass(FeatureExtractor& extractor, const Tensor& images, Form form) {
   const DropoutKey key{3, 5, 7, 11};
   const Tensor output =
-      reference ? extractor.train_reference(images, key) : extractor.train(images, key);
+      form == Form::plain ? extractor->forward_plain(images, key) : extractor->forward(images, key);
   const Tensor direction =
       torch::linspace(-1, 1.5, output.numel(), torch::TensorOptions(output.scalar_type()))
           .view(output.sizes());
   (output * direction).sum().backward();
   Pass result{output.detach().contiguous(), {}, {}};
-  for (const auto& [name, weight] : extractor.weights()) {
+  for (Tensor& weight : extractor->parameters()) {
     result.gradients.push_back(weight.grad().clone());
-    Tensor(weight).mutable_grad() = Tensor();
+    weight.mutable_grad() = Tensor();
   }
-  for (const auto& [name, buffer] : extractor.buffers()) result.buffers.push_back(buffer.clone());
+  for (const Tensor& buffer : extractor->buffers()) {
+    result.buffers.push_back(buffer.to(torch::kFloat64, false, /*copy=*/true));
+  }
   return result;
 }
 
 void randomise(FeatureExtractor& extractor) {
   const torch::NoGradGuard no_gradient;
-  for (const auto& [name, weight] : extractor.weights()) {
-    if (weight.dim() == 1) Tensor(weight).uniform_(0.5, 1.5);
+  for (Tensor& weight : extractor->parameters()) {
+    if (weight.dim() == 1) weight.uniform_(0.5, 1.5);
   }
 }
 
@@ -131,24 +143,24 @@ TEST(FeatureExtractor, KernelsEqualTensorOperationsInDouble) {
     std::int64_t height, width;
   };
   for (const Size size : {Size{64, 64}, Size{37, 50}, Size{16, 16}}) {
-    FeatureExtractor a(small(torch::kFloat64), 4, 0);
-    FeatureExtractor b(small(torch::kFloat64), 4, 0);
+    FeatureExtractor a = made(small(), 4, torch::kFloat64);
+    FeatureExtractor b = made(small(), 4, torch::kFloat64);
     torch::manual_seed(9);
     randomise(a);
     torch::manual_seed(9);
     randomise(b);
     const Tensor images = torch::rand({5, 3, size.height, size.width}, torch::kFloat64);
-    const Pass actual = pass(a, images, false);
-    const Pass expected = pass(b, images, true);
+    const Pass actual = pass(a, images, Form::kernels);
+    const Pass expected = pass(b, images, Form::plain);
     EXPECT_TRUE(torch::allclose(actual.output, expected.output, 1e-9, 1e-10));
     for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
       EXPECT_TRUE(torch::allclose(actual.gradients[i], expected.gradients[i], 1e-7, 1e-8))
-          << a.weights()[i].first << " at " << size.height << "x" << size.width << ": "
+          << a->named_parameters()[i].key() << " at " << size.height << "x" << size.width << ": "
           << (actual.gradients[i] - expected.gradients[i]).abs().max().item<double>();
     }
     for (std::size_t i = 0; i < expected.buffers.size(); ++i) {
       EXPECT_TRUE(torch::allclose(actual.buffers[i], expected.buffers[i], 1e-9, 1e-10))
-          << a.buffers()[i].first;
+          << a->named_buffers()[i].key();
     }
   }
 }
@@ -158,17 +170,17 @@ TEST(FeatureExtractor, KernelsEqualTensorOperationsInFloat) {
   FeatureExtractorOptions options = small();
   options.layers = {{32}, {64}, {32}, {64}};
   options.activation = Activation::relu;
-  FeatureExtractor a(options, 4, 0);
-  FeatureExtractor b(options, 4, 0);
+  FeatureExtractor a(options, 4);
+  FeatureExtractor b(options, 4);
   const Tensor images = torch::rand({4, 3, 96, 96});
-  const Pass actual = pass(a, images, false);
-  const Pass expected = pass(b, images, true);
+  const Pass actual = pass(a, images, Form::kernels);
+  const Pass expected = pass(b, images, Form::plain);
   EXPECT_TRUE(torch::allclose(actual.output, expected.output, 1e-4, 1e-4));
   for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
     const double scale = expected.gradients[i].abs().max().item<double>();
     const double difference =
         (actual.gradients[i] - expected.gradients[i]).abs().max().item<double>();
-    EXPECT_LT(difference, 2e-3 * std::max(1.0, scale)) << a.weights()[i].first;
+    EXPECT_LT(difference, 2e-3 * std::max(1.0, scale)) << a->named_parameters()[i].key();
   }
 }
 
@@ -177,19 +189,16 @@ TEST(FeatureExtractor, GradientsAreThoseOfFiniteDifferences) {
   FeatureExtractorOptions options;
   options.layers = {{4, 3, 2}, {6, 3, 1}, {5, 3, 2}};
   options.activation = Activation::leaky_relu;
-  options.type = torch::kFloat64;
-  FeatureExtractor extractor(options, 5, 0);
+  FeatureExtractor extractor = made(options, 5, torch::kFloat64);
   randomise(extractor);
   const Tensor images = torch::rand({3, 3, 9, 8}, torch::kFloat64);
-  const Tensor shape = extractor.train(images, {});
+  const Tensor shape = extractor->forward(images, {});
   const Tensor direction = torch::randn(shape.sizes(), torch::kFloat64);
-  std::vector<Tensor> weights;
-  for (const auto& [name, weight] : extractor.weights()) weights.push_back(weight);
   test::expect_gradients(
       [&] {
-        return (extractor.train(images, {1, 2, 3, 4}) * direction).sum();
+        return (extractor->forward(images, {1, 2, 3, 4}) * direction).sum();
       },
-      weights, 16, 1e-6, 1e-5);
+      extractor->parameters(), 16, 1e-6, 1e-5);
 }
 
 TEST(FeatureExtractor, ThreadsDoNotChangeAByte) {
@@ -197,8 +206,8 @@ TEST(FeatureExtractor, ThreadsDoNotChangeAByte) {
   const Tensor images = torch::rand({19, 3, 50, 38});
   const auto with_threads = [&](int count) {
     const test::Threads threads(count);
-    FeatureExtractor extractor(small(), 6, 0);
-    return pass(extractor, images, false);
+    FeatureExtractor extractor(small(), 6);
+    return pass(extractor, images, Form::kernels);
   };
   const Pass one = with_threads(1);
   const Pass eight = with_threads(8);
@@ -213,15 +222,18 @@ TEST(FeatureExtractor, ThreadsDoNotChangeAByte) {
 
 TEST(FeatureExtractor, EvaluationDoesNotDependOnTheBatch) {
   torch::manual_seed(6);
-  FeatureExtractor extractor(small(), 6, 0);
+  FeatureExtractor extractor(small(), 6);
   const torch::NoGradGuard no_gradient;
-  for (const auto& [name, buffer] : extractor.buffers()) Tensor(buffer).uniform_(0.5, 1.5);
+  for (Tensor& buffer : extractor->buffers()) {
+    if (buffer.is_floating_point()) buffer.uniform_(0.5, 1.5);
+  }
+  extractor->eval();
   const Tensor images = torch::rand({64, 3, 32, 32});
-  const Tensor together = extractor.evaluate(images);
-  EXPECT_TRUE(torch::allclose(together, extractor.evaluate_reference(images), 1e-4, 1e-5));
+  const Tensor together = extractor->forward(images);
+  EXPECT_TRUE(torch::allclose(together, extractor->forward_plain(images, {}), 1e-4, 1e-5));
   for (const std::int64_t i : {0, 31, 63}) {
     EXPECT_TRUE(
-        torch::allclose(extractor.evaluate(images.narrow(0, i, 1))[0], together[i], 1e-5, 1e-5));
+        torch::allclose(extractor->forward(images.narrow(0, i, 1))[0], together[i], 1e-5, 1e-5));
   }
 }
 
@@ -229,44 +241,88 @@ TEST(FeatureExtractor, LayoutOfTheImagesDoesNotMatter) {
   torch::manual_seed(10);
   const Tensor images = torch::rand({3, 3, 33, 30});
   const Tensor pixels = images.contiguous(torch::MemoryFormat::ChannelsLast);
-  FeatureExtractor a(small(), 6, 0);
-  FeatureExtractor b(small(), 6, 0);
-  const Pass expected = pass(a, images, false);
-  const Pass actual = pass(b, pixels, false);
+  FeatureExtractor a(small(), 6);
+  FeatureExtractor b(small(), 6);
+  const Pass expected = pass(a, images, Form::kernels);
+  const Pass actual = pass(b, pixels, Form::kernels);
   EXPECT_TRUE(torch::equal(actual.output, expected.output));
   for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
     EXPECT_TRUE(torch::equal(actual.gradients[i], expected.gradients[i])) << i;
   }
   const torch::NoGradGuard no_gradient;
-  EXPECT_TRUE(torch::equal(a.evaluate(images), a.evaluate(pixels)));
+  a->eval();
+  EXPECT_TRUE(torch::equal(a->forward(images), a->forward(pixels)));
 }
 
-TEST(FeatureExtractor, BfloatIsCloseToFloat) {
+TEST(FeatureExtractor, UnderAutocastItIsCloseToFloat) {
   torch::manual_seed(8);
-  FeatureExtractorOptions options = small();
-  const FeatureExtractor wide(options, 6, 0);
-  options.precision = Precision::bfloat16;
-  const FeatureExtractor narrow(options, 6, 0);
-  const torch::NoGradGuard no_gradient;
+  FeatureExtractor extractor(small(), 6);
+  const Tensor images = torch::rand({4, 3, 64, 64});
+  for (const bool training : {true, false}) {
+    extractor->train(training);
+    const auto passed = [&](Precision precision) {
+      const Autocast autocast(torch::kCPU, precision);
+      return extractor->forward(images, {1, 2, 3, 4});
+    };
+    const Tensor expected = passed(Precision::float32).detach();
+    const Tensor actual = passed(Precision::bfloat16);
+    EXPECT_EQ(expected.scalar_type(), torch::kFloat32);
+    EXPECT_EQ(actual.scalar_type(), torch::kBFloat16);
+    EXPECT_LT((actual.detach().to(torch::kFloat32) - expected).norm().item<double>(),
+              0.03 * expected.norm().item<double>());
+    actual.to(torch::kFloat32).square().sum().backward();
+    for (Tensor& weight : extractor->parameters()) {
+      EXPECT_EQ(weight.grad().scalar_type(), torch::kFloat32);
+      EXPECT_TRUE(torch::isfinite(weight.grad()).all().item<bool>());
+      weight.mutable_grad() = Tensor();
+    }
+  }
+}
+
+TEST(FeatureExtractor, FrozenBlocksWorkAsInEvaluation) {
+  torch::manual_seed(12);
+  const Tensor images = torch::rand({4, 3, 40, 40});
+  FeatureExtractor extractor(small(), 6);
+  std::vector<torch::nn::Module*> blocks;
+  for (const auto& block : extractor->children()) blocks.push_back(block.get());
+  for (const Tensor& weight : blocks[0]->parameters()) Tensor(weight).set_requires_grad(false);
+  blocks[0]->eval();
+  const Tensor before = extractor->named_buffers()["0.bn.running_mean"].clone();
+  extractor->forward(images).sum().backward();
+  EXPECT_TRUE(torch::equal(extractor->named_buffers()["0.bn.running_mean"], before));
+  EXPECT_GT(extractor->named_buffers()["1.bn.running_mean"].abs().sum().item<double>(), 0);
+  EXPECT_FALSE(extractor->named_parameters()["0.c.weight"].grad().defined());
+  EXPECT_TRUE(extractor->named_parameters()["1.c.weight"].grad().defined());
+
+  for (Tensor& weight : extractor->parameters()) weight.set_requires_grad(false);
+  extractor->eval();
+  EXPECT_FALSE(extractor->forward(images).requires_grad());
+}
+
+TEST(FeatureExtractor, DropoutFollowsLibTorchsGenerator) {
   const Tensor images = torch::rand({2, 3, 32, 32});
-  const Tensor expected = wide.evaluate(images);
-  EXPECT_LT((narrow.evaluate(images) - expected).abs().max().item<double>(),
-            0.03 * expected.abs().max().item<double>());
+  FeatureExtractor extractor(small(), 6);
+  const auto seeded = [&](std::uint64_t seed) {
+    torch::manual_seed(seed);
+    return extractor->forward(images).detach();
+  };
+  EXPECT_TRUE(torch::equal(seeded(1), seeded(1)));
+  EXPECT_FALSE(torch::equal(seeded(1), seeded(2)));
 }
 
 TEST(FeatureExtractor, ImagesThatNeedAGradientGetOne) {
-  FeatureExtractor extractor(small(), 6, 0);
+  FeatureExtractor extractor(small(), 6);
   const Tensor images = torch::rand({2, 3, 32, 32}).requires_grad_(true);
-  extractor.train(images, {}).sum().backward();
+  extractor->forward(images, {}).sum().backward();
   EXPECT_TRUE(images.grad().defined());
 }
 
 TEST(FeatureExtractor, WeightsThatChangeBeforeTheBackwardPassAreAnError) {
-  FeatureExtractor extractor(small(), 6, 0);
-  const Tensor output = extractor.train(torch::rand({2, 3, 32, 32}), {});
+  FeatureExtractor extractor(small(), 6);
+  const Tensor output = extractor->forward(torch::rand({2, 3, 32, 32}), {});
   {
     const torch::NoGradGuard no_gradient;
-    Tensor(extractor.weights()[0].second).add_(1);
+    Tensor(extractor->parameters()[0]).add_(1);
   }
   EXPECT_ANY_THROW(output.sum().backward());
 }
@@ -290,14 +346,14 @@ TEST(SpatialDropout, DependsOnEveryPartOfTheKey) {
 }
 
 TEST(FeatureExtractor, RefusesWhatDoesNotFit) {
-  EXPECT_THROW(FeatureExtractor({}, 1, 0), Error);
+  EXPECT_THROW(FeatureExtractor(FeatureExtractorOptions{}, 1), Error);
   FeatureExtractorOptions options = small();
   options.dropout = 1.0;
-  EXPECT_THROW(FeatureExtractor(options, 1, 0), Error);
-  FeatureExtractor extractor(small(), 1, 0);
-  EXPECT_THROW((void)extractor.train(torch::rand({2, 1, 32, 32}), {}), Error);
-  EXPECT_THROW((void)extractor.train(torch::rand({2, 3, 32, 32}, torch::kFloat64), {}), Error);
+  EXPECT_THROW(FeatureExtractor(options, 1), Error);
+  FeatureExtractor extractor(small(), 1);
+  EXPECT_THROW((void)extractor->forward(torch::rand({2, 1, 32, 32}), {}), Error);
+  EXPECT_THROW((void)extractor->forward(torch::rand({2, 3, 32, 32}, torch::kFloat64), {}), Error);
 }
 
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam::nn

@@ -11,9 +11,11 @@
 #include "stages/nn/routing.hpp"
 #include "stages/nn/squash.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
+using stages::best_instruction_set;
+using stages::InstructionSet;
 using torch::Tensor;
 
 std::vector<InstructionSet> instruction_sets() {
@@ -311,4 +313,4 @@ TEST(RoutingKernels, OfEveryInstructionSetSquashAsLibTorchDoes) {
 }
 
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam::nn

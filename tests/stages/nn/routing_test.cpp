@@ -5,12 +5,14 @@
 #include <torch/torch.h>
 
 #include <seam/error.hpp>
+#include <seam/tensor.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
 
+namespace test = stages::test;
 using torch::Tensor;
 
 struct Case {
@@ -79,6 +81,57 @@ TEST(Routing, FactoredEqualsDirect) {
   }
 }
 
+/// The factored form by LibTorch's operations.
+Gradients run_plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                    const RoutingOptions& options) {
+  const Tensor a = u.detach().clone().requires_grad_(true);
+  const Tensor b = weight.detach().clone().requires_grad_(true);
+  const Tensor v = route_plain(a, b, classes, options);
+  const Tensor direction =
+      torch::linspace(-1, 2, v.numel(), v.options().requires_grad(false)).view(v.sizes());
+  (v * direction).sum().backward();
+  return {v.detach(), a.grad(), b.grad()};
+}
+
+TEST(Routing, FactoredInTensorOperationsEqualsDirectInDouble) {
+  torch::manual_seed(11);
+  for (const Case& c : cases) {
+    const Tensor u = capsules(3, c, torch::kFloat64);
+    const Tensor w = weights(c, torch::kFloat64);
+    for (const RoutingOptions& options : all_options()) {
+      const Gradients direct = run(u, w, c.classes, options, RoutingForm::direct);
+      const Gradients plain = run_plain(u, w, c.classes, options);
+      EXPECT_LT(largest_difference(plain.v, direct.v), 1e-12);
+      EXPECT_LT(largest_difference(plain.u, direct.u), 1e-12);
+      EXPECT_LT(largest_difference(plain.weight, direct.weight), 1e-12)
+          << c.inputs << " inputs, " << options.iterations << " iterations";
+    }
+  }
+}
+
+TEST(Routing, GradientsInTensorOperationsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(12);
+  const Case c{9, 5, 4, 3};
+  for (const RoutingOptions& options : all_options()) {
+    if (options.gradient == RoutingGradient::last_iteration) continue;
+    const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
+    const Tensor w = weights(c, torch::kFloat64).requires_grad_(true);
+    const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
+    test::expect_gradients(
+        [&] { return (route_plain(u, w, c.classes, options) * direction).sum(); }, {u, w});
+  }
+}
+
+TEST(Routing, AutocastLeavesTensorOperationsAsPrecise) {
+  torch::manual_seed(13);
+  const Case c = cases[0];
+  const Tensor u = capsules(2, c);
+  const Tensor w = weights(c);
+  const Tensor expected = route_plain(u, w, c.classes);
+  const Autocast autocast(torch::kCPU, Precision::bfloat16);
+  EXPECT_TRUE(torch::equal(route_plain(u, w, c.classes), expected));
+}
+
 TEST(Routing, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(2);
   const Case c{9, 5, 4, 3};
@@ -88,7 +141,7 @@ TEST(Routing, GradientsAreThoseOfFiniteDifferences) {
     const Tensor w = weights(c, torch::kFloat64).requires_grad_(true);
     const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
     test::expect_gradients([&] { return (route(u, w, c.classes, options) * direction).sum(); },
-                              {u, w});
+                           {u, w});
   }
 }
 
@@ -172,4 +225,4 @@ TEST(Routing, RefusesShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam::nn

@@ -5,8 +5,10 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
+namespace seam::nn {
 namespace {
+
+namespace test = stages::test;
 
 TEST(Squash, HandComputed) {
   // |s| = 5: length 25/26 along (0.6, 0.8).
@@ -45,4 +47,4 @@ TEST(Squash, TakesAnyLayout) {
 }
 
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam::nn

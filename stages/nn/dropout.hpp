@@ -1,0 +1,29 @@
+/// Dropout of whole channels whose mask is known by its key: the same on any device and for any
+/// number of threads.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace seam::nn {
+
+/// Which random numbers a training pass draws: two passes with any of these different drop
+/// unrelated channels.
+struct DropoutKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t sequence = 0;
+
+  /// A key drawn from LibTorch's generator, as its own dropout draws.
+  [[nodiscard]] static DropoutKey drawn();
+};
+
+/// Factors [images, channels]: 0 with probability `rate`, else 1 / (1 - rate). `layer` separates
+/// the layers of one pass.
+[[nodiscard]] torch::Tensor spatial_dropout(std::int64_t images, std::int64_t channels, double rate,
+                                            const DropoutKey& key, std::int64_t layer,
+                                            torch::ScalarType type = torch::kFloat32);
+
+}  // namespace seam::nn

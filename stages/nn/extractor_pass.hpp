@@ -1,0 +1,43 @@
+/// The extractor's pass by kernels of our own: on CPUs, in float32 and float64.
+///
+/// Training keeps the raw outputs of the convolutions and nothing else: normalisation, activation
+/// and dropout are computed again in the backward pass, while the padded copy that the convolution
+/// reads is made. Sums over images and pixels are made in fixed parts and added in a fixed order,
+/// so the results are the same bytes for any number of threads. The gradient of the images is not
+/// computed.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace seam::nn {
+
+/// One convolution with its tensors, all of one type and in LibTorch's default layout.
+struct PassLayer {
+  torch::Tensor weight, bias;
+  // Undefined for the last layer.
+  torch::Tensor scale, shift, running_mean, running_variance;
+  std::int64_t kernel = 0, stride = 0;
+};
+
+struct PassOptions {
+  double slope = 0;  ///< of the activation below zero
+  double norm_epsilon = 1e-3;
+  double norm_momentum = 0.01;
+};
+
+/// With batch statistics, which move the running ones. `keep` has the dropout factors [N,C] of all
+/// layers but the last. Where gradients are on, `weights` get theirs: of every layer the weight,
+/// the bias and, but for the last, scale and shift, of which `layers` has the values.
+[[nodiscard]] torch::Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options,
+                                       const torch::Tensor& images,
+                                       const std::vector<torch::Tensor>& keep,
+                                       const std::vector<torch::Tensor>& weights);
+
+/// With running statistics and without a graph. Memory does not grow with the batch.
+[[nodiscard]] torch::Tensor evaluate_pass(const std::vector<PassLayer>& layers,
+                                          const PassOptions& options, const torch::Tensor& images);
+
+}  // namespace seam::nn
