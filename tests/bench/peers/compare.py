@@ -69,19 +69,45 @@ def bench_itself(name, programs):
     os.execv(program, [str(program)])  # in full: it starts itself again to measure memory
 
 
+def computes_in_bfloat16():
+    flags = pathlib.Path("/proc/cpuinfo")
+    return flags.exists() and re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()) is not None
+
+
 def bench_step(programs, turns):
     python = peer_python("numpy", "torch")
-    found = in_turns("step", turns, {
-        "Seam": [programs / "step_bench"],
-        "PyTorch": [python, PEERS / "sccapsnet_step.py"],
-    })
-    ours, peer = found["Seam"], found["PyTorch"]
+    ours, theirs = programs / "step_bench", [python, PEERS / "sccapsnet_step.py"]
+    commands = {
+        "Seam": [ours],
+        "PyTorch": theirs,
+        "strongest PyTorch": [*theirs, "--strongest"],
+    }
+    if computes_in_bfloat16():
+        commands["Seam, bfloat16"] = [ours, "--precision", "bfloat16"]
+        commands["strongest PyTorch, bfloat16"] = [*theirs, "--strongest", "--precision", "bfloat16"]
+    else:
+        print("bench: this CPU does not compute in bfloat16; going on without it")
+    found = in_turns("step", turns, commands)
     print("where Seam's time goes:", flush=True)
-    subprocess.run([programs / "step_bench", "--steps", "1", "--breakdown"], check=True)
-    print(f"step ratio={peer['ms_per_image'] / ours['ms_per_image']:.2f} "
-          f"seam_ms={ours['ms_per_image']:.1f} peer_ms={peer['ms_per_image']:.1f} "
-          f"memory_ratio={peer['peak_gib'] / ours['peak_gib']:.2f} "
-          f"seam_gib={ours['peak_gib']:.2f} peer_gib={peer['peak_gib']:.2f}")
+    for precision in ("float32", "bfloat16") if "Seam, bfloat16" in found else ("float32",):
+        print(f"{precision}:", flush=True)
+        subprocess.run([ours, "--steps", "1", "--precision", precision, "--breakdown"], check=True)
+    seam, peer = found["Seam"], found["PyTorch"]
+    strongest = found["strongest PyTorch"]
+    text = (f"step ratio={peer['ms_per_image'] / seam['ms_per_image']:.2f} "
+            f"seam_ms={seam['ms_per_image']:.1f} peer_ms={peer['ms_per_image']:.1f} "
+            f"memory_ratio={peer['peak_gib'] / seam['peak_gib']:.2f} "
+            f"seam_gib={seam['peak_gib']:.2f} peer_gib={peer['peak_gib']:.2f} "
+            f"strongest_ratio={strongest['ms_per_image'] / seam['ms_per_image']:.2f} "
+            f"strongest_ms={strongest['ms_per_image']:.1f} strongest_gib={strongest['peak_gib']:.2f}")
+    if "Seam, bfloat16" in found:
+        narrow, strongest = found["Seam, bfloat16"], found["strongest PyTorch, bfloat16"]
+        text += (f" bfloat16_ratio={strongest['ms_per_image'] / narrow['ms_per_image']:.2f} "
+                 f"bfloat16_seam_ms={narrow['ms_per_image']:.1f} "
+                 f"bfloat16_strongest_ms={strongest['ms_per_image']:.1f} "
+                 f"bfloat16_seam_gib={narrow['peak_gib']:.2f} "
+                 f"bfloat16_strongest_gib={strongest['peak_gib']:.2f}")
+    print(text)
 
 
 def bench_input(programs, turns, folder):

@@ -1,10 +1,13 @@
 """A training step of SCCapsNet as one writes it in PyTorch: the peer of step_bench.
 
     python sccapsnet_step.py [--triplets 32] [--steps 2] [--threads 2]
+                             [--strongest] [--precision float32|bfloat16]
 
 Follows the released Keras code layer by layer: stride-2 convolutions of 7x7 with TensorFlow's "SAME"
 padding, batch normalisation, ReLU and dropout of whole channels; 8,192 capsules of 16 numbers that
 share one matrix; three routing iterations whose predictions exist in memory; three towers; Adam.
+With --strongest it is written as fast as PyTorch allows: tensors with channels last, and routing in which
+no prediction is made (s_j = W_j sum_i c_ij u_i). bfloat16 is autocast's, which needs the CPU's support.
 An image is one tower pass of one picture. Prints `step ms_per_image=... peak_gib=...`.
 """
 
@@ -41,13 +44,28 @@ def squash(capsules):
 
 
 class SharedRouting(nn.Module):
-    def __init__(self, classes, size, iterations=3):
+    def __init__(self, classes, size, iterations=3, factored=False):
         super().__init__()
         self.classes, self.size, self.iterations = classes, size, iterations
+        self.factored = factored
         self.shared = nn.Linear(size, classes * size, bias=False)
         nn.init.xavier_uniform_(self.shared.weight)
 
     def forward(self, capsules):
+        return self.in_factors(capsules) if self.factored else self.with_predictions(capsules)
+
+    def in_factors(self, capsules):
+        weight = self.shared.weight.view(self.classes, self.size, self.size)  # class, number out, number in
+        sums = capsules.mean(dim=1, keepdim=True).expand(-1, self.classes, -1) * (capsules.shape[1] / self.classes)
+        for iteration in range(self.iterations):
+            chosen = squash(torch.einsum("bki,koi->bko", sums, weight))
+            if iteration < self.iterations - 1:
+                directions = torch.einsum("bko,koi->bki", chosen, weight)
+                coupling = torch.matmul(directions, capsules.transpose(1, 2)).softmax(dim=1)
+                sums = torch.matmul(coupling, capsules)
+        return chosen
+
+    def with_predictions(self, capsules):
         images, count, _ = capsules.shape
         predictions = self.shared(capsules).view(images, count, self.classes, self.size)
         predictions = predictions.transpose(1, 2)                       # image, class, capsule, number
@@ -61,12 +79,12 @@ class SharedRouting(nn.Module):
 
 
 class SCCapsNet(nn.Module):
-    def __init__(self, classes=23, size=16):
+    def __init__(self, classes=23, size=16, factored=False):
         super().__init__()
         self.size = size
         self.features = nn.Sequential(block(3, 64), block(64, 128), block(128, 64),
                                       SameConvolution(64, 512))
-        self.routing = SharedRouting(classes, size)
+        self.routing = SharedRouting(classes, size, factored=factored)
 
     def forward(self, images, kept):
         maps = self.features(images).permute(0, 2, 3, 1)
@@ -80,13 +98,18 @@ def main():
     parser.add_argument("--triplets", type=int, default=32)
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--strongest", action="store_true")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
 
-    network = SCCapsNet().train()
+    network = SCCapsNet(factored=options.strongest).train()
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, eps=1e-7)
     towers = [torch.rand(options.triplets, 3, 256, 256) for _ in range(3)]
+    if options.strongest:
+        network = network.to(memory_format=torch.channels_last)
+        towers = [images.contiguous(memory_format=torch.channels_last) for images in towers]
     category = torch.randint(23, (options.triplets,))
     kept = functional.one_hot(category, 23).float()  # the anchor's, for all three
 
@@ -94,7 +117,8 @@ def main():
     for step in range(options.steps + 1):
         start = time.perf_counter()
         optimizer.zero_grad()
-        anchor, positive, negative = (network(images, kept) for images in towers)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bfloat16"):
+            anchor, positive, negative = (network(images, kept).float() for images in towers)
         nearer = (anchor - positive).square().sum(dim=1)
         farther = (anchor - negative).square().sum(dim=1)
         functional.relu(nearer - farther + 2.0).mean().backward()
