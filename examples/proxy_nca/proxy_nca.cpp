@@ -32,9 +32,8 @@ void ProxyNca::declare(seam::Declaration& d) {
   // From the parameter: a model whose embedding has another size is refused before anything runs.
   d.needs(seam::field::embedding).contract("f32[N," + std::to_string(size_) + "]");
   d.needs(seam::field::categories);
-  d.provides(seam::field::loss);
-  d.offers<seam::Trainable>(*this);  // which is how the optimizer finds the proxies
   d.keeps_state();
+  declare_loss(d);  // `weight`; adds to the losses before it; lets the optimizer find the proxies
 }
 
 void ProxyNca::open(seam::Context& context) {
@@ -43,10 +42,10 @@ void ProxyNca::open(seam::Context& context) {
   float* values = proxies_.data_ptr<float>();
   for (std::int64_t at = 0; at < proxies_.numel(); ++at)
     values[at] = static_cast<float>(random.normal());
-  proxies_.set_requires_grad(true);
+  proxies_ = proxies_.to(seam::device_of(context)).set_requires_grad(true);
 }
 
-void ProxyNca::process(seam::Packet& packet, seam::Context& context) {
+Tensor ProxyNca::compute(const seam::Packet& packet, seam::Context& /*context*/) {
   const std::vector<std::int64_t>& categories = packet.get(seam::field::categories);
   for (const std::int64_t category : categories) {
     if (category < 0 || category >= classes_) {
@@ -54,10 +53,9 @@ void ProxyNca::process(seam::Packet& packet, seam::Context& context) {
                         std::to_string(classes_) + " (parameter 'classes')");
     }
   }
-  const Tensor loss = proxy_nca(packet.get(seam::field::embedding), proxies_,
-                                torch::tensor(categories, torch::kInt64));
-  context.metric("loss", loss.item<double>());
-  packet.set(seam::field::loss, loss);
+  measure("longest_proxy", proxies_.detach().norm(2, 1).max());
+  return proxy_nca(packet.get(seam::field::embedding), proxies_,
+                   torch::tensor(categories, torch::kInt64).to(proxies_.device()));
 }
 
 void ProxyNca::save(seam::Archive& archive) const {

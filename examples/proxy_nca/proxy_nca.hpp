@@ -6,7 +6,7 @@
 /// Proxies", ICCV 2017, equation 4.
 #pragma once
 
-#include <seam/tensor.hpp>
+#include <seam/loss.hpp>
 #include <string_view>
 #include <vector>
 
@@ -15,13 +15,12 @@
 seam::Tensor proxy_nca(const seam::Tensor& embedding, const seam::Tensor& proxies,
                        const seam::Tensor& categories);
 
-class ProxyNca final : public seam::Compute<seam::Transform>, public seam::Trainable {
+class ProxyNca final : public seam::Loss {
  public:
   static constexpr std::string_view name = "loss.proxy_nca";
 
   void declare(seam::Declaration& d) override;
   void open(seam::Context& context) override;
-  void process(seam::Packet& packet, seam::Context& context) override;
   void save(seam::Archive& archive) const override;
   void load(const seam::Archive& archive) override;
 
@@ -29,6 +28,8 @@ class ProxyNca final : public seam::Compute<seam::Transform>, public seam::Train
   std::vector<seam::NamedWeight> weights() override { return {{"proxies", proxies_}}; }
 
  private:
+  seam::Tensor compute(const seam::Packet& packet, seam::Context& context) override;
+
   int classes_ = 0;
   int size_ = 0;
   seam::Tensor proxies_;

@@ -66,4 +66,14 @@ TEST(ProxyNca, ACategoryWithoutAProxyIsNamed) {
                "category 9 has no proxy: there are 3 (parameter 'classes')");
 }
 
+TEST(ProxyNca, AddsToALossBeforeIt) {
+  Harness harness("proxies", std::make_unique<ProxyNca>());
+  seam::Packet packet = batch(0);
+  packet.set(seam::field::loss, torch::full({}, 100.0F));
+  harness.set("classes", 3).set("size", 4).set("weight", 2).push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.outputs().at(0)[seam::field::loss].item<double>(),
+              100 + 2 * harness.metric("loss"), 1e-4);
+}
+
 }  // namespace
