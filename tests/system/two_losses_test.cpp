@@ -1,0 +1,116 @@
+/// pipelines/demo-two-losses.toml, made small: two losses and accumulated gradients with the real
+/// program and the real stages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+class TwoLossesTest : public ::testing::Test {
+ protected:
+  /// 64 triplets make six batches of at most 12, and the optimizer takes a step with every four of
+  /// them and one with what is left.
+  TwoLossesTest() {
+    folder_.write("small.toml", "extends = \"" + std::string(SEAM_SOURCE) +
+                                    "/pipelines/demo-two-losses.toml\"\n" + R"(
+[stage.train_items]
+root = "wardrobe"
+items = 28
+[stage.query_items]
+root = "wardrobe"
+items = 28
+[stage.gallery_items]
+root = "wardrobe"
+items = 28
+[stage.triplets]
+per_epoch = 64
+[stage.triplet_batch]
+size = 36
+[stage.model]
+width = 8
+primary_channels = 64
+dropout = 0.3
+[stage.adam]
+accumulate = 4
+warm_up = 3
+epochs = 2
+gradient_norm = true
+[schedule]
+epochs = 2
+each_epoch = ["train", "gallery", "evaluate"]
+)");
+  }
+
+  static std::vector<std::string> arguments(const std::string& directory, int threads) {
+    return {"run",       "small.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
+            "--run-dir", directory,    "--threads",     std::to_string(threads)};
+  }
+  /// The metrics of a whole run.
+  std::string run(const std::string& directory, int threads,
+                  const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = arguments(directory, threads);
+    all.insert(all.end(), more.begin(), more.end());
+    const Finished finished = seam(all, folder_.path());
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return metrics(directory);
+  }
+  [[nodiscard]] std::string metrics(const std::string& directory) const {
+    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+  }
+  /// How many numbers a metric has in all flows.
+  static std::size_t count(const std::string& metrics, const std::string& stage,
+                           const std::string& name) {
+    std::size_t found = 0;
+    const std::string both = R"("stage":")" + stage + R"(","name":")" + name + '"';
+    for (std::size_t at = metrics.find(both); at != std::string::npos;
+         at = metrics.find(both, at + 1)) {
+      ++found;
+    }
+    return found;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TwoLossesTest, EightThreadsTrainWhatOneDoes) {
+  const std::string one = run("one", 1);
+  for (const char* loss : {"triplet_loss", "category_loss"}) {
+    for (const char* name : {"loss", "total"}) EXPECT_EQ(count(one, loss, name), 12U) << loss;
+  }
+  EXPECT_EQ(count(one, "category_loss", "accuracy"), 12U);
+  EXPECT_EQ(count(one, "adam", "rate"), 4U) << "two steps an epoch";
+  EXPECT_EQ(run("eight", 8), one);
+}
+
+TEST_F(TwoLossesTest, KilledBetweenItsEpochsItGoesOnToTheSameMetrics) {
+  const std::string whole = run("whole", 2);
+  Program program(arguments("killed", 2), folder_.path());
+  program.wait_for_error_text("epoch 1/2  evaluate");
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.finish().signal, SIGKILL);
+  const Finished resumed = seam({"run", "--resume", "killed"}, folder_.path());
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(metrics("killed"), whole);
+}
+
+TEST_F(TwoLossesTest, EachLossHasItsEffect) {
+  const std::vector<std::string> short_run{"--set", "schedule.epochs=1"};
+  const std::string both = run("both", 2, short_run);
+  const std::string first =
+      run("first", 2, {"--set", "schedule.epochs=1", "--set", "stage.category_loss.weight=0"});
+  const std::string second =
+      run("second", 2, {"--set", "schedule.epochs=1", "--set", "stage.triplet_loss.weight=0"});
+  EXPECT_NE(both, first);
+  EXPECT_NE(both, second);
+  EXPECT_NE(first, second);
+}
+
+}  // namespace
+}  // namespace seam::test
