@@ -150,8 +150,7 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
     if (!is_device(spec.device)) {
       findings.error(
           "choice", table->find("device")->node.place,
-          fmt::format("'device' of [pipeline] takes {}, not \"{}\"", device_forms, spec.device),
-          {did_you_mean(spec.device, {"cpu", "cuda", "auto"})});
+          fmt::format("'device' of [pipeline] takes {}, not \"{}\"", device_forms, spec.device));
     }
     spec.plugin_paths.clear();
     for (const Node* node : plugin_nodes(tree)) spec.plugin_paths.push_back(plugin_path(*node));
