@@ -1,8 +1,13 @@
 #include "stages/nn/routing.hpp"
 
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include <seam/error.hpp>
 #include <seam/tensor.hpp>
@@ -120,6 +125,44 @@ TEST(Routing, GradientsInTensorOperationsAreThoseOfFiniteDifferences) {
     test::expect_gradients(
         [&] { return (route_plain(u, w, c.classes, options) * direction).sum(); }, {u, w});
   }
+}
+
+/// The numbers in the largest tensor that an operation of LibTorch's gave since it was set to 0.
+std::atomic<std::int64_t>& largest_result() {
+  static std::atomic<std::int64_t> numbers{0};
+  return numbers;
+}
+
+std::int64_t largest_result_of(RoutingForm form, const Tensor& u, const Tensor& weight,
+                               std::int64_t classes) {
+  RoutingOptions options;
+  options.form = form;
+  const Tensor a = u.detach().requires_grad_(true);
+  const Tensor b = weight.detach().requires_grad_(true);
+  const auto start = [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
+    return nullptr;
+  };
+  const auto end = [](const at::RecordFunction& operation, at::ObserverContext*) {
+    for (const c10::IValue& output : operation.outputs()) {
+      if (!output.isTensor() || !output.toTensor().defined()) continue;
+      largest_result() = std::max(largest_result().load(), output.toTensor().numel());
+    }
+  };
+  largest_result() = 0;
+  const at::CallbackHandle handle =
+      at::addGlobalCallback(at::RecordFunctionCallback(start, end).needsOutputs(true));
+  route_plain(a, b, classes, options).sum().backward();
+  at::removeCallback(handle);
+  return largest_result();
+}
+
+TEST(Routing, FactoredInTensorOperationsNeverMakesThePredictions) {
+  const Case c{512, 16, 23, 16};
+  const Tensor u = capsules(2, c);
+  const Tensor w = weights(c);
+  EXPECT_EQ(largest_result_of(RoutingForm::factored, u, w, c.classes), 2 * c.inputs * c.classes);
+  EXPECT_GE(largest_result_of(RoutingForm::direct, u, w, c.classes),
+            2 * c.inputs * c.classes * c.output_size);
 }
 
 TEST(Routing, AutocastLeavesTensorOperationsAsPrecise) {
