@@ -106,7 +106,7 @@ struct CompoundSchema {
   }
   Json operator()(const StopRule& /*form*/) const {
     StopEarly rule;
-    return host_schema(stop_early_table(rule));
+    return {{"anyOf", Json::array({host_schema(stop_early_table(rule)), {{"const", false}}})}};
   }
 };
 

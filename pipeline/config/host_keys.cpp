@@ -101,6 +101,11 @@ struct CompoundReader {
   }
 
   bool operator()(const StopRule& form) const {
+    // What a file that extends another says to have none.
+    if (const bool* given = std::get_if<bool>(&entry.node.value); given != nullptr && !*given) {
+      form.rule->reset();
+      return true;
+    }
     const Table* table = read_table(entry, "'" + entry.key + "'", findings);
     if (table == nullptr) return false;
     StopEarly rule;
@@ -276,7 +281,7 @@ HostTable schedule_table(ScheduleSpec& schedule) {
   table.key("stop_early", StopRule{&stop_early},
             "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: ends after so "
             "many measurements without gain; `\"lowest\"` for losses. A measurement is the mean "
-            "over its flow");
+            "over its flow. `false`: never, whatever an extended file says");
   table.default_is("never");
   table.key("checkpoint_every", checkpoint_every, "epochs").range(1, most_epochs);
   return table;

@@ -336,6 +336,15 @@ TEST_F(Load, ExtendsInLayers) {
   EXPECT_EQ(pipeline.spec.schedule.stop_early->metric, "total.x");
 }
 
+TEST_F(Load, AnExtendedRuleForStoppingEarlyCanBeTurnedOff) {
+  folder_.write(
+      "base.toml",
+      std::string(simple) + "[schedule]\nstop_early = { metric = \"total.x\", patience = 7 }\n");
+  const CheckedPipeline pipeline =
+      loaded("extends = \"base.toml\"\n[schedule]\nstop_early = false\n");
+  EXPECT_EQ(pipeline.spec.schedule.stop_early, std::nullopt);
+}
+
 TEST_F(Load, OtherUseKeepsTheParametersThatItKnows) {
   folder_.write("base.toml", R"([stage.numbers]
 use = "fixture.numbers"
