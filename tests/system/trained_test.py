@@ -1,0 +1,116 @@
+"""A trained run is used on a folder of pictures: trained_test.py SEAM SOURCE_TREE.
+
+What pipelines/embed.toml computes from the run's checkpoint must be what the run itself computed of the same pictures
+after its training, and pipelines/search.toml must find each picture at no distance from itself.
+"""
+
+import array
+import csv
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRAINING = """
+[pipeline]
+name = "training"
+[stage.items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+colours = 2
+views = 2
+size = 32
+[stage.triplets]
+use = "sampling.triplets"
+per_epoch = 12
+[stage.decode]
+use = "image.decode"
+colour = "grey"
+[stage.resize]
+use = "image.resize"
+height = 32
+width = 32
+[stage.triplet_batch]
+use = "batch"
+size = 6
+group_size = 3
+[stage.batch]
+use = "batch"
+size = 7
+[stage.model]
+use = "model.sccapsnet"
+classes = 14
+width = 8
+primary_channels = 64
+[stage.loss]
+use = "loss.triplet"
+[stage.adam]
+use = "train.adam"
+[stage.vectors]
+use = "export.embeddings"
+[flow]
+train = "items -> triplets -> decode -> resize -> triplet_batch -> model -> loss -> adam"
+vectors = "items -> decode -> resize -> batch -> model -> vectors"
+[schedule]
+epochs = 1
+each_epoch = ["train"]
+after = ["vectors"]
+stop_early = { metric = "loss.loss", patience = 2, goal = "lowest" }
+"""
+
+seam, tree = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+failures = []
+
+
+def run(folder, file, out, **variables):
+    ran = subprocess.run([seam, "run", file, "--run-dir", out], cwd=folder, capture_output=True, text=True,
+                         check=False, env=os.environ | variables)
+    if ran.returncode != 0:
+        sys.exit(f"{file}: exit code {ran.returncode}\n{ran.stderr}")
+
+
+def vectors_by_name(folder):
+    """Each picture's vector, by the name of its file."""
+    with open(folder.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    numbers = array.array("f", folder.with_suffix(".npy").read_bytes()[128:])
+    size = len(numbers) // len(rows)
+    return {pathlib.Path(row["path"]).name: numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    (folder / "training.toml").write_text(TRAINING)
+    run(folder, "training.toml", "trained")
+    expected = vectors_by_name(folder / "trained/vectors")
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    for file in (folder / "wardrobe").rglob("*"):
+        if file.name in expected:
+            shutil.copy(file, pictures)
+    if len(list(pictures.iterdir())) != len(expected):
+        sys.exit("names of pictures come twice")
+
+    variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
+    for file in ("embed", "search"):
+        run(folder, tree / f"pipelines/{file}.toml", file, **variables)
+        found = vectors_by_name(folder / file / "embeddings")
+        if found.keys() != expected.keys():
+            failures.append(f"{file}.toml: other pictures")
+            continue
+        # A batch of other pictures may be summed in another order.
+        far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
+        if far > 1e-5:
+            failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")
+    with open(folder / "search/neighbours.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    first = [line for line in lines if line["rank"] == "1"]
+    if len(lines) != 5 * len(expected) or not all(float(line["distance"]) < 1e-4 for line in first):
+        failures.append(f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
+
+print(f"{len(expected)} pictures")
+print("\n".join(failures))
+sys.exit(1 if failures else 0)
