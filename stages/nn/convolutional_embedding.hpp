@@ -1,0 +1,48 @@
+/// The convolutions of SCCapsNet with a dense embedding in the place of capsules: what the capsules
+/// are to be compared with.
+///
+///     images [N,3,H,W]
+///       conv1 7x7/2   3 ->  w   norm1, ReLU, spatial dropout
+///       conv2 7x7/2   w -> 2w   norm2, ReLU, spatial dropout
+///       conv3 7x7/2  2w ->  w   norm3, ReLU, spatial dropout
+///       conv4 7x7/2   w -> c    ReLU, pooling over the pixels       [N,c]
+///       embedding     c -> E    to unit length                      [N,E]
+///
+/// With w = 64, c = 460 and E = 368 it has 2,426,172 numbers, where SCCapsNet has 2,425,536: its
+/// last convolution is narrower by what the dense layer takes. Padding is "SAME", as there: 2
+/// before and 3 after for even sizes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/nn/layers.hpp"
+#include "stages/nn/pooling.hpp"
+
+namespace seam::nn {
+
+struct ConvolutionalEmbeddingOptions {
+  std::int64_t width = 64;
+  std::int64_t channels = 460;  ///< of the last convolution
+  std::int64_t dimensions = 368;
+  double dropout = 0.3;
+  Pooling pooling = Pooling::average;
+  bool unit_length = true;
+};
+
+class ConvolutionalEmbeddingImpl : public torch::nn::Module {
+ public:
+  explicit ConvolutionalEmbeddingImpl(const ConvolutionalEmbeddingOptions& options);
+  torch::Tensor forward(const torch::Tensor& images);
+
+ private:
+  std::vector<Conv2d> convolutions_;
+  std::vector<BatchNorm2d> norms_;  // of all convolutions but the last
+  GlobalPooling pool_;
+  Linear embedding_;
+  double dropout_;
+  bool unit_length_;
+};
+TORCH_MODULE(ConvolutionalEmbedding);
+
+}  // namespace seam::nn

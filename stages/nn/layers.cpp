@@ -1,0 +1,281 @@
+#include "stages/nn/layers.hpp"
+
+#include <omp.h>
+
+#include <ATen/OpMathType.h>
+#include <ATen/Parallel.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace seam::nn {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t most_parts = 8;
+
+/// While it lives, this thread plans its work for itself alone. oneDNN does not look whether it is
+/// called by one of several threads, and would wait for others.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  OneThread(OneThread&&) = delete;
+  OneThread& operator=(OneThread&&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Calls `part(number, first row, rows)` for the fixed parts of a batch, each on one thread, and
+/// returns how many there are.
+std::int64_t in_parts(std::int64_t rows,
+                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part) {
+  const std::int64_t size = (rows + most_parts - 1) / most_parts;
+  const std::int64_t parts = (rows + size - 1) / size;
+  // At least two, so that LibTorch starts its threads: what they call then uses no others.
+  at::parallel_for(0, std::max<std::int64_t>(2, parts), 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     const torch::NoGradGuard no_gradient;
+                     const OneThread alone;
+                     for (std::int64_t at = begin; at < std::min(end, parts); ++at) {
+                       part(at, at * size, std::min(size, rows - at * size));
+                     }
+                   });
+  return parts;
+}
+
+/// The same number for any number of threads.
+Tensor sum_in_order(const std::vector<Tensor>& parts) {
+  Tensor sum = parts.at(0).clone();
+  for (std::size_t at = 1; at < parts.size(); ++at) sum.add_(parts[at]);
+  return sum;
+}
+
+bool on_cpu(const Tensor& x) {
+  return x.device().is_cpu() && x.size(0) > 0;
+}
+
+/// As autocast would, where it is on: a Function of one's own has to do it by itself.
+Tensor narrowed(const Tensor& x) {
+  const bool on = !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
+  return on && x.scalar_type() == torch::kFloat32 ? x.to(torch::kBFloat16) : x;
+}
+
+/// LibTorch's operations take a tensor of sizes or none.
+at::OptionalIntArrayRef no_sizes() {
+  return {};
+}
+
+struct ConvolutionFunction : public Function<ConvolutionFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, std::vector<std::int64_t> stride,
+                        std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
+                        std::int64_t groups) {
+    context->save_for_backward({x, weight});
+    const Tensor y = at::conv2d(x, weight, bias, stride, padding, dilation, groups);
+    context->saved_data["bias"] = bias.defined();
+    context->saved_data["stride"] = std::move(stride);
+    context->saved_data["padding"] = std::move(padding);
+    context->saved_data["dilation"] = std::move(dilation);
+    context->saved_data["groups"] = groups;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor& weight = saved[1];
+    const Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
+    const auto stride = context->saved_data["stride"].toIntVector();
+    const auto padding = context->saved_data["padding"].toIntVector();
+    const auto dilation = context->saved_data["dilation"].toIntVector();
+    const std::int64_t groups = context->saved_data["groups"].toInt();
+    const bool bias = context->saved_data["bias"].toBool();
+    const auto gradient = [&](const Tensor& of_y, const Tensor& at_x, std::array<bool, 3> wanted) {
+      return at::convolution_backward(of_y, at_x, weight, no_sizes(), stride, padding, dilation,
+                                      false, std::vector<std::int64_t>{0, 0}, groups, wanted);
+    };
+    Tensor dx;
+    if (context->needs_input_grad(0)) dx = std::get<0>(gradient(dy, x, {true, false, false}));
+    Tensor dw;
+    Tensor db;
+    if (context->needs_input_grad(1)) {
+      std::vector<Tensor> weights(most_parts);
+      std::vector<Tensor> biases(most_parts);
+      const std::int64_t parts =
+          in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+            std::tie(std::ignore, weights[part], biases[part]) =
+                gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows), {false, true, bias});
+          });
+      weights.resize(parts);
+      biases.resize(parts);
+      dw = sum_in_order(weights);
+      if (bias) db = sum_in_order(biases);
+    }
+    return {dx, dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+/// [1,C,1,1]
+Tensor over_pixels(const Tensor& of_channels) {
+  return of_channels.view({1, -1, 1, 1});
+}
+
+struct NormalisationFunction : public Function<NormalisationFunction> {
+  /// Mean and biased variance of the batch, combined from its parts as Chan, Golub and LeVeque
+  /// (1979) do.
+  static std::pair<Tensor, Tensor> statistics(const Tensor& x) {
+    std::vector<Tensor> means(most_parts);
+    std::vector<Tensor> variances(most_parts);
+    std::vector<double> counts(most_parts);
+    const double pixels = static_cast<double>(x.size(2) * x.size(3));
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          // With statistics in float32 to update, those of a bfloat16 batch are in float32 too.
+          const auto type = x.options().dtype(at::toOpMathType(x.scalar_type()));
+          std::tie(means[part], variances[part]) =
+              at::batch_norm_update_stats(x.narrow(0, first, rows), at::zeros({x.size(1)}, type),
+                                          at::ones({x.size(1)}, type), 0);
+          counts[part] = static_cast<double>(rows) * pixels;
+        });
+    Tensor mean = means[0].to(torch::kFloat64);
+    Tensor squares = variances[0].to(torch::kFloat64) * counts[0];
+    double count = counts[0];
+    for (std::int64_t part = 1; part < parts; ++part) {
+      const Tensor apart = means[part].to(torch::kFloat64) - mean;
+      const double sum = count + counts[part];
+      squares += variances[part].to(torch::kFloat64) * counts[part] +
+                 apart.square() * (count * counts[part] / sum);
+      mean += apart * (counts[part] / sum);
+      count = sum;
+    }
+    return {mean, squares / count};
+  }
+
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, const Tensor& mean, const Tensor& variance,
+                        double epsilon) {
+    context->save_for_backward({x, weight, mean, (variance + epsilon).rsqrt()});
+    return std::get<0>(
+        at::native_batch_norm(x, weight, bias, mean, variance, /*training=*/false, 0, epsilon));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor& weight = saved[1];
+    const Tensor& mean = saved[2];
+    const Tensor& inverse = saved[3];  // 1 / deviation
+    const Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
+    std::vector<Tensor> weights(most_parts);
+    std::vector<Tensor> biases(most_parts);
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          std::tie(std::ignore, weights[part], biases[part]) = at::native_batch_norm_backward(
+              dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, {}, {}, mean, inverse,
+              /*train=*/true, 0, {false, true, true});
+        });
+    weights.resize(parts);
+    biases.resize(parts);
+    const Tensor dw = sum_in_order(weights);
+    const Tensor db = sum_in_order(biases);
+    Tensor dx;
+    if (context->needs_input_grad(0)) {
+      // dx = a (dy - (db + (x - mean) / deviation dw) / count), as a dy + b x + c
+      const double count = static_cast<double>(x.numel() / x.size(1));
+      const Tensor a = weight * inverse;
+      const Tensor b = a * inverse * dw / -count;
+      const Tensor c = a * db / -count - b * mean;
+      const auto like_x = [&](const Tensor& t) { return over_pixels(t.to(x.scalar_type())); };
+      dx = at::addcmul(like_x(c), x, like_x(b)).addcmul_(dy, like_x(a));
+    }
+    return {dx, dw, db, Tensor(), Tensor(), Tensor()};
+  }
+};
+
+/// a @ b with the rows of `a` in parts.
+Tensor product(const Tensor& a, const Tensor& b) {
+  Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
+  in_parts(a.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+    Tensor out = result.narrow(0, first, rows);
+    at::mm_out(out, a.narrow(0, first, rows), b);
+  });
+  return result;
+}
+
+struct LinearFunction : public Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias) {
+    context->save_for_backward({x, weight});
+    const Tensor y = product(x, weight.t());
+    return bias.defined() ? y.add_(bias) : y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor dy = gradients[0].contiguous();
+    Tensor dx;
+    if (context->needs_input_grad(0)) dx = product(dy, saved[1]);
+    Tensor dw;
+    if (context->needs_input_grad(1)) dw = product(dy.t().contiguous(), saved[0]);
+    return {dx, dw, context->needs_input_grad(2) ? dy.sum(0) : Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor Conv2dImpl::forward(const Tensor& x) {
+  const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  if (!on_cpu(x) || padding == nullptr || x.dim() != 4 || !torch::GradMode::is_enabled()) {
+    return torch::nn::Conv2dImpl::forward(x);
+  }
+  return ConvolutionFunction::apply(
+      narrowed(x), narrowed(weight), bias.defined() ? narrowed(bias) : bias,
+      at::IntArrayRef(*options.stride()).vec(), at::IntArrayRef(**padding).vec(),
+      at::IntArrayRef(*options.dilation()).vec(), options.groups());
+}
+
+Tensor BatchNorm2dImpl::forward(const Tensor& x) {
+  if (!is_training() || !on_cpu(x) || !weight.defined()) {
+    return torch::nn::BatchNorm2dImpl::forward(x);
+  }
+  _check_input_dim(x);
+  Tensor mean;
+  Tensor variance;
+  {
+    const torch::NoGradGuard no_gradient;
+    std::tie(mean, variance) = NormalisationFunction::statistics(x.detach());
+    if (running_mean.defined()) {
+      // As PyTorch: the unbiased variance, and the mean of all batches where there is no momentum.
+      num_batches_tracked.add_(1);
+      const double momentum =
+          options.momentum() ? *options.momentum() : 1.0 / num_batches_tracked.item<double>();
+      const double count = static_cast<double>(x.numel() / x.size(1));
+      running_mean.lerp_(mean.to(running_mean.scalar_type()), momentum);
+      running_var.lerp_(
+          (variance * (count / std::max(1.0, count - 1))).to(running_var.scalar_type()), momentum);
+    }
+    mean = mean.to(weight.scalar_type());
+    variance = variance.to(weight.scalar_type());
+  }
+  return NormalisationFunction::apply(x, weight, bias, mean, variance, options.eps());
+}
+
+Tensor LinearImpl::forward(const Tensor& x) {
+  if (!on_cpu(x) || x.dim() != 2) return torch::nn::LinearImpl::forward(x);
+  return LinearFunction::apply(narrowed(x), narrowed(weight),
+                               bias.defined() ? narrowed(bias) : bias);
+}
+
+}  // namespace seam::nn

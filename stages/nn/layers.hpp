@@ -1,0 +1,40 @@
+/// PyTorch's layers, with its names, whose results on CPUs do not depend on the number of threads.
+///
+/// LibTorch adds up a batch in as many parts as there are threads: in the statistics of batch
+/// normalisation, in the gradients of a convolution's weights and in some matrix products. Here the
+/// parts are fixed, each is computed by one thread, and they are added in their order:
+///
+///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
+///
+/// That is as fast as LibTorch's own for up to 8 threads. On other devices, and without a batch to
+/// add up (evaluation), these are LibTorch's.
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+namespace seam::nn {
+
+class Conv2dImpl : public torch::nn::Conv2dImpl {
+ public:
+  using torch::nn::Conv2dImpl::Conv2dImpl;
+  torch::Tensor forward(const torch::Tensor& x);
+};
+TORCH_MODULE(Conv2d);
+
+class BatchNorm2dImpl : public torch::nn::BatchNorm2dImpl {
+ public:
+  using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;
+  torch::Tensor forward(const torch::Tensor& x);
+};
+TORCH_MODULE(BatchNorm2d);
+
+class LinearImpl : public torch::nn::LinearImpl {
+ public:
+  using torch::nn::LinearImpl::LinearImpl;
+  torch::Tensor forward(const torch::Tensor& x);
+};
+TORCH_MODULE(Linear);
+
+}  // namespace seam::nn

@@ -1,0 +1,127 @@
+/// Residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition", 2016,
+/// in the form that torchvision and timm publish weights for, and with their names.
+///
+///     images [N,3,H,W]
+///       conv1, bn1, ReLU, (max pooling)                                   w channels
+///       layer1  blocks[0] blocks of stride 1                              w
+///       layer2  blocks[1] blocks, the first of stride 2                  2w
+///       ...                                                 feature_map  [N,F,h,w]
+///       pooling over the pixels                                          [N,F]
+///         ├─► embedding: a dense layer, or none; to unit length          [N,E]
+///         └─► fc: a dense layer                                  logits  [N,K]
+///
+/// A bottleneck gives 4 times the channels of its 3x3 convolution. Its stride is in that
+/// convolution and not in the first 1x1, as in torchvision ("ResNet v1.5"). Squeeze-and-excitation
+/// (Hu, Shen, Sun, 2018) scales the channels of each block's sum before the shortcut is added, as
+/// in timm's seresnet*.
+#pragma once
+
+#include <torch/nn/modules/container/sequential.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/nn/layers.hpp"
+#include "stages/nn/pooling.hpp"
+
+namespace seam::nn {
+
+enum class ResidualBlock : std::uint8_t {
+  basic,       ///< 3x3, 3x3
+  bottleneck,  ///< 1x1, 3x3, 1x1 to 4 times the channels
+};
+
+/// What comes before the blocks.
+enum class ResidualStem : std::uint8_t {
+  imagenet,   ///< 7x7 of stride 2, then 3x3 max pooling of stride 2
+  small,      ///< 3x3 of stride 1: for images of about 32 pixels
+  small_by_2  ///< 3x3 of stride 2: for images of about 64 pixels
+};
+
+struct ResidualOptions {
+  ResidualBlock block = ResidualBlock::basic;
+  std::vector<std::int64_t> blocks = {2, 2, 2, 2};  ///< of layer1, layer2, ...
+  std::int64_t width = 64;                          ///< channels of the stem and of layer1's 3x3
+  ResidualStem stem = ResidualStem::imagenet;
+  bool squeeze_excitation = false;
+  Pooling pooling = Pooling::average;
+  std::int64_t dimensions = 0;  ///< of the embedding; 0: the pooled features
+  bool unit_length = true;      ///< of the embedding
+  std::int64_t classes = 0;     ///< 0: no fc
+
+  /// F, the channels of the feature map.
+  [[nodiscard]] std::int64_t features() const;
+};
+
+struct ResidualOutput {
+  torch::Tensor feature_map;
+  torch::Tensor embedding;
+  torch::Tensor logits;  ///< undefined without classes
+};
+
+/// x * sigmoid(fc2(relu(fc1(mean of x over the pixels)))), with a sixteenth of the channels in
+/// between, rounded to a multiple of 8.
+class SqueezeExcitationImpl : public torch::nn::Module {
+ public:
+  explicit SqueezeExcitationImpl(std::int64_t channels);
+  torch::Tensor forward(const torch::Tensor& x);
+
+ private:
+  Conv2d fc1_;
+  Conv2d fc2_;
+};
+TORCH_MODULE(SqueezeExcitation);
+
+struct ResidualBlockOptions {
+  std::int64_t in = 0;
+  std::int64_t channels = 0;
+  std::int64_t stride = 1;
+  bool squeeze_excitation = false;
+};
+
+class BasicBlockImpl : public torch::nn::Module {
+ public:
+  static constexpr std::int64_t expansion = 1;
+  explicit BasicBlockImpl(const ResidualBlockOptions& options);
+  torch::Tensor forward(const torch::Tensor& x);
+
+ private:
+  Conv2d conv1_, conv2_;
+  BatchNorm2d bn1_, bn2_;
+  SqueezeExcitation se_{nullptr};
+  torch::nn::Sequential downsample_{nullptr};
+};
+TORCH_MODULE(BasicBlock);
+
+class BottleneckImpl : public torch::nn::Module {
+ public:
+  static constexpr std::int64_t expansion = 4;
+  explicit BottleneckImpl(const ResidualBlockOptions& options);
+  torch::Tensor forward(const torch::Tensor& x);
+
+ private:
+  Conv2d conv1_, conv2_, conv3_;
+  BatchNorm2d bn1_, bn2_, bn3_;
+  SqueezeExcitation se_{nullptr};
+  torch::nn::Sequential downsample_{nullptr};
+};
+TORCH_MODULE(Bottleneck);
+
+class ResidualNetworkImpl : public torch::nn::Module {
+ public:
+  explicit ResidualNetworkImpl(ResidualOptions options);
+  /// Images of at least one pixel.
+  ResidualOutput forward(const torch::Tensor& images);
+
+ private:
+  ResidualOptions options_;
+  Conv2d conv1_{nullptr};
+  BatchNorm2d bn1_{nullptr};
+  std::vector<torch::nn::Sequential> layers_;
+  GlobalPooling pool_{nullptr};
+  Linear embedding_{nullptr};
+  Linear fc_{nullptr};
+};
+TORCH_MODULE(ResidualNetwork);
+
+}  // namespace seam::nn

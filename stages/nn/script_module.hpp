@@ -1,0 +1,30 @@
+/// A module that Python exported with torch.jit.trace or torch.jit.script, as a torch::nn::Module:
+/// its parameters and buffers have the names that they have in Python, and modes, devices and
+/// gradients are those of any other module.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/script.h>
+
+#include <filesystem>
+
+namespace seam::nn {
+
+class ScriptModuleImpl : public torch::nn::Module {
+ public:
+  /// Reads the file that torch.jit.save wrote. Throws seam::Error where it is none.
+  explicit ScriptModuleImpl(const std::filesystem::path& file);
+  /// This part and those below. Shares its tensors.
+  explicit ScriptModuleImpl(torch::jit::Module script);
+
+  /// What Python's forward returns: a tensor, or a tuple of tensors.
+  torch::IValue forward(const torch::Tensor& images);
+  void train(bool on) override;
+
+ private:
+  torch::jit::Module script_;
+};
+TORCH_MODULE(ScriptModule);
+
+}  // namespace seam::nn

@@ -1,0 +1,107 @@
+#include "stages/nn/layers.hpp"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <functional>
+#include <vector>
+
+namespace seam::nn {
+namespace {
+
+using torch::Tensor;
+using Tensors = std::vector<Tensor>;
+
+/// The result and the gradients of the input and of all parameters.
+template <class Layer>
+Tensors results(Layer& layer, const Tensor& x) {
+  layer->zero_grad();
+  const Tensor input = x.detach().clone().requires_grad_(true);
+  const Tensor y = layer(input);
+  (y * torch::arange(y.numel(), y.options()).view(y.sizes()).sin()).sum().backward();
+  Tensors all{y.detach(), input.grad()};
+  for (const Tensor& parameter : layer->parameters()) all.push_back(parameter.grad().clone());
+  for (const Tensor& buffer : layer->buffers()) all.push_back(buffer.clone());
+  return all;
+}
+
+void expect_close(const Tensors& a, const Tensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t at = 0; at < a.size(); ++at) {
+    EXPECT_TRUE(torch::allclose(a[at], b[at], 1e-9, 1e-9)) << at;
+  }
+}
+
+void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
+  const torch::NoGradGuard no_gradient;
+  for (std::size_t at = 0; at < from.parameters().size(); ++at) {
+    to.parameters()[at].copy_(from.parameters()[at]);
+  }
+}
+
+/// Ours and LibTorch's layer of the same weights give the same in float64.
+template <class Ours, class Theirs>
+void expect_as_libtorch(Ours ours, Theirs theirs, const Tensor& x) {
+  ours->to(torch::kFloat64);
+  theirs->to(torch::kFloat64);
+  copy_weights(*theirs, *ours);
+  for (const bool training : {true, true, false}) {  // running statistics move twice
+    ours->train(training);
+    theirs->train(training);
+    expect_close(results(ours, x), results(theirs, x));
+  }
+}
+
+Tensor input(at::IntArrayRef sizes) {
+  torch::manual_seed(4);
+  return torch::randn(sizes, torch::kFloat64);
+}
+
+TEST(Layers, AreLibTorchsInValueAndGradient) {
+  const auto options = torch::nn::Conv2dOptions(4, 6, 3).stride(2).padding(1).groups(2);
+  const auto last = torch::MemoryFormat::ChannelsLast;
+  for (const std::int64_t rows : {1, 2, 8, 21}) {
+    const Tensor x = input({rows, 4, 7, 9});
+    expect_as_libtorch(Conv2d(options), torch::nn::Conv2d(options), x);
+    expect_as_libtorch(Conv2d(options), torch::nn::Conv2d(options), x.contiguous(last));
+    expect_as_libtorch(BatchNorm2d(4), torch::nn::BatchNorm2d(4), x);
+    expect_as_libtorch(BatchNorm2d(4), torch::nn::BatchNorm2d(4), x.contiguous(last) + 3);
+    expect_as_libtorch(Linear(5, 3), torch::nn::Linear(5, 3), input({rows, 5}));
+  }
+}
+
+TEST(Layers, GiveTheSameBytesForAnyNumberOfThreads) {
+  Conv2d convolution(torch::nn::Conv2dOptions(16, 24, 3).padding(1));
+  BatchNorm2d norm(24);
+  Linear linear(64, 8);
+  const Tensor x = input({13, 16, 20, 20}).to(torch::kFloat32);
+  const Tensor z =
+      input({13, 24, 20, 20}).to(torch::kFloat32).contiguous(torch::MemoryFormat::ChannelsLast);
+  const Tensor v = input({6, 64}).to(torch::kFloat32);
+  const auto run = [&](int threads) {
+    at::set_num_threads(threads);
+    for (Tensor& buffer : norm->buffers()) buffer.zero_();
+    Tensors all = results(convolution, x);
+    for (const Tensor& tensor : results(norm, z)) all.push_back(tensor);
+    for (const Tensor& tensor : results(linear, v)) all.push_back(tensor);
+    return all;
+  };
+  const int before = at::get_num_threads();
+  const Tensors one = run(1);
+  for (const int threads : {2, 3, 5}) {
+    const Tensors many = run(threads);
+    for (std::size_t at = 0; at < one.size(); ++at) {
+      EXPECT_TRUE(torch::equal(one[at], many[at])) << at << " with " << threads << " threads";
+    }
+  }
+  at::set_num_threads(before);
+}
+
+TEST(Layers, WithoutPixelsOrInOtherShapesTheyAreLibTorchs) {
+  EXPECT_EQ(Linear(5, 3)(torch::zeros({0, 5})).size(0), 0);
+  EXPECT_EQ(Linear(5, 3)(torch::zeros({2, 4, 5})).sizes(), (std::vector<std::int64_t>{2, 4, 3}));
+}
+
+}  // namespace
+}  // namespace seam::nn
