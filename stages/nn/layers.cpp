@@ -73,6 +73,11 @@ Tensor narrowed(const Tensor& x) {
   return on && x.scalar_type() == torch::kFloat32 ? x.to(torch::kBFloat16) : x;
 }
 
+/// A Function takes no undefined tensors: one without elements stands for no bias.
+Tensor bias_or_none(const Tensor& bias, const Tensor& x) {
+  return bias.defined() ? narrowed(bias) : at::empty({0}, x.options());
+}
+
 /// LibTorch's operations take a tensor of sizes or none.
 at::OptionalIntArrayRef no_sizes() {
   return {};
@@ -84,8 +89,9 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
                         std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
                         std::int64_t groups) {
     context->save_for_backward({x, weight});
-    const Tensor y = at::conv2d(x, weight, bias, stride, padding, dilation, groups);
-    context->saved_data["bias"] = bias.defined();
+    const Tensor y = at::conv2d(x, weight, bias.numel() > 0 ? bias : Tensor(), stride, padding,
+                                dilation, groups);
+    context->saved_data["bias"] = bias.numel() > 0;
     context->saved_data["stride"] = std::move(stride);
     context->saved_data["padding"] = std::move(padding);
     context->saved_data["dilation"] = std::move(dilation);
@@ -220,7 +226,7 @@ struct LinearFunction : public Function<LinearFunction> {
                         const Tensor& bias) {
     context->save_for_backward({x, weight});
     const Tensor y = product(x, weight.t());
-    return bias.defined() ? y.add_(bias) : y;
+    return bias.numel() > 0 ? y.add_(bias) : y;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
@@ -240,10 +246,10 @@ Tensor Conv2dImpl::forward(const Tensor& x) {
   if (!on_cpu(x) || padding == nullptr || x.dim() != 4 || !torch::GradMode::is_enabled()) {
     return torch::nn::Conv2dImpl::forward(x);
   }
-  return ConvolutionFunction::apply(
-      narrowed(x), narrowed(weight), bias.defined() ? narrowed(bias) : bias,
-      at::IntArrayRef(*options.stride()).vec(), at::IntArrayRef(**padding).vec(),
-      at::IntArrayRef(*options.dilation()).vec(), options.groups());
+  return ConvolutionFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x),
+                                    at::IntArrayRef(*options.stride()).vec(),
+                                    at::IntArrayRef(**padding).vec(),
+                                    at::IntArrayRef(*options.dilation()).vec(), options.groups());
 }
 
 Tensor BatchNorm2dImpl::forward(const Tensor& x) {
@@ -274,8 +280,7 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
 
 Tensor LinearImpl::forward(const Tensor& x) {
   if (!on_cpu(x) || x.dim() != 2) return torch::nn::LinearImpl::forward(x);
-  return LinearFunction::apply(narrowed(x), narrowed(weight),
-                               bias.defined() ? narrowed(bias) : bias);
+  return LinearFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x));
 }
 
 }  // namespace seam::nn

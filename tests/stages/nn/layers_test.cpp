@@ -60,14 +60,18 @@ Tensor input(at::IntArrayRef sizes) {
 
 TEST(Layers, AreLibTorchsInValueAndGradient) {
   const auto options = torch::nn::Conv2dOptions(4, 6, 3).stride(2).padding(1).groups(2);
+  const auto bare = torch::nn::Conv2dOptions(4, 6, 3).bias(false);
   const auto last = torch::MemoryFormat::ChannelsLast;
   for (const std::int64_t rows : {1, 2, 8, 21}) {
     const Tensor x = input({rows, 4, 7, 9});
     expect_as_libtorch(Conv2d(options), torch::nn::Conv2d(options), x);
     expect_as_libtorch(Conv2d(options), torch::nn::Conv2d(options), x.contiguous(last));
+    expect_as_libtorch(Conv2d(bare), torch::nn::Conv2d(bare), x);
     expect_as_libtorch(BatchNorm2d(4), torch::nn::BatchNorm2d(4), x);
     expect_as_libtorch(BatchNorm2d(4), torch::nn::BatchNorm2d(4), x.contiguous(last) + 3);
     expect_as_libtorch(Linear(5, 3), torch::nn::Linear(5, 3), input({rows, 5}));
+    const auto plain = torch::nn::LinearOptions(5, 3).bias(false);
+    expect_as_libtorch(Linear(plain), torch::nn::Linear(plain), input({rows, 5}));
   }
 }
 
