@@ -1,0 +1,190 @@
+"""Weights both ways, with PyTorch as the judge: python_weights_test.py RUN_MODEL [NETWORK ...]
+
+PyTorch saves a network, model.resnet and model.torchscript load it and give the same on the same picture;
+what Seam's checkpoint holds loads into PyTorch and gives the same again. The networks are written here with
+the names of torchvision (ResNet) and timm (SE-ResNet), whose published files have them. Where timm and
+torchvision can be imported, theirs are compared as well.
+"""
+import ctypes, json, struct, subprocess, sys, tempfile
+from pathlib import Path
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    print(f"skipped: PyTorch cannot be imported ({error})")
+    sys.exit(77)
+
+try:
+    from safetensors.torch import load_file, save_file
+except ImportError:  # the format, as far as this needs it
+    def save_file(tensors, file):
+        header, at, data = {}, 0, b""
+        names = {torch.float32: "F32", torch.int64: "I64"}
+        for name, tensor in sorted(tensors.items(), key=lambda item: item[1].dtype != torch.int64):
+            size = tensor.numel() * tensor.element_size()
+            header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(file, "wb") as out:
+            out.write(struct.pack("<Q", len(text)) + text)
+            for name in header:
+                tensor = tensors[name].contiguous()
+                out.write(ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size()))
+
+    def load_file(file):
+        data = bytearray(Path(file).read_bytes())
+        length = struct.unpack("<Q", data[:8])[0]
+        types = {"F32": torch.float32, "I64": torch.int64}
+        result = {}
+        for name, entry in json.loads(data[8 : 8 + length]).items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            count = (end - begin) // (4 if entry["dtype"] == "F32" else 8)
+            tensor = torch.frombuffer(data, dtype=types[entry["dtype"]], count=count, offset=8 + length + begin)
+            result[name] = tensor.view(entry["shape"]).clone()
+        return result
+
+
+class SqueezeExcitation(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        squeezed = max(8, int(channels / 16 + 4) // 8 * 8)
+        self.fc1 = nn.Conv2d(channels, squeezed, 1)
+        self.fc2 = nn.Conv2d(squeezed, channels, 1)
+
+    def forward(self, x):
+        return x * self.fc2(self.fc1(x.mean((2, 3), keepdim=True)).relu()).sigmoid()
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, channels, stride, kernels, excited):
+        super().__init__()
+        expansion = 4 if len(kernels) == 3 else 1
+        sizes = [inputs] + [channels] * (len(kernels) - 1) + [channels * expansion]
+        strided = kernels.index(3)
+        for i, kernel in enumerate(kernels):
+            convolution = nn.Conv2d(sizes[i], sizes[i + 1], kernel, stride if i == strided else 1, kernel // 2, bias=False)
+            setattr(self, f"conv{i + 1}", convolution)
+            setattr(self, f"bn{i + 1}", nn.BatchNorm2d(sizes[i + 1]))
+        self.count = len(kernels)
+        self.se = SqueezeExcitation(sizes[-1]) if excited else nn.Identity()
+        self.downsample = None
+        if stride != 1 or inputs != sizes[-1]:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, sizes[-1], 1, stride, bias=False), nn.BatchNorm2d(sizes[-1]))
+
+    def forward(self, x):
+        y = x
+        for i in range(1, self.count + 1):
+            y = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(y))
+            if i < self.count:
+                y = y.relu()
+        return (self.se(y) + (x if self.downsample is None else self.downsample(x))).relu()
+
+
+class ResNet(nn.Module):
+    def __init__(self, blocks, kernels, excited=False, classes=1000):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        inputs, channels = 64, 64
+        for i, count in enumerate(blocks):
+            layer = []
+            for block in range(count):
+                layer.append(Block(inputs, channels, 2 if i > 0 and block == 0 else 1, kernels, excited))
+                inputs = channels * (4 if len(kernels) == 3 else 1)
+            setattr(self, f"layer{i + 1}", nn.Sequential(*layer))
+            channels *= 2
+        self.fc = nn.Linear(inputs, classes)
+
+    def features(self, x):
+        x = torch.max_pool2d(self.bn1(self.conv1(x)).relu(), 3, 2, 1)
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = layer(x)
+        return x.mean((2, 3))
+
+    def forward(self, x):
+        return self.fc(self.features(x))
+
+
+def networks():
+    """Name, network, parameters of the stage."""
+    deep = ([3, 4, 6, 3], [1, 3, 1])
+    yield "resnet18", ResNet([2, 2, 2, 2], [3, 3]), ["architecture=resnet18"]
+    yield "resnet50", ResNet(*deep), ["architecture=resnet50"]
+    yield "seresnet50", ResNet(*deep, excited=True), ["architecture=resnet50", "squeeze_excitation=true"]
+    try:
+        import torchvision
+        yield "torchvision resnet34", torchvision.models.resnet34(), ["architecture=resnet34"]
+        yield "torchvision resnet50", torchvision.models.resnet50(), ["architecture=resnet50"]
+    except Exception as error:
+        print(f"without torchvision's own ({error})")
+    try:
+        import timm
+        yield "timm seresnet50", timm.create_model("seresnet50"), ["architecture=resnet50", "squeeze_excitation=true"]
+    except Exception as error:
+        print(f"without timm's own ({error})")
+
+
+def with_statistics(network):
+    """Running statistics and scales as of a trained network, not 0 and 1."""
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.uniform_(-0.1, 0.1)
+            module.running_var.uniform_(0.8, 1.2)
+            module.weight.uniform_(0.4, 0.8)
+            module.bias.uniform_(-0.1, 0.1)
+    return network.eval()
+
+
+def difference(a, b):
+    return ((a - b).abs().max() / b.abs().max()).item()
+
+
+def main():
+    program, wanted = sys.argv[1], sys.argv[2:]
+    failures = 0
+
+    def expect(name, what, value):
+        nonlocal failures
+        fine = value <= 1e-4
+        failures += not fine
+        print(f"{name}: {what} differs by {value:.1e} of the largest number{'' if fine else '  FAILED'}")
+
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        folder = Path(folder)
+        torch.manual_seed(1)
+        images = torch.rand(2, 3, 96, 64)
+        pictures, weights, result = folder / "pictures.safetensors", folder / "weights.safetensors", folder / "result.safetensors"
+        save_file({"images": images}, pictures)
+        for name, network, parameters in networks():
+            if wanted and name not in wanted:
+                continue
+            expected = with_statistics(network)(images)
+            save_file({key: value.contiguous() for key, value in network.state_dict().items()}, weights)
+            run = [program, "model.resnet", pictures, result, f"weights={weights}", *parameters]
+            subprocess.run([*run, "classes=1000"], check=True)
+            seam = load_file(result)
+            expect(name, "what Seam computes with PyTorch's weights", difference(seam["logits"], expected))
+            again = {key[len("model/"):]: value for key, value in seam.items() if key.startswith("model/")}
+            for parameter in network.parameters():
+                parameter.zero_()
+            network.load_state_dict(again)
+            expect(name, "what PyTorch computes with Seam's checkpoint", difference(network(images), seam["logits"]))
+            if isinstance(network, ResNet):  # the published file as it is, without a classifier here
+                subprocess.run([*run, "unit_length=false"], check=True)
+                expect(name, "the pooled embedding", difference(load_file(result)["embedding"], network.features(images)))
+        network = with_statistics(ResNet([2, 2, 2, 2], [3, 3], classes=40))
+        traced = folder / "network.pt"
+        torch.jit.trace(network, images).save(str(traced))
+        subprocess.run([program, "model.torchscript", pictures, result, f"file={traced}"], check=True)
+        seam = load_file(result)
+        expect("a traced network", "what Seam computes", difference(seam["embedding"], network(images)))
+        network.load_state_dict({key[len("model/"):]: value for key, value in seam.items() if key.startswith("model/")})
+        expect("a traced network", "what PyTorch computes with Seam's checkpoint", difference(seam["embedding"], network(images)))
+    return failures > 0
+
+
+sys.exit(main())

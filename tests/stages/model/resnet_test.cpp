@@ -1,0 +1,153 @@
+#include "stages/model/resnet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/safetensors.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/temporary_folder.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Sizes = std::vector<std::int64_t>;
+
+Packet batch(std::int64_t images = 4, std::int64_t size = 32) {
+  torch::manual_seed(1);
+  Packet packet;
+  packet.set(field::images, torch::rand({images, 3, size, size}));
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Resnet>({
+    .parameters = {{"blocks", Sizes{1, 1}},
+                   {"width", std::int64_t{8}},
+                   {"stem", std::string("small_by_2")},
+                   {"pooling", std::string("generalised_mean")},
+                   {"dimensions", std::int64_t{10}},
+                   {"classes", std::int64_t{3}}},
+    .packets =
+        [](Harness&) {
+          return std::vector<Packet>{batch(5), batch(3)};
+        },
+    .training = true,
+    .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}}},
+});
+
+/// Numbers in the trained weights of a stage with these parameters.
+std::int64_t numbers(Harness& harness, Resnet& stage) {
+  harness.open();
+  std::int64_t sum = 0;
+  for (const NamedWeight& weight : stage.weights()) {
+    sum += weight.tensor.numel();
+  }
+  return sum;
+}
+
+struct Trial {
+  Trial()
+      : owned(std::make_unique<Resnet>()), stage(owned.get()), harness("model", std::move(owned)) {}
+  std::unique_ptr<Resnet> owned;
+  Resnet* stage;
+  Harness harness;
+};
+
+// torchvision's and timm's own counts, and that of a small network of pytorch-metric-learning
+// users.
+TEST(Resnet, HasTheNumbersOfThePublishedNetworks) {
+  const std::vector<std::pair<std::string, std::int64_t>> published{
+      {"resnet18", 11689512}, {"resnet34", 21797672}, {"resnet50", 25557032}};
+  for (const auto& [architecture, count] : published) {
+    Trial trial;
+    trial.harness.set("architecture", architecture.c_str()).set("classes", 1000);
+    EXPECT_EQ(numbers(trial.harness, *trial.stage), count) << architecture;
+  }
+  Trial excited;
+  excited.harness.set("architecture", "resnet50")
+      .set("classes", 1000)
+      .set("squeeze_excitation", true);
+  EXPECT_EQ(numbers(excited.harness, *excited.stage), 28088024);
+  Trial small;
+  small.harness.set("blocks", Value{Sizes{1, 1, 1, 1}})
+      .set("width", 32)
+      .set("stem", "small_by_2")
+      .set("pooling", "generalised_mean")
+      .set("dimensions", 368);
+  EXPECT_EQ(numbers(small.harness, *small.stage), 1320977);
+}
+
+TEST(Resnet, ProvidesWhatItIsAskedFor) {
+  Trial trial;
+  trial.harness.set("architecture", "resnet50")
+      .set("blocks", Value{Sizes{1, 1}})
+      .set("width", 8)
+      .set("classes", 3)
+      .set("feature_map", true)
+      .push(batch(2, 64));
+  ASSERT_THAT(trial.harness.errors(), IsEmpty());
+  const Packet& out = trial.harness.outputs().at(0);
+  EXPECT_EQ(out[field::embedding].sizes(), (Sizes{2, 64}));
+  EXPECT_EQ(out[field::logits].sizes(), (Sizes{2, 3}));
+  EXPECT_EQ(out[field::feature_map].sizes(), (Sizes{2, 64, 8, 8}));
+  EXPECT_TRUE(torch::allclose(out[field::embedding].norm(2, 1), torch::ones({2})));
+  const Tensor pooled = out[field::feature_map].mean({2, 3});
+  EXPECT_TRUE(torch::allclose(out[field::embedding], pooled / pooled.norm(2, 1, true), 1e-4, 1e-6));
+}
+
+TEST(Resnet, GeneralisedMeanPoolingIsThePapers) {
+  nn::GlobalPooling pool(nn::Pooling::generalised_mean);
+  const Tensor map = torch::tensor({1.0, 2.0, 3.0, -4.0}).view({1, 1, 2, 2});
+  EXPECT_NEAR(pool(map).item<double>(), std::cbrt((1.0 + 8 + 27) / 4), 1e-5);
+}
+
+/// What a file of weights would be, from a stage that was made with `from`.
+std::filesystem::path weights_of(const test::TemporaryFolder& folder, Harness& from) {
+  from.open();
+  Safetensors content;
+  content.tensors = from.runner().save().entries();
+  const std::vector<std::byte> bytes = safetensors_bytes(content);
+  return folder.write("weights.safetensors",
+                      {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+TEST(Resnet, APublishedClassifierIsLeftOutWhereThereIsNone) {
+  const test::TemporaryFolder folder;
+  Trial source;
+  source.harness.seed(5).set("blocks", Value{Sizes{1, 1}}).set("width", 8).set("classes", 1000);
+  const auto file = weights_of(folder, source.harness);
+  Trial trial;
+  trial.harness.set("blocks", Value{Sizes{1, 1}})
+      .set("width", 8)
+      .set("weights", file.string())
+      .push(batch());
+  ASSERT_THAT(trial.harness.errors(), IsEmpty());
+  source.harness.push(batch());
+  EXPECT_TRUE(torch::equal(trial.harness.outputs().at(0)[field::embedding],
+                           source.harness.outputs().at(0)[field::embedding]));
+  Trial another;
+  another.harness.set("blocks", Value{Sizes{1, 1}})
+      .set("width", 8)
+      .set("classes", 7)
+      .set("weights", file.string());
+  try {
+    another.harness.open();
+    FAIL() << "a classifier of 1000 classes became one of 7";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("fc.weight [1000,16] instead of [7,16]"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages
