@@ -262,8 +262,9 @@ class CommandLine {
     plugin.add_option("name", new_plugin_.name, "the stage's name, as `use` will say it")
         ->type_name("NAME")
         ->required();
-    add_choice(plugin, "--kind", new_plugin_.kind, {"transform", "source", "collector", "sink"},
-               "what the stage is: transform, source, collector or sink");
+    add_choice(plugin, "--kind", new_plugin_.kind,
+               {"transform", "source", "collector", "sink", "model"},
+               "what the stage is: transform, source, collector, sink, or model: a network");
     plugin.add_flag("--tensor", new_plugin_.tensor, "the stage works on tensors, with LibTorch");
     plugin
         .add_option("--output", new_plugin_.output, "the folder to make; else named like the stage")

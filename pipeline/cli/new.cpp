@@ -143,8 +143,9 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
   const std::string package = "find_package(Seam " + version.substr(0, version.rfind('.'));
+  const bool is_model = arguments.kind == "model";  // on tensors, whatever was asked for
   Replacements replacements;
-  if (arguments.tensor) {
+  if (arguments.tensor || is_model) {
     replacements = {
         {"find_package(Seam 0.1 REQUIRED)\n", package + " REQUIRED COMPONENTS tensor)\n"},
         {"seam_add_plugin(template_plugin ", "seam_add_plugin(" + word + " TENSOR "},
@@ -161,7 +162,7 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   expect_nothing_at(part);
   const Unfinished unfinished(part);
   copy_folder(templates / "project", part, replacements);
-  copy_folder(templates / (arguments.kind + (arguments.tensor ? "_tensor" : "")), part,
+  copy_folder(templates / (arguments.kind + (arguments.tensor && !is_model ? "_tensor" : "")), part,
               replacements);
   fs::rename(part, folder);
 

@@ -74,6 +74,10 @@ if ! grep --quiet '"stage":"proxies","name":"loss"' "$work/proxy_nca/build/run-o
   fail "the run wrote no metric of the loss's"
 fi
 
+# A network as it is begun.
+quietly seam new plugin acme.my_model --kind model
+build_and_test "$work/my_model"
+
 # The build folder is a package of its own.
 quietly seam new plugin acme.other --tensor
 quietly cmake -S "$work/other" -B "$work/other/build" -G Ninja "-DSeam_DIR=$build_tree/lib/cmake/Seam" \

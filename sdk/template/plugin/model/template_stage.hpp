@@ -1,0 +1,42 @@
+/// Stage `template.stage`: a network. TemplateStageNetwork is an ordinary LibTorch module, without
+/// a word of Seam; the stage around it says what it reads and gives.
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <seam/module.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+/// The names in register_module() are those of the weights, in checkpoints and in files that are
+/// imported. With the names of a network in PyTorch, its weights can be imported as they are.
+class TemplateStageNetworkImpl : public torch::nn::Module {
+ public:
+  explicit TemplateStageNetworkImpl(std::int64_t dimensions);
+  torch::Tensor forward(const torch::Tensor& images);
+
+ private:
+  torch::nn::Conv2d conv_;
+  torch::nn::BatchNorm2d norm_;
+  torch::nn::Linear embedding_;
+};
+TORCH_MODULE(TemplateStageNetwork);
+
+/// ModuleStage: initial weights, device, precision, import, frozen parts, checkpoints.
+class TemplateStage final : public seam::ModuleStage<TemplateStageNetwork> {
+ public:
+  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+
+  void declare(seam::Declaration& d) override;
+
+ private:
+  [[nodiscard]] TemplateStageNetwork make() const override {
+    return TemplateStageNetwork(dimensions_);
+  }
+  void forward(TemplateStageNetwork& network, seam::Packet& packet,
+               seam::Context& context) override;
+
+  std::int64_t dimensions_ = 64;  // the default stands here, once
+};
