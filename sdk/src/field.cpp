@@ -67,6 +67,7 @@ std::string_view shared_field_type(std::string_view name) {
                                  tensor("feature_map"),
                                  tensor("capsules"),
                                  tensor("class_lengths"),
+                                 tensor("logits"),
                                  tensor("predicted_category"),
                                  tensor("embedding"),
                                  tensor("loss")};

@@ -20,6 +20,7 @@
 #include "stages/loss/triplet_loss.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/train/adam.hpp"
+#include "stages/train/gradient.hpp"
 
 namespace {
 
@@ -117,7 +118,10 @@ class Trainer {
   }
   void optimise() {
     ++steps_;
-    norm_ = seam::stages::gradient_norm(weights_);
+    std::vector<Tensor> gradients;
+    for (const seam::NamedWeight& weight : weights_) gradients.push_back(weight.tensor.grad());
+    largest_ =
+        seam::stages::check_gradient(torch::zeros({}), gradients).largest;  // as optimizers do
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       seam::stages::adam_step(weights_[i].tensor, weights_[i].tensor.grad(), means_[i], squares_[i],
                               steps_, {});
@@ -134,7 +138,7 @@ class Trainer {
   std::vector<Tensor> means_, squares_;
   std::int64_t steps_ = 0;
   std::uint64_t drawn_ = 0;
-  double norm_ = 0;
+  double largest_ = 0;
 };
 
 }  // namespace

@@ -72,32 +72,40 @@ def run(folder, file, out, **variables):
         sys.exit(f"{file}: exit code {ran.returncode}\n{ran.stderr}")
 
 
-def vectors_by_name(folder):
-    """Each picture's vector, by the name of its file."""
+def flat_name(path):
+    """A name for a picture of the wardrobe, whose folders hold files of the same names."""
+    return "_".join(pathlib.Path(path).parts[-3:])
+
+
+def vectors_by_name(folder, name_of):
+    """Each picture's vector, by the name that its path gets."""
     with open(folder.with_suffix(".csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     numbers = array.array("f", folder.with_suffix(".npy").read_bytes()[128:])
     size = len(numbers) // len(rows)
-    return {pathlib.Path(row["path"]).name: numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
+    vectors = {name_of(row["path"]): numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
+    if len(vectors) != len(rows):
+        sys.exit(f"{folder}: names of pictures come twice")
+    return vectors
 
 
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "training.toml").write_text(TRAINING)
     run(folder, "training.toml", "trained")
-    expected = vectors_by_name(folder / "trained/vectors")
+    expected = vectors_by_name(folder / "trained/vectors", flat_name)
     pictures = folder / "pictures"
     pictures.mkdir()
     for file in (folder / "wardrobe").rglob("*"):
-        if file.name in expected:
-            shutil.copy(file, pictures)
+        if flat_name(file) in expected:
+            shutil.copy(file, pictures / flat_name(file))
     if len(list(pictures.iterdir())) != len(expected):
-        sys.exit("names of pictures come twice")
+        sys.exit(f"{len(expected)} pictures have vectors, {len(list(pictures.iterdir()))} are there")
 
     variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
     for file in ("embed", "search"):
         run(folder, tree / f"pipelines/{file}.toml", file, **variables)
-        found = vectors_by_name(folder / file / "embeddings")
+        found = vectors_by_name(folder / file / "embeddings", lambda path: pathlib.Path(path).name)
         if found.keys() != expected.keys():
             failures.append(f"{file}.toml: other pictures")
             continue
