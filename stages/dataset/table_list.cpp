@@ -16,7 +16,7 @@ namespace seam::stages {
 namespace {
 
 /// Foreign bytes as they may appear in a message: printable, and not endless.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 100;
   std::string out = "'";
   for (const char c : text.substr(0, longest)) {
@@ -33,7 +33,7 @@ std::string listed(const Names& names) {
   std::size_t told = 0;
   for (const auto& name : names) {
     if (told == most) return text + ", ...";
-    text += (told++ == 0 ? "" : ", ") + quoted(name);
+    text += (told++ == 0 ? "" : ", ") + in_quotes(name);
   }
   return text;
 }
@@ -74,7 +74,7 @@ class TableParser {
                   Fault::configuration);
     }
     if (list_.rows.empty()) {
-      throw Error(reader_.name() + ": no row is of split " + quoted(options_.split) +
+      throw Error(reader_.name() + ": no row is of split " + in_quotes(options_.split) +
                   "; there are " + listed(splits_));
     }
     for (const auto& [item, seen] : splits_of_item_) {
@@ -100,7 +100,7 @@ class TableParser {
       head_.cells[at] = trimmed(head_.cells[at]);
       const std::string& column = head_.cells[at];
       if (!column.empty() && !columns_.emplace(column, at).second) {
-        fail(head_.line, "column " + quoted(column) + " is there twice");
+        fail(head_.line, "column " + in_quotes(column) + " is there twice");
       }
     }
     path_ = wanted(options_.path.empty() ? "path" : options_.path, "of the pictures' files",
@@ -116,14 +116,14 @@ class TableParser {
     is_gallery_ = found("is_gallery");
     const bool by_flag = flag_of_split().has_value();
     if (!options_.split.empty() && options_.split != "*" && !split_ && !by_flag) {
-      fail(head_.line, "there is no column 'split', but split is " + quoted(options_.split) +
+      fail(head_.line, "there is no column 'split', but split is " + in_quotes(options_.split) +
                            "; there are " + listed(head_.cells) + ": set 'split_column'");
     }
     find_boxes();
     const auto find_fields = [this](const std::vector<TableField>& fields,
                                     std::vector<std::size_t>& at) {
       for (const TableField& field : fields) {
-        at.push_back(*wanted(field.column, "for field " + quoted(field.name), ""));
+        at.push_back(*wanted(field.column, "for field " + in_quotes(field.name), ""));
       }
     };
     find_fields(options_.texts, texts_);
@@ -140,7 +140,7 @@ class TableParser {
                               const std::string& parameter) const {
     const Column at = found(column);
     if (!at) {
-      fail(head_.line, "there is no column " + quoted(column) + " " + what + "; there are " +
+      fail(head_.line, "there is no column " + in_quotes(column) + " " + what + "; there are " +
                            listed(head_.cells) +
                            (parameter.empty() ? "" : ": set '" + parameter + "'") +
                            (head_.cells.size() == 1 ? ", or another 'separator'" : ""));
@@ -192,7 +192,8 @@ class TableParser {
     if (has_boxes_) read_box(row);
     const auto [first, fresh] = seen_.try_emplace(std::pair(row.path, row.box), row_.line);
     if (!fresh) {
-      fail(row_.line, "picture " + quoted(row.path) + " is listed a second time; first on line " +
+      fail(row_.line, "picture " + in_quotes(row.path) +
+                          " is listed a second time; first on line " +
                           std::to_string(first->second) +
                           (is_query_ ? ""
                                      : ". One that is both a query and in the gallery has one "
@@ -226,7 +227,7 @@ class TableParser {
   [[nodiscard]] std::string full_cell(std::size_t column) const {
     const std::string_view cell = trimmed(row_.cells[column]);
     if (cell.empty()) {
-      fail(row_.line, "the cell in column " + quoted(head_.cells[column]) + " is empty");
+      fail(row_.line, "the cell in column " + in_quotes(head_.cells[column]) + " is empty");
     }
     return std::string(cell);
   }
@@ -239,7 +240,7 @@ class TableParser {
     for (const std::string_view no : {"False", "false", "FALSE", "0", "0.0", "", "nan", "NaN"}) {
       if (cell == no) return false;
     }
-    fail(row_.line, "column " + quoted(head_.cells[column]) + " holds " + quoted(cell) +
+    fail(row_.line, "column " + in_quotes(head_.cells[column]) + " holds " + in_quotes(cell) +
                         "; accepted are True, False, 1, 0 and nothing");
   }
 
@@ -248,7 +249,7 @@ class TableParser {
     const std::string cell = full_cell(column);
     const auto value = number_in<T>(cell);
     if (!value) {
-      fail(row_.line, "column " + quoted(head_.cells[column]) + " holds " + quoted(cell) +
+      fail(row_.line, "column " + in_quotes(head_.cells[column]) + " holds " + in_quotes(cell) +
                           ", which is not " + kind);
     }
     return *value;

@@ -92,7 +92,7 @@ HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64
 }
 
 Tensor row_distances(const Tensor& a, const Tensor& b, PairDistance distance) {
-  const Tensor squared = (a - b).square().sum(1);
+  Tensor squared = (a - b).square().sum(1);
   if (distance == PairDistance::squared) return squared;
   constexpr double shortest = 1e-12;  // squared; its root is 1e-6
   return squared.clamp_min(shortest).sqrt();

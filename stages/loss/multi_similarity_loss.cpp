@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "stages/nn/layers.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -22,7 +24,7 @@ MultiSimilarityLoss multi_similarity_loss(const Tensor& embedding, const Tensor&
                                           const MultiSimilarityOptions& options) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Tensor unit = torch::nn::functional::normalize(embedding);
-  const Tensor similarity = torch::matmul(unit, unit.t());
+  const Tensor similarity = nn::linear(unit, unit);  // unit unitᵀ
   const Tensor same = labels.unsqueeze(0) == labels.unsqueeze(1);
   const Tensor self = torch::eye(labels.size(0), labels.options().dtype(torch::kBool));
   Tensor positive = same & ~self;

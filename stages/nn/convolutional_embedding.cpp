@@ -51,7 +51,7 @@ torch::Tensor ConvolutionalEmbeddingImpl::forward(const torch::Tensor& images) {
     x = norms_[at](convolutions_[at](padded(x))).relu_();
     x = torch::feature_dropout(x, dropout_, is_training());
   }
-  const torch::Tensor embedding = embedding_(pool_(convolutions_.back()(padded(x)).relu_()));
+  torch::Tensor embedding = embedding_(pool_(convolutions_.back()(padded(x)).relu_()));
   if (!unit_length_) return embedding;
   namespace functional = torch::nn::functional;
   return functional::normalize(embedding, functional::NormalizeFuncOptions().dim(1));

@@ -1,7 +1,5 @@
 #include "stages/nn/layers.hpp"
 
-#include <omp.h>
-
 #include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -12,6 +10,12 @@
 #include <functional>
 #include <utility>
 #include <vector>
+
+// OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
+extern "C" {
+int omp_get_max_threads() noexcept;
+void omp_set_num_threads(int count) noexcept;
+}
 
 namespace seam::nn {
 namespace {
@@ -89,8 +93,8 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
                         std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
                         std::int64_t groups) {
     context->save_for_backward({x, weight});
-    const Tensor y = at::conv2d(x, weight, bias.numel() > 0 ? bias : Tensor(), stride, padding,
-                                dilation, groups);
+    Tensor y = at::conv2d(x, weight, bias.numel() > 0 ? bias : Tensor(), stride, padding, dilation,
+                          groups);
     context->saved_data["bias"] = bias.numel() > 0;
     context->saved_data["stride"] = std::move(stride);
     context->saved_data["padding"] = std::move(padding);
@@ -200,7 +204,8 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
     Tensor dx;
     if (context->needs_input_grad(0)) {
       // dx = a (dy - (db + (x - mean) / deviation dw) / count), as a dy + b x + c
-      const double count = static_cast<double>(x.numel() / x.size(1));
+      const std::int64_t values = x.numel() / x.size(1);  // of a channel; divides evenly
+      const auto count = static_cast<double>(values);
       const Tensor a = weight * inverse;
       const Tensor b = a * inverse * dw / -count;
       const Tensor c = a * db / -count - b * mean;
@@ -241,6 +246,11 @@ struct LinearFunction : public Function<LinearFunction> {
 
 }  // namespace
 
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!on_cpu(x) || x.dim() != 2) return torch::linear(x, weight, bias);
+  return LinearFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x));
+}
+
 Tensor Conv2dImpl::forward(const Tensor& x) {
   const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
   if (!on_cpu(x) || padding == nullptr || x.dim() != 4 || !torch::GradMode::is_enabled()) {
@@ -267,7 +277,8 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
       num_batches_tracked.add_(1);
       const double momentum =
           options.momentum() ? *options.momentum() : 1.0 / num_batches_tracked.item<double>();
-      const double count = static_cast<double>(x.numel() / x.size(1));
+      const std::int64_t values = x.numel() / x.size(1);  // of a channel; divides evenly
+      const auto count = static_cast<double>(values);
       running_mean.lerp_(mean.to(running_mean.scalar_type()), momentum);
       running_var.lerp_(
           (variance * (count / std::max(1.0, count - 1))).to(running_var.scalar_type()), momentum);
@@ -279,8 +290,7 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
 }
 
 Tensor LinearImpl::forward(const Tensor& x) {
-  if (!on_cpu(x) || x.dim() != 2) return torch::nn::LinearImpl::forward(x);
-  return LinearFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x));
+  return linear(x, weight, bias);
 }
 
 }  // namespace seam::nn

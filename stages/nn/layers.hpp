@@ -6,7 +6,7 @@
 ///
 ///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
 ///
-/// That is as fast as LibTorch's own for up to 8 threads. On other devices, and without a batch to
+/// On other devices, and without a batch to
 /// add up (evaluation), these are LibTorch's.
 #pragma once
 
@@ -15,6 +15,11 @@
 #include <torch/nn/modules/linear.h>
 
 namespace seam::nn {
+
+/// x [N,I] times the transposed weight [O,I], plus bias [O] where it is defined: torch::linear with
+/// sums in fixed parts.
+[[nodiscard]] torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight,
+                                   const torch::Tensor& bias = {});
 
 class Conv2dImpl : public torch::nn::Conv2dImpl {
  public:

@@ -23,7 +23,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::SizeIs;
 
 /// A dense layer, batch normalisation, dropout, a dense layer; and a convolution before them all.
 class PerceptronImpl : public torch::nn::Module {

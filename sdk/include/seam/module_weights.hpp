@@ -79,7 +79,7 @@ struct WeightSettings {
                              torch::kUInt8,   torch::kBool};
   for (const torch::ScalarType type : types) {
     if (element_name(type) != entry.type) continue;
-    const Tensor tensor = torch::empty(entry.shape, type);
+    Tensor tensor = torch::empty(entry.shape, type);
     if (tensor.nbytes() != entry.bytes.size()) {
       throw Error("the weights '" + name + "' have " + std::to_string(entry.bytes.size()) +
                   " bytes where their type and shape take " + std::to_string(tensor.nbytes()));

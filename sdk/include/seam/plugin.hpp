@@ -133,6 +133,7 @@ inline void limit_library_threads([[maybe_unused]] int threads) {
 #ifdef SEAM_WITH_TENSOR
 inline std::vector<std::string> library_devices() {
   std::vector<std::string> devices{"cpu"};
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): a small count, and LibTorch's type for it
   const auto count = static_cast<int>(torch::cuda::device_count());
   for (int number = 0; number < count; ++number) {
     devices.push_back("cuda:" + std::to_string(number));

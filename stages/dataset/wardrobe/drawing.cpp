@@ -21,8 +21,8 @@ using namespace wardrobe;
 namespace {
 
 /// Dresses the figure, from the back to the front.
-void paint_dressed(Easel& easel, const Fitting& fitting, const GarmentDesign& design, const Pose& pose,
-           Random& random) {
+void paint_dressed(Easel& easel, const Fitting& fitting, const GarmentDesign& design,
+                   const Pose& pose, Random& random) {
   easel.lay_folds(Folds(fitting).lie(random));
   if (pose.worn) Body(fitting).paint();
   if (design.is_upper()) {
@@ -82,7 +82,8 @@ cv::Mat3b GarmentArtist::draw(int colour, int view) {
   front.pixels = &dyed_front_;
 
   Easel easel(canvas_, camera, light);
-  paint_dressed(easel, Fitting(easel, design_, colours, pose, fabric, front), design_, pose, random);
+  paint_dressed(easel, Fitting(easel, design_, colours, pose, fabric, front), design_, pose,
+                random);
 
   const Warp warp(random, canvas_, kind);
   const cv::Mat3b figure = warp.apply(easel.colour());

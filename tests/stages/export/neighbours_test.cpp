@@ -23,9 +23,9 @@ using seam::Packet;
 using seam::stages::Index;
 using seam::stages::NearestNeighbours;
 using seam::stages::Search;
-using seam::stages::test::batch;
-using seam::stages::test::refer_to;
-using seam::stages::test::Texts;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::refer_to;
+using seam::stages::retrieval_test::Texts;
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 

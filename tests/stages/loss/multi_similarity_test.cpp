@@ -130,6 +130,23 @@ TEST(MultiSimilarity, ABatchThatTeachesNothingIsRefused) {
       HasSubstr("are not finite"));
 }
 
+TEST(MultiSimilarity, HasTheSameBytesForAnyNumberOfThreads) {
+  torch::manual_seed(7);
+  const torch::AutoGradMode gradients(true);
+  const Tensor values = torch::randn({96, 368});
+  std::vector<std::int64_t> labels;
+  for (std::int64_t row = 0; row < 96; ++row) labels.push_back(row / 4);
+  std::vector<Tensor> results;
+  for (const int count : {1, 2, 5}) {
+    const test::Threads threads(count);
+    const Tensor embedding = values.clone().requires_grad_(true);
+    multi_similarity_loss(embedding, torch::tensor(labels, torch::kInt64), {}).loss.backward();
+    results.push_back(embedding.grad());
+  }
+  EXPECT_TRUE(torch::equal(results[0], results[1]));
+  EXPECT_TRUE(torch::equal(results[0], results[2]));
+}
+
 TEST(MultiSimilarity, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(5);
   const Tensor embedding = torch::randn({6, 4}, torch::kFloat64).requires_grad_(true);

@@ -37,7 +37,7 @@ std::filesystem::path exported(const test::TemporaryFolder& folder, const std::s
       "  y = self.head.forward(pooled)\n"
       "  return " +
       returned + "\n");
-  const std::filesystem::path file = folder.path() / "network.pt";
+  std::filesystem::path file = folder.path() / "network.pt";
   network.save(file.string());
   return file;
 }

@@ -16,7 +16,6 @@
 namespace seam::nn {
 namespace {
 
-namespace test = stages::test;
 using torch::Tensor;
 
 NetworkOptions tiny() {

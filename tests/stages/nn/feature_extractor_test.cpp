@@ -12,7 +12,6 @@
 namespace seam::nn {
 namespace {
 
-namespace test = stages::test;
 using torch::Tensor;
 
 FeatureExtractorOptions small() {

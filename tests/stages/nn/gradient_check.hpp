@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace seam::stages::test {
+namespace seam::test {
 
 /// Checks d(f)/d(inputs) for a scalar f at up to `samples` elements of each input.
 inline void expect_gradients(const std::function<torch::Tensor()>& f,
@@ -56,4 +56,4 @@ class Threads {
   int before_;
 };
 
-}  // namespace seam::stages::test
+}  // namespace seam::test

@@ -17,7 +17,6 @@
 namespace seam::nn {
 namespace {
 
-namespace test = stages::test;
 using torch::Tensor;
 
 struct Case {

@@ -8,8 +8,6 @@
 namespace seam::nn {
 namespace {
 
-namespace test = stages::test;
-
 TEST(Squash, HandComputed) {
   // |s| = 5: length 25/26 along (0.6, 0.8).
   const torch::Tensor v = squash(torch::tensor({{3.0, 4.0}}, torch::kFloat64), 0.0);

@@ -13,7 +13,7 @@
 #include "stages/retrieval/recall.hpp"
 #include "stages/retrieval/search.hpp"
 
-namespace seam::stages::test {
+namespace seam::stages::retrieval_test {
 
 using Texts = std::vector<std::string>;
 
@@ -65,4 +65,4 @@ class Retrieval {
   testing::Harness recall{"recall", std::make_unique<Recall>()};
 };
 
-}  // namespace seam::stages::test
+}  // namespace seam::stages::retrieval_test

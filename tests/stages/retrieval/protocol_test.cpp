@@ -17,9 +17,9 @@ namespace {
 using seam::Packet;
 using seam::Tensor;
 using seam::Value;
-using seam::stages::test::batch;
-using seam::stages::test::Retrieval;
-using seam::stages::test::Texts;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::Retrieval;
+using seam::stages::retrieval_test::Texts;
 using ::testing::Contains;
 
 /// Images of ten items in two categories, some of them hard to find, one item missing in the

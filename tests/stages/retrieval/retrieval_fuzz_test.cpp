@@ -18,9 +18,9 @@ using seam::Error;
 using seam::Packet;
 using seam::retrieval::Ranking;
 using seam::retrieval::Rankings;
-using seam::stages::test::batch;
-using seam::stages::test::Retrieval;
-using seam::stages::test::Texts;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::Retrieval;
+using seam::stages::retrieval_test::Texts;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t classes = 3;

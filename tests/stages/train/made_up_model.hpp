@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::stages::test {
+namespace seam::stages::train_test {
 
 /// Weight w of four numbers, and a bias that its loss does not reach by default; the loss is the
 /// sum of (w - target)².
@@ -77,4 +77,4 @@ inline void train(seam::testing::Harness& optimizer, int batches) {
   ASSERT_TRUE(optimizer.errors().empty()) << optimizer.errors()[0].full_message();
 }
 
-}  // namespace seam::stages::test
+}  // namespace seam::stages::train_test

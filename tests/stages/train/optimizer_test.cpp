@@ -20,11 +20,11 @@
 namespace seam::stages {
 namespace {
 
-using test::MadeUpModel;
-using test::model_of;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using train_test::MadeUpModel;
+using train_test::model_of;
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
@@ -41,7 +41,7 @@ class OptimizerTest : public ::testing::Test {
   }
   void push(seam::testing::Harness& harness, double target, float factor = 1) {
     const at::AutoGradMode gradients(true);
-    harness.push(test::with_loss(model().loss(target) * factor));
+    harness.push(train_test::with_loss(model().loss(target) * factor));
   }
   double weight() { return model().weight[0].item<double>(); }
   void reset() {
@@ -151,7 +151,8 @@ TEST_F(OptimizerTest, ABatchThatIsNoUseIsAsIfItHadNeverBeenAmongTheAccumulated) 
 TEST_F(OptimizerTest, AGradientThatIsNotFiniteUnderALossThatIsIsRefused) {
   const auto sgd = optimizer<Sgd>(1);
   const at::AutoGradMode gradients(true);
-  sgd->push(test::with_loss((model().loss() * 0).sqrt()));  // the root's slope at 0 is infinite
+  sgd->push(
+      train_test::with_loss((model().loss() * 0).sqrt()));  // the root's slope at 0 is infinite
   ASSERT_EQ(sgd->errors().size(), 1U);
   EXPECT_THAT(sgd->errors()[0].what(), HasSubstr("the gradient is not finite at step 0 (loss 0)"));
   EXPECT_EQ(weight(), 0);
@@ -180,7 +181,7 @@ TEST_F(OptimizerTest, DecayLeavesAloneWhatMatchesNoDecay) {
     const auto sgd = optimizer<Sgd>(1);
     sgd->set("rate", Value{0.1}).set("weight_decay", Value{0.5}).set("no_decay", Value{no_decay});
     const at::AutoGradMode gradients(true);
-    sgd->push(test::with_loss(model().loss() + (model().bias * 0).sum()));
+    sgd->push(train_test::with_loss(model().loss() + (model().bias * 0).sum()));
     EXPECT_TRUE(sgd->errors().empty());
     return model().bias[0].item<double>();
   };

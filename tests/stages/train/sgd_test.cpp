@@ -14,19 +14,19 @@
 namespace seam::stages {
 namespace {
 
-using test::MadeUpModel;
+using train_test::MadeUpModel;
 
 const auto conformance = seam::testing::conformance<Sgd>({
-    .packets = [](seam::testing::Harness& sgd) { return test::packets_of_upstream(sgd, 3); },
-    .connect = [](seam::testing::Harness& sgd) { return test::connect_model(sgd); },
+    .packets = [](seam::testing::Harness& sgd) { return train_test::packets_of_upstream(sgd, 3); },
+    .connect = [](seam::testing::Harness& sgd) { return train_test::connect_model(sgd); },
     .training = true,
 });
 
 const auto conformance_without_momentum = seam::testing::conformance<Sgd>({
     .name = "plain",
     .parameters = {{"momentum", 0.0}},
-    .packets = [](seam::testing::Harness& sgd) { return test::packets_of_upstream(sgd, 3); },
-    .connect = [](seam::testing::Harness& sgd) { return test::connect_model(sgd); },
+    .packets = [](seam::testing::Harness& sgd) { return train_test::packets_of_upstream(sgd, 3); },
+    .connect = [](seam::testing::Harness& sgd) { return train_test::connect_model(sgd); },
     .training = true,
     .refused = {{{"momentum", 0.0}, {"nesterov", true}}},
 });
@@ -63,8 +63,8 @@ TEST(Sgd, TrainsWhatStandsUpstream) {
   StageRunner model("model", "test.model", std::make_unique<MadeUpModel>());
   seam::testing::Harness sgd("sgd", std::make_unique<Sgd>());
   sgd.training(true).upstream({&model}).set("rate", Value{0.05}).set("momentum", Value{0.5});
-  test::train(sgd, 60);
-  EXPECT_NEAR(test::model_of(model).weight[0].item<double>(), 3.0, 0.01);
+  train_test::train(sgd, 60);
+  EXPECT_NEAR(train_test::model_of(model).weight[0].item<double>(), 3.0, 0.01);
   EXPECT_DOUBLE_EQ(sgd.metric("rate"), 0.05);
 }
 
