@@ -87,14 +87,34 @@ at::OptionalIntArrayRef no_sizes() {
   return {};
 }
 
+/// The parts of a batch behind one another, in x's layout.
+Tensor joined(std::vector<Tensor>& parts, std::int64_t count) {
+  parts.resize(static_cast<std::size_t>(count));
+  return count == 1 ? parts[0] : at::cat(parts);
+}
+
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
+  /// Each part by one thread: for some sizes oneDNN chooses another way of adding up with other
+  /// numbers of threads.
+  static Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                          std::int64_t groups) {
+    std::vector<Tensor> parts(most_parts);
+    const std::int64_t count =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          parts[part] =
+              at::conv2d(x.narrow(0, first, rows), weight, bias.numel() > 0 ? bias : Tensor(),
+                         stride, padding, dilation, groups);
+        });
+    return joined(parts, count);
+  }
+
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, std::vector<std::int64_t> stride,
                         std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
                         std::int64_t groups) {
     context->save_for_backward({x, weight});
-    Tensor y = at::conv2d(x, weight, bias.numel() > 0 ? bias : Tensor(), stride, padding, dilation,
-                          groups);
+    Tensor y = convolved(x, weight, bias, stride, padding, dilation, groups);
     context->saved_data["bias"] = bias.numel() > 0;
     context->saved_data["stride"] = std::move(stride);
     context->saved_data["padding"] = std::move(padding);
@@ -117,18 +137,22 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
       return at::convolution_backward(of_y, at_x, weight, no_sizes(), stride, padding, dilation,
                                       false, std::vector<std::int64_t>{0, 0}, groups, wanted);
     };
+    const bool of_x = context->needs_input_grad(0);
+    const bool of_weight = context->needs_input_grad(1);
+    std::vector<Tensor> inputs(most_parts);
+    std::vector<Tensor> weights(most_parts);
+    std::vector<Tensor> biases(most_parts);
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          std::tie(inputs[part], weights[part], biases[part]) =
+              gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows),
+                       {of_x, of_weight, of_weight && bias});
+        });
     Tensor dx;
-    if (context->needs_input_grad(0)) dx = std::get<0>(gradient(dy, x, {true, false, false}));
     Tensor dw;
     Tensor db;
-    if (context->needs_input_grad(1)) {
-      std::vector<Tensor> weights(most_parts);
-      std::vector<Tensor> biases(most_parts);
-      const std::int64_t parts =
-          in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-            std::tie(std::ignore, weights[part], biases[part]) =
-                gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows), {false, true, bias});
-          });
+    if (of_x) dx = joined(inputs, parts);
+    if (of_weight) {
       weights.resize(parts);
       biases.resize(parts);
       dw = sum_in_order(weights);
@@ -210,7 +234,9 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
       const Tensor b = a * inverse * dw / -count;
       const Tensor c = a * db / -count - b * mean;
       const auto like_x = [&](const Tensor& t) { return over_pixels(t.to(x.scalar_type())); };
-      dx = at::addcmul(like_x(c), x, like_x(b)).addcmul_(dy, like_x(a));
+      // One operation after the other: addcmul rounds once or twice, by where a thread's share
+      // ends.
+      dx = (x * like_x(b)).add_(like_x(c)).add_(dy * like_x(a));
     }
     return {dx, dw, db, Tensor(), Tensor(), Tensor()};
   }
@@ -253,9 +279,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor Conv2dImpl::forward(const Tensor& x) {
   const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
-  if (!on_cpu(x) || padding == nullptr || x.dim() != 4 || !torch::GradMode::is_enabled()) {
-    return torch::nn::Conv2dImpl::forward(x);
-  }
+  if (!on_cpu(x) || padding == nullptr || x.dim() != 4) return torch::nn::Conv2dImpl::forward(x);
   return ConvolutionFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x),
                                     at::IntArrayRef(*options.stride()).vec(),
                                     at::IntArrayRef(**padding).vec(),

@@ -1,13 +1,13 @@
 /// PyTorch's layers, with its names, whose results on CPUs do not depend on the number of threads.
 ///
 /// LibTorch adds up a batch in as many parts as there are threads: in the statistics of batch
-/// normalisation, in the gradients of a convolution's weights and in some matrix products. Here the
-/// parts are fixed, each is computed by one thread, and they are added in their order:
+/// normalisation, in the gradients of a convolution's weights and in some matrix products; and for
+/// some sizes oneDNN convolves in another way with other numbers of threads. Here the parts are
+/// fixed, each is computed by one thread, and they are added in their order:
 ///
 ///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
 ///
-/// On other devices, and without a batch to
-/// add up (evaluation), these are LibTorch's.
+/// On other devices these are LibTorch's.
 #pragma once
 
 #include <torch/nn/modules/batchnorm.h>
