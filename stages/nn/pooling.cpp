@@ -1,6 +1,11 @@
 #include "stages/nn/pooling.hpp"
 
+#include <ATen/Parallel.h>
+#include <ATen/TensorIterator.h>
 #include <torch/torch.h>
+
+#include <algorithm>
+#include <vector>
 
 namespace seam::nn {
 
@@ -14,6 +19,25 @@ torch::Tensor GlobalPoolingImpl::forward(const torch::Tensor& feature_map) const
   const bool narrow = feature_map.scalar_type() == torch::kBFloat16;
   const torch::Tensor map = narrow ? feature_map.to(torch::kFloat32) : feature_map;
   if (!p_.defined()) return map.mean({2, 3});
+  if (!map.device().is_cpu()) return generalised_mean(map);
+  // LibTorch's power rounds otherwise where a thread's share ends. What is this small is not
+  // shared.
+  constexpr std::int64_t unshared = at::internal::GRAIN_SIZE;
+  const std::int64_t pixels = std::max<std::int64_t>(1, map.size(2) * map.size(3));
+  const std::int64_t channels = std::clamp<std::int64_t>(unshared / pixels, 1, map.size(1));
+  const std::int64_t images = std::max<std::int64_t>(1, unshared / (channels * pixels));
+  std::vector<torch::Tensor> rows;
+  for (const torch::Tensor& some : map.split(images)) {
+    std::vector<torch::Tensor> pooled;
+    for (const torch::Tensor& part : some.split(channels, 1)) {
+      pooled.push_back(generalised_mean(part));
+    }
+    rows.push_back(pooled.size() == 1 ? pooled[0] : torch::cat(pooled, 1));
+  }
+  return rows.size() == 1 ? rows[0] : torch::cat(rows);
+}
+
+torch::Tensor GlobalPoolingImpl::generalised_mean(const torch::Tensor& map) const {
   constexpr double least = 1e-6;  // the slope of x^p at 0 is that of log(0) for p
   // A p for each image: their gradients are added up in a fixed order, whatever threads there are.
   const torch::Tensor p = p_.expand({map.size(0), 1, 1, 1});

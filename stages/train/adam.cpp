@@ -45,15 +45,17 @@ void adam_step(const Tensor& weight, const Tensor& gradient, const Tensor& mean,
   if (settings.weight_decay != 0 && settings.decoupled) {
     weight.mul_(1 - settings.rate * settings.weight_decay);
   }
-  const Tensor slope = penalty ? gradient.add(weight, settings.weight_decay) : gradient;
-  mean.mul_(settings.beta1).add_(slope, 1 - settings.beta1);
-  square.mul_(settings.beta2).addcmul_(slope, slope, 1 - settings.beta2);
+  // One rounding an operation: LibTorch's combined ones (add with a factor, addcmul, addcdiv) round
+  // once or twice, by where a thread's share ends.
+  const Tensor slope = penalty ? gradient + weight * settings.weight_decay : gradient;
+  mean.mul_(settings.beta1).add_(slope * (1 - settings.beta1));
+  square.mul_(settings.beta2).add_((slope * slope).mul_(1 - settings.beta2));
   if (largest_square.defined()) largest_square.copy_(torch::maximum(largest_square, square));
   const double mean_bias = 1 - std::pow(settings.beta1, static_cast<double>(step));
   const double square_bias = 1 - std::pow(settings.beta2, static_cast<double>(step));
   const Tensor& divisor = largest_square.defined() ? largest_square : square;
   const Tensor scale = divisor.div(square_bias).sqrt_().add_(settings.epsilon);
-  weight.addcdiv_(mean, scale, -settings.rate / mean_bias);
+  weight.sub_((mean / scale).mul_(settings.rate / mean_bias));
 }
 
 }  // namespace seam::stages

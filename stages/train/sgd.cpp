@@ -36,15 +36,17 @@ void Sgd::update(const Tensor& weight, const Tensor& gradient, std::span<const T
 void sgd_step(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
               const SgdSettings& settings) {
   const torch::NoGradGuard no_gradient;
+  // One rounding an operation: adding with a factor rounds once or twice, by where a thread's share
+  // ends.
   const Tensor slope =
-      settings.weight_decay == 0 ? gradient : gradient.add(weight, settings.weight_decay);
+      settings.weight_decay == 0 ? gradient : gradient + weight * settings.weight_decay;
   if (!velocity.defined()) {
-    weight.add_(slope, -settings.rate);
+    weight.sub_(slope * settings.rate);
     return;
   }
   velocity.mul_(settings.momentum).add_(slope);
-  const Tensor step = settings.nesterov ? slope.add(velocity, settings.momentum) : velocity;
-  weight.add_(step, -settings.rate);
+  const Tensor step = settings.nesterov ? slope + velocity * settings.momentum : velocity;
+  weight.sub_(step * settings.rate);
 }
 
 }  // namespace seam::stages
