@@ -78,7 +78,7 @@ Tensor tensor_of(std::span<const Packet> packets, const std::string& field) {
   std::size_t bytes = 0;
   for (const Packet& packet : packets) {
     const Packet::Slot& slot = slot_of(packet, field);
-    const Numbers numbers = slot.type->gathering.numbers(slot.value.get());
+    const NumberView numbers = slot.type->gathering.numbers(slot.value.get());
     if (!tensor.defined()) {
       std::vector<std::int64_t> sizes{static_cast<std::int64_t>(packets.size())};
       sizes.insert(sizes.end(), numbers.sizes.begin(), numbers.sizes.end());
@@ -160,7 +160,7 @@ void CarriedFields::check(const Packet& packet) {
     }
     Pattern pattern{packet.origin(), std::string(slot->type->name), {}, {}};
     if (gathering.numbers != nullptr) {
-      Numbers numbers = gathering.numbers(slot->value.get());
+      NumberView numbers = gathering.numbers(slot->value.get());
       pattern.element = numbers.element;
       pattern.sizes = std::move(numbers.sizes);
     }

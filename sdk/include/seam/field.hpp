@@ -77,7 +77,7 @@ constexpr std::string_view type_name() {
 SEAM_EXPORT std::string readable_type(std::string_view type);
 
 /// The numbers that a value consists of: with those of N values, a batch makes one tensor.
-struct Numbers {
+struct NumberView {
   std::string_view element;         ///< "f32", "i64", ...: as contracts spell them
   std::vector<std::int64_t> sizes;  ///< none: a single number
   const void* data = nullptr;       ///< row by row, there for as long as the value is
@@ -133,7 +133,7 @@ concept HasNumberLayout = !NumberLayout<T>::element.empty();
 ///
 /// How N values of pictures become one of a batch, the first of these that there is:
 /// - `static U gather(std::span<const T* const>)` makes it;
-/// - `static Numbers numbers(const T&)`: a tensor with a row for each, as of numbers, std::array
+/// - `static NumberView numbers(const T&)`: a tensor with a row for each, as of numbers, std::array
 /// and
 ///   std::vector of numbers. All values of a tensor have the same sizes;
 /// - else a std::vector<T>.
@@ -143,8 +143,8 @@ struct FieldTraits {
   static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
   /// Empty where the value keeps the contract, else what is wrong, as a clause: "it has 2 rows".
   static std::string violation(const T& /*value*/, std::string_view /*contract*/) { return {}; }
-  static Numbers numbers(const T& value) requires HasNumberLayout<T> {
-    Numbers numbers{NumberLayout<T>::element, {}, &value};
+  static NumberView numbers(const T& value) requires HasNumberLayout<T> {
+    NumberView numbers{NumberLayout<T>::element, {}, &value};
     NumberLayout<T>::add_sizes(numbers.sizes);
     return numbers;
   }
@@ -170,9 +170,9 @@ struct FieldTraits<std::vector<T>> {
   static std::int64_t rows(const std::vector<T>& value) {
     return static_cast<std::int64_t>(value.size());
   }
-  static Numbers numbers(const std::vector<T>& value) requires(HasNumberLayout<T> &&
-                                                               !std::is_same_v<T, bool>) {
-    Numbers numbers{NumberLayout<T>::element, {rows(value)}, value.data()};
+  static NumberView numbers(const std::vector<T>& value) requires(HasNumberLayout<T> &&
+                                                                  !std::is_same_v<T, bool>) {
+    NumberView numbers{NumberLayout<T>::element, {rows(value)}, value.data()};
     NumberLayout<T>::add_sizes(numbers.sizes);
     return numbers;
   }
@@ -190,7 +190,7 @@ struct AnyValue {
 struct Gathering {
   std::string_view type;  ///< what they become; empty for types that cannot be gathered
   /// Not null: they become a tensor, and the caller makes it.
-  Numbers (*numbers)(const void* value) = nullptr;
+  NumberView (*numbers)(const void* value) = nullptr;
   /// Else this makes it. At least one value, all of the type.
   AnyValue (*gather)(std::span<const void* const> values) = nullptr;
 };
