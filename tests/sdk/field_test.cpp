@@ -107,7 +107,7 @@ struct FieldTraits<Landmarks> {
   static std::string violation(const Landmarks& /*value*/, std::string_view /*contract*/) {
     return {};
   }
-  static Numbers numbers(const Landmarks& value) { return {"f32", {3, 2}, value.xy.data()}; }
+  static NumberView numbers(const Landmarks& value) { return {"f32", {3, 2}, value.xy.data()}; }
 };
 
 template <>
@@ -171,7 +171,7 @@ TEST(Gathering, ATypeOfOthersSaysItself) {
 
 TEST(Gathering, NumbersAreWhereTheValueIs) {
   const std::vector<std::array<float, 2>> points{{{1, 2}}, {{3, 4}}, {{5, 6}}};
-  const Numbers numbers = FieldTraits<std::vector<std::array<float, 2>>>::numbers(points);
+  const NumberView numbers = FieldTraits<std::vector<std::array<float, 2>>>::numbers(points);
   EXPECT_EQ(numbers.element, "f32");
   EXPECT_EQ(numbers.sizes, (std::vector<std::int64_t>{3, 2}));
   EXPECT_EQ(numbers.data, points.data());
