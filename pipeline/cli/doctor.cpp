@@ -7,6 +7,7 @@
 
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/thread_budget.hpp"
 #include "pipeline/text/nearest.hpp"
@@ -39,7 +40,8 @@ void print_threads() {
   const SpinPolicy spin = spin_policy();
   std::cout << fmt::format("  idle OpenMP threads: {}={}, {}\n", spin.variable, spin.value,
                            spin.of_user ? "from your environment; a run leaves it"
-                                        : "set by a run: a short spin, then sleep");
+                                        : "set by a run: a short spin, then sleep")
+            << fmt::format("  freed memory: {}\n", describe(freed_memory_choice()));
 }
 
 /// Loads a plugin, since only LibTorch knows: last, because a broken one may take the process

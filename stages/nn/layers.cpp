@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -87,11 +88,32 @@ at::OptionalIntArrayRef no_sizes() {
   return {};
 }
 
-/// The parts of a batch behind one another, in x's layout.
-Tensor joined(std::vector<Tensor>& parts, std::int64_t count) {
-  parts.resize(static_cast<std::size_t>(count));
-  return count == 1 ? parts[0] : at::cat(parts);
-}
+/// A batch that is written part by part. The thread that computed a part copies it, while it is in
+/// that core's cache.
+class Joined {
+ public:
+  explicit Joined(std::int64_t rows) : rows_(rows) {}
+
+  void put(std::int64_t first, const Tensor& part) {
+    if (part.size(0) == rows_) {
+      whole_ = part;
+      return;
+    }
+    std::call_once(made_, [&] {
+      std::vector<std::int64_t> sizes = part.sizes().vec();
+      sizes[0] = rows_;
+      whole_ = at::empty(sizes, part.options(), part.suggest_memory_format());
+    });
+    whole_.narrow(0, first, part.size(0)).copy_(part);
+  }
+
+  [[nodiscard]] const Tensor& whole() const { return whole_; }
+
+ private:
+  std::int64_t rows_;
+  std::once_flag made_;
+  Tensor whole_;
+};
 
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
   /// Each part by one thread: for some sizes oneDNN chooses another way of adding up with other
@@ -99,14 +121,13 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
   static Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                           std::int64_t groups) {
-    std::vector<Tensor> parts(most_parts);
-    const std::int64_t count =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          parts[part] =
-              at::conv2d(x.narrow(0, first, rows), weight, bias.numel() > 0 ? bias : Tensor(),
-                         stride, padding, dilation, groups);
-        });
-    return joined(parts, count);
+    Joined result(x.size(0));
+    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+      result.put(first,
+                 at::conv2d(x.narrow(0, first, rows), weight, bias.numel() > 0 ? bias : Tensor(),
+                            stride, padding, dilation, groups));
+    });
+    return result.whole();
   }
 
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
@@ -139,26 +160,26 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
     };
     const bool of_x = context->needs_input_grad(0);
     const bool of_weight = context->needs_input_grad(1);
-    std::vector<Tensor> inputs(most_parts);
+    Joined dx(x.size(0));
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);
     const std::int64_t parts =
         in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          std::tie(inputs[part], weights[part], biases[part]) =
+          Tensor input;
+          std::tie(input, weights[part], biases[part]) =
               gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows),
                        {of_x, of_weight, of_weight && bias});
+          if (of_x) dx.put(first, input);
         });
-    Tensor dx;
     Tensor dw;
     Tensor db;
-    if (of_x) dx = joined(inputs, parts);
     if (of_weight) {
       weights.resize(parts);
       biases.resize(parts);
       dw = sum_in_order(weights);
       if (bias) db = sum_in_order(biases);
     }
-    return {dx, dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
+    return {dx.whole(), dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -234,9 +255,16 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
       const Tensor b = a * inverse * dw / -count;
       const Tensor c = a * db / -count - b * mean;
       const auto like_x = [&](const Tensor& t) { return over_pixels(t.to(x.scalar_type())); };
-      // One operation after the other: addcmul rounds once or twice, by where a thread's share
-      // ends.
-      dx = (x * like_x(b)).add_(like_x(c)).add_(dy * like_x(a));
+      const Tensor of_x = like_x(b);
+      const Tensor of_dy = like_x(a);
+      const Tensor rest = like_x(c);
+      dx = at::empty_like(x);
+      // In fixed parts, since addcmul rounds once or twice, by where a thread's share ends.
+      in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+        Tensor out = dx.narrow(0, first, rows);
+        at::addcmul_out(out, rest, x.narrow(0, first, rows), of_x);
+        out.addcmul_(dy.narrow(0, first, rows), of_dy);
+      });
     }
     return {dx, dw, db, Tensor(), Tensor(), Tensor()};
   }
