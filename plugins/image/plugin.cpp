@@ -1,9 +1,10 @@
 #include <seam/plugin.hpp>
 
 #include "stages/image/augment.hpp"
+#include "stages/image/crop.hpp"
 #include "stages/image/decode.hpp"
 #include "stages/image/resize.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Augment, Decode, Resize)
+SEAM_PLUGIN(Augment, Crop, Decode, Resize)

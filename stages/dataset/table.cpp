@@ -7,14 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include <seam/box.hpp>
+
 #include "stages/counted.hpp"
 
 namespace seam::stages {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr Field<std::array<float, 4>> box{"box"};
 
 /// "weight" or "Weight (kg) as weight".
 TableField parse_field(const std::string& parameter, const std::string& text) {
@@ -32,7 +32,7 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
                     "as in \"Weight (kg) as weight\"",
                 Fault::configuration);
   }
-  if (!shared_field_type(field.name).empty() || field.name == box.name) {
+  if (!shared_field_type(field.name).empty()) {
     throw Error("parameter '" + parameter + "': the field '" + field.name +
                     "' is there already; give this one another name, as in \"" + field.column +
                     " as table_" + field.name + "\"",
@@ -119,7 +119,8 @@ void Table::declare_fields(Declaration& declaration) {
   add("integers", integers_, options_.integers, std::int64_t{});
   add("numbers", numbers_, options_.numbers, double{});
   if (options_.boxes == TableBoxes::field) {
-    declaration.provides(box).doc("left, top, right and bottom in pixels of the file's picture");
+    declaration.provides(field::box)
+        .doc("left, top, right and bottom in pixels of the file's picture");
   }
 }
 
@@ -184,7 +185,7 @@ More Table::produce(Emitter& emitter, Context& context) {
     add(options_.texts, row.texts);
     add(options_.integers, row.integers);
     add(options_.numbers, row.numbers);
-    if (options_.boxes == TableBoxes::field) packet.set(box, row.box);
+    if (options_.boxes == TableBoxes::field) packet.set(field::box, row.box);
   });
 }
 

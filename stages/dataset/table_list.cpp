@@ -263,7 +263,7 @@ class TableParser {
     if (options_.boxes == TableBoxes::refuse) {
       fail(row_.line,
            "the picture has a box (columns x_1, y_1, x_2, y_2); set boxes = \"field\" "
-           "and put a stage behind that cuts it out of the picture, or boxes = "
+           "and put image.crop with box = true behind image.decode, or boxes = "
            "\"ignore\" to use whole pictures");
     }
     for (std::size_t side = 0; side < row.box.size(); ++side) {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 #include <memory>
+#include <seam/box.hpp>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
@@ -90,7 +90,7 @@ TEST_F(TableStage, ServesRowsWithTheirFields) {
   EXPECT_EQ(second.get(field::index), 1);
   EXPECT_EQ(second.get(Field<std::string>{"colour"}), "red, blue");
   EXPECT_EQ(second.get(Field<double>{"price"}), 7);
-  EXPECT_THAT((second.get(Field<std::array<float, 4>>{"box"})), ElementsAre(0, 1, 10, 20));
+  EXPECT_THAT(second.get(field::box), ElementsAre(0, 1, 10, 20));
   EXPECT_EQ(second.origin().line, 3);
   EXPECT_EQ(*second.origin().file, (folder_.path() / "lists/all.csv").string());
   EXPECT_FALSE(second.has("split"));

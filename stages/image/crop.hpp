@@ -1,0 +1,35 @@
+/// The stage that keeps a part of each picture.
+///
+///     image, perhaps box ──► [ image.crop ] ──► image of height x width, or of the box
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <seam/stage.hpp>
+
+#include "stages/image/crop_image.hpp"
+
+namespace seam::stages {
+
+/// Cuts out the box, where told, and height x width of what is left (crop_image.hpp). Random places
+/// come from (run seed, stage, epoch, sequence number), so the number of threads changes nothing.
+class Crop final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "image.crop";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void process(Packet& packet, Context& context) const override;
+
+ private:
+  enum class Position : std::uint8_t { centre, random };
+
+  std::optional<int> height_;
+  std::optional<int> width_;
+  Position position_ = Position::centre;
+  bool box_ = false;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,107 @@
+#include "stages/image/crop_image.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <seam/error.hpp>
+
+namespace seam::stages {
+namespace {
+
+std::string size_text(int height, int width) {
+  return "height " + std::to_string(height) + " and width " + std::to_string(width);
+}
+
+void check_fits(const Image& image, int height, int width) {
+  if (height <= image.height() && width <= image.width()) return;
+  throw Error("the picture has " + size_text(image.height(), image.width()) +
+              ", which is less than the crop's " + size_text(height, width) +
+              "; set a smaller height and width, or put image.resize before the image.crop that "
+              "has them (and behind one that cuts out boxes)");
+}
+
+/// Half of it; of an odd number, the even one of the two numbers around the half.
+int half_to_even(int margin) {
+  const int half = margin / 2;
+  return margin % 2 == 0 ? half : half + half % 2;
+}
+
+/// To the nearest whole number, halves to the even one, whatever the rounding mode is.
+int nearest_boundary(float side) {
+  const float below = std::floor(side);
+  const auto boundary = static_cast<int>(below);
+  const float beyond = side - below;
+  if (beyond == 0.5F) return boundary + boundary % 2;
+  return beyond < 0.5F ? boundary : boundary + 1;
+}
+
+std::string box_text(const std::array<float, 4>& box) {
+  std::ostringstream text;
+  text << "the box with left " << box[0] << ", top " << box[1] << ", right " << box[2]
+       << " and bottom " << box[3];
+  return text.str();
+}
+
+}  // namespace
+
+Region centre_region(const Image& image, int height, int width) {
+  check_fits(image, height, width);
+  return {.top = half_to_even(image.height() - height),
+          .left = half_to_even(image.width() - width),
+          .height = height,
+          .width = width};
+}
+
+Region random_region(const Image& image, int height, int width, Random& random) {
+  check_fits(image, height, width);
+  const auto place = [&random](int margin) {
+    return static_cast<int>(random.index(static_cast<std::uint64_t>(margin) + 1));
+  };
+  const int top = place(image.height() - height);
+  const int left = place(image.width() - width);
+  return {.top = top, .left = left, .height = height, .width = width};
+}
+
+Region box_region(const Image& image, const std::array<float, 4>& box) {
+  const auto [left, top, right, bottom] = box;
+  // Asked so that a side which is no number is not inside either.
+  const bool inside = left >= 0 && top >= 0 && right <= static_cast<float>(image.width()) &&
+                      bottom <= static_cast<float>(image.height());
+  if (!inside || !(left <= right) || !(top <= bottom)) {
+    throw Error(box_text(box) + " does not lie in the picture of " +
+                size_text(image.height(), image.width()) +
+                ": accepted are 0 <= left < right <= width and 0 <= top < bottom <= height, in "
+                "pixels of the file's picture; correct the box, and put image.crop before "
+                "image.resize");
+  }
+  Region region{.top = nearest_boundary(top), .left = nearest_boundary(left)};
+  region.height = nearest_boundary(bottom) - region.top;
+  region.width = nearest_boundary(right) - region.left;
+  if (region.height < 1 || region.width < 1) {
+    throw Error(box_text(box) + " holds no pixel; correct the box or leave the picture out");
+  }
+  return region;
+}
+
+Image crop_image(const Image& image, const Region& region) {
+  const bool inside =
+      region.top >= 0 && region.left >= 0 && region.height >= 1 && region.width >= 1 &&
+      region.height <= image.height() && region.width <= image.width() &&
+      region.top <= image.height() - region.height && region.left <= image.width() - region.width;
+  if (!inside) throw std::invalid_argument("the region to crop does not lie in the picture");
+  if (region.height == image.height() && region.width == image.width()) return image;
+  Image result(region.height, region.width, image.channels());
+  const std::size_t skipped =
+      static_cast<std::size_t>(region.left) * static_cast<std::size_t>(image.channels());
+  for (int y = 0; y < region.height; ++y) {
+    std::copy_n(image.row(region.top + y) + skipped, result.row_bytes(), result.row(y));
+  }
+  return result;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,186 @@
+#include "stages/image/crop_image.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <seam/error.hpp>
+
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A picture whose bytes count from 0.
+Image counting(int height, int width, int channels) {
+  Image image(height, width, channels);
+  for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(i);
+  return image;
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CropImage, KeepsThePixelsOfTheRegion) {
+  const Image part = crop_image(counting(3, 4, 1), {.top = 1, .left = 2, .height = 2, .width = 2});
+  EXPECT_EQ(part.height(), 2);
+  EXPECT_EQ(part.width(), 2);
+  const auto pixels = part.pixels();
+  EXPECT_THAT(std::vector<int>(pixels.begin(), pixels.end()), ::testing::ElementsAre(6, 7, 10, 11));
+}
+
+TEST(CropImage, KeepsAllChannels) {
+  for (const int channels : {1, 3, 4}) {
+    const Image image = counting(2, 3, channels);
+    const Image part = crop_image(image, {.top = 1, .left = 1, .height = 1, .width = 2});
+    ASSERT_EQ(part.channels(), channels);
+    for (std::size_t i = 0; i < part.bytes(); ++i) {
+      EXPECT_EQ(part.data()[i], image.row(1)[static_cast<std::size_t>(channels) + i]);
+    }
+  }
+}
+
+TEST(CropImage, ReturnsTheSameHandleForTheWholePicture) {
+  const Image image = test::smooth_picture(5, 7);
+  EXPECT_EQ(crop_image(image, {.height = 5, .width = 7}).data(), image.data());
+}
+
+TEST(CropImage, DoesNotKeepTheWholePictureForItsPart) {
+  const Image image = test::smooth_picture(5, 7);
+  const Image part = crop_image(image, {.height = 5, .width = 6});
+  EXPECT_EQ(image.owner().use_count(), 1);
+  EXPECT_EQ(part.bytes(), 5U * 6U * 3U);
+}
+
+TEST(CropImage, RefusesRegionsBeyondThePicture) {
+  const Image image = test::smooth_picture(5, 7);
+  constexpr int most = std::numeric_limits<int>::max();
+  for (const Region& region : std::vector<Region>{{0, 0, 0, 7},
+                                                  {0, 0, 5, 0},
+                                                  {-1, 0, 5, 7},
+                                                  {0, -1, 5, 7},
+                                                  {1, 0, 5, 7},
+                                                  {0, 1, 5, 7},
+                                                  {most, 0, 1, 1},
+                                                  {0, most, 1, 1},
+                                                  {0, 0, most, 1}}) {
+    EXPECT_THROW(crop_image(image, region), std::invalid_argument);
+  }
+  EXPECT_THROW(crop_image(Image(), {}), std::invalid_argument);
+}
+
+TEST(CentreRegion, LiesInTheMiddleAsTorchvisionPlacesIt) {
+  const auto top = [](int margin) {
+    return centre_region(test::smooth_picture(10 + margin, 10), 10, 10).top;
+  };
+  // round(margin / 2) in Python, whose halves go to the even number.
+  EXPECT_THAT((std::vector<int>{top(0), top(1), top(2), top(3), top(4), top(5), top(6), top(7)}),
+              ::testing::ElementsAre(0, 0, 1, 2, 2, 2, 3, 4));
+  EXPECT_EQ(centre_region(test::smooth_picture(8, 13), 4, 6),
+            (Region{.top = 2, .left = 4, .height = 4, .width = 6}));
+}
+
+TEST(CentreRegion, RefusesASmallerPicture) {
+  EXPECT_THAT(error_of([] { centre_region(test::smooth_picture(64, 60), 64, 61); }),
+              AllOf(HasSubstr("height 64 and width 60"), HasSubstr("height 64 and width 61"),
+                    HasSubstr("image.resize")));
+  EXPECT_THAT(error_of([] { centre_region(test::smooth_picture(63, 64), 64, 64); }),
+              HasSubstr("height 63"));
+}
+
+TEST(RandomRegion, TakesEveryPlaceEquallyOften) {
+  const Image image = test::smooth_picture(6, 5);
+  const int draws = 6000;
+  std::array<std::array<int, 4>, 3> count{};
+  for (int i = 0; i < draws; ++i) {
+    Random random(1, 2, 3, static_cast<std::uint64_t>(i));
+    const Region region = random_region(image, 4, 2, random);
+    EXPECT_EQ(region.height, 4);
+    EXPECT_EQ(region.width, 2);
+    ++count.at(static_cast<std::size_t>(region.top)).at(static_cast<std::size_t>(region.left));
+  }
+  const double share = 1.0 / 12;
+  for (const auto& row : count) {
+    for (const int n : row) {
+      EXPECT_NEAR(n, draws * share, 5 * std::sqrt(draws * share * (1 - share)));
+    }
+  }
+}
+
+TEST(RandomRegion, IsTheWholePictureWhereItFitsExactly) {
+  Random random(1, 2);
+  EXPECT_EQ(random_region(test::smooth_picture(6, 5), 6, 5, random),
+            (Region{.height = 6, .width = 5}));
+}
+
+TEST(RandomRegion, RefusesASmallerPicture) {
+  Random random(1, 2);
+  EXPECT_THAT(error_of([&] { random_region(test::smooth_picture(6, 5), 7, 5, random); }),
+              HasSubstr("height 6 and width 5"));
+}
+
+TEST(BoxRegion, ReachesFromLeftTopToRightBottom) {
+  const Image image = test::smooth_picture(20, 30);
+  EXPECT_EQ(box_region(image, {3, 4, 30, 20}),
+            (Region{.top = 4, .left = 3, .height = 16, .width = 27}));
+  EXPECT_EQ(box_region(image, {0, 0, 1, 1}), (Region{.height = 1, .width = 1}));
+}
+
+TEST(BoxRegion, RoundsAsPillowDoes) {
+  // Python: round(0.5) is 0, round(1.5) is 2, round(2.4) is 2, round(8.6) is 9.
+  EXPECT_EQ(box_region(test::smooth_picture(20, 30), {0.5F, 1.5F, 2.4F, 8.6F}),
+            (Region{.top = 2, .left = 0, .height = 7, .width = 2}));
+}
+
+TEST(BoxRegion, RefusesWhatDoesNotLieInThePicture) {
+  const Image image = test::smooth_picture(20, 30);
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  for (const std::array<float, 4>& box : std::vector<std::array<float, 4>>{{-1, 0, 5, 5},
+                                                                           {0, -0.1F, 5, 5},
+                                                                           {0, 0, 30.1F, 5},
+                                                                           {0, 0, 5, 21},
+                                                                           {6, 0, 5, 5},
+                                                                           {0, 6, 5, 5},
+                                                                           {nan, 0, 5, 5},
+                                                                           {0, nan, 5, 5},
+                                                                           {0, 0, nan, 5},
+                                                                           {0, 0, 5, nan},
+                                                                           {0, 0, infinite, 5},
+                                                                           {-infinite, 0, 5, 5}}) {
+    EXPECT_THAT(error_of([&] { box_region(image, box); }),
+                AllOf(HasSubstr("does not lie in the picture of height 20 and width 30"),
+                      HasSubstr("before image.resize")));
+  }
+}
+
+TEST(BoxRegion, RefusesABoxWithoutPixels) {
+  const Image image = test::smooth_picture(20, 30);
+  EXPECT_THAT(error_of([&] {
+                box_region(image, {5, 0, 5, 5});
+              }),
+              AllOf(HasSubstr("left 5, top 0, right 5 and bottom 5"), HasSubstr("no pixel")));
+  EXPECT_THAT(error_of([&] { box_region(image, {0, 5, 5, 5}); }), HasSubstr("no pixel"));
+  EXPECT_THAT(error_of([&] { box_region(image, {4.6F, 0, 5.4F, 5}); }), HasSubstr("no pixel"));
+}
+
+}  // namespace
+}  // namespace seam::stages
