@@ -18,9 +18,9 @@ void Augment::declare(Declaration& d) {
   d.doc(
       "Rotates, shifts, shears, zooms, flips and brightens a picture at random: one composed "
       "affine map with bilinear interpolation, edges repeated, then a horizontal flip, then "
-      "brightness, then saturation and hue. The conventions are those of Keras-Preprocessing "
-      "1.1.0. A preset gives all "
-      "ranges; a parameter that is set replaces its part of the preset.");
+      "brightness, then saturation and hue, or grey. The conventions are those of "
+      "Keras-Preprocessing 1.1.0. A preset gives all ranges; a parameter that is set replaces its "
+      "part of the preset.");
   d.parameter(
       "preset", preset_,
       "as_released: the released code of SCCapsNet and RCCapsNet, its library's two defects "
@@ -54,6 +54,9 @@ void Augment::declare(Declaration& d) {
               "colours turn on the colour circle, uniform in plus and minus this")
       .range(0, 180)
       .unit("degrees");
+  d.parameter("grey_probability", grey_probability_,
+              "how often a picture becomes grey: as with a saturation of 0")
+      .range(0, 1);
   d.parameter("centre", centre_,
               "what rotation and zoom leave in place: the middle, or the pixel to its lower right, "
               "as Keras-Preprocessing up to 1.1.0 has it",
@@ -95,6 +98,7 @@ void Augment::open(Context& /*context*/) {
   ranges.saturation_least = saturation_least_;
   ranges.saturation_most = saturation_most_;
   ranges.hue_degrees = hue_degrees_;
+  ranges.grey_probability = grey_probability_;
   if (stretch_) settings_.contrast = *stretch_ ? Contrast::stretch : Contrast::keep;
   if (centre_ != CentreChoice::of_preset) {
     settings_.centre = centre_ == CentreChoice::middle ? Centre::middle : Centre::keras_1_1_0;

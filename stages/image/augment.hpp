@@ -45,6 +45,7 @@ class Augment final : public ParallelTransform {
   double saturation_least_ = 1;
   double saturation_most_ = 1;
   double hue_degrees_ = 0;
+  double grey_probability_ = 0;
   CentreChoice centre_ = CentreChoice::of_preset;
   Settings settings_;  // the preset and what overrides it, from open() on
 };

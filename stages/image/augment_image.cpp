@@ -79,6 +79,7 @@ Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random)
   drawn.brightness = random.uniform(ranges.brightness_least, ranges.brightness_most);
   drawn.saturation = random.uniform(ranges.saturation_least, ranges.saturation_most);
   drawn.hue_degrees = within(ranges.hue_degrees);
+  drawn.grey = random.coin(ranges.grey_probability);  // the last: it came after the others
   return drawn;
 }
 
@@ -120,10 +121,13 @@ SourceMap source_map(const Augmentation& augmentation, int height, int width, Ce
 Image augment_image(const Image& image, const Augmentation& augmentation, Centre centre,
                     Contrast contrast) {
   Image result = moved_and_brightened(image, augmentation, centre, contrast);
-  if (augmentation.saturation == 1 && augmentation.hue_degrees == 0) return result;
+  // Saturation and hue keep the luma, so what they would do cannot be seen in a grey picture.
+  const double saturation = augmentation.grey ? 0 : augmentation.saturation;
+  const double hue_degrees = augmentation.grey ? 0 : augmentation.hue_degrees;
+  if (saturation == 1 && hue_degrees == 0) return result;
   if (result.data() == image.data())
     result = warp_bilinear(image, {});  // the caller's stays as it is
-  recolour(result, colour_matrix(augmentation.saturation, augmentation.hue_degrees));
+  recolour(result, colour_matrix(saturation, hue_degrees));
   return result;
 }
 

@@ -46,6 +46,7 @@ struct Augmentation {
   double brightness = 1;
   double saturation = 1;   ///< 0: grey
   double hue_degrees = 0;  ///< by how much colours turn on the colour circle
+  bool grey = false;       ///< as saturation 0, whatever saturation and hue are
 };
 
 /// Uniform ranges, symmetric where one number is given.
@@ -61,9 +62,10 @@ struct AugmentationRanges {
   double saturation_least = 1;
   double saturation_most = 1;
   double hue_degrees = 0;
+  double grey_probability = 0;
 };
 
-/// Draws the ten numbers in the order of Augmentation's members, always ten, so that a range
+/// Draws the eleven numbers in the order of Augmentation's members, always eleven, so that a range
 /// set to nothing leaves the others' draws as they are.
 Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random);
 

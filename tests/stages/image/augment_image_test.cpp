@@ -110,6 +110,19 @@ TEST(AugmentImage, TakesColourAwayAndTurnsIt) {
   EXPECT_EQ(image.data()[0], 255) << "the caller's picture was changed";
 }
 
+TEST(AugmentImage, GreyIsNoSaturationWhateverSaturationAndHueAre) {
+  const Image image = test::smooth_picture(20, 30);
+  const Image expected = augment_image(image, {.saturation = 0});
+  EXPECT_EQ(augment_image(image, {.grey = true}), expected);
+  EXPECT_EQ(augment_image(image, {.saturation = 1.4, .hue_degrees = 120, .grey = true}), expected);
+  EXPECT_EQ(image, test::smooth_picture(20, 30)) << "the caller's picture was changed";
+  const Augmentation turned{.rotation_degrees = 12, .brightness = 1.2};
+  Augmentation turned_and_grey = turned;
+  turned_and_grey.grey = true;
+  EXPECT_EQ(augment_image(image, turned_and_grey),
+            augment_image(augment_image(image, turned), {.grey = true}));
+}
+
 TEST(AugmentImage, ColourMatricesKeepLumaAndCompose) {
   const Matrix same{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   const auto matrix = [](double saturation, double hue) {
@@ -226,6 +239,25 @@ TEST(DrawAugmentation, DrawsTheSameForTheSamePlace) {
   const double first = draw_augmentation({}, a).rotation_degrees;
   EXPECT_EQ(first, draw_augmentation({}, b).rotation_degrees);
   EXPECT_NE(first, draw_augmentation({}, other).rotation_degrees);
+}
+
+TEST(DrawAugmentation, GreyComesAsOftenAsAskedAndLeavesTheOthers) {
+  const int draws = 4000;
+  int grey = 0;
+  for (int i = 0; i < draws; ++i) {
+    const auto drawn = [i](double probability) {
+      Random random(1, 2, 3, static_cast<std::uint64_t>(i));
+      return draw_augmentation({.hue_degrees = 20, .grey_probability = probability}, random);
+    };
+    const Augmentation never = drawn(0);
+    const Augmentation sometimes = drawn(0.2);
+    EXPECT_FALSE(never.grey);
+    EXPECT_TRUE(drawn(1).grey);
+    EXPECT_EQ(sometimes.rotation_degrees, never.rotation_degrees);
+    EXPECT_EQ(sometimes.hue_degrees, never.hue_degrees);
+    grey += sometimes.grey ? 1 : 0;
+  }
+  EXPECT_NEAR(grey, draws * 0.2, 5 * std::sqrt(draws * 0.2 * 0.8));
 }
 
 TEST(DrawAugmentation, SwitchingOneThingOffLeavesTheOthers) {

@@ -123,6 +123,30 @@ TEST(Augment, ColoursChangeOnlyWhereAsked) {
   EXPECT_NE(turned[0], turned[1]);
 }
 
+bool is_grey(const Image& image) {
+  for (std::size_t i = 0; i < image.bytes(); i += 3) {
+    if (image.data()[i] != image.data()[i + 1] || image.data()[i] != image.data()[i + 2])
+      return false;
+  }
+  return true;
+}
+
+TEST(Augment, SomePicturesBecomeGreyAndTheOthersStayAsTheyWere) {
+  const std::vector<Image> coloured = augmented({{"hue_degrees", 30.0}});
+  EXPECT_TRUE(std::ranges::none_of(coloured, is_grey));
+  const std::vector<Image> all = augmented({{"hue_degrees", 30.0}, {"grey_probability", 1.0}});
+  EXPECT_TRUE(std::ranges::all_of(all, is_grey));
+  const Settings settings{{"hue_degrees", 30.0}, {"grey_probability", 0.5}};
+  const std::vector<Image> some = augmented(settings);
+  EXPECT_EQ(some, augmented(settings, 4));
+  const auto grey = std::ranges::count_if(some, is_grey);
+  EXPECT_GT(grey, 0);
+  EXPECT_LT(grey, 24);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i], is_grey(some[i]) ? all[i] : coloured[i]);
+  }
+}
+
 TEST(Augment, RefusesRangesTheWrongWayRound) {
   Harness harness("augment", std::make_unique<Augment>());
   harness.set("brightness_least", 2.0);
