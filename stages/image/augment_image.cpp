@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "stages/image/recolour.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -18,24 +20,6 @@ void multiply(Image& image, double factor) {
   for (std::size_t i = 0; i < image.bytes(); ++i) pixels[i] = table[pixels[i]];
 }
 
-/// Gives every pixel the colour that the matrix says, rounding and cutting at 0 and 255.
-void recolour(Image& image, const std::array<double, 9>& matrix) {
-  constexpr int one = 1 << 16;
-  std::array<int, 9> m{};
-  for (std::size_t i = 0; i < m.size(); ++i) m[i] = static_cast<int>(std::lround(matrix[i] * one));
-  std::uint8_t* const pixels = image.data();
-  for (std::size_t i = 0; i < image.bytes(); i += 3) {
-    std::uint8_t* const pixel = pixels + i;
-    const int red = pixel[0];
-    const int green = pixel[1];
-    const int blue = pixel[2];
-    for (std::size_t c = 0; c < 3; ++c) {
-      const int sum = m[3 * c] * red + m[3 * c + 1] * green + m[3 * c + 2] * blue + one / 2;
-      pixel[c] = static_cast<std::uint8_t>(std::clamp(sum / one, 0, 255));
-    }
-  }
-}
-
 Image moved_and_brightened(const Image& image, const Augmentation& augmentation, Centre centre,
                            Contrast contrast) {
   const SourceMap map = source_map(augmentation, image.height(), image.width(), centre);
@@ -44,8 +28,7 @@ Image moved_and_brightened(const Image& image, const Augmentation& augmentation,
     return warp_bilinear(image, map, augmentation.brightness);
   }
   Image result = warp_bilinear(image, map);
-  const auto pixels = result.pixels();
-  const std::uint8_t largest = *std::ranges::max_element(pixels);
+  const std::uint8_t largest = largest_value(result);
   if (largest > 0) multiply(result, 255.0 / largest * augmentation.brightness);
   return result;
 }
