@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <seam/box.hpp>
@@ -75,9 +74,9 @@ std::vector<Image> at_random(int threads = 1, std::int64_t epoch = 0, std::uint6
   return images;
 }
 
-std::string fault_of(Packet packet, const Settings& settings) {
+std::string fault_of(const Packet& packet, const Settings& settings) {
   const auto harness = crop(settings);
-  harness->push(std::move(packet));
+  harness->push(packet);
   if (harness->errors().empty()) return "no error";
   EXPECT_EQ(harness->errors().front().fault(), Fault::data);
   return harness->errors().front().what();
@@ -172,7 +171,7 @@ TEST(Crop, RefusesABoxThatIsMissingOrBeyondThePicture) {
   EXPECT_THAT(missing->errors().front().what(), HasSubstr("box"));
   Packet beyond = packet_with(test::smooth_picture(6, 8));  // resized on the way
   beyond.set(field::box, {0, 1, 14, 11});
-  EXPECT_THAT(fault_of(std::move(beyond), {{"box", true}}), HasSubstr("before image.resize"));
+  EXPECT_THAT(fault_of(beyond, {{"box", true}}), HasSubstr("before image.resize"));
 }
 
 TEST(Crop, RefusesWhatDoesNotSayWhatToKeep) {
