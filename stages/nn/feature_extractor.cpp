@@ -33,13 +33,12 @@ Tensor same_padded(const Tensor& images, const ConvolutionLayer& layer) {
 ConvolutionBlockImpl::ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
                                            const FeatureExtractorOptions& options, bool last) {
   convolution = register_module(
-      "c", torch::nn::Conv2d(torch::nn::Conv2dOptions(in_channels, layer.out_channels, layer.kernel)
-                                 .stride(layer.stride)));
+      "c", Conv2d(torch::nn::Conv2dOptions(in_channels, layer.out_channels, layer.kernel)
+                      .stride(layer.stride)));
   if (last) return;
-  norm =
-      register_module("bn", torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(layer.out_channels)
-                                                       .eps(options.norm_epsilon)
-                                                       .momentum(options.norm_momentum)));
+  norm = register_module("bn", BatchNorm2d(torch::nn::BatchNorm2dOptions(layer.out_channels)
+                                               .eps(options.norm_epsilon)
+                                               .momentum(options.norm_momentum)));
 }
 
 FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std::uint64_t seed)

@@ -4,11 +4,10 @@
 ///     images [N,3,H,W] ─► conv ─► norm, activation, dropout ─► conv ─► ... ─► conv ─► [N,C,h,w]
 ///
 /// On a CPU in float32 and float64 it is computed by kernels of our own (extractor_pass.hpp);
-/// everywhere else, such as on a GPU or under autocast, by LibTorch's operations.
+/// everywhere else, such as on a GPU, under autocast or with some blocks frozen, layer by layer
+/// (layers.hpp). Both give the same bytes for any number of threads.
 #pragma once
 
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
@@ -17,6 +16,7 @@
 
 #include "stages/nn/dropout.hpp"
 #include "stages/nn/extractor_pass.hpp"
+#include "stages/nn/layers.hpp"
 
 namespace seam::nn {
 
@@ -46,8 +46,8 @@ class ConvolutionBlockImpl : public torch::nn::Module {
   ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
                        const FeatureExtractorOptions& options, bool last);
 
-  torch::nn::Conv2d convolution{nullptr};
-  torch::nn::BatchNorm2d norm{nullptr};
+  Conv2d convolution{nullptr};
+  BatchNorm2d norm{nullptr};
 };
 TORCH_MODULE(ConvolutionBlock);
 
@@ -67,7 +67,7 @@ class FeatureExtractorImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
   torch::Tensor forward(const torch::Tensor& images, const DropoutKey& key);
 
-  /// The same by LibTorch's operations, whatever the device and type: what the kernels are tested
+  /// The same layer by layer, whatever the device and type: what the kernels are tested
   /// against.
   torch::Tensor forward_plain(const torch::Tensor& images, const DropoutKey& key);
 

@@ -1,12 +1,15 @@
-/// pipelines/demo-two-losses.toml, made small: two losses and accumulated gradients with the real
-/// program and the real stages.
+/// pipelines/demo-two-losses.toml, made small: two losses, dropout, a frozen part and accumulated
+/// gradients together, with the real program and the real stages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "seam/safetensors.hpp"
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -37,6 +40,7 @@ size = 36
 width = 8
 primary_channels = 64
 dropout = 0.3
+freeze = ["f.0.*"]
 [stage.adam]
 accumulate = 4
 warm_up = 3
@@ -63,6 +67,12 @@ each_epoch = ["train", "gallery", "evaluate"]
   }
   [[nodiscard]] std::string metrics(const std::string& directory) const {
     return text_of_file(folder_.path() / directory / "metrics.jsonl");
+  }
+  [[nodiscard]] std::map<std::string, Archive::Entry> checkpoint(const std::string& directory,
+                                                                 int epochs) const {
+    return read_safetensors(folder_.path() / directory / "checkpoints" /
+                            ("epoch-" + std::to_string(epochs) + ".safetensors"))
+        .tensors;
   }
   /// How many numbers a metric has in all flows.
   static std::size_t count(const std::string& metrics, const std::string& stage,
@@ -98,6 +108,30 @@ TEST_F(TwoLossesTest, KilledBetweenItsEpochsItGoesOnToTheSameMetrics) {
   const Finished resumed = seam({"run", "--resume", "killed"}, folder_.path());
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(metrics("killed"), whole);
+}
+
+TEST_F(TwoLossesTest, TheFrozenPartStaysAsItIsAndAllElseLearns) {
+  run("out", 2);
+  const auto first = checkpoint("out", 1);
+  const auto second = checkpoint("out", 2);
+  std::set<std::string> frozen;
+  for (const auto& [name, entry] : second) {
+    if (name.starts_with("adam/")) {
+      EXPECT_EQ(name.find("f.0."), std::string::npos) << "an optimizer's state of a frozen weight";
+    }
+    if (!name.starts_with("model/")) continue;
+    const bool stays = name.starts_with("model/f.0.");
+    if (stays) frozen.insert(name.substr(std::string("model/f.0.").size()));
+    EXPECT_EQ(entry == first.at(name), stays) << name;
+  }
+  EXPECT_EQ(frozen, (std::set<std::string>{"bn.bias", "bn.num_batches_tracked", "bn.running_mean",
+                                           "bn.running_var", "bn.weight", "c.bias", "c.weight"}));
+}
+
+TEST_F(TwoLossesTest, FreezingHasItsEffect) {
+  const std::vector<std::string> short_run{"--set", "schedule.epochs=1"};
+  EXPECT_NE(run("frozen", 2, short_run),
+            run("whole", 2, {"--set", "schedule.epochs=1", "--set", "stage.model.freeze=[]"}));
 }
 
 TEST_F(TwoLossesTest, EachLossHasItsEffect) {

@@ -219,6 +219,29 @@ TEST(FeatureExtractor, ThreadsDoNotChangeAByte) {
   }
 }
 
+TEST(FeatureExtractor, ThreadsDoNotChangeAByteWhereABlockIsFrozen) {
+  torch::manual_seed(5);
+  const Tensor images = torch::rand({19, 3, 50, 38});
+  const auto with_threads = [&](int count) {
+    const test::Threads threads(count);
+    FeatureExtractor extractor(small(), 6);
+    const auto frozen = extractor->children().front();
+    for (Tensor& weight : frozen->parameters()) weight.set_requires_grad(false);
+    frozen->eval();
+    const Tensor output = extractor->forward(images, {1, 2, 3, 4});
+    (output * torch::arange(output.numel()).view(output.sizes()).sin()).sum().backward();
+    std::vector<Tensor> all = extractor->buffers();
+    all.push_back(output.detach());
+    for (const Tensor& weight : extractor->parameters()) {
+      if (weight.requires_grad()) all.push_back(weight.grad());
+    }
+    return all;
+  };
+  const std::vector<Tensor> one = with_threads(1);
+  const std::vector<Tensor> eight = with_threads(8);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], eight[i])) << i;
+}
+
 TEST(FeatureExtractor, EvaluationDoesNotDependOnTheBatch) {
   torch::manual_seed(6);
   FeatureExtractor extractor(small(), 6);
