@@ -221,15 +221,33 @@ class CommandLine {
   }
 
   void add_inspect() {
-    CLI::App& verb = add("inspect", "Describe a stage: its parameters, fields and interfaces",
-                         "image.decode", [this] { return inspect_verb(inspect_); });
-    verb.add_option("stage", inspect_.stage, "the stage's type, as `use` names it")
-        ->type_name("STAGE")
-        ->required();
+    CLI::App& verb =
+        add("inspect", "Describe a stage: its parameters, fields, interfaces and network",
+            "image.decode\n         seam inspect pipelines/demo.toml model", [this] {
+              inspect_.stage = inspected_.back();
+              if (inspected_.size() > 1) inspect_.file = inspected_.front();
+              return inspect_verb(inspect_);
+            });
+    verb.add_option("stage", inspected_,
+                    "the stage's type, as `use` names it; behind a pipeline file or a run's folder "
+                    "its name there")
+        ->type_name(std::string(file_and_stage))
+        ->required()
+        ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
+    verb.parse_complete_callback([this] {
+      if (inspected_.size() > 2) {
+        throw CLI::ArgumentMismatch("it takes a STAGE, or a FILE and a STAGE in it, not '" +
+                                    inspected_[2] + "' as well");
+      }
+    });
+    repeatable(verb, "--set", inspect_.set, "KEY=VALUE",
+               "set a parameter, such as classes=50, or with a file a key of it, such as "
+               "stage.model.classes=50; may be repeated");
     add_plugin_path(verb, inspect_.plugin_paths);
     CLI::Option* json = verb.add_flag("--json", inspect_.json, "for programs");
     verb.add_flag("--markdown", inspect_.markdown, "as a page of the documentation")
-        ->excludes(json);
+        ->excludes(json)
+        ->excludes(verb.get_option("--set"));
   }
 
   void add_graph() {
@@ -319,6 +337,7 @@ class CommandLine {
   CheckArguments check_;
   PluginsArguments plugins_;
   InspectArguments inspect_;
+  std::vector<std::string> inspected_;  ///< [FILE] STAGE
   GraphArguments graph_;
   SchemaArguments schema_;
   NewPluginArguments new_plugin_;

@@ -43,11 +43,16 @@ const VerbHelp* verb_of(const ProgramHelp& help, const std::vector<std::string>&
 std::vector<std::string> values_of(const OptionHelp& option,
                                    const std::vector<std::string>& stages) {
   if (!option.choices.empty()) return option.choices;
-  if (option.value == "STAGE") return stages;
+  if (option.value == file_and_stage) return stages;
   if (option.value == "DEVICE") return {"cpu", "cuda", "auto"};  // and cuda:1, ...
   if (option.value == "FILE" || option.value == "PATH") return {complete_files};
   if (option.value == "DIR") return {complete_folders};
   return {};
+}
+
+bool none_begins_with(const std::string& text, const std::vector<std::string>& candidates) {
+  return std::ranges::none_of(
+      candidates, [&](const std::string& candidate) { return candidate.starts_with(text); });
 }
 
 const OptionHelp* option_named(const VerbHelp& verb, const std::string& name) {
@@ -77,7 +82,12 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
     candidates.emplace_back("--help");
   } else {
     for (const OptionHelp& each : verb->options) {
-      if (each.positional()) candidates = values_of(each, stages);
+      if (!each.positional()) continue;
+      candidates = values_of(each, stages);
+      // What begins no stage's name begins a file's.
+      if (each.value == file_and_stage && none_begins_with(current, candidates)) {
+        candidates = {complete_files};
+      }
     }
   }
   std::erase_if(candidates, [&](const std::string& candidate) {

@@ -5,9 +5,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace seam::host {
+
+/// The value of a positional argument that is a stage's type, or a file and a stage in it.
+inline constexpr std::string_view file_and_stage = "[FILE] STAGE";
 
 struct OptionHelp {
   std::string name;   ///< "--set", or what a positional argument is called

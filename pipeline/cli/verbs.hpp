@@ -44,9 +44,11 @@ struct PluginsArguments {
 };
 ExitCode plugins_verb(const PluginsArguments& arguments);
 
-/// Describes a stage: parameters, fields, interfaces.
+/// Describes a stage: parameters, fields, interfaces, and the network that it holds.
 struct InspectArguments {
-  std::string stage;
+  std::string file;   ///< a pipeline file or a run's folder; empty: the stage as such
+  std::string stage;  ///< its name in the file, or else its type
+  std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
   bool markdown = false;  ///< as its page in the documentation has it

@@ -51,6 +51,15 @@ void check_plugin_paths(const Table& tree, const LoadOptions& options, const Reg
   }
 }
 
+/// Gives the pipeline its stages, which are sound, and the plugins that they came from.
+void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipeline& pipeline) {
+  for (StageDraft& stage : stages) {
+    pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
+  }
+  pipeline.devices = registry.devices();
+  for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
+}
+
 std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sources,
                                        Findings& findings) {
   std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
@@ -87,12 +96,21 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
   pipeline.missing_data = check_folders(spec, stages, findings);
-  for (StageDraft& stage : stages) {
-    pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
-  }
-  pipeline.devices = registry.devices();
-  for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
+  take(stages, registry, pipeline);
   return pipeline;
+}
+
+/// { stage = { NAME = { use = "FAMILY.NAME" } } }
+Table tree_of(const std::string& name, const std::string& use, const Place& place) {
+  const auto table_of = [&](const std::string& key, auto value) {
+    Entry entry;
+    entry.key = key;
+    entry.key_place = place;
+    entry.node.value = std::move(value);
+    entry.node.place = place;
+    return Table{{std::move(entry)}};
+  };
+  return table_of("stage", table_of(name, table_of("use", use)));
 }
 
 }  // namespace
@@ -104,6 +122,28 @@ LoadResult load_pipeline(const LoadOptions& options) {
   result.pipeline = checked(options, sources, findings);
   result.problems = findings.in_order();
   if (options.descriptions != nullptr) options.descriptions->save();
+  return result;
+}
+
+LoadResult load_stage(const std::string& use, const std::vector<std::string>& set,
+                      const std::map<std::string, std::string>& environment, Registry& registry) {
+  Sources sources;
+  Findings findings(sources);
+  const std::string name = use.substr(use.find('.') + 1);
+  Table tree = tree_of(name, use, {use, 0, 0, 1});
+  std::vector<std::string> overrides;
+  for (const std::string& each : set) overrides.push_back("stage." + name + "." + each);
+  apply_overrides(tree, overrides, sources, findings);
+  expand_tree(tree, environment, sources, findings);
+  std::vector<StageDraft> stages = read_stages(tree, registry, nullptr, findings);
+  check_references(stages, findings);
+  LoadResult result;
+  if (!findings.has_errors()) {
+    CheckedPipeline& pipeline = result.pipeline.emplace();
+    for (const StageDraft& stage : stages) pipeline.spec.stages.push_back(stage.spec);
+    take(stages, registry, pipeline);
+  }
+  result.problems = findings.in_order();
   return result;
 }
 

@@ -58,6 +58,11 @@ struct LoadOptions {
 /// Never throws for what a user wrote: that becomes problems.
 LoadResult load_pipeline(const LoadOptions& options);
 
+/// One stage as a pipeline without flows, for who only asks what it is: named like the last word of
+/// `use`, with its defaults but for `set`, such as "classes=50".
+LoadResult load_stage(const std::string& use, const std::vector<std::string>& set,
+                      const std::map<std::string, std::string>& environment, Registry& registry);
+
 /// The process's environment variables, for LoadOptions.
 std::map<std::string, std::string> process_environment();
 

@@ -48,6 +48,21 @@ Error missing_state(const StageRunner& runner) {
 
 }  // namespace
 
+std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline, const std::string& name) {
+  std::vector<StageRunner*> upstream;
+  for (const std::string& scheduled : scheduled_flows(pipeline.spec.schedule)) {
+    const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
+    const auto node = std::ranges::find(flow.nodes, name, &FlowNode::stage);
+    if (node == flow.nodes.end()) continue;
+    for (const std::size_t at :
+         upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
+      StageRunner* runner = pipeline.stages.at(flow.nodes[at].stage).get();
+      if (std::ranges::find(upstream, runner) == upstream.end()) upstream.push_back(runner);
+    }
+  }
+  return upstream;
+}
+
 void RunStages::where_it_belongs(const StageRunner& runner, const std::function<void()>& work) {
   if (runner.on_compute_thread()) {
     flows_.on_compute_thread(work);
@@ -56,27 +71,11 @@ void RunStages::where_it_belongs(const StageRunner& runner, const std::function<
   }
 }
 
-/// The stages upstream of one in the flows that will run, each once.
-std::vector<StageRunner*> RunStages::upstream(const std::string& name) {
-  std::vector<StageRunner*> upstream;
-  for (const std::string& scheduled : scheduled_flows(pipeline_.spec.schedule)) {
-    const FlowSpec& flow = flow_named(pipeline_.spec, scheduled);
-    const auto node = std::ranges::find(flow.nodes, name, &FlowNode::stage);
-    if (node == flow.nodes.end()) continue;
-    for (const std::size_t at :
-         upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
-      StageRunner* runner = pipeline_.stages.at(flow.nodes[at].stage).get();
-      if (std::ranges::find(upstream, runner) == upstream.end()) upstream.push_back(runner);
-    }
-  }
-  return upstream;
-}
-
 void RunStages::open(const RunState& run, const std::function<bool()>& stop) {
   for (const std::string& name : opening_order(pipeline_.spec)) {
     if (stop()) throw Error("stopped on request before the first flow", Fault::cancelled);
     StageRunner& runner = *pipeline_.stages.at(name);
-    runner.bind_upstream(upstream(name));
+    runner.bind_upstream(upstream_of(pipeline_, name));
     where_it_belongs(runner, [&] { runner.open(run); });
     opened_.push_back(name);
   }

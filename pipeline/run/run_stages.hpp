@@ -15,6 +15,10 @@
 
 namespace seam::host {
 
+/// The stages upstream of one in the flows that will run, each once.
+[[nodiscard]] std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline,
+                                                    const std::string& name);
+
 class RunStages {
  public:
   /// Both are the caller's and outlive this. Opens nothing yet.
@@ -43,7 +47,6 @@ class RunStages {
 
  private:
   void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
-  [[nodiscard]] std::vector<StageRunner*> upstream(const std::string& name);
   [[nodiscard]] bool can_do_without(const StageRunner& runner,
                                     const SchedulePosition& position) const;
 

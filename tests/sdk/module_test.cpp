@@ -340,13 +340,30 @@ TEST(ModuleStage, ConvolutionsWeightsAreChannelsLast) {
 }
 
 TEST(ModuleStage, SaysWhatItConsistsOf) {
-  EXPECT_EQ(detail::module_tree(*Perceptron(2)),
-            "network: Perceptron, 262 numbers\n"
-            "  conv: Conv2d, 108 numbers, weight [4,3,3,3]\n"
-            "  fc1: Linear, 130 numbers, weight [2,64], bias [2]\n"
-            "  norm: BatchNorm1d, 9 numbers, weight [2], bias [2]\n"
-            "  dropout: Dropout, 0 numbers\n"
-            "  fc2: Linear, 15 numbers, weight [5,2], bias [5]\n");
+  Trial trial;
+  trial.harness.set("hidden", std::int64_t{2});
+  trial.harness.set("freeze", std::vector<std::string>{"conv.*", "fc2.bias"});
+  trial.harness.open();
+  const DescribesNetwork& describes = *trial.stage;
+  const NetworkPart network = describes.describe_network();
+  EXPECT_EQ(to_text(network),
+            "network    Perceptron   262\n"
+            "  conv     Conv2d       108  weight [4,3,3,3] frozen\n"
+            "  fc1      Linear       130  weight [2,64], bias [2]\n"
+            "  norm     BatchNorm1d    9  weight [2], bias [2], running_mean [2] buffer, "
+            "running_var [2] buffer, num_batches_tracked [] buffer\n"
+            "  dropout  Dropout        0\n"
+            "  fc2      Linear        15  weight [5,2], bias [5] frozen\n"
+            "262 numbers: 144 trained, 113 frozen, 5 in buffers\n");
+  EXPECT_EQ(size_of(network), (NetworkSize{144, 113, 5}));
+}
+
+TEST(ModuleStage, ATensorOfTwoPartsCountsOnce) {
+  Perceptron net(2);
+  net->register_parameter("tied", net->fc1->weight);
+  const NetworkPart network = detail::network_tree(*net);
+  EXPECT_EQ(size_of(network).total(), 262);
+  EXPECT_THAT(to_text(network), HasSubstr("weight [2,64] shared"));
 }
 
 }  // namespace

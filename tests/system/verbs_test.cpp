@@ -215,6 +215,8 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_EQ(complete({"run", "--no-det"}), "--no-deterministic\n");
   EXPECT_EQ(complete({"inspect", "test.g"}), "test.gate\n");
   EXPECT_EQ(complete({"inspect", "--json", "image.d"}), "image.decode\n");
+  EXPECT_EQ(complete({"inspect", "small"}), ":files\n");
+  EXPECT_EQ(complete({"inspect", "--s"}), "--set\n");
   EXPECT_EQ(complete({"graph", "small.toml", "--format", ""}), "dot\nmermaid\n");
   EXPECT_EQ(complete({"new", "plugin", "x", "--kind", "s"}), "source\nsink\n");
   EXPECT_EQ(complete({"no-such-verb", ""}), "");
@@ -254,6 +256,7 @@ TEST_F(VerbsTest, TheManualHasAPageForEachVerb) {
                                     std::regex_replace(std::string(verb), std::regex("-"), "\\-")));
   }
   EXPECT_THAT(text_of_file(folder_.path() / "man/seam-run.1"), HasSubstr("\\-\\-resume"));
+  EXPECT_THAT(text_of_file(folder_.path() / "man/seam-inspect.1"), HasSubstr("[FILE] STAGE"));
 }
 
 TEST_F(VerbsTest, NewPipelineWritesAFileThatChecks) {

@@ -40,13 +40,14 @@
 #include <vector>
 
 #include "seam/module_weights.hpp"
+#include "seam/network.hpp"
 #include "seam/tensor.hpp"
 
 namespace seam {
 
 /// A stage around one module. `M` is the holder that TORCH_MODULE makes.
 template <class M>
-class ModuleStage : public Compute<Transform>, public Trainable {
+class ModuleStage : public Compute<Transform>, public Trainable, public DescribesNetwork {
  public:
   void open(Context& context) override {
     // The weights are the same whatever else the pipeline holds.
@@ -57,7 +58,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
     module()->to(device_of(context));
     lay_out();
     detail::freeze_parameters(*module(), settings_.freeze, stage);
-    context.debug(detail::module_tree(*module()));
+    context.debug(to_text(describe_network()));
   }
 
   void begin(Context& context) override {
@@ -131,6 +132,10 @@ class ModuleStage : public Compute<Transform>, public Trainable {
     ++accepted_;
   }
 
+  [[nodiscard]] NetworkPart describe_network() const override {
+    return detail::network_tree(*module());
+  }
+
  protected:
   /// A module with initial weights, on the CPU; LibTorch's generator has been seeded. Called by
   /// open(), after the parameters were set.
@@ -172,6 +177,7 @@ class ModuleStage : public Compute<Transform>, public Trainable {
                  {"float32", ModulePrecision::float32},
                  {"bfloat16", ModulePrecision::bfloat16}});
     d.offers<Trainable>(*this);
+    d.offers<DescribesNetwork>(*this);
     d.keeps_state();
   }
 

@@ -14,12 +14,14 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "seam/name_pattern.hpp"
+#include "seam/network.hpp"
 #include "seam/safetensors.hpp"
 #include "seam/tensor.hpp"
 
@@ -263,26 +265,35 @@ inline void set_training_mode(torch::nn::Module& module, bool training) {
   }
 }
 
-/// The module tree, a line a module: name, kind, numbers in it, shapes of its own weights.
-[[nodiscard]] inline std::string module_tree(const torch::nn::Module& module,
-                                             const std::string& name = "network",
-                                             std::size_t depth = 0) {
-  std::int64_t count = 0;
-  for (const Tensor& parameter : module.parameters()) count += parameter.numel();
-  for (const Tensor& buffer : module.buffers()) count += buffer.numel();
-  std::string kind = module.name();
-  kind = kind.substr(kind.rfind(':') + 1);
-  if (kind.ends_with("Impl")) kind.resize(kind.size() - 4);
-  std::string text =
-      std::string(2 * depth, ' ') + name + ": " + kind + ", " + std::to_string(count) + " numbers";
+/// The module as a tree. `told` are the tensors that were met before.
+[[nodiscard]] inline NetworkPart network_part(const torch::nn::Module& module,
+                                              const std::string& name,
+                                              std::set<const void*>& told) {
+  NetworkPart part;
+  part.name = name;
+  part.kind = module.name();  // "torch::nn::Conv2dImpl"
+  part.kind = part.kind.substr(part.kind.rfind(':') + 1);
+  if (part.kind.ends_with("Impl")) part.kind.resize(part.kind.size() - 4);
+  const auto tell = [&](const std::string& of, const Tensor& tensor, TensorUse use) {
+    const bool first = told.insert(tensor.unsafeGetTensorImpl()).second;
+    part.tensors.push_back({of, tensor.sizes().vec(), first ? use : TensorUse::shared});
+  };
   for (const auto& own : module.named_parameters(/*recurse=*/false)) {
-    text += ", " + own.key() + " " + shape_text(own.value().sizes());
+    const bool trained = own.value().requires_grad();
+    tell(own.key(), own.value(), trained ? TensorUse::trained : TensorUse::frozen);
   }
-  text += "\n";
+  for (const auto& own : module.named_buffers(/*recurse=*/false)) {
+    tell(own.key(), own.value(), TensorUse::buffer);
+  }
   for (const auto& child : module.named_children()) {
-    text += module_tree(*child.value(), child.key(), depth + 1);
+    part.parts.push_back(network_part(*child.value(), child.key(), told));
   }
-  return text;
+  return part;
+}
+
+[[nodiscard]] inline NetworkPart network_tree(const torch::nn::Module& module) {
+  std::set<const void*> told;
+  return network_part(module, "network", told);
 }
 
 }  // namespace detail

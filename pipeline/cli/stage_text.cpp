@@ -1,0 +1,314 @@
+#include "pipeline/cli/stage_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <seam/field.hpp>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/cli/values_json.hpp"
+#include "pipeline/config/stages.hpp"
+
+namespace seam::host {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void print_rows(const std::string& title, const Rows& rows) {
+  if (rows.empty()) return;
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t at = 0; at < row.size(); ++at)
+      widths[at] = std::max(widths[at], row[at].size());
+  }
+  std::cout << "\n" << title << "\n";
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t at = 0; at < row.size(); ++at)
+      line += fmt::format(" {:<{}} ", row[at], widths[at]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << "\n";
+  }
+}
+
+std::string default_text(const ParameterInfo& parameter) {
+  if (parameter.default_value) return seam::to_text(*parameter.default_value);
+  return parameter.required ? "required" : "not set";
+}
+
+/// " with a, b or c"
+std::string layout_text(const std::vector<std::string>& entries) {
+  std::string text;
+  for (const std::string& entry : entries) {
+    text += text.empty() ? " with " : ", ";
+    for (const char c : entry) text += c == '|' ? std::string(" or ") : std::string(1, c);
+  }
+  return text;
+}
+
+std::string accepted_text(const ParameterInfo& parameter) {
+  if (parameter.folder_with) return "a folder" + layout_text(*parameter.folder_with);
+  if (parameter.kind != ValueKind::reference) return accepted_by(parameter);
+  return "a stage that offers " + parameter.interface;
+}
+
+/// "f32[N,3,H,W]" of tensors, whose type says nothing; "std::vector<std::string>[N]" of others.
+std::string field_text(const FieldInfo& field) {
+  const bool tensor = field.type == "at::Tensor";
+  if (tensor && !field.contract.empty()) return field.contract;
+  std::string type = readable_type(field.type);
+  if (field.contract.empty()) return type;
+  return field.contract.front() == '*' ? type + field.contract.substr(1)
+                                       : type + " " + field.contract;
+}
+
+Rows field_rows(const std::vector<FieldInfo>& fields) {
+  Rows rows;
+  for (const FieldInfo& field : fields) {
+    rows.push_back({field.name, field_text(field), field.doc});
+  }
+  return rows;
+}
+
+std::string traits_text(const StageRunner& stage) {
+  const Description& description = stage.description();
+  std::string text = kind_text(stage.kind());
+  if (stage.on_compute_thread()) text += ", on the compute thread";
+  if (description.keeps_state) text += ", keeps state";
+  if (description.replaces_packets) text += ", replaces its packets";
+  if (description.trains) text += ", trains";
+  return text;
+}
+
+/// The value that something sets, or nothing.
+std::optional<Value> set_value(const StageSpec& spec, const std::string& parameter) {
+  if (const auto value = spec.values.find(parameter); value != spec.values.end()) {
+    return value->second;
+  }
+  if (const auto target = spec.references.find(parameter); target != spec.references.end()) {
+    return Value{target->second};
+  }
+  return std::nullopt;
+}
+
+std::string value_text(const StageSpec& spec, const ParameterInfo& parameter) {
+  if (const auto value = set_value(spec, parameter.name)) return seam::to_text(*value);
+  return default_text(parameter) + (parameter.default_value ? " (default)" : "");
+}
+
+/// A cell of a Markdown table.
+std::string cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.replace(at, 1, "\\|");
+  }
+  return text;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? text : "`" + text + "`";
+}
+
+void print_fields_markdown(const std::string& title, const std::vector<FieldInfo>& fields) {
+  if (fields.empty()) return;
+  std::cout << "\n| " << title << " | type | |\n|---|---|---|\n";
+  for (const FieldInfo& field : fields) {
+    const std::string type = field_text(field);
+    std::cout << "| " << code(field.name) << " | " << code(cell(type)) << " | " << cell(field.doc)
+              << " |\n";
+  }
+}
+
+std::string_view kind_key(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::boolean:
+      return "boolean";
+    case ValueKind::integer:
+      return "integer";
+    case ValueKind::number:
+      return "number";
+    case ValueKind::text:
+      return "text";
+    case ValueKind::path:
+      return "path";
+    case ValueKind::enumeration:
+      return "enumeration";
+    case ValueKind::integers:
+      return "integers";
+    case ValueKind::numbers:
+      return "numbers";
+    case ValueKind::texts:
+      return "texts";
+    case ValueKind::enumerations:
+      return "enumerations";
+    case ValueKind::reference:
+      return "reference";
+  }
+  return "";
+}
+
+Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
+  const auto bound = [](const std::optional<double>& value) {
+    return value ? value_json(Value{*value}) : Json();
+  };
+  Json json = {{"name", parameter.name},
+               {"kind", kind_key(parameter.kind)},
+               {"doc", parameter.doc},
+               {"unit", parameter.unit},
+               {"required", parameter.required},
+               {"default", parameter.default_value ? value_json(*parameter.default_value) : Json()},
+               {"least", bound(parameter.least)},
+               {"most", bound(parameter.most)},
+               {"choices", parameter.choices},
+               {"renamed_from", parameter.renamed_from},
+               {"interface", parameter.interface},
+               {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()}};
+  if (spec == nullptr) return json;
+  const auto set = set_value(*spec, parameter.name);
+  json["value"] = set ? value_json(*set) : json["default"];
+  json["set"] = set.has_value();
+  return json;
+}
+
+template <class List, class Write>
+Json list_json(const List& list, const Write& write) {
+  Json array = Json::array();
+  for (const auto& element : list) array.push_back(write(element));
+  return array;
+}
+
+Json fields_json(const std::vector<FieldInfo>& fields) {
+  return list_json(fields, [](const FieldInfo& field) -> Json {
+    return {{"name", field.name},
+            {"type", field.type},
+            {"contract", field.contract},
+            {"doc", field.doc}};
+  });
+}
+
+Json part_json(const NetworkPart& part) {
+  const auto tensor_json = [](const NetworkTensor& tensor) -> Json {
+    return {{"name", tensor.name}, {"shape", tensor.shape}, {"use", to_string(tensor.use)}};
+  };
+  return {{"name", part.name},
+          {"kind", part.kind},
+          {"tensors", list_json(part.tensors, tensor_json)},
+          {"parts", list_json(part.parts, part_json)}};
+}
+
+Json network_json(const NetworkPart& network) {
+  const NetworkSize size = size_of(network);
+  return {{"numbers", size.total()},
+          {"trained", size.trained},
+          {"frozen", size.frozen},
+          {"buffers", size.buffers},
+          {"tree", part_json(network)}};
+}
+
+}  // namespace
+
+void print_text(const Inspected& inspected) {
+  const StageRunner& stage = inspected.stage;
+  const Description& description = stage.description();
+  const StageSpec* const spec = inspected.spec;
+  if (spec != nullptr) std::cout << "stage '" << spec->name << "', ";
+  std::cout << stage.type() << ": " << traits_text(stage) << "\nfrom " << inspected.plugin << "\n";
+  if (!description.doc.empty()) std::cout << "\n" << description.doc << "\n";
+  Rows parameters;
+  for (const ParameterInfo& parameter : description.parameters) {
+    parameters.push_back({parameter.name,
+                          spec != nullptr ? value_text(*spec, parameter) : default_text(parameter),
+                          accepted_text(parameter), parameter.doc});
+  }
+  print_rows(
+      spec != nullptr ? "parameters: name, value, accepted" : "parameters: name, default, accepted",
+      parameters);
+  print_rows("needs", field_rows(description.needs));
+  print_rows("uses where present", field_rows(description.accepts));
+  print_rows("provides", field_rows(description.provides));
+  Rows offers;
+  for (const OfferedInterface& offered : description.offers) offers.push_back({offered.interface});
+  print_rows("offers to other stages", offers);
+  Rows upstream;
+  for (const UpstreamReference& reference : description.upstream) {
+    upstream.push_back({reference.interface, reference.doc});
+  }
+  print_rows("takes from all stages before it", upstream);
+  Rows labels;
+  for (const std::string& label : description.labels_read) labels.push_back({label});
+  print_rows("reads labels", labels);
+  std::cout.flush();
+}
+
+void print_network(const NetworkPart& network) {
+  std::cout << "\nnetwork: part, kind, numbers in it, its own tensors\n";
+  std::istringstream lines(seam::to_text(network));
+  for (std::string line; std::getline(lines, line);) std::cout << "  " << line << "\n";
+  std::cout.flush();
+}
+
+void print_markdown(const StageRunner& stage) {
+  const Description& description = stage.description();
+  std::string traits = traits_text(stage);
+  traits.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(traits.front())));
+  std::cout << traits << ". " << description.doc << "\n";
+  if (!description.parameters.empty()) {
+    std::cout << "\n| parameter | default | takes | |\n|---|---|---|---|\n";
+  }
+  for (const ParameterInfo& parameter : description.parameters) {
+    const std::string value =
+        parameter.default_value ? code(cell(default_text(parameter))) : default_text(parameter);
+    std::cout << "| " << code(parameter.name) << " | " << value << " | "
+              << cell(accepted_text(parameter)) << " | " << cell(parameter.doc) << " |\n";
+  }
+  print_fields_markdown("needs", description.needs);
+  print_fields_markdown("uses where present", description.accepts);
+  print_fields_markdown("provides", description.provides);
+  for (const OfferedInterface& offered : description.offers) {
+    std::cout << "\nOffers " << code(offered.interface) << " to other stages.\n";
+  }
+  for (const UpstreamReference& reference : description.upstream) {
+    std::cout << "\nTakes " << code(reference.interface)
+              << " from all stages before it: " << reference.doc << ".\n";
+  }
+  for (const std::string& label : description.labels_read) {
+    std::cout << "\nReads the label " << code(label) << ".\n";
+  }
+  std::cout.flush();
+}
+
+void print_json(const Inspected& inspected, const std::optional<NetworkPart>& network) {
+  const StageRunner& stage = inspected.stage;
+  const Description& description = stage.description();
+  const auto described = [&](const ParameterInfo& parameter) {
+    return parameter_json(parameter, inspected.spec);
+  };
+  const auto offered = [](const OfferedInterface& offer) -> Json { return offer.interface; };
+  const auto taken = [](const UpstreamReference& upstream) -> Json {
+    return {{"interface", upstream.interface}, {"doc", upstream.doc}};
+  };
+  Json json = {{"stage", stage.type()},
+               {"plugin", inspected.plugin},
+               {"kind", kind_text(stage.kind())},
+               {"doc", description.doc},
+               {"compute_thread", stage.on_compute_thread()},
+               {"keeps_state", description.keeps_state},
+               {"state_made_by_flow", description.state_made_by_flow},
+               {"replaces_packets", description.replaces_packets},
+               {"trains", description.trains},
+               {"parameters", list_json(description.parameters, described)},
+               {"needs", fields_json(description.needs)},
+               {"accepts", fields_json(description.accepts)},
+               {"provides", fields_json(description.provides)},
+               {"offers", list_json(description.offers, offered)},
+               {"upstream", list_json(description.upstream, taken)},
+               {"labels_read", description.labels_read},
+               {"network", network ? network_json(*network) : Json()}};
+  if (inspected.spec != nullptr) json["name"] = inspected.spec->name;
+  std::cout << json_line(json) << std::endl;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,27 @@
+/// How `seam inspect` writes what is known of a stage: for people, as a page of the documentation,
+/// for programs. All of it goes to the standard output.
+#pragma once
+
+#include <optional>
+#include <seam/network.hpp>
+#include <seam/runner.hpp>
+#include <string>
+
+#include "pipeline/config/pipeline_spec.hpp"
+
+namespace seam::host {
+
+/// A stage as such, or as a pipeline configures it.
+struct Inspected {
+  const StageRunner& stage;
+  std::string plugin;               ///< the file that offers it
+  const StageSpec* spec = nullptr;  ///< the values it has; null: it is described as such
+};
+
+void print_text(const Inspected& inspected);
+void print_network(const NetworkPart& network);
+/// The part of a stage's page that its declaration knows.
+void print_markdown(const StageRunner& stage);
+void print_json(const Inspected& inspected, const std::optional<NetworkPart>& network);
+
+}  // namespace seam::host

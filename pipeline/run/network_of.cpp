@@ -1,0 +1,89 @@
+#include "pipeline/run/network_of.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <vector>
+
+#include "pipeline/run/run_stages.hpp"
+#include "seam/context.hpp"
+#include "seam/field.hpp"
+
+namespace seam::host {
+namespace {
+
+/// There is no run, so nothing is kept: what matters to the person who asked is said.
+class WarningsOnly final : public Services {
+ public:
+  void log(LogLevel level, std::string_view stage, std::string_view text) override {
+    if (level < LogLevel::warning) return;
+    std::cerr << "seam: " << (level == LogLevel::error ? "error" : "warning") << ": " << stage
+              << ": " << text << std::endl;
+  }
+  void metric(std::string_view /*stage*/, std::string_view /*name*/, double /*value*/) override {}
+  void report(std::string_view /*stage*/, std::string_view /*title*/,
+              std::string_view /*text*/) override {}
+  [[nodiscard]] bool stop_requested() const override { return false; }
+};
+
+/// A stage and all that it refers to, open for as long as this lives.
+class OpenStages {
+ public:
+  OpenStages(CheckedPipeline& pipeline, const RunState& run) : pipeline_(pipeline), run_(run) {}
+  OpenStages(const OpenStages&) = delete;
+  OpenStages& operator=(const OpenStages&) = delete;
+  OpenStages(OpenStages&&) = delete;
+  OpenStages& operator=(OpenStages&&) = delete;
+  ~OpenStages() {
+    for (auto runner = opened_.rbegin(); runner != opened_.rend(); ++runner) {
+      try {
+        (*runner)->close();
+      } catch (const Error& error) {
+        run_.services->log(LogLevel::warning, (*runner)->name(), error.full_message());
+      }
+    }
+  }
+
+  /// References make no circle: the loader has seen to that.
+  void open(const std::string& name) {
+    StageRunner& runner = *pipeline_.stages.at(name);
+    if (std::ranges::find(opened_, &runner) != opened_.end()) return;
+    const auto spec = std::ranges::find(pipeline_.spec.stages, name, &StageSpec::name);
+    for (const auto& [parameter, target] : spec->references) open(target);
+    const std::vector<StageRunner*> upstream = upstream_of(pipeline_, name);
+    for (const UpstreamReference& wanted : runner.description().upstream) {
+      for (const StageRunner* before : upstream) {
+        if (before->interface(wanted.interface) != nullptr) open(before->name());
+      }
+    }
+    runner.bind_upstream(upstream);
+    runner.open(run_);
+    opened_.push_back(&runner);
+  }
+
+ private:
+  CheckedPipeline& pipeline_;
+  const RunState& run_;
+  std::vector<StageRunner*> opened_;
+};
+
+}  // namespace
+
+std::optional<NetworkPart> network_of(CheckedPipeline& pipeline, const std::string& stage,
+                                      int threads) {
+  const StageRunner& runner = *pipeline.stages.at(stage);
+  auto* const describes =
+      static_cast<DescribesNetwork*>(runner.interface(type_name<DescribesNetwork>()));
+  if (describes == nullptr) return std::nullopt;
+  WarningsOnly services;
+  RunState run;
+  run.services = &services;
+  run.seed = pipeline.spec.seed;
+  run.compute_threads = threads;
+  run.precision = pipeline.spec.precision;
+  run.deterministic = pipeline.spec.deterministic;
+  OpenStages open_stages(pipeline, run);
+  open_stages.open(stage);
+  return describes->describe_network();
+}
+
+}  // namespace seam::host
