@@ -1,5 +1,5 @@
-/// What stages said of themselves, kept between runs of the program: `seam check` and `seam
-/// inspect` answer at once, without loading LibTorch or OpenCV.
+/// What stages said of themselves, kept between runs of the program: `seam check` and, of stages
+/// without a network, `seam inspect` answer at once, without loading LibTorch or OpenCV.
 ///
 ///     plugin file, unchanged ──► its record ──► a stage that only declares ──► StageRunner
 ///     new or changed         ──► loaded, asked, recorded
