@@ -1,8 +1,8 @@
 /// Keeps freed memory in the process, so that the next batch finds its pages mapped.
 ///
 /// A training step frees and allocates the same hundreds of MiB of tensors again and again. glibc
-/// gives large blocks back to the kernel, which maps and zeroes them anew for the next step: up to a
-/// tenth of a run's CPU time.
+/// gives large blocks back to the kernel, which maps and zeroes them anew for the next step: up to
+/// a tenth of a run's CPU time.
 #pragma once
 
 #include <string_view>
@@ -19,8 +19,8 @@ enum class FreedMemory {
 [[nodiscard]] std::string_view describe(FreedMemory choice);
 
 /// Tells glibc's malloc to keep up to 1 GiB of freed memory and to map only larger blocks
-/// separately, unless the environment sets GLIBC_TUNABLES' glibc.malloc.*, MALLOC_TRIM_THRESHOLD_ or
-/// MALLOC_MMAP_THRESHOLD_.
+/// separately, unless the environment sets GLIBC_TUNABLES' glibc.malloc.*, MALLOC_TRIM_THRESHOLD_
+/// or MALLOC_MMAP_THRESHOLD_.
 FreedMemory keep_freed_memory();
 
 /// What it would do.
