@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <seam/conformance.hpp>
+#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -73,48 +74,61 @@ double by_loops(const Tensor& embedding, const std::vector<std::string>& items, 
   return sum / anchors;
 }
 
-TEST(BatchHardStage, EqualsLoopsInAllItsForms) {
+class BatchHardLossTest : public seam::testing::EachDevice {
+ protected:
+  [[nodiscard]] std::unique_ptr<seam::testing::Harness> stage() const {
+    auto harness =
+        std::make_unique<seam::testing::Harness>("batch_hard", std::make_unique<BatchHard>());
+    harness->device(GetParam());
+    return harness;
+  }
+};
+SEAM_ON_EACH_DEVICE(BatchHardLossTest);
+
+TEST_P(BatchHardLossTest, EqualsLoopsInAllItsForms) {
   torch::manual_seed(1);
   const Tensor embedding = torch::randn({12, 6});
   const std::vector<std::string> items{"a", "b", "a", "c", "b", "a", "d", "c", "b", "e", "a", "c"};
   for (const bool soft : {false, true}) {
     for (const bool squared : {false, true}) {
-      seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-      harness.set("form", soft ? "soft_plus" : "hinge")
+      const auto harness = stage();
+      harness->set("form", soft ? "soft_plus" : "hinge")
           .set("distance", squared ? "squared" : "euclidean");
-      if (!soft) harness.set("margin", Value{0.7});
+      if (!soft) harness->set("margin", Value{0.7});
       Packet packet;
-      packet.set(field::embedding, embedding);
+      packet.set(field::embedding, embedding.to(device()));
       packet.set(field::items, items);
-      harness.push(packet).finish();
-      ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-      EXPECT_NEAR(harness.metric("loss"), by_loops(embedding, items, soft, 0.7, squared), 1e-5);
-      EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 2);  // d and e
+      harness->push(packet).finish();
+      ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+      EXPECT_NEAR(harness->metric("loss"), by_loops(embedding, items, soft, 0.7, squared), 1e-5);
+      EXPECT_DOUBLE_EQ(harness->metric("without_positive"), 2);  // d and e
     }
   }
 }
 
-TEST(BatchHardStage, HandComputed) {
+TEST_P(BatchHardLossTest, HandComputed) {
   // On a line: a at 0 and 3, b at 1 and 1. Furthest positives: 3, 3, 0, 0; nearest negatives: 1, 2,
   // 1, 1. With a margin of 0.5 the hinges are 2.5, 1.5, 0 and 0.
-  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-  harness.set("margin", Value{0.5});
+  const auto harness = stage();
+  harness->set("margin", Value{0.5});
   Packet packet;
-  packet.set(field::embedding, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {1.0F}}));
+  packet.set(field::embedding, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {1.0F}}, device()));
   packet.set(field::items, {"a", "a", "b", "b"});
-  harness.push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_NEAR(harness.metric("loss"), 1.0, 1e-5);
-  EXPECT_NEAR(harness.metric("positive_distance"), 1.5, 1e-5);
-  EXPECT_NEAR(harness.metric("negative_distance"), 1.25, 1e-5);
-  EXPECT_DOUBLE_EQ(harness.metric("active"), 0.5);
-  EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 0);
+  harness->push(packet).finish();
+  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  EXPECT_NEAR(harness->metric("loss"), 1.0, 1e-5);
+  EXPECT_NEAR(harness->metric("positive_distance"), 1.5, 1e-5);
+  EXPECT_NEAR(harness->metric("negative_distance"), 1.25, 1e-5);
+  EXPECT_DOUBLE_EQ(harness->metric("active"), 0.5);
+  EXPECT_DOUBLE_EQ(harness->metric("without_positive"), 0);
 }
 
-TEST(BatchHardStage, GradientIsThatOfFiniteDifferences) {
+TEST_P(BatchHardLossTest, GradientIsThatOfFiniteDifferences) {
   torch::manual_seed(3);
-  const std::vector<Tensor> rows{torch::randn({6, 5}, torch::kFloat64).requires_grad_(true),
-                                 torch::randn({6, 5}, torch::kFloat64).requires_grad_(true)};
+  const auto random = [this] {
+    return torch::randn({6, 5}, torch::kFloat64).to(device()).requires_grad_(true);
+  };
+  const std::vector<Tensor> rows{random(), random()};
   for (const PairDistance distance : {PairDistance::euclidean, PairDistance::squared}) {
     test::expect_gradients(
         [&] {
@@ -125,17 +139,18 @@ TEST(BatchHardStage, GradientIsThatOfFiniteDifferences) {
   }
 }
 
-TEST(BatchHardStage, EqualPicturesHaveAFiniteGradient) {
-  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+TEST_P(BatchHardLossTest, EqualPicturesHaveAFiniteGradient) {
+  const auto harness = stage();
   const at::AutoGradMode gradients(true);
   const Tensor embedding =
-      torch::tensor({{1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}}).requires_grad_(true);
+      torch::tensor({{1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}}, device())
+          .requires_grad_(true);
   Packet packet;
   packet.set(field::embedding, embedding);
   packet.set(field::items, {"a", "a", "b", "b"});
-  harness.training(true).push(packet);
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  Tensor loss = harness.outputs().at(0)[field::loss];
+  harness->training(true).push(packet);
+  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  Tensor loss = harness->outputs().at(0)[field::loss];
   EXPECT_NEAR(loss.item<double>(), 0.2, 1e-6);
   loss.backward();
   EXPECT_TRUE(torch::isfinite(embedding.grad()).all().item<bool>());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <seam/conformance.hpp>
+#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -55,32 +56,41 @@ double by_loops(const Tensor& logits, const std::vector<std::int64_t>& labels, d
   return sum / static_cast<double>(logits.size(0));
 }
 
-TEST(CrossEntropyLoss, EqualsLoops) {
+class CrossEntropyLossTest : public seam::testing::EachDevice {
+ protected:
+  [[nodiscard]] Tensor labels_tensor(const std::vector<std::int64_t>& labels) const {
+    return torch::tensor(labels, torch::kInt64).to(device());
+  }
+};
+SEAM_ON_EACH_DEVICE(CrossEntropyLossTest);
+
+TEST_P(CrossEntropyLossTest, EqualsLoops) {
   torch::manual_seed(1);
   const Tensor logits = torch::randn({7, 5}, torch::kFloat64) * 3;
   const std::vector<std::int64_t> labels{0, 4, 2, 2, 1, 3, 0};
   for (const double smoothing : {0.0, 0.1, 0.7}) {
-    EXPECT_NEAR(
-        cross_entropy(logits, torch::tensor(labels, torch::kInt64), smoothing).item<double>(),
-        by_loops(logits, labels, smoothing), 1e-12);
+    EXPECT_NEAR(cross_entropy(logits.to(device()), labels_tensor(labels), smoothing).item<double>(),
+                by_loops(logits, labels, smoothing), 1e-12);
   }
 }
 
-TEST(CrossEntropyLoss, HandComputed) {
+TEST_P(CrossEntropyLossTest, HandComputed) {
   // Equal logits: log K, whatever the labels and the smoothing.
-  const Tensor labels = torch::tensor({0, 2}, torch::kInt64);
-  EXPECT_NEAR(cross_entropy(torch::zeros({2, 3}), labels, 0).item<double>(), std::log(3.0), 1e-6);
-  EXPECT_NEAR(cross_entropy(torch::zeros({2, 3}), labels, 0.3).item<double>(), std::log(3.0), 1e-6);
+  const Tensor equal = torch::zeros({2, 3}, device());
+  for (const double smoothing : {0.0, 0.3}) {
+    EXPECT_NEAR(cross_entropy(equal, labels_tensor({0, 2}), smoothing).item<double>(),
+                std::log(3.0), 1e-6);
+  }
   // softmax(log 3, 0) = (3/4, 1/4).
-  const Tensor logits = torch::tensor({{std::log(3.0), 0.0}}, torch::kFloat64);
-  EXPECT_NEAR(cross_entropy(logits, torch::tensor({1}, torch::kInt64), 0).item<double>(),
-              std::log(4.0), 1e-12);
+  const Tensor logits = torch::tensor({{std::log(3.0), 0.0}}, torch::kFloat64).to(device());
+  EXPECT_NEAR(cross_entropy(logits, labels_tensor({1}), 0).item<double>(), std::log(4.0), 1e-12);
 }
 
-TEST(CrossEntropyLoss, GradientIsThatOfFiniteDifferences) {
+TEST_P(CrossEntropyLossTest, GradientIsThatOfFiniteDifferences) {
   torch::manual_seed(2);
-  const Tensor labels = torch::tensor({3, 0, 1}, torch::kInt64);
-  const std::vector<Tensor> logits{torch::randn({3, 4}, torch::kFloat64).requires_grad_(true)};
+  const Tensor labels = labels_tensor({3, 0, 1});
+  const std::vector<Tensor> logits{
+      torch::randn({3, 4}, torch::kFloat64).to(device()).requires_grad_(true)};
   for (const double smoothing : {0.0, 0.2}) {
     test::expect_gradients([&] { return cross_entropy(logits[0], labels, smoothing); }, logits);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <seam/conformance.hpp>
+#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include "stages/loss/triplet_loss.hpp"
@@ -30,11 +31,14 @@ const auto conformance = seam::testing::conformance<Triplet>({
         },
 });
 
-TEST(TripletLoss, HandComputed) {
+class TripletLossTest : public seam::testing::EachDevice {};
+SEAM_ON_EACH_DEVICE(TripletLossTest);
+
+TEST_P(TripletLossTest, HandComputed) {
   // d²ap = 1, d²an = 4: 1 - 4 + 2 < 0; and d²ap = 4, d²an = 1: 4 - 1 + 2 = 5.
-  const Tensor anchors = torch::tensor({{0.0F, 0.0F}, {0.0F, 0.0F}});
-  const Tensor positives = torch::tensor({{1.0F, 0.0F}, {0.0F, 2.0F}});
-  const Tensor negatives = torch::tensor({{2.0F, 0.0F}, {1.0F, 0.0F}});
+  const Tensor anchors = torch::tensor({{0.0F, 0.0F}, {0.0F, 0.0F}}, device());
+  const Tensor positives = torch::tensor({{1.0F, 0.0F}, {0.0F, 2.0F}}, device());
+  const Tensor negatives = torch::tensor({{2.0F, 0.0F}, {1.0F, 0.0F}}, device());
   const TripletLoss result = triplet_loss(anchors, positives, negatives, 2.0);
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 2.5F);
   EXPECT_DOUBLE_EQ(result.positive_distance.item<double>(), 2.5);
@@ -42,11 +46,11 @@ TEST(TripletLoss, HandComputed) {
   EXPECT_DOUBLE_EQ(result.active.item<double>(), 0.5);
 }
 
-TEST(TripletLoss, GradientIsThatOfFiniteDifferences) {
+TEST_P(TripletLossTest, GradientIsThatOfFiniteDifferences) {
   torch::manual_seed(1);
   std::vector<Tensor> embeddings;
   for (int i = 0; i < 3; ++i) {
-    embeddings.push_back(torch::randn({5, 4}, torch::kFloat64).requires_grad_(true));
+    embeddings.push_back(torch::randn({5, 4}, torch::kFloat64).to(device()).requires_grad_(true));
   }
   test::expect_gradients(
       [&] { return triplet_loss(embeddings[0], embeddings[1], embeddings[2], 2.0).loss; },

@@ -1,4 +1,4 @@
-/// Compares gradients with central differences, in double.
+/// Compares gradients with central differences, in double, on the inputs' device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,16 +24,17 @@ inline void expect_gradients(const std::function<torch::Tensor()>& f,
   for (std::size_t which = 0; which < inputs.size(); ++which) {
     torch::Tensor& input = inputs[which];
     ASSERT_TRUE(input.grad().defined()) << "input " << which << " got no gradient";
-    const torch::Tensor gradient = input.grad().contiguous();
-    double* const values = input.data_ptr<double>();
+    const torch::Tensor gradient = input.grad().to(torch::kCPU).contiguous();
+    const torch::Tensor values = input.detach().view(-1);
     const std::int64_t stride = std::max<std::int64_t>(1, input.numel() / samples);
     for (std::int64_t i = 0; i < input.numel(); i += stride) {
-      const double kept = values[i];
-      values[i] = kept + step;
+      const torch::Tensor value = values[i];
+      const auto kept = value.item<double>();
+      value.fill_(kept + step);
       const double above = f().item<double>();
-      values[i] = kept - step;
+      value.fill_(kept - step);
       const double below = f().item<double>();
-      values[i] = kept;
+      value.fill_(kept);
       const double expected = (above - below) / (2 * step);
       const double actual = gradient.data_ptr<double>()[i];
       EXPECT_NEAR(actual, expected, tolerance * std::max(1.0, std::abs(expected)))
