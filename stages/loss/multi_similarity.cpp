@@ -29,10 +29,6 @@ Tensor MultiSimilarity::compute(const Packet& packet, Context& /*context*/) {
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   check_pairs(labels);
-  if (!torch::isfinite(embedding.detach()).all().item<bool>()) {
-    // Compared with a number, NaN is never mined: the loss would be 0.
-    throw Error("the embeddings of this batch are not finite");
-  }
   const MultiSimilarityLoss result = multi_similarity_loss(
       embedding, torch::tensor(labels, torch::kInt64).to(embedding.device()), options_);
   measure("positive_pairs", result.positive_pairs);

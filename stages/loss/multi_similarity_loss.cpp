@@ -4,21 +4,12 @@
 
 #include <limits>
 
+#include "stages/loss/log_one_plus_sum.hpp"
 #include "stages/nn/layers.hpp"
 
 namespace seam::stages {
-namespace {
 
 using torch::Tensor;
-
-/// log(1 + Σ exp(x)) over each row's chosen entries; 0 for a row without any.
-Tensor log_one_plus_sum(const Tensor& x, const Tensor& chosen) {
-  const Tensor kept = x.masked_fill(~chosen, -std::numeric_limits<double>::infinity());
-  const Tensor one = torch::zeros({x.size(0), 1}, x.options());  // exp(0) = 1
-  return torch::logsumexp(torch::cat({kept, one}, 1), 1);
-}
-
-}  // namespace
 
 MultiSimilarityLoss multi_similarity_loss(const Tensor& embedding, const Tensor& labels,
                                           const MultiSimilarityOptions& options) {
@@ -34,8 +25,10 @@ MultiSimilarityLoss multi_similarity_loss(const Tensor& embedding, const Tensor&
     const Tensor fixed = similarity.detach();
     const Tensor hardest_positive = fixed.masked_fill(~positive, infinity).amin(1, true);
     const Tensor hardest_negative = fixed.masked_fill(~negative, -infinity).amax(1, true);
-    const Tensor mined_positive = positive & (fixed - options.epsilon < hardest_negative);
-    negative = negative & (fixed + options.epsilon > hardest_positive);
+    // Those that do not keep the order, rather than those that violate it: NaN does neither, and a
+    // batch with NaN must not have a loss of 0.
+    const Tensor mined_positive = positive & ~(fixed - options.epsilon >= hardest_negative);
+    negative = negative & ~(fixed + options.epsilon <= hardest_positive);
     positive = mined_positive;
   }
   const Tensor from_positives =
@@ -43,9 +36,10 @@ MultiSimilarityLoss multi_similarity_loss(const Tensor& embedding, const Tensor&
   const Tensor from_negatives =
       log_one_plus_sum(options.beta * (similarity - options.lambda), negative) / options.beta;
   const auto anchors = static_cast<double>(labels.size(0));
-  return {(from_positives + from_negatives).mean(),
-          static_cast<double>(positive.sum().item<std::int64_t>()) / anchors,
-          static_cast<double>(negative.sum().item<std::int64_t>()) / anchors};
+  const auto of_an_anchor = [&](const Tensor& pairs) {
+    return pairs.sum().to(torch::kFloat64) / anchors;
+  };
+  return {(from_positives + from_negatives).mean(), of_an_anchor(positive), of_an_anchor(negative)};
 }
 
 }  // namespace seam::stages

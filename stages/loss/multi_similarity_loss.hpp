@@ -10,8 +10,6 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
-
 namespace seam::stages {
 
 struct MultiSimilarityOptions {
@@ -21,15 +19,16 @@ struct MultiSimilarityOptions {
   double epsilon = 0.1;  ///< margin of the mining
 };
 
+/// Scalars on the embedding's device; only the loss has a gradient.
 struct MultiSimilarityLoss {
-  torch::Tensor loss;         ///< scalar, mean over all N anchors
-  double positive_pairs = 0;  ///< mined, an anchor
-  double negative_pairs = 0;
+  torch::Tensor loss;            ///< mean over all N anchors
+  torch::Tensor positive_pairs;  ///< mined, an anchor
+  torch::Tensor negative_pairs;
 };
 
 /// `embedding` [N,E] is compared by cosine; `labels` i64 [N] says which rows show the same item.
-/// An anchor for which nothing is mined counts as 0. Differentiable in the embedding; computed in
-/// the embedding's type.
+/// An anchor for which nothing is mined counts as 0; an embedding that is not finite makes the loss
+/// NaN. Differentiable in the embedding; computed in the embedding's type.
 [[nodiscard]] MultiSimilarityLoss multi_similarity_loss(const torch::Tensor& embedding,
                                                         const torch::Tensor& labels,
                                                         const MultiSimilarityOptions& options);
