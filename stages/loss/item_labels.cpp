@@ -7,17 +7,22 @@
 
 namespace seam::stages {
 
+void check_items(const std::vector<std::string>& items, const std::vector<Origin>* origins) {
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    if (!items[row].empty()) continue;
+    throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
+                " has no item, so nobody knows what its positives are");
+  }
+}
+
 std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
                                       const std::vector<Origin>* origins) {
+  check_items(items, origins);
   std::map<std::string, std::int64_t> numbers;
   std::vector<std::int64_t> labels;
-  for (std::size_t row = 0; row < items.size(); ++row) {
-    if (items[row].empty()) {
-      throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
-                  " has no item, so nobody knows what its positives are");
-    }
+  for (const std::string& item : items) {
     labels.push_back(
-        numbers.emplace(items[row], static_cast<std::int64_t>(numbers.size())).first->second);
+        numbers.emplace(item, static_cast<std::int64_t>(numbers.size())).first->second);
   }
   return labels;
 }

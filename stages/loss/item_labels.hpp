@@ -9,8 +9,11 @@
 
 namespace seam::stages {
 
-/// A number for each row, the same for rows of one item, in order of first appearance. Throws
-/// seam::Error naming the first row without an item, by its origin where there are origins.
+/// Throws seam::Error naming the first row without an item, by its origin where there are origins.
+void check_items(const std::vector<std::string>& items, const std::vector<Origin>* origins);
+
+/// A number for each row, the same for rows of one item, in order of first appearance. Throws what
+/// check_items() throws.
 [[nodiscard]] std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
                                                     const std::vector<Origin>* origins);
 

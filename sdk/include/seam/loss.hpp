@@ -61,7 +61,8 @@ class Loss : public Compute<Transform>, public Trainable {
   void end(Context& context) final { record_accepted(context); }
 
   std::vector<NamedWeight> weights() override { return {}; }
-  void batch_accepted() final { accepted_ = std::exchange(processed_, {}); }
+  /// A loss that keeps more than weights of what it computed overrides it, and calls this one.
+  void batch_accepted() override { accepted_ = std::exchange(processed_, {}); }
 
  protected:
   /// Declares `weight`, that the loss is added to, and what optimizers look for; call it at the end

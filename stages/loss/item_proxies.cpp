@@ -1,0 +1,98 @@
+#include "stages/loss/item_proxies.hpp"
+
+#include <seam/error.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace seam::stages {
+namespace {
+
+std::vector<std::int64_t> lengths_of(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(texts.size());
+  for (const std::string& text : texts) lengths.push_back(static_cast<std::int64_t>(text.size()));
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>& items, New fresh) {
+  joining_.clear();
+  std::map<std::string, std::int64_t> joining;
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(items.size());
+  for (const std::string& item : items) {
+    if (const auto known = numbers_.find(item); known != numbers_.end()) {
+      numbers.push_back(known->second);
+      continue;
+    }
+    if (fresh == New::refused) {
+      throw Error("item '" + item +
+                  "' has no proxy: no training batch has shown it. Leave this loss out of flows "
+                  "with items that are not in the training list");
+    }
+    const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
+    const auto [place, added] = joining.emplace(item, next);
+    if (added && next >= proxies_) {
+      throw Error("item '" + item + "' has no proxy: there are " + std::to_string(proxies_) +
+                      ", and each is another item's; set `items` to the number of items in the "
+                      "training list",
+                  Fault::configuration);
+    }
+    numbers.push_back(place->second);
+  }
+  joining_.resize(joining.size());
+  for (const auto& [name, number] : joining) {
+    joining_[static_cast<std::size_t>(number) - names_.size()] = name;
+  }
+  return numbers;
+}
+
+void ItemProxies::accept() {
+  for (std::string& name : std::exchange(joining_, {})) {
+    numbers_.emplace(name, static_cast<std::int64_t>(names_.size()));
+    names_.push_back(std::move(name));
+  }
+}
+
+void ItemProxies::save(Archive& archive) const {
+  const std::vector<std::int64_t> lengths = lengths_of(names_);
+  Archive::Entry entry{"i64",
+                       {static_cast<std::int64_t>(lengths.size())},
+                       std::vector<std::byte>(lengths.size() * sizeof(std::int64_t))};
+  if (!lengths.empty()) std::memcpy(entry.bytes.data(), lengths.data(), entry.bytes.size());
+  archive.put("item_lengths", std::move(entry));
+  std::string text;
+  for (const std::string& name : names_) text += name;
+  archive.put("items", text);
+}
+
+void ItemProxies::load(const Archive& archive) {
+  const Archive::Entry& entry = archive.get("item_lengths", "i64");
+  const std::string text = archive.text("items");
+  std::vector<std::int64_t> lengths(entry.bytes.size() / sizeof(std::int64_t));
+  if (!lengths.empty()) std::memcpy(lengths.data(), entry.bytes.data(), entry.bytes.size());
+  ItemProxies loaded(proxies_);
+  std::size_t from = 0;
+  for (const std::int64_t length : lengths) {
+    if (length <= 0 || static_cast<std::uint64_t>(length) > text.size() - from) {
+      throw Error(
+          "the saved names of items do not have the saved lengths; the checkpoint is "
+          "damaged");
+    }
+    std::string name = text.substr(from, static_cast<std::size_t>(length));
+    from += name.size();
+    if (!loaded.numbers_.emplace(name, static_cast<std::int64_t>(loaded.names_.size())).second) {
+      throw Error("item '" + name + "' has two saved proxies; the checkpoint is damaged");
+    }
+    loaded.names_.push_back(std::move(name));
+  }
+  if (from != text.size() || loaded.left() < 0) {
+    throw Error("the saved names of items are not those of " + std::to_string(proxies_) +
+                " proxies; the checkpoint is damaged");
+  }
+  *this = std::move(loaded);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,47 @@
+/// Which proxy is whose: each item of a training has one, in order of first appearance.
+///
+///     items of a batch ──► number_of() ──► accept()     the batch counts: new items keep theirs
+///                              └─► the next number_of(): they do not
+#pragma once
+
+#include <seam/archive.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+
+class ItemProxies {
+ public:
+  enum class New : std::uint8_t {
+    join,     ///< an item that is seen for the first time gets the next proxy
+    refused,  ///< every item must have one
+  };
+
+  explicit ItemProxies(std::int64_t proxies = 0) : proxies_(proxies) {}
+
+  /// The proxies of a batch's rows. Throws seam::Error that names an item which gets none.
+  [[nodiscard]] std::vector<std::int64_t> number_of(const std::vector<std::string>& items,
+                                                    New fresh);
+  /// The batch of the last call counts: the items that were new in it keep their proxies.
+  void accept();
+  /// Proxies that no item has.
+  [[nodiscard]] std::int64_t left() const {
+    return proxies_ - static_cast<std::int64_t>(names_.size());
+  }
+
+  void save(Archive& archive) const;
+  /// Throws seam::Error, and changes nothing, where what was saved is not of so many proxies.
+  void load(const Archive& archive);
+
+ private:
+  std::int64_t proxies_;
+  std::vector<std::string> names_;               // by proxy
+  std::map<std::string, std::int64_t> numbers_;  // the same the other way round
+  std::vector<std::string> joining_;             // of the last batch, until it is accepted
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,64 @@
+#include "stages/loss/proxy_anchor_loss.hpp"
+
+#include <torch/torch.h>
+#include <seam/error.hpp>
+
+#include <set>
+#include <string>
+
+#include "stages/loss/log_one_plus_sum.hpp"
+#include "stages/nn/layers.hpp"
+
+namespace seam::stages {
+namespace {
+
+using torch::Tensor;
+
+/// The sum of a list in parts of a fixed size: LibTorch shares the sum of a longer one among its
+/// threads, and adds up what they found.
+Tensor sum_in_parts(const Tensor& list) {
+  constexpr std::int64_t part = 16384;
+  if (list.size(0) <= part) return list.sum();
+  std::vector<Tensor> sums;
+  for (const Tensor& some : list.split(part)) sums.push_back(some.sum());
+  return sum_in_parts(torch::stack(sums));
+}
+
+void check(const std::vector<std::int64_t>& labels, std::int64_t rows, std::int64_t proxies) {
+  if (static_cast<std::int64_t>(labels.size()) != rows) {
+    throw Error("there are " + std::to_string(labels.size()) + " labels for " +
+                    std::to_string(rows) + " embeddings",
+                Fault::internal);
+  }
+  if (labels.empty()) throw Error("the batch has no rows, and a mean needs one");
+  for (const std::int64_t label : labels) {
+    if (label >= 0 && label < proxies) continue;
+    throw Error(
+        "label " + std::to_string(label) + " is none of " + std::to_string(proxies) + " proxies",
+        Fault::internal);
+  }
+}
+
+}  // namespace
+
+ProxyAnchorLoss proxy_anchor_loss(const Tensor& embedding, const Tensor& proxies,
+                                  const std::vector<std::int64_t>& labels,
+                                  const ProxyAnchorOptions& options) {
+  check(labels, embedding.size(0), proxies.size(0));
+  const auto unit = [](const Tensor& rows) { return torch::nn::functional::normalize(rows); };
+  // A row for each proxy, so that the sums over a batch lie along the rows.
+  const Tensor similarity = nn::linear(unit(proxies), unit(embedding));
+  const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device());
+  const Tensor own = torch::arange(proxies.size(0), label.options()).unsqueeze(1) == label;
+  const Tensor from_positives =
+      log_one_plus_sum(-options.alpha * (similarity - options.margin), own);
+  const Tensor from_negatives =
+      log_one_plus_sum(options.alpha * (similarity + options.margin), ~own);
+  const auto with_rows =
+      static_cast<double>(std::set<std::int64_t>(labels.begin(), labels.end()).size());
+  return {sum_in_parts(from_positives) / with_rows +
+              sum_in_parts(from_negatives) / static_cast<double>(proxies.size(0)),
+          similarity.detach().gather(0, label.unsqueeze(0)).mean()};
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,273 @@
+#include "stages/loss/proxy_anchor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/train/adam.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::LogLine;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t dimensions = 4;
+
+/// Pictures of these items: those of one item are near each other.
+Packet batch(const std::vector<std::string>& items, std::uint64_t sequence = 0) {
+  const Tensor embedding = torch::empty({static_cast<std::int64_t>(items.size()), dimensions});
+  std::vector<Origin> origins;
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    Random item(1, stream_of(items[row]));
+    Random picture(2, row, 0, sequence);
+    for (std::int64_t at = 0; at < dimensions; ++at) {
+      embedding[static_cast<std::int64_t>(row)][at] = item.normal() + 0.1 * picture.normal();
+    }
+    origins.push_back({nullptr, 0, items[row] + std::to_string(row) + ".jpg"});
+  }
+  Packet packet;
+  packet.set_sequence(sequence);
+  packet.set(field::embedding, embedding);
+  packet.set(field::items, items);
+  packet.set(field::origins, origins);
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<ProxyAnchor>({
+    .parameters = {{"items", std::int64_t{3}}, {"dimensions", dimensions}},
+    .packets =
+        [](seam::testing::Harness&) {
+          return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 1), batch({"a"}, 2)};
+        },
+    .training = true,
+});
+
+/// loss.proxy_anchor -> train.adam, as the host runs them.
+class Training {
+ public:
+  explicit Training(std::int64_t items = 4, std::int64_t width = dimensions)
+      : loss_("proxies", "loss.proxy_anchor", std::make_unique<ProxyAnchor>()),
+        adam_("adam", "train.adam", std::make_unique<Adam>()) {
+    run_.services = &services_;
+    run_.seed = 3;
+    loss_.configure({{"items", items}, {"dimensions", width}});
+    adam_.configure({{"rate", 1e-3}});
+    adam_.bind_upstream({&loss_});
+    for (StageRunner* stage : {&loss_, &adam_}) stage->open(run_);
+  }
+  ~Training() {
+    for (StageRunner* stage : {&loss_, &adam_}) stage->close();
+  }
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+  Training(Training&&) = delete;
+  Training& operator=(Training&&) = delete;
+
+  /// A flow that trains; returns what was wrong with each batch, nothing where it counted.
+  std::vector<std::string> train(const std::vector<Packet>& batches) {
+    begin(true);
+    std::vector<std::string> complaints;
+    for (Packet packet : batches) {
+      Outcome outcome = loss_.transform(run_, packet);
+      if (outcome) outcome = adam_.consume(run_, packet);
+      complaints.push_back(outcome ? "" : outcome.error().what());
+    }
+    end();
+    ++run_.trainings;
+    ++run_.epoch;
+    return complaints;
+  }
+  /// What is wrong with measuring the loss of a batch.
+  std::string evaluate(Packet packet) {
+    begin(false);
+    const Outcome outcome = loss_.transform(run_, packet);
+    end();
+    return outcome ? "" : outcome.error().what();
+  }
+  [[nodiscard]] std::vector<Archive> save() const { return {loss_.save(), adam_.save()}; }
+  void load(const std::vector<Archive>& saved) {
+    loss_.load(saved.at(0));
+    adam_.load(saved.at(1));
+    run_.trainings = run_.epoch = 1;
+  }
+  seam::testing::RecordingServices& services() { return services_; }
+
+ private:
+  void begin(bool training) {
+    run_.training = training;
+    loss_.enter_thread(run_);
+    for (StageRunner* stage : {&loss_, &adam_}) stage->begin(run_);
+  }
+  void end() {
+    More more = More::no;
+    for (StageRunner* stage : {&loss_, &adam_}) {
+      EXPECT_TRUE(static_cast<bool>(stage->finish(run_, nullptr, more)));
+    }
+  }
+
+  seam::testing::RecordingServices services_;
+  RunState run_;
+  StageRunner loss_;
+  StageRunner adam_;
+};
+
+std::vector<Packet> first_epoch() {
+  return {batch({"c", "a", "c"}, 0), batch({"b", "a"}, 1)};
+}
+std::vector<Packet> second_epoch() {
+  return {batch({"d", "b", "a"}, 2), batch({"c", "d", "c", "b"}, 3)};
+}
+
+TEST(ProxyAnchor, ProxiesLearnWhereTheirItemsAre) {
+  Training training;
+  std::vector<Packet> batches;
+  for (std::uint64_t at = 0; at < 40; ++at) {
+    batches.push_back(batch({"a", "b", "c", "d", "a", "b", "c", "d"}, at));
+  }
+  training.train(batches);
+  const std::vector<double>& loss = training.services().metrics.at("loss");
+  ASSERT_EQ(loss.size(), 40U);
+  EXPECT_LT(loss.back(), 0.5 * loss.front());
+  EXPECT_GT(training.services().metrics.at("positive_similarity").back(),
+            training.services().metrics.at("positive_similarity").front());
+  const Tensor proxies = torch::empty({4, dimensions});
+  get_tensor(training.save()[0], "proxies", proxies);
+  const Packet pictures = batch({"d", "a", "c", "b"}, 100);
+  const Tensor similarity = torch::nn::functional::normalize(pictures.get(field::embedding))
+                                .matmul(torch::nn::functional::normalize(proxies).t());
+  EXPECT_TRUE(torch::equal(similarity.argmax(1), torch::tensor({3, 0, 2, 1}, torch::kInt64)))
+      << similarity;
+}
+
+TEST(ProxyAnchor, ProxiesLearnWithAHundredTimesTheRate) {
+  ProxyAnchor stage;
+  ASSERT_EQ(stage.weights().size(), 1U);
+  EXPECT_EQ(stage.weights()[0].name, "proxies");
+  EXPECT_EQ(stage.weights()[0].rate_scale, 100);
+}
+
+TEST(ProxyAnchor, InitialProxiesAreKaimingNormalOfTheSeed) {
+  const auto proxies = [](std::uint64_t seed) {
+    seam::testing::Harness harness("proxies", std::make_unique<ProxyAnchor>());
+    harness.seed(seed).set("items", 50).set("dimensions", 400).open();
+    return dynamic_cast<ProxyAnchor&>(harness.runner().stage()).weights()[0].tensor.detach();
+  };
+  const Tensor some = proxies(1);
+  EXPECT_EQ(some.sizes(), (std::vector<std::int64_t>{50, 400}));
+  EXPECT_NEAR(some.mean().item<double>(), 0, 0.01);
+  EXPECT_NEAR(some.std().item<double>(), std::sqrt(2.0 / 50), 0.01);
+  EXPECT_TRUE(torch::equal(some, proxies(1)));
+  EXPECT_FALSE(torch::equal(some, proxies(2)));
+}
+
+TEST(ProxyAnchor, AResumedTrainingGoesOnTheSame) {
+  Training whole;
+  whole.train(first_epoch());
+  const std::vector<Archive> saved = whole.save();
+  EXPECT_EQ(saved[0].text("items"), "cab") << "in order of first appearance";
+  whole.services().metrics.clear();
+  whole.train(second_epoch());
+
+  Training resumed;
+  resumed.load(saved);
+  EXPECT_EQ(resumed.save(), saved);
+  resumed.train(second_epoch());
+  EXPECT_EQ(resumed.save(), whole.save());
+  EXPECT_EQ(resumed.services().metrics, whole.services().metrics);
+  EXPECT_EQ(resumed.save()[0].text("items"), "cabd");
+}
+
+TEST(ProxyAnchor, ABatchThatIsSkippedLeavesNoTrace) {
+  Training clean;
+  clean.train(first_epoch());
+  Packet poisoned = batch({"d", "b"}, 7);
+  poisoned[field::embedding] = poisoned[field::embedding] * std::numeric_limits<float>::quiet_NaN();
+  for (const std::size_t place : {0U, 1U, 2U}) {
+    std::vector<Packet> batches = first_epoch();
+    batches.insert(batches.begin() + static_cast<std::ptrdiff_t>(place), poisoned);
+    Training training;
+    EXPECT_THAT(training.train(batches)[place], HasSubstr("the loss is not finite"));
+    EXPECT_EQ(training.save(), clean.save());
+    EXPECT_EQ(training.services().metrics, clean.services().metrics);
+  }
+}
+
+TEST(ProxyAnchor, AnItemTooManyIsNamed) {
+  Training training(2);
+  const std::vector<std::string> complaints =
+      training.train({batch({"a", "b"}), batch({"a", "c"}, 1), batch({"b"}, 2)});
+  EXPECT_EQ(complaints[0], "");
+  EXPECT_THAT(complaints[1], HasSubstr("item 'c' has no proxy: there are 2"));
+  EXPECT_EQ(complaints[2], "");
+}
+
+TEST(ProxyAnchor, AnEvaluationMeasuresItemsOfTheTrainingAlone) {
+  Training training;
+  training.train(first_epoch());
+  const std::vector<Archive> saved = training.save();
+  training.services().metrics.clear();
+  EXPECT_EQ(training.evaluate(batch({"a", "c"}, 9)), "");
+  EXPECT_EQ(training.services().metrics.at("loss").size(), 1U);
+  EXPECT_THAT(training.evaluate(batch({"a", "d"}, 9)),
+              HasSubstr("item 'd' has no proxy: no training batch has shown it"));
+  EXPECT_EQ(training.save(), saved);
+}
+
+TEST(ProxyAnchor, ProxiesWithoutAnItemAreToldOfOnceAfterAWholeFlow) {
+  const auto warning = Contains(Field(
+      &LogLine::text, HasSubstr("1 of 4 proxies have no item; they push every picture away. If the "
+                                "training list has 3 items, set `items` to that")));
+  Training training;
+  training.train(first_epoch());
+  EXPECT_THAT(training.services().lines, IsEmpty());
+  training.train(first_epoch());
+  EXPECT_THAT(training.services().lines, warning);
+  training.train(first_epoch());
+  EXPECT_EQ(training.services().lines.size(), 1U);
+  Training fitting(3);
+  for (int epoch = 0; epoch < 2; ++epoch) fitting.train(first_epoch());
+  EXPECT_THAT(fitting.services().lines, IsEmpty());
+}
+
+TEST(ProxyAnchor, ABatchThatItCannotUseIsRefused) {
+  Training training;
+  EXPECT_THAT(training.train({batch({"a", ""})})[0], HasSubstr("1.jpg has no item"));
+  EXPECT_THAT(training.train({batch({})})[0], HasSubstr("no rows"));
+  Training wider(4, dimensions + 1);
+  EXPECT_THAT(wider.train({batch({"a"})})[0],
+              HasSubstr("has 4 numbers, and a proxy 5; set `dimensions`"));
+}
+
+TEST(ProxyAnchor, AStateOfOtherProxiesIsRefused) {
+  Training training;
+  training.train(first_epoch());
+  const auto refusal = [&](std::int64_t items, std::int64_t width) {
+    Training other(items, width);
+    try {
+      other.load(training.save());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal(4, 4), "accepted");
+  EXPECT_THAT(refusal(5, 4),
+              HasSubstr("the checkpoint has 4 proxies of 4 dimensions, and this pipeline 5 proxies "
+                        "of 4 dimensions; set `items` and `dimensions`"));
+  EXPECT_THAT(refusal(4, 3), HasSubstr("and this pipeline 4 proxies of 3 dimensions"));
+}
+
+}  // namespace
+}  // namespace seam::stages
