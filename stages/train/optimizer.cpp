@@ -169,11 +169,12 @@ void Optimizer::process(const Packet& packet, Context& context) {
   for (std::size_t i = 0; i < in_flow_.size(); ++i) {
     if (!gradients[i].defined()) continue;
     Tensor& sum = weights_[in_flow_[i]].gradient;
-    // Each is divided before it is added, so that the sum of finite ones is finite.
+    // Each is divided before it is added, so that the sum of finite ones is finite. In two
+    // operations: how add_() with a factor rounds depends on how threads share a tensor.
     if (accumulate_ == 1) {
       sum = std::move(gradients[i]);
     } else if (sum.defined()) {
-      sum.add_(gradients[i], 1 / static_cast<double>(accumulate_));
+      sum.add_(gradients[i] / static_cast<double>(accumulate_));
     } else {
       sum = gradients[i] / static_cast<double>(accumulate_);
     }

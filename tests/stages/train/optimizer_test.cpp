@@ -15,6 +15,7 @@
 #include "stages/train/adam.hpp"
 #include "stages/train/gradient.hpp"
 #include "stages/train/sgd.hpp"
+#include "tests/stages/nn/gradient_check.hpp"
 #include "tests/stages/train/made_up_model.hpp"
 
 namespace seam::stages {
@@ -52,6 +53,31 @@ class OptimizerTest : public ::testing::Test {
 
   StageRunner model_;
 };
+
+TEST_F(OptimizerTest, ThreadsDoNotChangeAByteOfAccumulatedGradients) {
+  torch::manual_seed(2);
+  const std::int64_t count_of_weights = 200003;  // a prime: no thread count divides it
+  const std::vector<Tensor> slopes{torch::randn({count_of_weights}),
+                                   torch::randn({count_of_weights}),
+                                   torch::randn({count_of_weights})};
+  const auto with_threads = [&](int count) {
+    const test::Threads restored(count);
+    // From 0 at a rate of 1 the weight is the gradient, down to its last bit.
+    model().weight = torch::zeros({count_of_weights}).requires_grad_(true);
+    const auto sgd = optimizer<Sgd>(3);
+    sgd->set("rate", Value{1.0}).set("momentum", Value{0.0}).compute_threads(count);
+    for (const Tensor& slope : slopes) {
+      const at::AutoGradMode gradients(true);
+      sgd->push(train_test::with_loss((model().weight * slope).sum()));
+    }
+    sgd->finish();
+    EXPECT_TRUE(sgd->errors().empty());
+    return model().weight.detach();
+  };
+  const Tensor one = with_threads(1);
+  EXPECT_TRUE(torch::allclose(one, -(slopes[0] + slopes[1] + slopes[2]) / 3, 1e-5, 1e-6));
+  for (const int threads : {2, 3, 5, 8}) EXPECT_TRUE(torch::equal(one, with_threads(threads)));
+}
 
 TEST_F(OptimizerTest, AStepFollowsTheMeanGradientOfTheAccumulatedBatches) {
   const auto sgd = optimizer<Sgd>(3);
