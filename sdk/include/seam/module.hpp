@@ -73,8 +73,6 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     if (context.training()) {
       statistics_.begin_batch(buffers());
       ++batches_;
-    } else {
-      statistics_.restore(buffers());
     }
     // What forward() draws belongs to the packet: the same for any number of threads and after a
     // resume.
