@@ -1,0 +1,150 @@
+// What a stage keeps from one flow to the next, and how its flows end.
+
+#include <array>
+
+#include "conformance_trial.hpp"
+
+namespace seam::testing::checks {
+namespace {
+
+constexpr std::size_t first_packets = 3;
+constexpr std::array thread_counts{1, 2, 5};
+
+/// Saves the stage and the stages before it.
+std::vector<Archive> save(Harness& harness) {
+  std::vector<Archive> archives{harness.runner().save()};
+  for (const StageRunner* before : harness.upstream()) archives.push_back(before->save());
+  return archives;
+}
+
+std::string first_difference(const Archive& a, const Archive& b) {
+  for (const auto& [name, entry] : a.entries()) {
+    if (!b.has(name)) return "'" + name + "' is missing";
+    if (!(b.get(name) == entry)) return "'" + name + "' differs";
+  }
+  for (const auto& [name, entry] : b.entries()) {
+    if (!a.has(name)) return "'" + name + "' is new";
+  }
+  return {};
+}
+
+}  // namespace
+
+Findings ends_an_empty_flow(const Candidate& candidate) {
+  return with_trial(candidate, [](Trial& trial, Findings& findings) {
+    for (int flow = 0; flow < 2; ++flow) trial->finish();
+    for (const Error& error : trial->errors()) {
+      // "There is no query" is a fine thing to say; a division by nothing is not.
+      if (error.fault() != Fault::data) findings.push_back(error.full_message());
+    }
+  });
+}
+
+Findings ends_once(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    if (trial.description().keeps_state)
+      return;  // it may well have something to say of earlier flows
+    Trial fresh(candidate);
+    fresh->finish();
+    const Result nothing = take(*fresh);
+    trial.flow();
+    (void)take(*trial);
+    trial->finish();
+    const Result left = take(*trial);
+    if (const auto found = difference(nothing, left)) {
+      findings.push_back("state of one flow is left over in the next one, which is empty: " +
+                         *found);
+    }
+  });
+}
+
+Findings gives_the_same_bytes(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    trial.flow(0);
+    trial.flow(1);
+    const Result once = take(*trial);
+    for (const int threads : thread_counts) {
+      Trial other(candidate, {}, threads);
+      other.flow(0);
+      other.flow(1);
+      if (const auto found = difference(once, take(*other))) {
+        findings.push_back("run again with " + std::to_string(threads) +
+                           (threads == 1 ? " thread: " : " threads: ") + *found);
+      }
+    }
+  });
+}
+
+Findings keeps_its_state(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    trial.flow(0);
+    const Result first = take(*trial);
+    const std::vector<Archive> saved = save(*trial);
+    if (!trial.description().keeps_state) {
+      if (!saved.front().empty()) {
+        findings.emplace_back("save() writes something, but declare() does not say keeps_state()");
+      }
+      // A resumed run begins with fresh stages.
+      trial.flow(0);
+      if (const auto found = difference(first, take(*trial));
+          found && !candidate.example.training) {
+        findings.push_back("a flow depends on the one before, but nothing is saved: " + *found);
+      }
+      return;
+    }
+    if (saved.front().empty())
+      findings.emplace_back("declare() says keeps_state(), but save() writes nothing");
+    trial.flow(1);
+    const Result second = take(*trial);
+    const std::vector<Archive> saved_at_end = save(*trial);
+
+    Trial resumed(candidate);
+    resumed->open();
+    resumed->runner().load(saved.front());
+    for (std::size_t at = 0; at < resumed->upstream().size(); ++at) {
+      resumed->upstream()[at]->load(saved.at(at + 1));
+    }
+    if (!(resumed->runner().save() == saved.front())) {
+      findings.push_back("after load(), save() writes something else: " +
+                         first_difference(saved.front(), resumed->runner().save()));
+    }
+    resumed.flow(1);
+    if (const auto found = difference(second, take(*resumed))) {
+      findings.push_back("after load() it goes on differently: " + *found);
+    }
+    if (!(save(*resumed).front() == saved_at_end.front())) {
+      findings.push_back("after load() and a flow its state differs: " +
+                         first_difference(saved_at_end.front(), resumed->runner().save()));
+    }
+  });
+}
+
+Findings is_cancelled_anywhere(const Candidate& candidate) {
+  Findings findings;
+  const auto cancelled = [&](const std::string& when, auto&& body) {
+    expecting_nothing_thrown(findings, "closed " + when, [&] {
+      Trial trial(candidate);
+      body(trial);
+      trial->close();
+    });
+  };
+  cancelled("when it is open", [](Trial& trial) { trial->open(); });
+  cancelled("in a flow", [](Trial& trial) { trial.feed(first_packets); });
+  cancelled("after a flow", [](Trial& trial) { trial.flow(); });
+  cancelled("after a flow that is asked to stop", [](Trial& trial) {
+    trial->services().stop = true;
+    try {
+      if (trial.kind() == StageKind::source) {
+        trial->open();
+        trial->runner().interrupt();
+        trial->runner().interrupt();  // both signals of an impatient user
+      }
+      trial.flow();
+    } catch (const Error& error) {
+      if (error.fault() != Fault::cancelled) throw;  // "stopped after 1 of 4" is what was asked for
+    }
+  });
+  return findings;
+}
+
+}  // namespace seam::testing::checks

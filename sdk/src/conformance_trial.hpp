@@ -1,0 +1,108 @@
+/// What the conformance checks share: a stage on trial, and what its flows bring.
+///
+///     Candidate ──► Trial: a harness, the example's packets ──► flow() ──► take() ──► Result
+///
+/// The checks are in files by what they look at: conformance_declaration.cpp,
+/// conformance_packets.cpp and conformance_flows.cpp.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/conformance_checks.hpp"
+
+namespace seam::testing::checks {
+
+Findings describes_itself(const Candidate& candidate);
+Findings refuses_bad_parameters(const Candidate& candidate);
+Findings works_on_its_example(const Candidate& candidate);
+Findings accounts_for_every_packet(const Candidate& candidate);
+Findings ends_an_empty_flow(const Candidate& candidate);
+Findings ends_once(const Candidate& candidate);
+Findings gives_the_same_bytes(const Candidate& candidate);
+Findings keeps_its_state(const Candidate& candidate);
+Findings is_cancelled_anywhere(const Candidate& candidate);
+
+inline constexpr std::size_t most_from_a_source = 64;
+
+using Names = std::set<std::string, std::less<>>;
+
+/// Null where there is none of that name.
+const FieldInfo* find_field(const std::vector<FieldInfo>& fields, std::string_view name);
+const Packet::Slot* find_slot(const Packet& packet, std::string_view name);
+
+/// What is different, in words, or nothing.
+std::optional<std::string> difference(const Packet& a, const Packet& b);
+
+/// A stage in its harness, with what it refers to.
+class Trial {
+ public:
+  explicit Trial(const Candidate& candidate, const Example::Parameters& more = {}, int threads = 1);
+
+  Harness& operator*() { return *harness_; }
+  Harness* operator->() { return harness_.get(); }
+  [[nodiscard]] const Description& description() { return harness_->runner().description(); }
+  [[nodiscard]] StageKind kind() { return harness_->runner().kind(); }
+
+  /// The example's packets, as far as the stage says that it reads them.
+  std::vector<Packet> packets();
+  /// All packets of a flow, or the first of them, without its end.
+  void feed(std::size_t most = std::numeric_limits<std::size_t>::max());
+  void flow(std::int64_t epoch = 0) {
+    harness_->epoch(epoch);
+    feed();
+    harness_->finish();
+  }
+  /// Fields that the example's packets had and the stage does not say that it reads.
+  [[nodiscard]] const Names& taken_away() const { return taken_away_; }
+
+ private:
+  std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
+  std::unique_ptr<Harness> harness_;
+  const Candidate& candidate_;  // the check's
+  int threads_;
+  Names taken_away_;
+};
+
+/// What a flow brought, to be compared with another one's.
+struct Result {
+  std::vector<Packet> outputs;
+  std::vector<std::string> rest;  ///< drops, errors, metrics and reports, a line each
+};
+
+/// Takes what has come out so far.
+Result take(Harness& harness);
+
+/// What is different, in words, or nothing.
+std::optional<std::string> difference(const Result& a, const Result& b);
+
+/// The check's own finding for whatever is thrown where nothing may be.
+template <class Body>
+void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    findings.push_back(doing + ": " + error.full_message());
+  } catch (const std::exception& error) {
+    findings.push_back(doing + ": " + error.what());
+  }
+}
+
+/// Runs `check` with a trial; whatever it throws is a finding.
+template <class Body>
+Findings with_trial(const Candidate& candidate, Body&& check) {
+  Findings findings;
+  expecting_nothing_thrown(findings, "working on the example", [&] {
+    Trial trial(candidate);
+    check(trial, findings);
+  });
+  return findings;
+}
+
+}  // namespace seam::testing::checks
