@@ -13,40 +13,20 @@
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/text/json.hpp"
+#include "sdk/src/checkpoint_format.hpp"
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
+namespace format = checkpoint_format;
 namespace {
 
 constexpr std::string_view format_version = "3";  // 1 and 2 were not safetensors files
-constexpr const char* format_key = "seam.checkpoint";
-constexpr const char* stages_key = "seam.stages";
-constexpr const char* best_key = "seam.best";
 const std::string run_keys = "seam.run.";
 const std::string mean_keys = "seam.mean.";
-constexpr std::string_view name_begin = "epoch-";
-constexpr std::string_view name_end = ".safetensors";
-constexpr std::string_view old_name_end = ".seam";
 
 using Metadata = std::map<std::string, std::string>;
-
-std::string file_name(std::int64_t epochs) {
-  return std::string(name_begin) + std::to_string(epochs) + std::string(name_end);
-}
-
-/// N of "epoch-N" and what a name ends with; nothing for other names.
-std::optional<std::int64_t> epochs_of(const fs::path& file, std::string_view end_of_name) {
-  const std::string name = file.filename().string();
-  if (!name.starts_with(name_begin) || !name.ends_with(end_of_name)) return std::nullopt;
-  const char* first = name.data() + name_begin.size();
-  const char* last = name.data() + name.size() - end_of_name.size();
-  std::int64_t epochs = 0;
-  const auto [end, error] = std::from_chars(first, last, epochs);
-  if (error != std::errc() || end != last || epochs < 0) return std::nullopt;
-  return epochs;
-}
 
 /// Any bytes as UTF-8: '%' and what is not ASCII as "%C3". A plugin's path need not be UTF-8.
 std::string escaped(std::string_view bytes) {
@@ -107,8 +87,8 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   Json stages = Json::array();
   for (const StageState& stage : checkpoint.stages) stages.push_back({stage.name, stage.use});
   Metadata metadata{{"format", "pt"},  // what other readers of safetensors files look for
-                    {format_key, std::string(format_version)},
-                    {stages_key, json_line(stages)}};
+                    {format::version_key, std::string(format_version)},
+                    {format::stages_key, json_line(stages)}};
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));
   };
@@ -117,7 +97,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   run("stopped_early", std::to_string(static_cast<int>(position.stopped_early)));
   if (position.best) {
     run("best", exactly(*position.best));
-    metadata.emplace(best_key, file_name(position.best_epochs));
+    metadata.emplace(format::best_key, format::file_name(position.best_epochs));
   }
   run("best_epochs", std::to_string(position.best_epochs));
   run("without_gain", std::to_string(position.without_gain));
@@ -199,11 +179,12 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =
         RunValues::number(at->first, at->second);
   }
-  const Json stages = Json::parse(run.text(stages_key), nullptr, false);
-  if (!stages.is_array()) throw Error(std::string("its '") + stages_key + "' is no list");
+  const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
+  if (!stages.is_array())
+    throw Error(std::string("its '") + format::stages_key + "' is not a list");
   for (const Json& stage : stages) {
     if (!stage.is_array() || stage.size() != 2 || !stage[0].is_string() || !stage[1].is_string()) {
-      throw Error(std::string("its '") + stages_key + "' has " + json_line(stage) +
+      throw Error(std::string("its '") + format::stages_key + "' has " + json_line(stage) +
                   " in the place of a stage's name and what it is");
     }
     checkpoint.stages.push_back({stage[0], stage[1], {}});
@@ -222,7 +203,7 @@ void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& ch
     const std::size_t slash = key.find('/');
     const auto archive = archives.find(std::string_view(key).substr(0, slash));
     if (slash == std::string::npos || archive == archives.end()) {
-      throw Error("its tensor '" + key + "' is no stage's");
+      throw Error("its tensor '" + key + "' does not belong to any of its stages");
     }
     archive->second->put(key.substr(slash + 1), std::move(entry));
   }
@@ -256,7 +237,7 @@ std::vector<fs::path> files_in(const fs::path& folder, std::string_view end_of_n
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (const auto epochs = epochs_of(entry->path(), end_of_name)) {
+    if (const auto epochs = format::epochs_of(entry->path().filename().string(), end_of_name)) {
       found.emplace_back(*epochs, entry->path());
     }
   }
@@ -297,10 +278,10 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
   Checkpoint checkpoint;
   try {
     Safetensors content = parse_safetensors(bytes, file);
-    const auto version = content.metadata.find(format_key);
+    const auto version = content.metadata.find(format::version_key);
     if (version == content.metadata.end()) {
-      throw Error("'" + file.string() + "' is damaged, or no checkpoint: its metadata lacks '" +
-                  format_key + "'");
+      throw Error("'" + file.string() + "' is damaged, or not a checkpoint: its metadata lacks '" +
+                  format::version_key + "'");
     }
     if (version->second != format_version) {
       throw Error("'" + file.string() + "' has format " + version->second +
@@ -326,12 +307,12 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
   std::error_code made;
   fs::create_directories(folder_, made);
   if (made) throw folder_fault("cannot make", folder_, made);
-  fs::path file = folder_ / file_name(checkpoint.position.epochs_done);
+  fs::path file = folder_ / format::file_name(checkpoint.position.epochs_done);
   write_checkpoint(file, checkpoint);
   const std::vector<fs::path> present = files();
   for (std::size_t at = 2; at < present.size(); ++at) {
     const bool best = checkpoint.position.best &&
-                      present[at].filename() == file_name(checkpoint.position.best_epochs);
+                      present[at].filename() == format::file_name(checkpoint.position.best_epochs);
     std::error_code ignored;  // a file too many does no harm
     if (!best) fs::remove(present[at], ignored);
   }
@@ -339,7 +320,7 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {
-  return files_in(folder_, name_end);
+  return files_in(folder_, format::name_end);
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest() const {
@@ -355,7 +336,7 @@ CheckpointFolder::Newest CheckpointFolder::newest() const {
     }
   }
   if (newest.damaged.empty()) {
-    const std::vector<fs::path> old = files_in(folder_, old_name_end);
+    const std::vector<fs::path> old = files_in(folder_, format::old_name_end);
     if (old.empty()) return newest;
     throw Error("checkpoint '" + old.front().string() +
                     "' was written by an earlier version of Seam, in a format that this one does "

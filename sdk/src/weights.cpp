@@ -1,38 +1,20 @@
 // What a user names in `weights = ...`: a file, or a run whose checkpoint is one.
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "checkpoint_format.hpp"
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
 
 namespace seam {
 namespace fs = std::filesystem;
+namespace format = checkpoint_format;
 namespace {
 
 using Entries = std::map<std::string, Archive::Entry>;
-
-// What pipeline/run/checkpoint.cpp writes.
-constexpr const char* checkpoint_key = "seam.checkpoint";
-constexpr const char* stages_key = "seam.stages";
-constexpr const char* best_key = "seam.best";
-constexpr std::string_view checkpoint_begin = "epoch-";
-constexpr std::string_view checkpoint_end = ".safetensors";
-
-/// N of "epoch-N.safetensors"; nothing for other names.
-std::optional<std::int64_t> epochs_of(const std::string& name) {
-  if (!name.starts_with(checkpoint_begin) || !name.ends_with(checkpoint_end)) return std::nullopt;
-  const char* first = name.data() + checkpoint_begin.size();
-  const char* last = name.data() + name.size() - checkpoint_end.size();
-  std::int64_t epochs = 0;
-  const auto [end, error] = std::from_chars(first, last, epochs);
-  if (error != std::errc() || end != last || epochs < 0) return std::nullopt;
-  return epochs;
-}
 
 Error configuration(const std::string& what) {
   return Error(what, Fault::configuration);
@@ -52,8 +34,8 @@ File checkpoint_of(const fs::path& run) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(checkpoint_begin) && name.ends_with(".seam")) older_format = true;
-    const auto epochs = epochs_of(name);
+    if (format::epochs_of(name, format::old_name_end)) older_format = true;
+    const auto epochs = format::epochs_of(name);
     if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
   }
   if (error) {
@@ -71,7 +53,7 @@ File checkpoint_of(const fs::path& run) {
     throw configuration("run '" + run.string() + "' has no checkpoint yet");
   }
   File file{newest->second, read_safetensors(newest->second)};
-  const auto best = file.content.metadata.find(best_key);
+  const auto best = file.content.metadata.find(format::best_key);
   if (best == file.content.metadata.end() || best->second == file.path.filename()) return file;
   // Only a name in this folder: a file must not send its reader elsewhere.
   const fs::path better = folder / fs::path(best->second).filename();
@@ -86,7 +68,7 @@ File checkpoint_of(const fs::path& run) {
 /// "adam, model"
 std::string stages_of(const Safetensors& checkpoint) {
   std::string names;
-  const auto found = checkpoint.metadata.find(stages_key);
+  const auto found = checkpoint.metadata.find(format::stages_key);
   if (found == checkpoint.metadata.end()) return names;
   const auto stages = nlohmann::json::parse(found->second, nullptr, false);
   if (!stages.is_array()) return names;
@@ -116,7 +98,7 @@ std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
     own.emplace(at->first.substr(prefix.size()), std::move(at->second));
   }
   if (!own.empty()) return own;
-  if (file.content.metadata.contains(checkpoint_key)) {
+  if (file.content.metadata.contains(format::version_key)) {
     const std::string names = stages_of(file.content);
     throw configuration("checkpoint '" + file.path.string() + "' has no weights of a stage '" +
                         stage + "'; its stages are " + (names.empty() ? "none" : names));

@@ -149,7 +149,8 @@ TEST_F(CheckpointTest, ATensorOfNoStageIsNoticed) {
     EXPECT_THAT(complaint(changed([&](Safetensors& content) {
                   content.tensors[name] = Archive::Entry{"f32", {0}, {}};
                 })),
-                HasSubstr("is damaged: its tensor '" + std::string(name) + "' is no stage's"));
+                HasSubstr("is damaged: its tensor '" + std::string(name) +
+                          "' does not belong to any of its stages"));
   }
 }
 
@@ -166,7 +167,7 @@ TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
     EXPECT_THAT(complaint(with_metadata("seam.run.plugins", text)),
                 HasSubstr("a '%' without two digits"));
   }
-  EXPECT_THAT(complaint(with_metadata("seam.stages", "{}")), HasSubstr("is no list"));
+  EXPECT_THAT(complaint(with_metadata("seam.stages", "{}")), HasSubstr("is not a list"));
   EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")), HasSubstr("in the place of a stage"));
   EXPECT_THAT(
       complaint(changed([](Safetensors& content) { content.metadata.erase("seam.run.plugins"); })),
@@ -174,7 +175,7 @@ TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
 }
 
 TEST_F(CheckpointTest, AFileThatIsNoCheckpointIsNoticed) {
-  EXPECT_THAT(complaint(safetensors_bytes({})), HasSubstr("is damaged, or no checkpoint"));
+  EXPECT_THAT(complaint(safetensors_bytes({})), HasSubstr("is damaged, or not a checkpoint"));
 }
 
 TEST_F(CheckpointTest, EveryTextAndNumberComesBack) {

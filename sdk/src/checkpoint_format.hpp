@@ -1,0 +1,39 @@
+/// How a run's checkpoints are called, and the keys of their metadata that others than the run
+/// read: what writes them is in pipeline/run, what takes weights from them is here.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace seam::checkpoint_format {
+
+inline constexpr const char* version_key = "seam.checkpoint";
+inline constexpr const char* stages_key = "seam.stages";
+inline constexpr const char* best_key = "seam.best";
+
+inline constexpr std::string_view name_begin = "epoch-";
+inline constexpr std::string_view name_end = ".safetensors";
+inline constexpr std::string_view old_name_end = ".seam";  ///< of versions before this format
+
+/// "epoch-12.safetensors"
+[[nodiscard]] inline std::string file_name(std::int64_t epochs) {
+  return std::string(name_begin) + std::to_string(epochs) + std::string(name_end);
+}
+
+/// 12 of "epoch-12.safetensors"; nothing for other names.
+[[nodiscard]] inline std::optional<std::int64_t> epochs_of(
+    std::string_view name, std::string_view end_of_name = name_end) {
+  if (!name.starts_with(name_begin) || !name.ends_with(end_of_name)) return std::nullopt;
+  const char* const first = name.data() + name_begin.size();
+  const char* const last = name.data() + name.size() - end_of_name.size();
+  std::int64_t epochs = 0;
+  const auto [end, error] = std::from_chars(first, last, epochs);
+  if (error != std::errc() || end != last || epochs < 0) return std::nullopt;
+  return epochs;
+}
+
+}  // namespace seam::checkpoint_format
