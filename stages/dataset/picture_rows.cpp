@@ -5,19 +5,19 @@
 
 namespace seam::stages {
 
-void PictureRows::declare(Declaration& declaration) {
+void PictureRows::declare(Declaration& declaration, const PictureFieldDocs& docs) {
   declaration
       .parameter("limit", limit_, "serve only so many images, the first ones; for quick runs")
       .at_least(1);
   folds_.declare(declaration);
   declaration.provides(field::path).doc("the image's file");
-  declaration.provides(field::item);
-  declaration.provides(field::category);
-  declaration.provides(field::index).doc("position in the whole list, from 0");
+  declaration.provides(field::item).doc(docs.item);
+  declaration.provides(field::category).doc(docs.category);
+  declaration.provides(field::index).doc(docs.index);
 }
 
 void PictureRows::open(std::vector<PictureRow> rows, const std::string& list,
-                       const Context& context) {
+                       const Context& context, const std::string& images) {
   rows_ = std::move(rows);
   list_ = std::make_shared<const std::string>(list);
   next_ = 0;
@@ -27,11 +27,11 @@ void PictureRows::open(std::vector<PictureRow> rows, const std::string& list,
   served_ = folds_.chosen(items);
   if (const std::string part = folds_.text(); !part.empty()) {
     context.info("serving " + std::to_string(served_.size()) + " of " +
-                 std::to_string(rows_.size()) + " images, " + part);
+                 std::to_string(rows_.size()) + " " + images + ", " + part);
   }
   if (limit_ && *limit_ < static_cast<std::int64_t>(served_.size())) {
     context.warn("serving " + std::to_string(*limit_) + " of " + std::to_string(served_.size()) +
-                 " images, because of 'limit'");
+                 " " + images + ", because of 'limit'");
     served_.resize(static_cast<std::size_t>(*limit_));
   }
 }

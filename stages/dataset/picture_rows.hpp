@@ -28,12 +28,21 @@ struct PictureRow {
   std::int64_t line = 0;   ///< of the list; 0 where there are no lines
 };
 
+/// What a stage's page says of the fields where there is more to say than their names do.
+struct PictureFieldDocs {
+  std::string item = {};
+  std::string category = {};
+  std::string index = "position in the whole list, from 0";
+};
+
 class PictureRows {
  public:
   /// Declares `limit`, the folds' parameters, and the fields path, item, category and index.
-  void declare(Declaration& declaration);
-  /// Takes the rows of a split, in order, and logs what is cut away. `list` is for messages.
-  void open(std::vector<PictureRow> rows, const std::string& list, const Context& context);
+  void declare(Declaration& declaration, const PictureFieldDocs& docs = {});
+  /// Takes the rows of a split, in order, and logs what is cut away. `list` and `images`, what the
+  /// rows are called, are for messages.
+  void open(std::vector<PictureRow> rows, const std::string& list, const Context& context,
+            const std::string& images = "images");
   /// Back to the first row.
   void begin() { next_ = 0; }
   /// Adds further fields to the packet of a row, given its position among the rows.

@@ -1,23 +1,17 @@
 /// Serves one split of an In-Shop list, a packet an image: what all data sets in that layout share.
 ///
-///     list ──► rows of the split ──► those of the fold ──► up to `limit` ──► those of this rank
+///     list ──► rows of the split ──► PictureRows: fold, `limit`, rank ──► packets
 ///
 /// Fields: path (under the root), item ("id_00000002"), category (index in the sorted vocabulary of
-/// all splits), index (position in the split before folds cut
-/// it, the same for any number of ranks). The origin is the
-/// list and the row's line.
+/// all splits), index (position in the split before folds cut it, the same for any number of
+/// ranks). The origin is the list and the row's line.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <seam/stage.hpp>
-#include <string>
-#include <vector>
 
-#include "stages/dataset/folds.hpp"
 #include "stages/dataset/inshop_list.hpp"
+#include "stages/dataset/picture_rows.hpp"
 
 namespace seam::stages {
 
@@ -30,19 +24,13 @@ class SplitServer {
   void open(const std::filesystem::path& root, const std::filesystem::path& list,
             const ExpectedCounts& expected, const Context& context);
   /// Back to the first image.
-  void begin() { next_ = 0; }
+  void begin() { rows_.begin(); }
   /// Emits the next image of this rank.
-  More produce(Emitter& emitter, const Context& context);
+  More produce(Emitter& emitter, const Context& context) { return rows_.produce(emitter, context); }
 
  private:
   Split split_ = Split::train;
-  std::optional<std::int64_t> limit_;
-  std::filesystem::path root_;
-  std::shared_ptr<const std::string> list_name_;
-  Folds folds_;
-  std::vector<InshopRow> rows_;
-  std::vector<std::size_t> served_;  // of the rows
-  std::size_t next_ = 0;
+  PictureRows rows_;
 };
 
 }  // namespace seam::stages
