@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -62,14 +61,6 @@ class FolderStage : public ::testing::Test {
     return found;
   }
   void write(const std::string& file) const { write_file(folder_.path() / file, "pixels"); }
-  static std::string error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.full_message();
-    }
-    return "no error";
-  }
 
   TemporaryFolder folder_;
 };

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -60,14 +59,6 @@ class InshopStage : public ::testing::Test {
     std::vector<std::int64_t> found;
     for (const Packet& packet : harness.outputs()) found.push_back(packet.get(field::index));
     return found;
-  }
-  static std::string error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.full_message();
-    }
-    return "no error";
   }
 
   TemporaryFolder folder_;

@@ -1,10 +1,11 @@
-/// Data sets in the In-Shop layout, in a folder of a test's own.
+/// What tests of data sets share: files in a folder of a test's own, lists in the In-Shop layout.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <seam/error.hpp>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,16 @@ inline std::shared_ptr<TemporaryFolder> shared_folder(
     shared = folder;
   }
   return folder;
+}
+
+/// The message of the seam::Error that the action throws.
+inline std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "no error";
 }
 
 /// A list with the given rows and the count that fits them.

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
@@ -65,14 +64,6 @@ class TableStage : public ::testing::Test {
         .set("split", "train")
         .set("boxes", "field");
     return harness;
-  }
-  static std::string error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.full_message();
-    }
-    return "no error";
   }
 
   TemporaryFolder folder_;
