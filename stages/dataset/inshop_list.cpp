@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
@@ -21,17 +22,6 @@ constexpr std::size_t index_of(Split split) {
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
-}
-
-/// Foreign bytes as they may appear in a message: printable, and not endless.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t longest = 100;
-  std::string out = "'";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += (byte < 0x20 || byte == 0x7f) ? '?' : c;
-  }
-  return out + (text.size() > longest ? "...'" : "'");
 }
 
 /// Cuts a text into lines, counting them from 1.
@@ -174,7 +164,7 @@ class Parser {
     const Columns first = split_columns(line);
     const auto declared = first.count == 1 ? whole_number(first.at[0]) : std::nullopt;
     if (!declared) {
-      fail("line 1 must hold the number of images and nothing else, but holds " + quoted(line));
+      fail("line 1 must hold the number of images and nothing else, but holds " + in_quotes(line));
     }
     if (!lines_.next(line)) {
       fail("the file ends after its first line; column names and rows must follow");
@@ -182,7 +172,7 @@ class Parser {
     const Columns names = split_columns(line);
     if (names.count != 3 || split_from_name(names.at[2])) {
       fail("line 2 must hold the column names 'image_name item_id evaluation_status', but holds " +
-           quoted(line));
+           in_quotes(line));
     }
     return *declared;
   }
@@ -196,22 +186,22 @@ class Parser {
     const auto [path, item_id, status] = columns.at;
     const auto split = split_from_name(status);
     if (!split) {
-      fail("unknown status " + quoted(status) + "; accepted are 'train', 'query' and 'gallery'");
+      fail("unknown status " + in_quotes(status) + "; accepted are 'train', 'query' and 'gallery'");
     }
     constexpr std::string_view prefix = "id_";
     if (!item_id.starts_with(prefix) || !whole_number(item_id.substr(prefix.size()))) {
-      fail("item id " + quoted(item_id) + " is not 'id_' and a number, as in 'id_00000002'");
+      fail("item id " + in_quotes(item_id) + " is not 'id_' and a number, as in 'id_00000002'");
     }
     std::string fault;
     const auto parts = split_path(path, fault);
-    if (!parts) fail("image name " + quoted(path) + " " + fault);
+    if (!parts) fail("image name " + in_quotes(path) + " " + fault);
     if (parts->item != item_id) {
-      fail("image " + quoted(path) + " lies in the folder of item " + quoted(parts->item) +
-           " but is listed as item " + quoted(item_id));
+      fail("image " + in_quotes(path) + " lies in the folder of item " + in_quotes(parts->item) +
+           " but is listed as item " + in_quotes(item_id));
     }
     const auto [twin, is_new] = seen_paths_.try_emplace(path, lines_.number());
     if (!is_new) {
-      fail("image " + quoted(path) + " is listed a second time; first on line " +
+      fail("image " + in_quotes(path) + " is listed a second time; first on line " +
            std::to_string(twin->second));
     }
 
@@ -246,7 +236,7 @@ class Parser {
     const auto trained = index_of(Split::train);
     for (const Split other : {Split::query, Split::gallery}) {
       if (seen.images[trained] > 0 && seen.images[index_of(other)] > 0) {
-        fail("item " + quoted(item_id) + " is in train (line " +
+        fail("item " + in_quotes(item_id) + " is in train (line " +
              std::to_string(seen.first_line[trained]) + ") and in " +
              std::string(split_name(other)) + " (line " +
              std::to_string(seen.first_line[index_of(other)]) +

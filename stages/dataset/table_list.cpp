@@ -11,29 +11,19 @@
 #include <utility>
 
 #include "stages/dataset/csv.hpp"
+#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
-
-/// Foreign bytes as they may appear in a message: printable, and not endless.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 100;
-  std::string out = "'";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += (byte < 0x20 || byte == 0x7f) ? '?' : c;
-  }
-  return out + (text.size() > longest ? "...'" : "'");
-}
 
 template <class Names>
 std::string listed(const Names& names) {
   constexpr std::size_t most = 12;
   std::string text;
-  std::size_t told = 0;
+  std::size_t shown = 0;
   for (const auto& name : names) {
-    if (told == most) return text + ", ...";
-    text += (told++ == 0 ? "" : ", ") + in_quotes(name);
+    if (shown == most) return text + ", ...";
+    text += (shown++ == 0 ? "" : ", ") + in_quotes(name);
   }
   return text;
 }
