@@ -184,7 +184,7 @@ Json parse_header(std::string_view text, const fs::path& file) {
   };
   try {
     Json header = Json::parse(text, check);
-    if (!header.is_object()) throw damaged(file, "its header is no JSON object");
+    if (!header.is_object()) throw damaged(file, "its header is not a JSON object");
     return header;
   } catch (const nlohmann::json::exception& error) {
     throw damaged(file, std::string("its header is not JSON: ") + error.what());
@@ -194,9 +194,9 @@ Json parse_header(std::string_view text, const fs::path& file) {
 std::map<std::string, std::string> texts_of(const Json& object, const std::string& what,
                                             const fs::path& file) {
   std::map<std::string, std::string> texts;
-  if (!object.is_object()) throw damaged(file, what + " is no JSON object");
+  if (!object.is_object()) throw damaged(file, what + " is not a JSON object");
   for (const auto& [key, value] : object.items()) {
-    if (!value.is_string()) throw damaged(file, what + " has '" + key + "', which is no text");
+    if (!value.is_string()) throw damaged(file, what + " has '" + key + "', which is not a text");
     texts.emplace(key, value.get<std::string>());
   }
   return texts;
@@ -216,11 +216,12 @@ Described described(const std::string& name, const Json& json, const fs::path& f
   };
   const auto number = [&](const Json& value, const char* what) {
     if (!value.is_number_unsigned()) {
-      throw fault(std::string("has ") + what + ' ' + value.dump() + ", which is no whole number");
+      throw fault(std::string("has ") + what + ' ' + value.dump() +
+                  ", which is not a whole number");
     }
     return value.get<std::uint64_t>();
   };
-  if (!json.is_object()) throw fault("is no JSON object");
+  if (!json.is_object()) throw fault("is not a JSON object");
   Described tensor{name, {}, 0, 0};
   for (const auto& [key, value] : json.items()) {
     if (key == "dtype" && value.is_string()) {

@@ -183,8 +183,8 @@ TEST(Safetensors, OffsetsThatLeaveGapsOrOverlapAreNoticed) {
   EXPECT_THAT(complaint(two("[4,0]")), HasSubstr("tensor 'b' takes bytes 4 to 0"));
   EXPECT_THAT(complaint(two("[4,18446744073709551615]")), HasSubstr("of its more than 2^64 bytes"));
   EXPECT_THAT(complaint(two("[4,9]")), HasSubstr("bytes"));
-  EXPECT_THAT(complaint(two("[4,-8]")), HasSubstr("an offset -8, which is no whole number"));
-  EXPECT_THAT(complaint(two("[4,8.0]")), HasSubstr("which is no whole number"));
+  EXPECT_THAT(complaint(two("[4,-8]")), HasSubstr("an offset -8, which is not a whole number"));
+  EXPECT_THAT(complaint(two("[4,8.0]")), HasSubstr("which is not a whole number"));
   EXPECT_THAT(complaint(two("[4]")), HasSubstr("an unexpected 'data_offsets'"));
 }
 
@@ -200,8 +200,8 @@ TEST(Safetensors, AShapeThatIsNotThatOfItsBytesIsNoticed) {
   EXPECT_THAT(shaped("[4611686018427387905,2]"), HasSubstr("more than memory can hold"));
   EXPECT_THAT(shaped("[18446744073709551615]"), HasSubstr("more than memory can hold"));
   EXPECT_THAT(shaped("[0,4611686018427387905,2]"), HasSubstr("more than memory can hold"));
-  EXPECT_THAT(shaped("[1e1]"), HasSubstr("no whole number"));
-  EXPECT_THAT(shaped("[99999999999999999999]"), HasSubstr("no whole number"));
+  EXPECT_THAT(shaped("[1e1]"), HasSubstr("not a whole number"));
+  EXPECT_THAT(shaped("[99999999999999999999]"), HasSubstr("not a whole number"));
   EXPECT_THAT(shaped("\"2\""), HasSubstr("an unexpected 'shape'"));
   std::string many = "[2";
   for (int i = 0; i < 64; ++i) many += ",1";
@@ -217,10 +217,10 @@ TEST(Safetensors, WhatTheFormatDoesNotHaveIsNoticed) {
   EXPECT_THAT(complaint(file_of(
                   R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"strides":[1]}})", "")),
               HasSubstr("an unexpected 'strides'"));
-  EXPECT_THAT(complaint(file_of(R"({"a":3})", "")), HasSubstr("tensor 'a' is no JSON object"));
+  EXPECT_THAT(complaint(file_of(R"({"a":3})", "")), HasSubstr("tensor 'a' is not a JSON object"));
   EXPECT_THAT(complaint(file_of(R"({"__metadata__":{"n":3}})", "")),
-              HasSubstr("its metadata has 'n', which is no text"));
-  EXPECT_THAT(complaint(file_of(R"({"__metadata__":[]})", "")), HasSubstr("is no JSON object"));
+              HasSubstr("its metadata has 'n', which is not a text"));
+  EXPECT_THAT(complaint(file_of(R"({"__metadata__":[]})", "")), HasSubstr("is not a JSON object"));
 }
 
 TEST(Safetensors, NamesThatComeTwiceAreNoticed) {
