@@ -2,9 +2,10 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+from runs import NETWORK, WARDROBE, run
 
 try:
     import safetensors
@@ -14,16 +15,9 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-PIPELINE = """
+PIPELINE = WARDROBE + NETWORK + """
 [pipeline]
 name = "judged"
-[stage.items]
-use = "dataset.wardrobe"
-root = "wardrobe"
-items = 28
-colours = 2
-views = 2
-size = 32
 [stage.triplets]
 use = "sampling.triplets"
 per_epoch = 6
@@ -34,11 +28,6 @@ colour = "grey"
 use = "batch"
 size = 6
 group_size = 3
-[stage.model]
-use = "model.sccapsnet"
-classes = 14
-width = 8
-primary_channels = 64
 [stage.loss]
 use = "loss.triplet"
 [stage.adam]
@@ -52,8 +41,7 @@ epochs = 2
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "judged.toml").write_text(PIPELINE)
-    subprocess.run([sys.argv[1], "run", "judged.toml", "--run-dir", "out", "--threads", "1"], cwd=folder,
-                   check=True, capture_output=True)
+    run(sys.argv[1], folder, "judged.toml", "out", "--threads", "1")
     file = folder / "out/checkpoints/epoch-2.safetensors"
     tensors = safetensors.torch.load_file(file)
     with safetensors.safe_open(file, "pt") as opened:

@@ -2,9 +2,10 @@
 
 import csv
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+from runs import NETWORK, WARDROBE, run
 
 try:
     import numpy
@@ -12,26 +13,14 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-PIPELINE = """
+PIPELINE = WARDROBE + NETWORK + """
 [pipeline]
 name = "judged"
-[stage.items]
-use = "dataset.wardrobe"
-root = "wardrobe"
-items = 28
-colours = 2
-views = 2
-size = 32
 [stage.decode]
 use = "image.decode"
 [stage.batch]
 use = "batch"
 size = 5
-[stage.model]
-use = "model.sccapsnet"
-classes = 14
-width = 8
-primary_channels = 64
 [stage.gallery]
 use = "retrieval.index"
 [stage.search]
@@ -55,11 +44,7 @@ each_epoch = ["gallery", "queries"]
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "judged.toml").write_text(PIPELINE)
-    ran = subprocess.run([sys.argv[1], "run", "judged.toml", "--run-dir", "out"], cwd=folder, check=False,
-                         capture_output=True, text=True)
-    if ran.returncode != 0:
-        print(ran.stderr)
-        sys.exit(1)
+    run(sys.argv[1], folder, "judged.toml", "out")
     vectors = numpy.load(folder / "out/vectors.npy")
     with open(folder / "out/vectors.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -75,7 +60,7 @@ if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
 if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:
     failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
 
-# Queries and gallery are one list, so that every line can be computed anew from the vectors.
+# Queries and gallery are one list, so that every line can be recomputed from the vectors.
 row_of = {row["path"]: i for i, row in enumerate(rows)}
 wide = vectors.astype(numpy.float64)
 if len(found) != 4 * len(rows):

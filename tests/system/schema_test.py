@@ -37,7 +37,7 @@ bad = {
     "no such choice": "[stage.a]\nuse = 'image.resize'\ninterpolation = 'cubic'",
     "concurrency of a serial stage": "[stage.a]\nuse = 'batch'\nconcurrency = 3",
     "a wrong policy": "[stage.a]\nuse = 'batch'\non_error = 'ignore'",
-    "a flow that is no text": "[flow]\ntrain = 3",
+    "a flow that is not a text": "[flow]\ntrain = 3",
     "a wrong schedule": "[schedule]\nepochs = 0",
 }
 for what, text in bad.items():

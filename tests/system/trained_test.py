@@ -6,23 +6,16 @@ after its training, and pipelines/search.toml must find each picture at no dista
 
 import array
 import csv
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
-TRAINING = """
+from runs import NETWORK, WARDROBE, run
+
+TRAINING = WARDROBE + NETWORK + """
 [pipeline]
 name = "training"
-[stage.items]
-use = "dataset.wardrobe"
-root = "wardrobe"
-items = 28
-colours = 2
-views = 2
-size = 32
 [stage.triplets]
 use = "sampling.triplets"
 per_epoch = 12
@@ -40,11 +33,6 @@ group_size = 3
 [stage.batch]
 use = "batch"
 size = 7
-[stage.model]
-use = "model.sccapsnet"
-classes = 14
-width = 8
-primary_channels = 64
 [stage.loss]
 use = "loss.triplet"
 [stage.adam]
@@ -63,13 +51,6 @@ stop_early = { metric = "loss.loss", patience = 2, goal = "lowest" }
 
 seam, tree = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 failures = []
-
-
-def run(folder, file, out, **variables):
-    ran = subprocess.run([seam, "run", file, "--run-dir", out], cwd=folder, capture_output=True, text=True,
-                         check=False, env=os.environ | variables)
-    if ran.returncode != 0:
-        sys.exit(f"{file}: exit code {ran.returncode}\n{ran.stderr}")
 
 
 def flat_name(path):
@@ -92,7 +73,7 @@ def vectors_by_name(folder, name_of):
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "training.toml").write_text(TRAINING)
-    run(folder, "training.toml", "trained")
+    run(seam, folder, "training.toml", "trained")
     expected = vectors_by_name(folder / "trained/vectors", flat_name)
     pictures = folder / "pictures"
     pictures.mkdir()
@@ -104,7 +85,7 @@ with tempfile.TemporaryDirectory() as name:
 
     variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
     for file in ("embed", "search"):
-        run(folder, tree / f"pipelines/{file}.toml", file, **variables)
+        run(seam, folder, tree / f"pipelines/{file}.toml", file, **variables)
         found = vectors_by_name(folder / file / "embeddings", lambda path: pathlib.Path(path).name)
         if found.keys() != expected.keys():
             failures.append(f"{file}.toml: other pictures")
