@@ -9,6 +9,7 @@
 
 #include "archive_entry.hpp"
 #include "seam/error.hpp"
+#include "seam/shape_text.hpp"
 
 namespace seam {
 namespace {
@@ -18,12 +19,6 @@ Archive::Entry scalar(const char* type, const T& value) {
   Archive::Entry entry{type, {}, std::vector<std::byte>(sizeof(T))};
   std::memcpy(entry.bytes.data(), &value, sizeof(T));
   return entry;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
-  return text + "]";
 }
 
 template <class T>

@@ -5,17 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "stages/field_name.hpp"
+
 namespace seam::stages {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error("parameter 'carry': " + what, Fault::configuration);
-}
-
-bool is_word(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
 }
 
 std::string plural(const std::string& name) {
@@ -53,21 +49,9 @@ const Packet::Slot& slot_of(const Packet& packet, const std::string& name) {
   return *find_slot(packet, name);  // check() has seen it
 }
 
-std::string sizes_text(const std::string& element, const std::vector<std::int64_t>& sizes) {
-  std::string text = element + "[";
-  for (const std::int64_t size : sizes) {
-    text += (text.back() == '[' ? "" : ",") + std::to_string(size);
-  }
-  return text + "]";
-}
-
-torch::ScalarType scalar_type(const std::string& element, const std::string& field) {
-  constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
-                             torch::kInt64,   torch::kInt32,   torch::kUInt8,   torch::kBool};
-  for (const torch::ScalarType type : types) {
-    if (element_name(type) == element) return type;
-  }
-  throw Error("the numbers of field '" + field + "' are of type '" + element +
+torch::ScalarType scalar_type(std::string_view element, const std::string& field) {
+  if (const auto type = scalar_type_of(element)) return *type;
+  throw Error("the numbers of field '" + field + "' are of type '" + std::string(element) +
                   "', which is none of f32, f64, f16, bf16, i64, i32, u8 and bool",
               Fault::internal);
 }
@@ -82,7 +66,7 @@ Tensor tensor_of(std::span<const Packet> packets, const std::string& field) {
     if (!tensor.defined()) {
       std::vector<std::int64_t> sizes{static_cast<std::int64_t>(packets.size())};
       sizes.insert(sizes.end(), numbers.sizes.begin(), numbers.sizes.end());
-      tensor = torch::empty(sizes, scalar_type(std::string(numbers.element), field));
+      tensor = torch::empty(sizes, scalar_type(numbers.element, field));
       bytes = tensor.nbytes() / packets.size();
       row = static_cast<char*>(tensor.data_ptr());
     }
@@ -101,7 +85,7 @@ CarriedField parse_carried(const std::string& text) {
   field.from = text.substr(0, at);
   const bool named = at != std::string::npos;
   if (named) field.name = text.substr(at + as.size());
-  if (!is_word(field.from) || (named && !is_word(field.name))) {
+  if (!is_field_name(field.from) || (named && !is_field_name(field.name))) {
     refuse("'" + text + "' is neither a field, as in \"view\", nor a field and what it is called " +
            "in the batch, as in \"view as angles\"");
   }
@@ -177,8 +161,8 @@ void CarriedFields::check(const Packet& packet) {
     }
     if (pattern.element != first.element || pattern.sizes != first.sizes) {
       throw Error("field '" + field.from + "' of '" + packet.origin().text() + "' is " +
-                  sizes_text(pattern.element, pattern.sizes) + ", but that of '" +
-                  first.origin.text() + "' is " + sizes_text(first.element, first.sizes) +
+                  pattern.element + shape_text(pattern.sizes) + ", but that of '" +
+                  first.origin.text() + "' is " + first.element + shape_text(first.sizes) +
                   ", and a tensor's rows have one size");
     }
   }

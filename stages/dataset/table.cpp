@@ -10,6 +10,7 @@
 #include <seam/box.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/field_name.hpp"
 
 namespace seam::stages {
 namespace {
@@ -23,10 +24,7 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
   TableField field;
   field.column = text.substr(0, at);
   field.name = at == std::string::npos ? text : text.substr(at + as.size());
-  const bool word = !field.name.empty() && std::ranges::all_of(field.name, [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
-  if (!word || field.column.empty()) {
+  if (!is_field_name(field.name) || field.column.empty()) {
     throw Error("parameter '" + parameter + "': '" + text +
                     "' cannot be a field's name; write what the field is called behind the column, "
                     "as in \"Weight (kg) as weight\"",

@@ -53,8 +53,8 @@ Tensor Torchscript::embedding_in(const torch::IValue& result, std::int64_t image
                 Fault::configuration);
   }
   if (value.toTensor().dim() != 2 || value.toTensor().size(0) != images) {
-    throw Error(where + "returns a tensor " + detail::shape_text(value.toTensor().sizes()) +
-                    " for " + std::to_string(images) +
+    throw Error(where + "returns a tensor " + shape_text(value.toTensor().sizes()) + " for " +
+                    std::to_string(images) +
                     " images; an embedding has a row for each, as a network has that ends in "
                     "pooling and flatten(1)",
                 Fault::configuration);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <seam/error.hpp>
+#include <seam/shape_text.hpp>
 #include <utility>
 
 #include "stages/retrieval/rounded_vectors.hpp"
@@ -22,22 +23,14 @@ constexpr std::int64_t largest_dimension = 1 << 16;  // keeps D * 2^-24 below 1 
 constexpr std::int64_t least_work_worth_rounding = 1 << 23;
 constexpr std::int64_t memory_of_tile = std::int64_t{64} << 20;  // bytes, for each thread
 
-std::string shape_of(const torch::Tensor& tensor) {
-  std::string text = "[";
-  for (std::int64_t d = 0; d < tensor.dim(); ++d) {
-    text += (d == 0 ? "" : ",") + std::to_string(tensor.size(d));
-  }
-  return text + "]";
-}
-
 void check_matrix(const torch::Tensor& vectors, const std::string& set) {
   const bool accepted = vectors.defined() && vectors.dim() == 2 && vectors.device().is_cpu() &&
                         vectors.scalar_type() == torch::kFloat32;
   if (!accepted) {
     throw Error("the " + set + " vectors must be float32 [N,D] on the CPU" +
-                    (vectors.defined()
-                         ? ", not " + std::string(vectors.dtype().name()) + " " + shape_of(vectors)
-                         : std::string{}),
+                    (vectors.defined() ? ", not " + std::string(vectors.dtype().name()) + " " +
+                                             shape_text(vectors.sizes())
+                                       : std::string{}),
                 Fault::internal);
   }
   if (vectors.size(1) < 1 || vectors.size(1) > largest_dimension) {

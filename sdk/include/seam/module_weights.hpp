@@ -9,7 +9,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +22,7 @@
 #include "seam/name_pattern.hpp"
 #include "seam/network.hpp"
 #include "seam/safetensors.hpp"
+#include "seam/shape_text.hpp"
 #include "seam/tensor.hpp"
 
 namespace seam {
@@ -76,30 +76,20 @@ struct WeightSettings {
 /// A tensor on the CPU with a saved entry's values. Throws seam::Error for a type that LibTorch
 /// does not have.
 [[nodiscard]] inline Tensor tensor_of(const Archive::Entry& entry, const std::string& name) {
-  constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
-                             torch::kInt64,   torch::kInt32,   torch::kInt16,   torch::kInt8,
-                             torch::kUInt8,   torch::kBool};
-  for (const torch::ScalarType type : types) {
-    if (element_name(type) != entry.type) continue;
-    Tensor tensor = torch::empty(entry.shape, type);
-    if (tensor.nbytes() != entry.bytes.size()) {
-      throw Error("the weights '" + name + "' have " + std::to_string(entry.bytes.size()) +
-                  " bytes where their type and shape take " + std::to_string(tensor.nbytes()));
-    }
-    if (!entry.bytes.empty()) {
-      std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
-    }
-    return tensor;
+  const auto type = scalar_type_of(entry.type);
+  if (!type) {
+    throw Error("the weights '" + name + "' are of type " + entry.type +
+                ", which no network takes");
   }
-  throw Error("the weights '" + name + "' are of type " + entry.type + ", which no network takes");
-}
-
-[[nodiscard]] inline std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) {
-    text += (text.size() > 1 ? "," : "") + std::to_string(size);
+  Tensor tensor = torch::empty(entry.shape, *type);
+  if (tensor.nbytes() != entry.bytes.size()) {
+    throw Error("the weights '" + name + "' have " + std::to_string(entry.bytes.size()) +
+                " bytes where their type and shape take " + std::to_string(tensor.nbytes()));
   }
-  return text + "]";
+  if (!entry.bytes.empty()) {
+    std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
+  }
+  return tensor;
 }
 
 /// "a, b and 12 more"

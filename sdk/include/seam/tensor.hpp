@@ -15,8 +15,10 @@
 #include <torch/types.h>
 #include <torch/version.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "seam/contract.hpp"
+#include "seam/shape_text.hpp"
 #include "seam/stage.hpp"
 
 namespace seam {
@@ -53,6 +56,18 @@ inline std::string element_name(torch::ScalarType type) {
     default:
       return torch::toString(type);
   }
+}
+
+/// The type that element_name() gives that name, of those that hold real numbers; nothing for other
+/// names.
+inline std::optional<torch::ScalarType> scalar_type_of(std::string_view element) {
+  constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
+                             torch::kInt64,   torch::kInt32,   torch::kInt16,   torch::kInt8,
+                             torch::kUInt8,   torch::kBool};
+  for (const torch::ScalarType type : types) {
+    if (element_name(type) == element) return type;
+  }
+  return std::nullopt;
 }
 
 template <>
@@ -145,8 +160,8 @@ namespace warnings = c10::WarningUtils;
 namespace warnings = c10::Warning;
 #endif
 
-/// While it lives, LibTorch's word that an operation has no deterministic form is the stage's
-/// warning, once an operation; all else goes where it went before.
+/// While it lives, LibTorch's warning that an operation has no deterministic form is the
+/// stage's, once an operation; all else goes where it went before.
 class DeterminismWatch final : public c10::WarningHandler {
  public:
   /// `reported` outlives it.
@@ -327,15 +342,8 @@ inline void get_tensor(const Archive& archive, const std::string& name, Tensor t
   const Archive::Entry& entry = archive.get(name);
   const std::string type = element_name(target.scalar_type());
   if (entry.type != type || entry.shape != target.sizes().vec()) {
-    const auto shape_text = [](const std::vector<std::int64_t>& shape) {
-      std::string text = "[";
-      for (const std::int64_t size : shape) {
-        text += (text.size() > 1 ? "," : "") + std::to_string(size);
-      }
-      return text + "]";
-    };
     throw Error("saved tensor '" + name + "' is " + entry.type + shape_text(entry.shape) +
-                ", but this model's is " + type + shape_text(target.sizes().vec()) +
+                ", but this model's is " + type + shape_text(target.sizes()) +
                 "; the checkpoint is of another architecture");
   }
   if (entry.bytes.size() != target.nbytes()) {
