@@ -1,8 +1,9 @@
-/// Numbers in messages: "1 item", "14,218 items", "2 queries".
+/// Numbers in messages: "1 item", "14,218 items", "2 queries", "0.0005".
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,13 @@ inline std::string counted(std::int64_t number, std::string_view one, std::strin
 }
 inline std::string counted(std::size_t number, std::string_view one, std::string_view many = {}) {
   return counted(static_cast<std::int64_t>(number), one, many);
+}
+
+/// Six digits of it, in the form that is shorter: "0.0005", "1e-07", "nan".
+inline std::string text_of(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
 }
 
 }  // namespace seam::stages

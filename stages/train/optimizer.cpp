@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
+#include "stages/counted.hpp"
 #include "stages/train/gradient.hpp"
 
 namespace seam::stages {
@@ -15,12 +15,6 @@ namespace {
 // A longer gradient has squares that float32 cannot hold: Adam's second moment would stay infinite,
 // and the weight would never change again.
 constexpr double longest_gradient = 1e18;
-
-std::string text_of(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
 
 }  // namespace
 

@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <sstream>
 #include <string>
+
+#include "stages/counted.hpp"
 
 namespace seam::stages {
 namespace {
-
-std::string text_of(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
 
 Error refused(const std::string& what) {
   return Error(what, Fault::configuration);
