@@ -1,8 +1,7 @@
 /// Reads a pipeline file and checks all of it in one pass.
 ///
 ///     file, extends, --set, ${VAR} ──► one tree ──► settings, stages, flows, schedule
-///                                                     └── every fault a Problem, none hides
-///                                                     another
+///                                          └── every fault a Problem, none hides another
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,6 @@
 /// What a person sees of a run while it goes on.
 ///
-///     terminal   epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  run ends in 4 min
-///     10 s
+///     terminal   epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  run ends in 50 s
 ///                one line that is updated in place; messages appear above it
 ///     plain      the same as a line of its own every ten seconds and where a flow ends
 ///     quiet      warnings and errors alone

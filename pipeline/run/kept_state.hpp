@@ -1,7 +1,6 @@
 /// Which state a checkpoint can do without.
 ///
-///     checkpoint ──► train ──► gallery ──► evaluate     gallery is filled again before it is
-///     searched:
+///     checkpoint ──► train ──► gallery ──► evaluate     gallery is refilled before a search:
 ///                              makes it    reads it     its vectors need not be saved
 ///
 /// Asks the schedule what comes next, in every way that it may come: with `stop_early`, the flows

@@ -1,7 +1,6 @@
 /// Numbers that stages record, as lines that are the same for the same run.
 ///
-///     stages, any thread ──► record ──► streams (stage, name) ──► flow ends ──► lines in flow
-///     order
+///     stages, any thread ──► record ──► streams (stage, name) ──► flow ends ──► lines
 ///
 /// Several threads record at once, so the order of calls differs between two runs. Lines are
 /// therefore written when a flow has ended, stage by stage in flow order, names in alphabetical

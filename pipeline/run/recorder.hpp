@@ -1,7 +1,7 @@
 /// The line files of a run: metrics.jsonl, timing.jsonl and skipped.jsonl.
 ///
-///     a flow ends ──► FlowRecord ──► lines        checkpoint ──► sizes ──► resume cuts back to
-///     them
+///     a flow ends ──► FlowRecord ──► lines
+///     checkpoint ──► sizes ──► resume cuts the files back to them
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,12 @@
 /// The source `dataset.folder`: the pictures of a folder, with the folders in it as classes, as
 /// torchvision's ImageFolder reads them, or a flat folder of pictures that nobody has labelled.
 ///
-///     ROOT/boots/a.jpg         item "boots", category 0        ROOT/a.jpg   item "a.jpg", category
-///     0 ROOT/boots/old/b.jpg     item "boots", category 0        ROOT/b.jpg   item "b.jpg",
-///     category 0 ROOT/hats/a.jpg          item "hats",  category 1
+///     ROOT/boots/a.jpg       item "boots", category 0
+///     ROOT/boots/old/b.jpg   item "boots", category 0
+///     ROOT/hats/a.jpg        item "hats", category 1
+///
+///     ROOT/a.jpg             item "a.jpg", category 0
+///     ROOT/b.jpg             item "b.jpg", category 0
 #pragma once
 
 #include <cstdint>
