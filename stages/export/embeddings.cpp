@@ -22,7 +22,7 @@ std::string text_at(const Packet& packet, const Field<std::vector<T>>& key, std:
   }
 }
 
-/// The number of the first row that has an element which is no finite number; -1: none.
+/// The number of the first row that has an element that is not finite; -1: none.
 std::int64_t first_infinite_row(const Tensor& vectors) {
   const Tensor bad = vectors.isfinite().all(1).logical_not().nonzero();
   return bad.size(0) == 0 ? -1 : bad[0][0].item<std::int64_t>();
@@ -57,8 +57,7 @@ void Embeddings::begin(Context& context) {
 }
 
 void Embeddings::process(const Packet& packet, Context& /*context*/) {
-  const Tensor vectors =
-      packet.get(field::embedding).detach().to(torch::kCPU, torch::kFloat32).contiguous();
+  const Tensor vectors = on_host(packet.get(field::embedding));
   const auto& origins = packet.get(field::origins);
   if (vectors.dim() != 2 || vectors.size(0) != static_cast<std::int64_t>(origins.size())) {
     throw Error("the fields of one batch must have the same number of rows, but 'embedding' has " +
@@ -107,7 +106,7 @@ void Embeddings::end(Context& context) {
 }
 
 void Embeddings::close() {
-  files_.reset();  // the flow did not end: what there is of it says less than nothing
+  files_.reset();  // the flow did not end: half a file would be mistaken for a whole one
 }
 
 }  // namespace seam::stages
