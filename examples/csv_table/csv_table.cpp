@@ -67,7 +67,7 @@ void CsvTable::end(seam::Context& /*context*/) {
 
 void CsvTable::close() {
   if (!out_.is_open()) return;
-  out_.close();  // the flow was cancelled: what there is of the table says less than nothing
+  out_.close();  // the flow was cancelled: half a table would be mistaken for a whole one
   std::error_code ignored;
   std::filesystem::remove(part_, ignored);
 }

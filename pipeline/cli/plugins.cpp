@@ -93,7 +93,7 @@ Trial tried(const fs::path& plugin) {
   }
   if (WEXITSTATUS(status) == loaded_well) return {};
   if (WEXITSTATUS(status) == stages_at_fault) return {{}, said};
-  return {said.empty() ? "it ends the process that loads it, without a word" : said, {}};
+  return {said.empty() ? "it silently ends the process that loads it" : said, {}};
 }
 
 /// For each file, by position.

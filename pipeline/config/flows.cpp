@@ -92,7 +92,7 @@ class ShapeCheck {
   /// come.
   void check_joins() {
     const auto ancestors = ancestors_of(flow_);
-    std::set<std::size_t> told;
+    std::set<std::size_t> reported;
     for (const FlowNode& join : flow_.nodes) {
       if (join.inputs.size() < 2) continue;
       for (const std::size_t input : join.inputs) {
@@ -103,7 +103,7 @@ class ShapeCheck {
           const StageDraft* stage = find_stage(stages_, flow_.nodes[node].stage);
           const bool collector = stage != nullptr && stage->runner != nullptr &&
                                  stage->runner->kind() == StageKind::collector;
-          if (shared || !collector || !told.insert(node).second) continue;
+          if (shared || !collector || !reported.insert(node).second) continue;
           findings_.error(
               "collector-in-branch", flow_.nodes[node].place,
               fmt::format("{} is a collector inside a branch that '{}' joins: it makes packets "
@@ -283,7 +283,7 @@ class FieldCheck {
     return false;
   }
 
-  /// A value that nobody builds on would be gone without a word, such as the first of two losses.
+  /// A value that nobody builds on would be lost silently, such as the first of two losses.
   void check_overwriting(std::size_t at, const FieldInfo& field, const FieldState& state) {
     if (state.anything || reads(at, field.name)) return;
     const auto before = state.fields.find(field.name);

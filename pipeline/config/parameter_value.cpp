@@ -12,7 +12,7 @@
 namespace seam::host {
 namespace {
 
-/// A single value that is no list.
+/// A single value that is not a list.
 std::optional<Value> scalar(const Node& node) {
   if (const auto* flag = std::get_if<bool>(&node.value)) return Value{*flag};
   if (const auto* integer = std::get_if<std::int64_t>(&node.value)) return Value{*integer};

@@ -11,7 +11,7 @@
 namespace seam::host {
 
 /// The value, or nothing after a report. `owner` is "image.resize", "[limits]", ...: whose key it
-/// is. Broken nodes give nothing without a word.
+/// is. Broken nodes silently give nothing.
 std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo& parameter,
                                           const std::string& owner, Findings& findings);
 

@@ -111,9 +111,9 @@ class StageReader {
                              : offering > 1                          ? "ambiguous-stage-type"
                              : error.fault() == Fault::configuration ? "plugin-load"
                                                                      : "plugin-defect";
-    // The search path is the same for all: told once.
-    const bool told = !told_.insert(code == "plugin-load" ? message : code).second;
-    if (told && offering == 0) {
+    // The search path is the same for all: reported once.
+    const bool known = !reported_.insert(code == "plugin-load" ? message : code).second;
+    if (known && offering == 0) {
       std::erase_if(notes, [](const std::string& note) { return !note.starts_with("did you"); });
     }
     findings_.error(code, use.node.place, message, std::move(notes));
@@ -283,7 +283,7 @@ class StageReader {
   Registry& registry_;
   DescriptionCache* descriptions_;  // none: plugins are loaded
   Findings& findings_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace seam::host {
 void refuse_unknown_keys(const Table& table, const std::string& where,
                          const std::vector<std::string>& known, Findings& findings);
 
-/// The value, or nothing after a report. Broken nodes give nothing without a word.
+/// The value, or nothing after a report. Broken nodes silently give nothing.
 std::optional<std::int64_t> read_integer(
     const Entry& entry, const std::string& where, std::int64_t least, Findings& findings,
     std::int64_t most = std::numeric_limits<std::int64_t>::max());

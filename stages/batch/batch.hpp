@@ -1,7 +1,6 @@
 /// The stage that turns single pictures into tensors for a model.
 ///
-///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, what `carry`
-///                                              names
+///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, `carry`
 ///     └─ group 7 ──┘ └─ group 8               never a group in two batches
 #pragma once
 
@@ -31,7 +30,7 @@ enum class MemoryLayout : std::uint8_t {
 enum class HostMemory : std::uint8_t {
   pageable,  ///< for a run on the CPU
   /// For a run on a GPU, which copies it while the host goes on. LibTorch keeps and lends these
-  /// blocks: one whose tensor is gone is lent again once the copies from it have ended.
+  /// blocks: one whose tensor is gone is reused once the copies from it have ended.
   pinned,
 };
 

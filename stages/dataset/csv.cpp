@@ -57,7 +57,7 @@ void CsvReader::read_quoted(std::string& cell) {
            "them twice");
     }
     const char c = text_[at_++];
-    if (c == '\0') fail(line_, "a NUL byte: this is no text, or not UTF-8");
+    if (c == '\0') fail(line_, "a NUL byte: this is not a text file, or not UTF-8");
     if (c == '\n') ++line_;
     if (c != '"') {
       cell += c;
@@ -84,7 +84,7 @@ void CsvReader::read_plain(std::string& cell) {
            "a quote inside a cell that does not begin with one; put the whole cell into "
            "quotes and write the one inside twice");
     }
-    if (c == '\0') fail(line_, "a NUL byte: this is no text, or not UTF-8");
+    if (c == '\0') fail(line_, "a NUL byte: this is not a text file, or not UTF-8");
   }
   cell = text_.substr(from, at_ - from);
 }

@@ -66,7 +66,7 @@ class Walk {
         if (below.empty()) found_.classes.insert(name.string());
         enter(below / name);
       } else if (endings_.contains(lower(name.extension().string()))) {
-        // A link to nothing as well: to leave it out would be to lose a picture without a word.
+        // A link to nothing as well: to leave it out would be to lose a picture silently.
         found_.pictures.push_back(below / name);
       } else {
         found_.others.push_back(below / name);

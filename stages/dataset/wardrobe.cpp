@@ -26,15 +26,15 @@ void Wardrobe::declare(Declaration& declaration) {
 }
 
 void Wardrobe::open(Context& context) {
-  std::int64_t told = -1;
+  std::int64_t shown = -1;
   const auto progress = [&](std::int64_t done, std::int64_t total) {
     if (context.stop_requested()) {
       throw Error("stopped after " + std::to_string(done) + " of " + std::to_string(total) +
                       " images were drawn; the next run draws the rest",
                   Fault::cancelled);
     }
-    if (const std::int64_t tenth = done * 10 / total; tenth > told) {
-      told = tenth;
+    if (const std::int64_t tenth = done * 10 / total; tenth > shown) {
+      shown = tenth;
       context.info("drawing the wardrobe in '" + root_.string() + "': " + std::to_string(done) +
                    " of " + std::to_string(total) + " images");
     }

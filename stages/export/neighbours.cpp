@@ -45,7 +45,7 @@ void NearestNeighbours::begin(Context& context) {
   file_ = std::move(file);
 }
 
-/// Rows of another gallery would name other pictures without a word.
+/// Rows of another gallery would silently name other pictures.
 void NearestNeighbours::check_same_gallery(const retrieval::Rankings& rankings) {
   const auto refuse = [](const std::string& how) {
     throw Error("the search looked through another gallery than the one that 'index' names: " +

@@ -72,7 +72,7 @@ bool on_cpu(const Tensor& x) {
   return x.device().is_cpu() && x.size(0) > 0;
 }
 
-/// As autocast would, where it is on: a Function of one's own has to do it by itself.
+/// As autocast would, where it is on: a custom Function has to do it itself.
 Tensor narrowed(const Tensor& x) {
   const bool on = !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
   return on && x.scalar_type() == torch::kFloat32 ? x.to(torch::kBFloat16) : x;

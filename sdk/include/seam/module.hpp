@@ -1,5 +1,5 @@
 /// A network as a stage: any torch::nn::Module becomes one in a few lines, and gets initial
-/// weights, device, precision, imports, frozen parts and checkpoints without a word of its own.
+/// weights, device, precision, imports, frozen parts and checkpoints without code of its own.
 ///
 ///     TORCH_MODULE(Perceptron);   // an ordinary LibTorch module
 ///

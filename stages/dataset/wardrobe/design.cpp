@@ -15,7 +15,7 @@ using enum GarmentKind;
 // Draws never stand twice in one expression: C++ leaves the order of operands open, and with it the
 // garment.
 
-/// What shops call them is of no use here; only that items share them.
+/// Without names: what counts is that items share them.
 constexpr std::array<Colour, 26> palette{{
     {36, 36, 40},    {74, 76, 82},    {136, 138, 142}, {234, 234, 232}, {240, 230, 208},
     {206, 184, 150}, {176, 132, 86},  {104, 70, 48},   {196, 40, 44},   {116, 28, 48},

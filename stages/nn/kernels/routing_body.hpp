@@ -292,7 +292,7 @@ struct RoutingBody {
       const T* const sums = saved + t * matrix_size(s);
       T* const gradient = scratch.output_gradient + t * step;
       if (t > 0) agreement_of(s, weight, scratch.output, t, scratch.agreement);
-      // v of this iteration is of no use to the ones before: its place takes s.
+      // The iterations before do not need v of this one: its place takes s.
       T* const output = scratch.output + t * step;
       to_output(s, weight, sums, output);
       squash_gradient(s.outputs, s.output_size, epsilon, output, gradient, gradient);

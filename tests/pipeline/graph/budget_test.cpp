@@ -86,14 +86,14 @@ TEST(Budget, AlwaysAdmitsOnePacketHoweverLarge) {
 }
 
 TEST(Budget, TellsWhoeverWaitsThatThereIsRoom) {
-  int told = 0;
-  Budget budget(1, 100, 1, [&] { ++told; });
+  int calls = 0;
+  Budget budget(1, 100, 1, [&] { ++calls; });
   auto ticket = budget.admit(budget.add_maker(), 1);
   auto copy = ticket;
   ticket = nullptr;
-  EXPECT_EQ(told, 0) << "a copy is still under way";
+  EXPECT_EQ(calls, 0) << "a copy is still under way";
   copy = nullptr;
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_EQ(budget.finished(), 1U);
 }
 

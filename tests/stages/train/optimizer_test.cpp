@@ -1,5 +1,5 @@
 /// What all optimizers do alike, tried with train.sgd and train.adam: accumulation, gradients that
-/// are no use, decay and rates by weight.
+/// cannot be used, decay and rates by weight.
 #include "stages/train/optimizer.hpp"
 
 #include <gmock/gmock.h>

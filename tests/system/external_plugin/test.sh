@@ -60,7 +60,7 @@ for library in $needed; do
 done
 SEAM_PLUGIN_PATH=$work/my_transform/build/lib/seam/plugins seam plugins | grep --quiet 'acme.my_transform' ||
   fail "SEAM_PLUGIN_PATH is not searched"
-# Installed beside Seam it is found without a word.
+# Installed beside Seam it is found without a search path.
 quietly cmake --install "$work/my_transform/build" --prefix "$work/seam"
 seam inspect acme.my_transform > "$work/inspected" || fail "an installed plugin is not found"
 
