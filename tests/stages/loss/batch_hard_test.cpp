@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/loss/expect_near.hpp"
+#include "tests/stages/loss/metric_learning_golden.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
@@ -103,6 +105,29 @@ TEST_P(BatchHardLossTest, EqualsLoopsInAllItsForms) {
       EXPECT_NEAR(harness->metric("loss"), by_loops(embedding, items, soft, 0.7, squared), 1e-5);
       EXPECT_DOUBLE_EQ(harness->metric("without_positive"), 2);  // d and e
     }
+  }
+}
+
+TEST_P(BatchHardLossTest, IsThatOfPytorchMetricLearning) {
+  for (const test::PairGolden& golden : test::batch_hard_golden()) {
+    const auto harness = stage();
+    harness->training(true).set("margin", Value{golden.options[0]});
+    std::vector<std::string> items;
+    for (const std::int64_t label : golden.labels) items.push_back(std::to_string(label));
+    const Tensor embedding = torch::tensor(golden.embedding, torch::kFloat32)
+                                 .view({static_cast<std::int64_t>(items.size()), -1})
+                                 .to(device())
+                                 .set_requires_grad(true);
+    Packet packet;
+    packet.set(field::embedding, embedding);
+    packet.set(field::items, items);
+    harness->push(packet).finish();
+    ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+    const Tensor loss = harness->outputs().at(0).get(field::loss);
+    EXPECT_NEAR(loss.item<double>(), golden.loss, 1e-6);
+    const at::AutoGradMode gradients(true);
+    loss.backward();
+    test::expect_near(embedding.grad(), golden.gradient);
   }
 }
 

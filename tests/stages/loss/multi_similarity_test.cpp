@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/loss/expect_near.hpp"
+#include "tests/stages/loss/metric_learning_golden.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
@@ -102,6 +104,22 @@ TEST_P(MultiSimilarityLossTest, IsThePapersSumsOverPairs) {
           multi_similarity_loss(embedding.to(device()), labels_tensor(labels), options);
       EXPECT_NEAR(result.loss.item<double>(), by_loops(embedding, labels, options), 1e-12);
     }
+  }
+}
+
+TEST_P(MultiSimilarityLossTest, IsThatOfPytorchMetricLearning) {
+  const at::AutoGradMode gradients(true);
+  for (const test::PairGolden& golden : test::multi_similarity_golden()) {
+    const Tensor embedding = torch::tensor(golden.embedding, torch::kFloat64)
+                                 .view({static_cast<std::int64_t>(golden.labels.size()), -1})
+                                 .to(device())
+                                 .set_requires_grad(true);
+    const MultiSimilarityLoss result = multi_similarity_loss(
+        embedding, torch::tensor(golden.labels, torch::kInt64).to(device()),
+        {golden.options[0], golden.options[1], golden.options[2], golden.options[3]});
+    result.loss.backward();
+    EXPECT_NEAR(result.loss.item<double>(), golden.loss, 1e-6);
+    test::expect_near(embedding.grad(), golden.gradient);
   }
 }
 

@@ -10,7 +10,8 @@
 #include <limits>
 #include <vector>
 
-#include "tests/stages/loss/proxy_anchor_golden.hpp"
+#include "tests/stages/loss/expect_near.hpp"
+#include "tests/stages/loss/metric_learning_golden.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
@@ -31,15 +32,6 @@ class ProxyAnchorLossTest : public seam::testing::EachDevice {
 };
 SEAM_ON_EACH_DEVICE(ProxyAnchorLossTest);
 
-void expect_near(const Tensor& actual, const std::vector<double>& expected) {
-  const Tensor values = actual.to(torch::kCPU).contiguous().view(-1);
-  ASSERT_EQ(values.size(0), static_cast<std::int64_t>(expected.size()));
-  for (std::size_t at = 0; at < expected.size(); ++at) {
-    EXPECT_NEAR(values[static_cast<std::int64_t>(at)].item<double>(), expected[at], 1e-6)
-        << "element " << at;
-  }
-}
-
 TEST_P(ProxyAnchorLossTest, IsThatOfPytorchMetricLearning) {
   const at::AutoGradMode gradients(true);
   for (const test::ProxyAnchorGolden& golden : test::proxy_anchor_golden()) {
@@ -50,8 +42,8 @@ TEST_P(ProxyAnchorLossTest, IsThatOfPytorchMetricLearning) {
         proxy_anchor_loss(embedding, proxies, golden.labels, {golden.margin, golden.alpha});
     result.loss.backward();
     EXPECT_NEAR(result.loss.item<double>(), golden.loss, 1e-6);
-    expect_near(embedding.grad(), golden.embedding_gradient);
-    expect_near(proxies.grad(), golden.proxies_gradient);
+    test::expect_near(embedding.grad(), golden.embedding_gradient);
+    test::expect_near(proxies.grad(), golden.proxies_gradient);
   }
 }
 

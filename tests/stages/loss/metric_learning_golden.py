@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Prints metric_learning_golden.hpp: what losses of pytorch-metric-learning make of random batches, in double.
+
+    python metric_learning_golden.py | clang-format > metric_learning_golden.hpp
+
+No test runs it; it needs torch and pytorch-metric-learning.
+"""
+
+import pytorch_metric_learning
+import torch
+from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.losses import MultiSimilarityLoss, ProxyAnchorLoss, TripletMarginLoss
+from pytorch_metric_learning.miners import BatchHardMiner, MultiSimilarityMiner
+from pytorch_metric_learning.reducers import MeanReducer
+
+# margin, alpha, proxies, dimensions, labels: all proxies with a row and not, one row and several
+PROXY_ANCHOR = [
+    (0.1, 32.0, 4, 3, [0, 1, 2, 3, 1]),
+    (0.1, 32.0, 5, 4, [3, 3, 0, 3, 0, 4]),
+    (0.4, 2.5, 3, 2, [1, 1]),
+]
+
+# alpha, beta, lambda, epsilon, dimensions, labels
+MULTI_SIMILARITY = [
+    (2.0, 50.0, 0.5, 0.1, 5, [0, 0, 1, 1, 2, 2]),
+    (2.0, 50.0, 0.5, 0.1, 3, [0, 0, 0, 1, 2, 1, 0, 3]),
+    (1.5, 10.0, 0.2, 0.5, 4, [7, 7, 3, 3, 7, 3]),
+]
+
+# margin, dimensions, labels: every row has a positive, since the library averages over those that do
+BATCH_HARD = [
+    (0.2, 4, [0, 0, 1, 1, 2, 2]),
+    (1.5, 6, [5, 2, 5, 5, 2, 2, 9, 9]),
+]
+
+
+def listed(tensor):
+    return "{" + ", ".join(repr(value) for value in tensor.flatten().tolist()) + "}"
+
+
+print(f"""/// What pytorch-metric-learning {pytorch_metric_learning.__version__} computes; metric_learning_golden.py prints this.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace seam::test {{
+
+/// Tensors are row by row: `embedding` and its gradient [labels, E], `proxies` and theirs [P,E].
+struct ProxyAnchorGolden {{
+  double margin;
+  double alpha;
+  std::vector<std::int64_t> labels;
+  std::vector<double> embedding;
+  std::vector<double> proxies;
+  double loss;
+  std::vector<double> embedding_gradient;
+  std::vector<double> proxies_gradient;
+}};
+
+inline std::vector<ProxyAnchorGolden> proxy_anchor_golden() {{
+  return {{""")
+torch.manual_seed(2020)
+for margin, alpha, count, dimensions, labels in PROXY_ANCHOR:
+    embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+    proxies = torch.randn(count, dimensions, dtype=torch.float64)
+    loss = ProxyAnchorLoss(count, dimensions, margin=margin, alpha=alpha)
+    loss.proxies.data = proxies.clone()
+    value = loss(embedding, torch.tensor(labels))
+    value.backward()
+    print(f"""      {{{margin!r}, {alpha!r}, {listed(torch.tensor(labels))},
+       {listed(embedding.detach())},
+       {listed(proxies)},
+       {value.item()!r},
+       {listed(embedding.grad)},
+       {listed(loss.proxies.grad)}}},""")
+print("""  };
+}
+
+/// Row by row as above. `options`: alpha, beta, lambda, epsilon of multi-similarity, the margin of
+/// batch-hard.
+struct PairGolden {
+  std::vector<double> options;
+  std::vector<std::int64_t> labels;
+  std::vector<double> embedding;
+  double loss;
+  std::vector<double> gradient;
+};
+""")
+
+
+def pairs(name, cases):
+    print(f"inline std::vector<PairGolden> {name}() {{ return {{")
+    for options, dimensions, labels, loss in cases:
+        embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+        value = loss(embedding, torch.tensor(labels))
+        value.backward()
+        print(f"""      {{{listed(torch.tensor(options, dtype=torch.float64))}, {listed(torch.tensor(labels))},
+       {listed(embedding.detach())},
+       {value.item()!r},
+       {listed(embedding.grad)}}},""")
+    print("  }; }\n")
+
+
+def multi_similarity(alpha, beta, base, epsilon):
+    loss, miner = MultiSimilarityLoss(alpha, beta, base), MultiSimilarityMiner(epsilon)
+    return lambda embedding, labels: loss(embedding, labels, miner(embedding, labels))
+
+
+def batch_hard(margin):
+    distance = LpDistance(normalize_embeddings=False)
+    loss = TripletMarginLoss(margin, distance=distance, reducer=MeanReducer())
+    miner = BatchHardMiner(distance=distance)
+    return lambda embedding, labels: loss(embedding, labels, miner(embedding, labels))
+
+
+pairs("multi_similarity_golden", [
+    ([alpha, beta, base, epsilon], dimensions, labels, multi_similarity(alpha, beta, base, epsilon))
+    for alpha, beta, base, epsilon, dimensions, labels in MULTI_SIMILARITY
+])
+pairs("batch_hard_golden", [
+    ([margin], dimensions, labels, batch_hard(margin)) for margin, dimensions, labels in BATCH_HARD
+])
+print("}  // namespace seam::test")
