@@ -13,7 +13,7 @@ namespace {
 /// Kaiming normal with fan out, as the paper's code and pytorch-metric-learning have it.
 Tensor initial_proxies(std::int64_t items, std::int64_t dimensions, Random random) {
   const double deviation = std::sqrt(2.0 / static_cast<double>(items));
-  const Tensor proxies = torch::empty({items, dimensions});
+  Tensor proxies = torch::empty({items, dimensions});
   float* const values = proxies.data_ptr<float>();
   for (std::int64_t at = 0; at < proxies.numel(); ++at) {
     values[at] = static_cast<float>(random.normal() * deviation);
