@@ -160,11 +160,7 @@ void print_mermaid(const Drawing& drawing) {
 }  // namespace
 
 ExitCode graph_verb(const GraphArguments& arguments) {
-  const bool of_run = std::filesystem::is_directory(arguments.file);
-  if (of_run && !arguments.set.empty()) {
-    throw Error("--set has no place with the folder of a run, which has been",
-                Fault::configuration);
-  }
+  const bool of_run = is_run(arguments.file, arguments.set);
   const auto pipeline = of_run
                             ? load_or_report(resume_options(arguments.file, arguments.plugin_paths))
                             : load_or_report(arguments.file, arguments.set, arguments.plugin_paths);

@@ -63,17 +63,12 @@ ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& 
 
 ExitCode inspect_in_file(const InspectArguments& arguments) {
   if (arguments.markdown) {
-    throw Error("--markdown writes the page of a stage as such: leave '" + arguments.file +
-                    "' out and name the stage's type",
+    throw Error("--markdown describes a stage type, not a stage of a file; leave out '" +
+                    arguments.file + "' and name the type",
                 Fault::configuration);
   }
-  const bool of_run = std::filesystem::is_directory(arguments.file);
   LoadOptions options;
-  if (of_run) {
-    if (!arguments.set.empty()) {
-      throw Error("--set has no place with the folder of a run, which has been",
-                  Fault::configuration);
-    }
+  if (is_run(arguments.file, arguments.set)) {
     options = resume_options(arguments.file, arguments.plugin_paths);
   } else {
     options.file = arguments.file;
@@ -107,7 +102,7 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
 ExitCode inspect_type(const InspectArguments& arguments) {
   if (!is_stage_name(arguments.stage) && std::filesystem::exists(arguments.stage)) {
     throw Error("'" + arguments.stage +
-                    "' is no stage's type but a file or folder: name a stage of it as well, as in "
+                    "' is a file or folder, not a stage type; name a stage in it as well: "
                     "`seam inspect FILE STAGE`",
                 Fault::configuration);
   }

@@ -1,5 +1,6 @@
 #include "pipeline/cli/report.hpp"
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -39,6 +40,15 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
   report_problems(loaded.problems);
   return std::move(loaded.pipeline);
+}
+
+bool is_run(const std::string& file, const std::vector<std::string>& set) {
+  if (!std::filesystem::is_directory(file)) return false;
+  if (!set.empty()) {
+    throw Error("--set cannot be used with the folder of a run, whose parameters are settled",
+                Fault::configuration);
+  }
+  return true;
 }
 
 }  // namespace seam::host

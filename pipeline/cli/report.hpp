@@ -23,4 +23,8 @@ std::optional<CheckedPipeline> load_or_report(const std::string& file,
                                               const std::vector<std::string>& plugin_paths);
 std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 
+/// Whether `file` is the folder of a run instead of a pipeline file. Throws seam::Error
+/// (configuration) if it is and `set`, the values of --set, is not empty.
+bool is_run(const std::string& file, const std::vector<std::string>& set);
+
 }  // namespace seam::host

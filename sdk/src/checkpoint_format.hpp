@@ -1,5 +1,5 @@
-/// How a run's checkpoints are called, and the keys of their metadata that others than the run
-/// read: what writes them is in pipeline/run, what takes weights from them is here.
+/// File names of a run's checkpoints, and the keys of their metadata that are read outside the run:
+/// pipeline/run writes checkpoints, weights.cpp takes weights from them.
 #pragma once
 
 #include <charconv>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "seam/shape_text.hpp"
+
 namespace seam {
 namespace {
 
@@ -9,12 +11,6 @@ std::int64_t numbers_in(const NetworkTensor& tensor) {
   std::int64_t numbers = 1;
   for (const std::int64_t size : tensor.shape) numbers *= size;
   return numbers;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
-  return text + "]";
 }
 
 /// "21,513,000"

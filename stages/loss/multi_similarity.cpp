@@ -24,11 +24,16 @@ void MultiSimilarity::declare(Declaration& d) {
   declare_loss(d);
 }
 
-Tensor MultiSimilarity::compute(const Packet& packet, Context& /*context*/) {
+Tensor MultiSimilarity::compute(const Packet& packet, Context& context) {
   const Tensor& embedding = packet.get(field::embedding);
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   check_pairs(labels);
+  // In training the loss is NaN, and the optimizer refuses the batch without another wait for the
+  // device.
+  if (!context.training() && !torch::isfinite(embedding).all().item<bool>()) {
+    throw Error("the embeddings of this batch are not finite");
+  }
   const MultiSimilarityLoss result = multi_similarity_loss(
       embedding, torch::tensor(labels, torch::kInt64).to(embedding.device()), options_);
   measure("positive_pairs", result.positive_pairs);

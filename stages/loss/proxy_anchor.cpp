@@ -21,7 +21,7 @@ Tensor initial_proxies(std::int64_t items, std::int64_t dimensions, Random rando
   return proxies;
 }
 
-std::string shape_text(std::int64_t items, std::int64_t dimensions) {
+std::string proxies_text(std::int64_t items, std::int64_t dimensions) {
   return std::to_string(items) + " proxies of " + std::to_string(dimensions) + " dimensions";
 }
 
@@ -30,8 +30,7 @@ std::string shape_text(std::int64_t items, std::int64_t dimensions) {
 void ProxyAnchor::declare(Declaration& d) {
   d.doc(
       "Proxy-anchor loss (Kim et al. 2020): each item of the training list has a learnt proxy, "
-      "near "
-      "which its pictures should be and far from which all others of a batch, by cosine "
+      "near which its pictures should be and far from which all others of a batch, by cosine "
       "similarity.");
   d.parameter("items", items_, "items of the training list, of which each has a proxy")
       .range(2, 1e8)
@@ -103,8 +102,8 @@ void ProxyAnchor::save(Archive& archive) const {
 void ProxyAnchor::load(const Archive& archive) {
   const std::vector<std::int64_t>& saved = archive.get("proxies", "f32").shape;
   if (saved.size() == 2 && saved != proxies_.sizes().vec()) {
-    throw Error("the checkpoint has " + shape_text(saved[0], saved[1]) + ", and this pipeline " +
-                    shape_text(items_, dimensions_) +
+    throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) + ", and this pipeline " +
+                    proxies_text(items_, dimensions_) +
                     "; set `items` and `dimensions` to what the checkpoint has, or begin a new run",
                 Fault::configuration);
   }

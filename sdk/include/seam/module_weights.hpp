@@ -255,35 +255,35 @@ inline void set_training_mode(torch::nn::Module& module, bool training) {
   }
 }
 
-/// The module as a tree. `told` are the tensors that were met before.
+/// The module as a tree. `seen`: the tensors of earlier parts.
 [[nodiscard]] inline NetworkPart network_part(const torch::nn::Module& module,
                                               const std::string& name,
-                                              std::set<const void*>& told) {
+                                              std::set<const void*>& seen) {
   NetworkPart part;
   part.name = name;
   part.kind = module.name();  // "torch::nn::Conv2dImpl"
   part.kind = part.kind.substr(part.kind.rfind(':') + 1);
   if (part.kind.ends_with("Impl")) part.kind.resize(part.kind.size() - 4);
-  const auto tell = [&](const std::string& of, const Tensor& tensor, TensorUse use) {
-    const bool first = told.insert(tensor.unsafeGetTensorImpl()).second;
+  const auto add = [&](const std::string& of, const Tensor& tensor, TensorUse use) {
+    const bool first = seen.insert(tensor.unsafeGetTensorImpl()).second;
     part.tensors.push_back({of, tensor.sizes().vec(), first ? use : TensorUse::shared});
   };
   for (const auto& own : module.named_parameters(/*recurse=*/false)) {
     const bool trained = own.value().requires_grad();
-    tell(own.key(), own.value(), trained ? TensorUse::trained : TensorUse::frozen);
+    add(own.key(), own.value(), trained ? TensorUse::trained : TensorUse::frozen);
   }
   for (const auto& own : module.named_buffers(/*recurse=*/false)) {
-    tell(own.key(), own.value(), TensorUse::buffer);
+    add(own.key(), own.value(), TensorUse::buffer);
   }
   for (const auto& child : module.named_children()) {
-    part.parts.push_back(network_part(*child.value(), child.key(), told));
+    part.parts.push_back(network_part(*child.value(), child.key(), seen));
   }
   return part;
 }
 
 [[nodiscard]] inline NetworkPart network_tree(const torch::nn::Module& module) {
-  std::set<const void*> told;
-  return network_part(module, "network", told);
+  std::set<const void*> seen;
+  return network_part(module, "network", seen);
 }
 
 }  // namespace detail

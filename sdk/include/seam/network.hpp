@@ -1,4 +1,4 @@
-/// What a network consists of, as its stage tells it: `seam inspect` prints the tree.
+/// What a network consists of, as described by its stage; `seam inspect` prints the tree.
 ///
 ///     network               ResNet       21,513,000
 ///       conv1               Conv2d            9,408  weight [64,3,7,7]
@@ -6,7 +6,7 @@
 ///         0                 BasicBlock       73,984
 ///           ...
 ///
-/// A stage derived from seam::ModuleStage tells it by itself; any other says
+/// A stage derived from seam::ModuleStage needs no code for this; any other declares
 /// `d.offers<DescribesNetwork>(*this)`. No LibTorch is needed here.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace seam {
 enum class TensorUse : std::uint8_t {
   trained,
   frozen,  ///< a weight that gets no gradient
-  buffer,  ///< no weight: running statistics and the like
-  shared,  ///< a tensor that another part has as well and that was told there
+  buffer,  ///< not a weight: running statistics and the like
+  shared,  ///< a tensor of an earlier part, where it is counted
 };
 
 /// "trained", "frozen", ...
@@ -53,7 +53,7 @@ struct NetworkSize {
   friend bool operator==(const NetworkSize&, const NetworkSize&) = default;
 };
 
-/// Of the part and all that is in it; shared tensors count where they were told first.
+/// Of the part and all that is in it; shared tensors count where they come first.
 [[nodiscard]] SEAM_EXPORT NetworkSize size_of(const NetworkPart& part);
 
 /// The tree as above, a line a part: name, kind, how many numbers are in it, its own tensors.

@@ -171,6 +171,10 @@ TEST(MultiSimilarity, ABatchThatTeachesNothingIsRefused) {
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "a", "a"})),
               HasSubstr("all pictures of this batch show one item"));
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "", "b"})), HasSubstr("has no item"));
+  // NaN compares as neither more nor less, so nothing would be mined.
+  EXPECT_THAT(
+      complaint(batch(embedding * std::numeric_limits<float>::quiet_NaN(), {"a", "a", "b", "c"})),
+      HasSubstr("are not finite"));
 }
 
 TEST(MultiSimilarity, HasTheSameBytesForAnyNumberOfThreads) {
