@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "3";  // of the files; others are not read
+constexpr std::string_view format = "4";  // of the files; others are not read
 
 std::string values_text(const DescriptionCache::Values& values) {
   std::string text;

@@ -121,14 +121,20 @@ Json upstream_json(const UpstreamReference& upstream) {
   return {{"interface", interface}, {"doc", doc}};
 }
 
+Json headline_json(const Headline& headline) {
+  const auto& [metric, better] = headline;
+  return Json::array({metric, better});
+}
+
 Json configured_json(const Configured& configured) {
-  const auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
-               replaces_packets, trains] = configured;
+  const auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state,
+               state_made_by_flow, replaces_packets, trains] = configured;
   return {{"needs", list_json(needs, field_json)},
           {"accepts", list_json(accepts, field_json)},
           {"provides", list_json(provides, field_json)},
           {"gathers", list_json(gathers, gathered_json)},
           {"labels_read", labels_read},
+          {"headlines", list_json(headlines, headline_json)},
           {"keeps_state", keeps_state},
           {"state_made_by_flow", state_made_by_flow},
           {"replaces_packets", replaces_packets},
@@ -137,7 +143,7 @@ Json configured_json(const Configured& configured) {
 
 Configured configured_of(const Json& json) {
   Configured configured;
-  auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
+  auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
          replaces_packets, trains] = configured;
   needs = list_of<FieldInfo>(json.at("needs"), field_of);
   accepts = list_of<FieldInfo>(json.at("accepts"), field_of);
@@ -146,6 +152,9 @@ Configured configured_of(const Json& json) {
     return GatheredField{gathered.at(0), gathered.at(1)};
   });
   json.at("labels_read").get_to(labels_read);
+  headlines = list_of<Headline>(json.at("headlines"), [](const Json& headline) {
+    return Headline{headline.at(0), headline.at(1).get<Better>()};
+  });
   json.at("keeps_state").get_to(keeps_state);
   json.at("state_made_by_flow").get_to(state_made_by_flow);
   json.at("replaces_packets").get_to(replaces_packets);

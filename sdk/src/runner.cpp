@@ -214,6 +214,16 @@ void StageRunner::begin(const RunState& run) {
   });
 }
 
+Pause StageRunner::pause(const RunState& run) {
+  Pause pause = Pause::unsupported;
+  guarded_or_throw("pausing a flow", [&] {
+    Context context = this->context(run);
+    const auto around = stage_->around_call(context);
+    pause = stage_->pause(context);
+  });
+  return pause;
+}
+
 void StageRunner::close() {
   guarded_or_throw("closing", [&] { stage_->close(); });
 }

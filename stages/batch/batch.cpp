@@ -241,6 +241,10 @@ More Batch::end(Emitter& emitter, Context& /*context*/) {
   return More::no;
 }
 
+Pause Batch::pause(Context& /*context*/) {
+  return group_.empty() && ready_.empty() ? Pause::ready : Pause::later;
+}
+
 Packet Batch::gather() {
   Packet batch(ready_.front().origin());
   std::vector<Image> images;

@@ -66,6 +66,7 @@ class Batch final : public Collector {
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
   More end(Emitter& emitter, Context& context) override;
+  Pause pause(Context& context) override;
 
  private:
   enum class Last : std::uint8_t { keep, drop };

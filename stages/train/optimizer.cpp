@@ -181,6 +181,10 @@ void Optimizer::end(Context& context) {
   if (accumulated_ > 0) take_step(context);
 }
 
+Pause Optimizer::pause(Context& /*context*/) {
+  return accumulated_ == 0 ? Pause::ready : Pause::later;
+}
+
 void Optimizer::take_step(Context& context) {
   const torch::NoGradGuard no_gradient;
   // At a flow's end there may be fewer batches: the mean is over those that are there.

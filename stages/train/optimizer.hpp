@@ -33,6 +33,8 @@ class Optimizer : public Compute<Sink> {
   void begin(Context& context) final;
   void process(const Packet& packet, Context& context) final;
   void end(Context& context) final;
+  /// Ready where no gradient is being accumulated.
+  Pause pause(Context& context) final;
   void save(Archive& archive) const final;
   void load(const Archive& archive) final;
 

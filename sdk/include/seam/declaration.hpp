@@ -124,6 +124,17 @@ enum class Kept : std::uint8_t {
   until_next_flow,
 };
 
+/// Which of two values of a metric is the better one.
+enum class Better : std::uint8_t { higher, lower };
+
+/// A metric by which a run is judged: shown first, where others are left out.
+struct Headline {
+  std::string metric;  ///< as the stage records it; `*` stands for any characters
+  Better better = Better::higher;
+
+  friend bool operator==(const Headline&, const Headline&) = default;
+};
+
 /// The part of a description that may depend on the parameters' values.
 struct Configured {
   std::vector<FieldInfo> needs;
@@ -131,6 +142,7 @@ struct Configured {
   std::vector<FieldInfo> provides;
   std::vector<GatheredField> gathers;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
+  std::vector<Headline> headlines;       ///< the most important first
   bool keeps_state = false;
   bool state_made_by_flow = false;  ///< see Kept
   bool replaces_packets = false;    ///< a collector: see Declaration::replaces_packets
@@ -307,6 +319,11 @@ class SEAM_EXPORT Declaration {
   void replaces_packets() { description_.replaces_packets = true; }
   /// A flow with this stage trains: gradients are recorded, context.training() is true.
   void trains() { description_.trains = true; }
+  /// The metric is one by which a run is judged, as recall@1 is; `*` in its name stands for any
+  /// characters. Lines of a run's epochs and its score show these.
+  void headline(std::string metric, Better better) {
+    description_.headlines.push_back({std::move(metric), better});
+  }
   /// Evaluation depends on this label field; reports then say that they read labels.
   void reads_label(std::string_view field);
 

@@ -60,6 +60,11 @@ class Loss : public Compute<Transform>, public Trainable {
 
   void end(Context& context) final { record_accepted(context); }
 
+  Pause pause(Context& context) final {
+    record_accepted(context);
+    return Pause::ready;
+  }
+
   std::vector<NamedWeight> weights() override { return {}; }
   /// A loss that keeps more than weights of what it computed overrides it, and calls this one.
   void batch_accepted() override { accepted_ = std::exchange(processed_, {}); }

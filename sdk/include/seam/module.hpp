@@ -96,6 +96,10 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
                  " of this flow, so the running statistics stay as they were before it");
   }
 
+  /// Batches that no optimizer accepted leave nothing behind, so all there is is what save()
+  /// writes.
+  Pause pause(Context& /*context*/) override { return Pause::ready; }
+
   /// Every parameter and buffer, under the module's own names.
   void save(Archive& archive) const override {
     for (const auto& item : module()->named_parameters()) {

@@ -33,7 +33,7 @@
 namespace seam {
 
 /// Counts up whenever a class or a call in these headers changes so that old plugins cannot work.
-#define SEAM_SDK_NUMBER "4"  // a macro: it is joined into text
+#define SEAM_SDK_NUMBER "5"  // a macro: it is joined into text
 
 struct StageEntry {
   std::string_view name;

@@ -89,6 +89,8 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] Outcome transform(const RunState& run, Packet& packet);
   [[nodiscard]] Outcome collect(const RunState& run, Packet packet, Emitter& emitter);
   [[nodiscard]] Outcome consume(const RunState& run, const Packet& packet);
+  /// Stage::pause(). Throws as open() does.
+  [[nodiscard]] Pause pause(const RunState& run);
   /// end(); `more` is only ever yes for a collector.
   [[nodiscard]] Outcome finish(const RunState& run, Emitter* emitter, More& more);
   /// Whether the fields that the stage provides are there and keep their contracts, and all fields

@@ -26,6 +26,14 @@ enum class StageKind : std::uint8_t { source, transform, parallel_transform, col
 /// Whether produce() or end() wants to be called again.
 enum class More : std::uint8_t { no, yes };
 
+/// Whether a flow can be left where a stage stands between two packets, so that another process
+/// goes on from there with what save() wrote.
+enum class Pause : std::uint8_t {
+  unsupported,  ///< the stage holds something of the flow that save() does not write
+  later,        ///< not before further packets: half a batch is gathered, say
+  ready,
+};
+
 /// Where sources and collectors put packets.
 class SEAM_EXPORT Emitter {
  public:
@@ -53,10 +61,16 @@ class SEAM_EXPORT Stage {
   virtual void close() {}
 
   /// Writes all that a resumed run needs to go on bit for bit. For stages that declared
-  /// keeps_state(); called between flows.
+  /// keeps_state(); called between flows, and within one where pause() says ready.
   virtual void save(Archive& /*archive*/) const {}
   /// Takes back what save() wrote, after open(). Throws seam::Error where it does not fit.
   virtual void load(const Archive& /*archive*/) {}
+
+  /// Asked between two packets of a flow: records what is yet to be recorded of those that are
+  /// through, and says whether the flow can be left here and gone on with by begin(), load() and
+  /// the packets that follow. A collector is asked while it emits, and is ready where it holds no
+  /// other packet. Sources are not asked: a flow that is resumed runs them from the start.
+  virtual Pause pause(Context& /*context*/) { return Pause::unsupported; }
 
   /// Called on the thread that is about to run the stage; Compute (tensor.hpp) sets LibTorch up.
   virtual void enter_thread(const Context& /*context*/) const {}
@@ -110,6 +124,7 @@ class SEAM_EXPORT ParallelTransform : public Stage {
  public:
   virtual void process(Packet& packet, Context& context) const = 0;
   virtual void end(Context& /*context*/) {}
+  Pause pause(Context& /*context*/) override { return Pause::ready; }
 
  protected:
   ParallelTransform() : Stage(StageKind::parallel_transform) {}
