@@ -111,6 +111,7 @@ class Talkative final : public Stage {
     d.provides = {{"p", "long int", "", "", "at::Tensor", "i64[N]"}};
     d.gathers = {{"view", "views"}};
     d.labels_read = {"category"};
+    d.headlines = {{"*.r@1", Better::lower}};
     d.keeps_state = true;
     d.state_made_by_flow = true;
     d.replaces_packets = true;
@@ -151,15 +152,16 @@ void expect_same(const std::vector<GatheredField>& a, const std::vector<Gathered
 }
 
 void expect_same(const Configured& a, const Configured& b) {
-  const auto& [needs, accepts, provides, gathers, labels_read, keeps_state, state_made_by_flow,
-               replaces_packets, trains] = a;
+  const auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state,
+               state_made_by_flow, replaces_packets, trains] = a;
   expect_same(needs, b.needs);
   expect_same(accepts, b.accepts);
   expect_same(provides, b.provides);
   expect_same(gathers, b.gathers);
   EXPECT_EQ(
-      std::tie(labels_read, keeps_state, state_made_by_flow, replaces_packets, trains),
-      std::tie(b.labels_read, b.keeps_state, b.state_made_by_flow, b.replaces_packets, b.trains));
+      std::tie(labels_read, headlines, keeps_state, state_made_by_flow, replaces_packets, trains),
+      std::tie(b.labels_read, b.headlines, b.keeps_state, b.state_made_by_flow, b.replaces_packets,
+               b.trains));
 }
 
 TEST(DescriptionCache, CarriesEveryMember) {
