@@ -33,6 +33,13 @@ void Resnet::declare(Declaration& d) {
       .range(0, 65536);
   d.parameter("unit_length", options_.unit_length, "the embedding is scaled to length 1");
   d.parameter("classes", options_.classes, "of the classifier; 0: there is none").range(0, 1000000);
+  d.parameter(
+      "initialisation", options_.initialisation,
+      "of convolutions: normal of variance 2 / fan-out, as torchvision's, or uniform within "
+      "1 / sqrt(fan-in), LibTorch's for a layer. The latter are smaller, so that they change "
+      "faster at the same learning rate",
+      {{"fan_out", nn::ResidualInitialisation::fan_out},
+       {"fan_in", nn::ResidualInitialisation::fan_in}});
   d.parameter("feature_map", feature_map_, "provide the feature map as well");
   d.needs(field::images);
   const nn::ResidualOptions all = options();

@@ -114,7 +114,7 @@ ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std
     block.channels *= 2;
     block.stride = 2;
   }
-  initialise(*this);
+  if (options_.initialisation == ResidualInitialisation::fan_out) initialise(*this);
   const std::int64_t features = options_.features();
   pool_ = register_module("pool", GlobalPooling(options_.pooling));
   if (options_.dimensions > 0) {

@@ -38,6 +38,12 @@ enum class ResidualStem : std::uint8_t {
   small_by_2  ///< 3x3 of stride 2: for images of about 64 pixels
 };
 
+/// Of convolutions.
+enum class ResidualInitialisation : std::uint8_t {
+  fan_out,  ///< torchvision's: normal of variance 2 / fan-out (He et al. 2015)
+  fan_in,   ///< LibTorch's for a convolution: uniform within 1 / sqrt(fan-in)
+};
+
 struct ResidualOptions {
   ResidualBlock block = ResidualBlock::basic;
   std::vector<std::int64_t> blocks = {2, 2, 2, 2};  ///< of layer1, layer2, ...
@@ -48,6 +54,7 @@ struct ResidualOptions {
   std::int64_t dimensions = 0;  ///< of the embedding; 0: the pooled features
   bool unit_length = true;      ///< of the embedding
   std::int64_t classes = 0;     ///< 0: no fc
+  ResidualInitialisation initialisation = ResidualInitialisation::fan_out;
 
   /// F, the channels of the feature map.
   [[nodiscard]] std::int64_t features() const;

@@ -17,6 +17,7 @@
 
 #include <seam/tensor.hpp>
 
+#include "pipeline/run/freed_memory.hpp"
 #include "stages/loss/triplet_loss.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/train/adam.hpp"
@@ -162,6 +163,7 @@ int main(int count, char** arguments) {
     }
     if (name == "--threads") at::set_num_threads(std::atoi(value));
   }
+  seam::host::keep_freed_memory();  // as a run does
   torch::manual_seed(0);
   Trainer trainer(batch, size, precision);
   const auto images = static_cast<double>(3 * batch);

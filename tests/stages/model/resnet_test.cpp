@@ -88,6 +88,23 @@ TEST(Resnet, HasTheNumbersOfThePublishedNetworks) {
   EXPECT_EQ(numbers(small.harness, *small.stage), 1320977);
 }
 
+TEST(Resnet, ConvolutionsAreInitialisedAsAskedFor) {
+  const auto deviation = [](const char* initialisation) {
+    Trial trial;
+    trial.harness.set("blocks", Value{Sizes{1, 1}}).set("width", 32);
+    if (initialisation != nullptr) trial.harness.set("initialisation", initialisation);
+    trial.harness.open();
+    for (const NamedWeight& weight : trial.stage->weights()) {
+      if (weight.name == "layer2.0.conv1.weight") return weight.tensor.std().item<double>();
+    }
+    return 0.0;
+  };
+  // 18,432 numbers of a 3x3 convolution from 32 to 64 channels.
+  EXPECT_NEAR(deviation("fan_out"), std::sqrt(2.0 / (9 * 64)), 1e-3);
+  EXPECT_NEAR(deviation("fan_in"), std::sqrt(1.0 / (3 * 9 * 32)), 1e-3);
+  EXPECT_EQ(deviation(nullptr), deviation("fan_out"));
+}
+
 TEST(Resnet, ProvidesWhatItIsAskedFor) {
   Trial trial;
   trial.harness.set("architecture", "resnet50")
