@@ -171,10 +171,14 @@ Json stages_schema(Registry& registry) {
     }
   }
   if (descriptions) descriptions->save();
-  // What a file lays over a stage of one that it extends need not say again what it is.
-  any.push_back({{"title", "a stage of a file that this one extends"},
+  // One that is like another, and what a file lays over a stage of one that it extends, need not
+  // say what it is.
+  StageSpec stage;
+  Json properties = host_schema(stage_table(stage))["properties"];
+  properties["use"] = false;
+  any.push_back({{"title", "a stage that is like another, or of a file that this one extends"},
                  {"type", "object"},
-                 {"properties", {{"use", false}}}});
+                 {"properties", std::move(properties)}});
   Json object = typed("object", "The stages: a name of your choice each, and what it is.");
   object["additionalProperties"] = {{"anyOf", std::move(any)}};
   return object;
@@ -188,6 +192,9 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
   Registry registry(default_search_path({}, plugin_paths), threads);
   Json flows = typed("object", "The ways of the packets.");
   flows["additionalProperties"] = typed("string", "a -> b -> c; a -> {b, c} -> d branches");
+  Json paths = typed("object", "Names for parts of flows.");
+  paths["additionalProperties"] =
+      typed("string", "a -> b -> c; a flow or another path has them all by this name");
   PipelineSpec fresh;
   return json_line({{"$schema", "http://json-schema.org/draft-07/schema#"},
                     {"title", "A pipeline file of Seam"},
@@ -197,6 +204,7 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
                       {"pipeline", host_schema(pipeline_table(fresh))},
                       {"limits", host_schema(limits_table(fresh.limits))},
                       {"stage", stages_schema(registry)},
+                      {"path", std::move(paths)},
                       {"flow", std::move(flows)},
                       {"schedule", host_schema(schedule_table(fresh.schedule))}}},
                     {"additionalProperties", false}}) +

@@ -54,8 +54,8 @@ struct Entry {
   std::string key;
   Place key_place;
   Node node;
-  /// A base file set it for another `use` of this stage: it need not fit the one in force.
-  bool for_other_use = false;
+  /// The stage in whose table it stands, where `like` brought it from there.
+  std::string inherited_from = {};
 };
 
 /// "a table", "a text", ...: for messages.

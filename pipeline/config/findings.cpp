@@ -9,6 +9,15 @@ namespace seam::host {
 void Findings::add(Severity severity, std::string code, const Place& place, std::string message,
                    std::vector<std::string> notes) {
   std::erase(notes, std::string{});
+  const auto [found, first] = positions_.emplace(
+      std::tuple(code, message, place.file, place.line, place.column), problems_.size());
+  if (!first) {
+    std::vector<std::string>& known = problems_[found->second].notes;
+    for (std::string& note : notes) {
+      if (std::ranges::find(known, note) == known.end()) known.push_back(std::move(note));
+    }
+    return;
+  }
   Problem& problem = problems_.emplace_back();
   problem.severity = severity;
   problem.code = std::move(code);

@@ -1,7 +1,12 @@
-/// Collects problems while a pipeline is checked; adds the line that each points at.
+/// Collects problems while a pipeline is checked; adds the line that each points at. A fault that
+/// is found twice, since two stages or flows share the line, becomes one problem with the notes of
+/// both.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/config/problem.hpp"
@@ -31,7 +36,12 @@ class Findings {
 
   const Sources* sources_;  // the loader's, which outlives its findings
   std::vector<Problem> problems_;
-  std::size_t errors_ = 0;
+  /// By code, message, file, line and column.
+  std::map<std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>,
+           std::size_t>
+      positions_;
+  std::size_t errors_ =
+      0;  // those found again as well: who counts wants to know whether it was one
 };
 
 }  // namespace seam::host

@@ -19,17 +19,18 @@ bool continues_name(char c) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, TextKind kind) : text_(text), kind_(kind) {}
 
   FlowText parse() {
     skip_blanks();
     if (at_end()) {
-      fault(0, text_.size(), "empty-flow", "the flow is empty",
-            {"name its stages: \"items -> decode -> report\""});
+      fault(0, text_.size(), "empty-flow", "the " + noun() + " is empty",
+            {kind_ == TextKind::flow ? "name its stages: \"items -> decode -> report\""
+                                     : "name its stages: \"decode -> resize -> batch\""});
       return std::move(flow_);
     }
-    chain({}, 0);
-    if (ok() && !at_end()) expected("'->' or the end of the flow");
+    flow_.ends = chain({}, 0);
+    if (ok() && !at_end()) expected("'->' or the end of the " + noun());
     if (ok()) check_names();
     return std::move(flow_);
   }
@@ -40,6 +41,8 @@ class Parser {
   [[nodiscard]] bool ok() const { return flow_.faults.empty(); }
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] char peek() const { return at_end() ? '\0' : text_[at_]; }
+
+  [[nodiscard]] std::string noun() const { return kind_ == TextKind::flow ? "flow" : "path"; }
 
   void skip_blanks() {
     while (!at_end() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) {
@@ -56,7 +59,7 @@ class Parser {
   void expected(const std::string& what) {
     if (at_end()) {
       fault(text_.empty() ? 0 : text_.size() - 1, 1, "flow-syntax",
-            "the flow ends where " + what + " is expected");
+            "the " + noun() + " ends where " + what + " is expected");
       return;
     }
     // All bytes of the character, so that no half of one is quoted.
@@ -69,7 +72,7 @@ class Parser {
     if (peek() == '|' || peek() == '>' || peek() == '=' || peek() == '-' || text_[at_] == '\xe2') {
       note = "stages are joined by '->'";
     } else if (peek() == '.') {
-      note = "a flow names the stages of this file ([stage.NAME]), not their types";
+      note = "a " + noun() + " names the stages of this file ([stage.NAME]), not their types";
     }
     fault(at_, 1, "flow-syntax",
           "expected " + what + ", not '" + std::string(text_.substr(at_, end - at_)) + "'", {note});
@@ -108,7 +111,7 @@ class Parser {
             "braces are nested more than " + std::to_string(deepest) + " deep");
       return {};
     }
-    if (inputs.empty()) {
+    if (inputs.empty() && kind_ == TextKind::flow) {
       fault(open, 1, "flow-head", "a flow begins with one source; branches can only follow it");
       return {};
     }
@@ -137,12 +140,13 @@ class Parser {
     for (const FlowStep& step : flow_.steps) {
       if (seen.emplace(step.stage, step.offset).second) continue;
       fault(step.offset, step.stage.size(), "stage-twice",
-            "stage '" + step.stage + "' is in this flow already",
-            {"to run the same computation twice, add a second [stage.NAME] with the same 'use'"});
+            "'" + step.stage + "' is in this " + noun() + " already",
+            {"to run the same computation twice, add a stage that is like the first one"});
     }
   }
 
   std::string_view text_;
+  TextKind kind_;
   std::size_t at_ = 0;
   FlowText flow_;
 };
@@ -157,8 +161,8 @@ bool is_flow_name(std::string_view name) {
   return true;
 }
 
-FlowText parse_flow(std::string_view text) {
-  return Parser(text).parse();
+FlowText parse_flow(std::string_view text, TextKind kind) {
+  return Parser(text, kind).parse();
 }
 
 }  // namespace seam::host

@@ -5,10 +5,13 @@
 ///     step   = name | "{" chain ("," chain)* "}"
 ///     name   = [A-Za-z_][A-Za-z0-9_-]*
 ///
-/// What follows a brace joins its branches.
+/// What follows a brace joins its branches. The text of a [path] is the same, but it may begin with
+/// branches, which follow what stands before the path in a flow. A name is that of a stage or a
+/// path.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +27,17 @@ struct FlowStep {
 };
 
 struct FlowText {
-  std::vector<FlowStep> steps;  ///< in topological order
+  std::vector<FlowStep> steps;    ///< in topological order
+  std::vector<std::size_t> ends;  ///< positions of the last steps
   std::vector<TextFault> faults;
 };
 
 /// Whether a stage's or flow's name can be written in a flow.
 bool is_flow_name(std::string_view name);
 
-/// Reads a flow. Where there are faults the steps are those read before the first.
-FlowText parse_flow(std::string_view text);
+enum class TextKind : std::uint8_t { flow, path };
+
+/// Reads a flow or a path. Where there are faults the steps are those read before the first.
+FlowText parse_flow(std::string_view text, TextKind kind = TextKind::flow);
 
 }  // namespace seam::host

@@ -43,8 +43,9 @@ std::vector<std::set<std::size_t>> ancestors_of(const FlowSpec& flow) {
 
 class ShapeCheck {
  public:
-  ShapeCheck(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings)
-      : flow_(flow), stages_(stages), findings_(findings) {}
+  ShapeCheck(const FlowSpec& flow, const std::vector<StageDraft>& stages, const Paths& paths,
+             Findings& findings)
+      : flow_(flow), stages_(stages), paths_(paths), findings_(findings) {}
 
   void check() {
     const auto outputs = outputs_of(flow_);
@@ -52,10 +53,7 @@ class ShapeCheck {
       const FlowNode& node = flow_.nodes[at];
       const StageDraft* stage = find_stage(stages_, node.stage);
       if (stage == nullptr) {
-        findings_.error("unknown-stage", node.place,
-                        fmt::format("there is no stage '{}'", node.stage),
-                        {did_you_mean(node.stage, names_of(stages_)),
-                         fmt::format("define it: [stage.{}]", node.stage)});
+        report_unknown_name(node.stage, node.place, paths_.known_names(), findings_);
       } else if (stage->runner != nullptr) {
         check_node(node, *stage, outputs[at]);
       }
@@ -73,18 +71,19 @@ class ShapeCheck {
                       fmt::format("flow '{}' begins with {}, which is {}; a flow begins with a "
                                   "source",
                                   flow_.name, described(stage), kind_text(kind)),
-                      {sources_of_file()});
+                      {sources_of_file(), path_note(flow_, node)});
     } else if (!head && kind == StageKind::source) {
       findings_.error("source-inside", node.place,
                       fmt::format("{} is a source and can only begin a flow", described(stage)),
-                      {"give it a flow of its own"});
+                      {"give it a flow of its own", path_note(flow_, node)});
     }
     if (kind == StageKind::sink && !outputs.empty()) {
       findings_.error("sink-inside", node.place,
                       fmt::format("{} is a sink: nothing can follow it", described(stage)),
                       {fmt::format("'{}' follows; put the sink at the end, or into a branch: "
                                    "{{{}, ...}}",
-                                   flow_.nodes[outputs.front()].stage, node.stage)});
+                                   flow_.nodes[outputs.front()].stage, node.stage),
+                       path_note(flow_, node)});
     }
   }
 
@@ -109,7 +108,8 @@ class ShapeCheck {
               fmt::format("{} is a collector inside a branch that '{}' joins: it makes packets "
                           "that the other branches do not have",
                           described(*stage), join.stage),
-              {"put it before the branches or behind the join"});
+              {"put it before the branches or behind the join",
+               path_note(flow_, flow_.nodes[node])});
         }
       }
     }
@@ -127,6 +127,7 @@ class ShapeCheck {
 
   const FlowSpec& flow_;
   const std::vector<StageDraft>& stages_;
+  const Paths& paths_;
   Findings& findings_;
 };
 
@@ -180,6 +181,13 @@ class FieldCheck {
     return *find_stage(stages_, flow_.nodes[node].stage);
   }
 
+  void report(std::string code, std::size_t at, std::string message,
+              std::vector<std::string> notes = {}) {
+    const FlowNode& node = flow_.nodes[at];
+    notes.push_back(path_note(flow_, node));
+    findings_.error(std::move(code), node.place, std::move(message), std::move(notes));
+  }
+
   /// Adds the fields that a collector makes of ones of any type; false where one is not known.
   bool gather(std::size_t at, const FieldState& state, std::vector<FieldInfo>& provided) {
     bool all_known = true;
@@ -200,9 +208,8 @@ class FieldCheck {
                                     gathers.name));
       } catch (const Error& error) {
         all_known = false;
-        findings_.error(
-            "field-gathered", flow_.nodes[at].place,
-            fmt::format("{}: {}", described(stage_at(at)), error.what()),
+        report(
+            "field-gathered", at, fmt::format("{}: {}", described(stage_at(at)), error.what()),
             {fmt::format("'{}' is provided by {}", gathers.from, described(stage_at(one.node)))});
       }
     }
@@ -239,11 +246,11 @@ class FieldCheck {
                        const Provided& b) {
     const auto key = std::tuple(field, a.node, b.node);
     if (!conflicts_.insert(key).second) return;
-    findings_.error("join-conflict", flow_.nodes[b.node].place,
-                    fmt::format("two branches that '{}' joins both provide '{}': {} and {}",
-                                flow_.nodes[at].stage, field, described(stage_at(a.node)),
-                                described(stage_at(b.node))),
-                    {conflict_remedy(field, a.node, b.node)});
+    report("join-conflict", b.node,
+           fmt::format("two branches that '{}' joins both provide '{}': {} and {}",
+                       flow_.nodes[at].stage, field, described(stage_at(a.node)),
+                       described(stage_at(b.node))),
+           {conflict_remedy(field, a.node, b.node)});
   }
 
   /// One after the other helps only where the second one builds on what the first one made.
@@ -273,13 +280,12 @@ class FieldCheck {
     const auto [known, first] = types_.emplace(field.name, Provided{field.type, {}, at, {}});
     if (first || known->second.type == field.type) return true;
     mistyped_.insert(field.name);
-    findings_.error(
-        "field-type", flow_.nodes[at].place,
-        fmt::format("{} provides field '{}' as {}, but {} provides it as {}",
-                    described(stage_at(at)), field.name, readable_type(field.type),
-                    described(stage_at(known->second.node)), readable_type(known->second.type)),
-        {"in one flow a field's name stands for one type; one of the plugins must use another "
-         "name"});
+    report("field-type", at,
+           fmt::format("{} provides field '{}' as {}, but {} provides it as {}",
+                       described(stage_at(at)), field.name, readable_type(field.type),
+                       described(stage_at(known->second.node)), readable_type(known->second.type)),
+           {"in one flow a field's name stands for one type; one of the plugins must use another "
+            "name"});
     return false;
   }
 
@@ -288,8 +294,8 @@ class FieldCheck {
     if (state.anything || reads(at, field.name)) return;
     const auto before = state.fields.find(field.name);
     if (before == state.fields.end()) return;
-    findings_.error(
-        "field-overwritten", flow_.nodes[at].place,
+    report(
+        "field-overwritten", at,
         fmt::format("{} provides '{}' without reading it and would replace what {} made",
                     described(stage_at(at)), field.name, described(stage_at(before->second.node))),
         {"leave one of the two out, or let one provide another field",
@@ -305,10 +311,10 @@ class FieldCheck {
     }
     const Provided& have = found->second;
     if (have.type != need.type) {
-      findings_.error("field-type", flow_.nodes[at].place,
-                      fmt::format("{} needs field '{}' as {}, but {} provides it as {}",
-                                  described(stage_at(at)), need.name, readable_type(need.type),
-                                  described(stage_at(have.node)), readable_type(have.type)));
+      report("field-type", at,
+             fmt::format("{} needs field '{}' as {}, but {} provides it as {}",
+                         described(stage_at(at)), need.name, readable_type(need.type),
+                         described(stage_at(have.node)), readable_type(have.type)));
       return;
     }
     if (have.contract.empty() || need.contract.empty()) return;
@@ -316,16 +322,16 @@ class FieldCheck {
       const auto difference = TensorContract::first_difference(
           TensorContract::parse(have.contract), TensorContract::parse(need.contract));
       if (!difference) return;
-      findings_.error("field-contract", flow_.nodes[at].place,
-                      fmt::format("{} cannot use field '{}': {}", described(stage_at(at)),
-                                  need.name, *difference),
-                      {fmt::format("needed:   {} by {}{}", need.contract, described(stage_at(at)),
-                                   explained(need.doc)),
-                       fmt::format("provided: {} by {}{}", have.contract,
-                                   described(stage_at(have.node)), explained(have.doc))});
+      report("field-contract", at,
+             fmt::format("{} cannot use field '{}': {}", described(stage_at(at)), need.name,
+                         *difference),
+             {fmt::format("needed:   {} by {}{}", need.contract, described(stage_at(at)),
+                          explained(need.doc)),
+              fmt::format("provided: {} by {}{}", have.contract, described(stage_at(have.node)),
+                          explained(have.doc))});
     } catch (const Error& error) {
-      findings_.error("plugin-contract", flow_.nodes[at].place, error.what(),
-                      {"a defect of the plugin: report it to its author"});
+      report("plugin-contract", at, error.what(),
+             {"a defect of the plugin: report it to its author"});
     }
   }
 
@@ -368,11 +374,11 @@ class FieldCheck {
                                   flow_.nodes[*replaced].stage));
     }
     if (by_stage.empty()) notes.emplace_back("no stage before it provides any field");
-    findings_.error("missing-field", flow_.nodes[at].place,
-                    fmt::format("{} needs field '{}'{}, which no stage before it provides",
-                                described(stage_at(at)), need.name,
-                                need.contract.empty() ? "" : " (" + need.contract + ")"),
-                    std::move(notes));
+    report("missing-field", at,
+           fmt::format("{} needs field '{}'{}, which no stage before it provides",
+                       described(stage_at(at)), need.name,
+                       need.contract.empty() ? "" : " (" + need.contract + ")"),
+           std::move(notes));
   }
 
   const FlowSpec& flow_;
@@ -385,11 +391,23 @@ class FieldCheck {
   std::set<std::string> mistyped_;         ///< reported: who reads them has nothing to add
 };
 
+/// Where the file itself, or --set, says something of a stage; null: only files that it extends do.
+const Place* said_here(const Entry& stage, const std::string& file) {
+  const auto here = [&](const Place& place) { return place.file == file || place.file == "--set"; };
+  if (here(stage.key_place)) return &stage.key_place;
+  if (stage.node.table() == nullptr) return nullptr;
+  for (const Entry& key : stage.node.table()->entries) {
+    if (key.inherited_from.empty() && here(key.key_place)) return &key.key_place;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
-                                 const std::vector<StageDraft>& stages, const Sources& sources,
-                                 std::vector<std::string>& names, Findings& findings) {
+                                 const std::vector<StageDraft>& stages, const Paths& paths,
+                                 const Sources& sources, std::vector<std::string>& names,
+                                 Findings& findings) {
   std::vector<FlowSpec> flows;
   const Entry* entry = tree.find("flow");
   const Table* table = entry != nullptr ? read_table(*entry, "[flow]", findings) : nullptr;
@@ -409,22 +427,17 @@ std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
     }
     const auto text = read_text(line, "[flow]", findings);
     if (!text) continue;
-    FlowText parsed = parse_flow(*text);
-    for (const TextFault& fault : parsed.faults) {
-      findings.error(fault.code, place_inside(sources, line.node, fault.offset, fault.length),
-                     fault.message, fault.notes);
-    }
-    if (!parsed.faults.empty()) continue;
+    const FlowText parsed = parse_flow(*text);
+    if (report_faults(parsed, line, sources, findings)) continue;
+    std::optional<Expanded> expanded = paths.expand(line, parsed, TextKind::flow);
+    if (!expanded) continue;
     FlowSpec flow;
     flow.name = line.key;
     flow.text = *text;
+    flow.nodes = std::move(expanded->nodes);
     flow.place = line.key_place;
-    for (FlowStep& step : parsed.steps) {
-      flow.nodes.push_back({step.stage, std::move(step.inputs),
-                            place_inside(sources, line.node, step.offset, step.stage.size())});
-    }
     const std::size_t errors_before = findings.errors();
-    ShapeCheck(flow, stages, findings).check();
+    ShapeCheck(flow, stages, paths, findings).check();
     if (findings.errors() == errors_before) flows.push_back(std::move(flow));
   }
   return flows;
@@ -434,18 +447,22 @@ void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, F
   FieldCheck(flow, stages, findings).check();
 }
 
-void check_use(const std::vector<StageDraft>& stages, const std::vector<FlowSpec>& flows,
-               Findings& findings) {
+void check_use(const Table& tree, const std::string& file, const std::vector<StageDraft>& stages,
+               const std::vector<FlowSpec>& flows, Findings& findings) {
   std::set<std::string> used;
   for (const FlowSpec& flow : flows) {
     for (const FlowNode& node : flow.nodes) used.insert(node.stage);
   }
   for (const StageDraft& stage : stages) {
     for (const auto& [parameter, target] : stage.spec.references) used.insert(target);
+    used.insert(stage.spec.like);
   }
+  const Entry* tables = tree.find("stage");
   for (const StageDraft& stage : stages) {
     if (used.contains(stage.spec.name)) continue;
-    findings.warning("stage-unused", stage.spec.place,
+    const Place* said = said_here(*tables->node.table()->find(stage.spec.name), file);
+    if (said == nullptr) continue;
+    findings.warning("stage-unused", *said,
                      fmt::format("{} is in no flow and no stage refers to it", described(stage)));
   }
 }

@@ -10,6 +10,7 @@
 
 #include "pipeline/config/document.hpp"
 #include "pipeline/config/findings.hpp"
+#include "pipeline/config/paths.hpp"
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/config/stages.hpp"
 
@@ -19,16 +20,18 @@ namespace seam::host {
 /// stages that exist. Flows with faults are left out. `names` gets those of all flows; `file` is
 /// what a missing [flow] is missing from.
 std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
-                                 const std::vector<StageDraft>& stages, const Sources& sources,
-                                 std::vector<std::string>& names, Findings& findings);
+                                 const std::vector<StageDraft>& stages, const Paths& paths,
+                                 const Sources& sources, std::vector<std::string>& names,
+                                 Findings& findings);
 
 /// Checks that every field that a stage of the flow needs is there and fits. A stage whose own
 /// fields are not known may provide anything.
 void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings);
 
-/// Warns of stages that no flow has and no stage refers to. To be asked only where no flow is at
-/// fault: a misspelt stage is not an unused one.
-void check_use(const std::vector<StageDraft>& stages, const std::vector<FlowSpec>& flows,
-               Findings& findings);
+/// Warns of stages that no flow has and no stage refers to or is like, if `file` or --set says
+/// something of them: those of files that it extends may go unused. To be asked only where no flow
+/// is at fault: a misspelt stage is not an unused one.
+void check_use(const Table& tree, const std::string& file, const std::vector<StageDraft>& stages,
+               const std::vector<FlowSpec>& flows, Findings& findings);
 
 }  // namespace seam::host

@@ -213,7 +213,7 @@ const std::string* HostTable::default_text(const std::string& key) const {
 
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
-         plugin_paths, limits, stages, flows, schedule, resolved] = spec;
+         plugin_paths, limits, stages, paths, flows, schedule, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "of the run's folder and of reports");
   table.default_is("the file's name");
@@ -288,10 +288,16 @@ HostTable schedule_table(ScheduleSpec& schedule) {
 }
 
 HostTable stage_table(StageSpec& stage) {
-  auto& [name, use, place, values, references, on_error, retries, concurrency] = stage;
+  auto& [name, use, like, place, values, references, on_error, retries, concurrency] = stage;
   HostTable table("[stage.NAME]", "A stage: a name of your choice, and what it is.");
   table.key("use", use, "the stage that it is, `FAMILY.NAME`; `seam plugins` lists them");
   table.is_required();
+  table.default_is("required, or `like`");
+  table.key("like", like,
+            "another stage of the file: this one has its `use` and all its keys but those that it "
+            "sets itself");
+  table.default_is("like none");
+  table.is_shorthand();
   table.key(
       "on_error", ErrorPolicy{&on_error, &retries},
       "what becomes of a packet that the stage fails on: the run ends; `\"skip\"`: it is left "
@@ -357,6 +363,7 @@ bool read_key(const HostTable& host, const Entry& entry, const std::string& owne
 std::string written_keys(const HostTable& host, const HostTable& defaults) {
   std::string text;
   for (const ParameterInfo& key : host.keys()) {
+    if (host.is_shorthand(key.name)) continue;
     const std::string value = written_key(host, key);
     if (value.empty()) {
       text += fmt::format("# {}: not set\n", key.name);

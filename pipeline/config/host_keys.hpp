@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -62,6 +63,8 @@ class HostTable {
   /// There is no sensible default for the key just declared. ParameterBuilder::required() would
   /// forget what the member holds.
   void is_required() { declaration_.description().parameters.back().required = true; }
+  /// The key just declared stands for others: they are in the resolved text in its place.
+  void is_shorthand() { shorthands_.insert(keys().back().name); }
   /// How documents call a key's default where its value says nothing: "the file's name".
   void default_is(std::string text) { defaults_[keys().back().name] = std::move(text); }
 
@@ -76,6 +79,9 @@ class HostTable {
   /// Null for a key that takes a single Value.
   [[nodiscard]] const CompoundForm* compound(const std::string& key) const;
   [[nodiscard]] const std::string* default_text(const std::string& key) const;
+  [[nodiscard]] bool is_shorthand(const std::string& key) const {
+    return shorthands_.contains(key);
+  }
 
  private:
   std::string name_;
@@ -83,6 +89,7 @@ class HostTable {
   Declaration declaration_;
   std::map<std::string, CompoundForm> compounds_;
   std::map<std::string, std::string> defaults_;
+  std::set<std::string> shorthands_;
 };
 
 /// Keys whose unit this is take "512 MiB" as well.

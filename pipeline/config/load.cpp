@@ -10,7 +10,9 @@
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
 #include "pipeline/config/folders.hpp"
+#include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
+#include "pipeline/config/paths.hpp"
 #include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
@@ -64,9 +66,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
                                        Findings& findings) {
   std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
   if (!tree) return std::nullopt;
-  apply_overrides(*tree, options.overrides, sources, findings);
+  apply_overrides(*tree, options.overrides, options.environment, sources, findings);
   expand_tree(*tree, options.environment, sources, findings);
   check_top_level(*tree, findings);
+  resolve_likes(*tree, findings);
 
   CheckedPipeline pipeline;
   PipelineSpec& spec = pipeline.spec;
@@ -86,8 +89,14 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   KnownNames known;
   known.stages = names_of(stages);
   const std::size_t errors_before = findings.errors();
-  spec.flows = read_flows(*tree, spec.file, stages, sources, known.flows, findings);
-  if (findings.errors() == errors_before) check_use(stages, spec.flows, findings);
+  const Paths paths(*tree, stages, sources, findings);
+  spec.paths = paths.specs();
+  spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
+  // Of a run that goes on, this was said when it began.
+  if (findings.errors() == errors_before && options.recorded_plugins.empty()) {
+    check_use(*tree, spec.file, stages, spec.flows, findings);
+    check_path_use(*tree, spec.file, spec.flows, findings);
+  }
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, known, findings);
   if (findings.has_errors()) return std::nullopt;
@@ -133,8 +142,9 @@ LoadResult load_stage(const std::string& use, const std::vector<std::string>& se
   Table tree = tree_of(name, use, {use, 0, 0, 1});
   std::vector<std::string> overrides;
   for (const std::string& each : set) overrides.push_back("stage." + name + "." + each);
-  apply_overrides(tree, overrides, sources, findings);
+  apply_overrides(tree, overrides, environment, sources, findings);
   expand_tree(tree, environment, sources, findings);
+  resolve_likes(tree, findings);
   std::vector<StageDraft> stages = read_stages(tree, registry, nullptr, findings);
   check_references(stages, findings);
   LoadResult result;

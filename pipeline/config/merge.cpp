@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -56,30 +57,85 @@ std::optional<std::string> read_text(const fs::path& file, std::string& why) {
   return text;
 }
 
-/// Which table of the tree is merged.
-enum class Level : std::uint8_t { stages, stage, other };
+using Environment = std::map<std::string, std::string>;
 
-void merge_into(Table& base, Table over, Level level) {
-  if (level == Level::stage) {
-    const Entry* old_use = base.find("use");
-    const Entry* new_use = over.find("use");
-    const bool other = old_use != nullptr && new_use != nullptr && old_use->node.text() &&
-                       new_use->node.text() && *old_use->node.text() != *new_use->node.text();
-    if (other) {
-      for (Entry& entry : base.entries) {
-        const bool common =
-            entry.key == "use" || entry.key == "on_error" || entry.key == "concurrency";
-        if (!common) entry.for_other_use = true;
-      }
+const Table* table_at(const Table& table, std::string_view key) {
+  const Entry* entry = table.find(key);
+  return entry != nullptr ? entry->node.table() : nullptr;
+}
+
+/// The text behind the key with its variables, as far as they are known.
+std::optional<std::string> text_at(const Table& table, std::string_view key,
+                                   const Environment& environment) {
+  const Entry* entry = table.find(key);
+  if (entry == nullptr || entry->node.text() == nullptr) return std::nullopt;
+  Expansion expansion = expand_variables(*entry->node.text(), environment);
+  return expansion.faults.empty() ? std::move(expansion.text) : *entry->node.text();
+}
+
+/// What a stage is by these trees, of which the first that says it counts; where that says `like`,
+/// it is what the other is.
+std::optional<std::string> use_of(std::string name, const std::vector<const Table*>& trees,
+                                  const Environment& environment) {
+  std::set<std::string> asked;
+  while (asked.insert(name).second) {
+    std::optional<std::string> like;
+    for (const Table* tree : trees) {
+      const Table* stages = table_at(*tree, "stage");
+      const Table* stage = stages != nullptr ? table_at(*stages, name) : nullptr;
+      if (stage == nullptr) continue;
+      if (auto use = text_at(*stage, "use", environment)) return use;
+      like = text_at(*stage, "like", environment);
+      if (like) break;
+    }
+    if (!like) break;
+    name = *like;
+  }
+  return std::nullopt;
+}
+
+/// Takes the parameters of stages that become others by `over` out of `base`. What becomes of a
+/// packet that a stage fails on stays.
+void drop_what_was_for_others(Table& base, const Table& over, const Environment& environment) {
+  const Table* over_stages = table_at(over, "stage");
+  Entry* base_entry = base.find("stage");
+  if (over_stages == nullptr || base_entry == nullptr || base_entry->node.table() == nullptr)
+    return;
+  std::vector<Entry*> changed;
+  std::vector<Entry*> like_no_more;
+  for (const Entry& stage : over_stages->entries) {
+    const Table* table = stage.node.table();
+    Entry* known = base_entry->node.table()->find(stage.key);
+    if (table == nullptr || known == nullptr || known->node.table() == nullptr) continue;
+    if (table->find("use") == nullptr && table->find("like") == nullptr) continue;
+    const auto before = use_of(stage.key, {&base}, environment);
+    const auto now = use_of(stage.key, {&over, &base}, environment);
+    if (before && now && *before != *now) {
+      known->key_place = stage.key_place;
+      changed.push_back(known);
+    } else if (const auto like = text_at(*known->node.table(), "like", environment)) {
+      // It stays what it was while the other becomes something else.
+      const auto other = use_of(*like, {&over, &base}, environment);
+      if (now && other && *now != *other) like_no_more.push_back(known);
     }
   }
+  for (Entry* stage : like_no_more) {
+    std::erase_if(stage->node.table()->entries,
+                  [](const Entry& entry) { return entry.key == "like"; });
+  }
+  for (Entry* stage : changed) {
+    std::erase_if(stage->node.table()->entries,
+                  [](const Entry& entry) { return entry.key != "on_error"; });
+  }
+}
+
+void merge_into(Table& base, Table over) {
   for (Entry& entry : over.entries) {
     Entry* known = base.find(entry.key);
     if (known == nullptr) {
       base.entries.push_back(std::move(entry));
     } else if (known->node.table() != nullptr && entry.node.table() != nullptr) {
-      merge_into(*known->node.table(), std::move(*entry.node.table()),
-                 level == Level::stages ? Level::stage : Level::other);
+      merge_into(*known->node.table(), std::move(*entry.node.table()));
     } else {
       *known = std::move(entry);
     }
@@ -141,11 +197,11 @@ class FileReader {
       if (!read) {
         complete = false;
       } else {
-        merge_tables(tree, std::move(*read));
+        merge_tables(tree, std::move(*read), environment_);
       }
     }
     if (!complete) return std::nullopt;
-    merge_tables(tree, std::move(own));
+    merge_tables(tree, std::move(own), environment_);
     return tree;
   }
 
@@ -253,15 +309,9 @@ void expand_node(Node& node, const std::map<std::string, std::string>& environme
 
 }  // namespace
 
-void merge_tables(Table& base, Table over) {
-  Table* base_stages = nullptr;
-  if (Entry* entry = base.find("stage")) base_stages = entry->node.table();
-  Entry* over_entry = over.find("stage");
-  if (base_stages != nullptr && over_entry != nullptr && over_entry->node.table() != nullptr) {
-    merge_into(*base_stages, std::move(*over_entry->node.table()), Level::stages);
-    std::erase_if(over.entries, [](const Entry& entry) { return entry.key == "stage"; });
-  }
-  merge_into(base, std::move(over), Level::other);
+void merge_tables(Table& base, Table over, const Environment& environment) {
+  drop_what_was_for_others(base, over, environment);
+  merge_into(base, std::move(over));
 }
 
 std::optional<Table> read_with_bases(const fs::path& file,
@@ -271,9 +321,10 @@ std::optional<Table> read_with_bases(const fs::path& file,
   return reader.read(file, {file.string(), 0, 0, 1});
 }
 
-void apply_overrides(Table& tree, const std::vector<std::string>& overrides, Sources& sources,
-                     Findings& findings) {
+void apply_overrides(Table& tree, const std::vector<std::string>& overrides,
+                     const Environment& environment, Sources& sources, Findings& findings) {
   const Source& source = sources.add_lines("--set", overrides);
+  Table all;
   for (std::size_t i = 0; i < overrides.size(); ++i) {
     const std::string& text = overrides[i];
     const auto place_at = [&](std::size_t offset, std::size_t length) {
@@ -313,8 +364,9 @@ void apply_overrides(Table& tree, const std::vector<std::string>& overrides, Sou
       value.value = std::move(table);
       value.place = place_at(step->offset, step->length);
     }
-    merge_tables(tree, std::move(*value.table()));
+    merge_into(all, std::move(*value.table()));
   }
+  merge_tables(tree, std::move(all), environment);
 }
 
 void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,

@@ -30,6 +30,7 @@ enum class OnError : std::uint8_t { fail, skip, retry };
 struct StageSpec {
   std::string name;
   std::string use;
+  std::string like;  ///< the stage whose keys it has where it sets none; empty: no other's
   Place place;
   std::map<std::string, Value> values;            ///< parameters the file sets, checked
   std::map<std::string, std::string> references;  ///< reference parameter -> stage name
@@ -43,6 +44,14 @@ struct FlowNode {
   std::string stage;
   std::vector<std::size_t> inputs;
   Place place;
+  std::vector<std::string> paths =
+      {};  ///< in whose text it stands, outermost first; none: the flow's
+};
+
+/// A part of flows that has a name: [path].
+struct PathSpec {
+  std::string name;
+  std::string text;
 };
 
 /// A flow in topological order. Branches share an input, joins have several.
@@ -120,6 +129,7 @@ struct PipelineSpec {
   std::vector<std::string> plugin_paths;   ///< files or folders the file names
   LimitSpec limits;
   std::vector<StageSpec> stages;  ///< in the file's order
+  std::vector<PathSpec> paths;
   std::vector<FlowSpec> flows;
   ScheduleSpec schedule;
   std::string

@@ -43,6 +43,10 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
       text += parameter_line(parameter, stage.spec);
     }
   }
+  if (!spec.paths.empty()) text += "\n[path]\n";
+  for (const PathSpec& path : spec.paths) {
+    text += fmt::format("{} = {}\n", path.name, written(Value{path.text}));
+  }
   text += "\n[flow]\n";
   for (const FlowSpec& flow : spec.flows) {
     text += fmt::format("{} = {}\n", flow.name, written(Value{flow.text}));

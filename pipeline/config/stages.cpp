@@ -49,7 +49,10 @@ std::vector<std::string> parameter_names(const Description& description) {
 class StageReader {
  public:
   StageReader(Registry& registry, DescriptionCache* descriptions, Findings& findings)
-      : registry_(registry), descriptions_(descriptions), findings_(findings) {}
+      : registry_(registry),
+        descriptions_(descriptions),
+        findings_(findings),
+        unheard_(no_sources_) {}
 
   StageDraft read(const Entry& entry) {
     StageDraft draft;
@@ -61,7 +64,8 @@ class StageReader {
                       {"names have letters, digits, '_' and '-', and begin with a letter or '_'"});
     }
     const Table* table = read_table(entry, fmt::format("[stage.{}]", entry.key), findings_);
-    if (table == nullptr) return draft;
+    if (table == nullptr || entry.node.broken) return draft;
+    read_like(*table, draft);
     const std::size_t errors_before = findings_.errors();
     make(entry, *table, draft);
     read_on_error(*table, draft);
@@ -75,12 +79,30 @@ class StageReader {
   }
 
  private:
+  static void read_like(const Table& table, StageDraft& draft) {
+    const Entry* like = table.find("like");
+    if (like != nullptr) draft.spec.like = *like->node.text();  // resolved, so it is one
+  }
+
+  /// What it is like, for messages on keys that come from there.
+  static std::string like_note(const StageDraft& draft) {
+    if (draft.spec.like.empty()) return {};
+    return fmt::format("stage '{}' is like '{}', which is {}", draft.spec.name, draft.spec.like,
+                       draft.spec.use);
+  }
+
+  /// Faults of keys that `like` brought are reported where they stand: of the other stage.
+  Findings& findings_of(const Entry& key) {
+    return key.inherited_from.empty() ? findings_ : unheard_;
+  }
+
   void make(const Entry& entry, const Table& table, StageDraft& draft) {
     const Entry* use = table.find("use");
     if (use == nullptr) {
       findings_.error("missing-use", entry.key_place,
                       fmt::format("stage '{}' does not say which plugin's stage it is", entry.key),
-                      {"write use = \"FAMILY.NAME\"; `seam plugins` lists them"});
+                      {"write use = \"FAMILY.NAME\"; `seam plugins` lists them",
+                       "or like = \"STAGE\", for one that is like another of this file"});
       return;
     }
     const auto type = read_text(*use, fmt::format("stage '{}'", entry.key), findings_);
@@ -122,7 +144,8 @@ class StageReader {
   void read_on_error(const Table& table, StageDraft& draft) {
     const Entry* entry = table.find("on_error");
     if (entry == nullptr) return;
-    const bool sound = read_key(stage_table(draft.spec), *entry, described(draft), findings_);
+    const bool sound =
+        read_key(stage_table(draft.spec), *entry, described(draft), findings_of(*entry));
     if (sound && draft.spec.on_error != OnError::fail) check_on_error(*entry, draft);
   }
 
@@ -131,39 +154,39 @@ class StageReader {
   void check_on_error(const Entry& entry, const StageDraft& draft) {
     if (draft.runner == nullptr) return;
     const StageKind kind = draft.runner->kind();
+    Findings& findings = findings_of(entry);
     if (kind == StageKind::source) {
-      findings_.error("on-error", entry.node.place,
-                      fmt::format("{} is a source, which takes no packets that it could fail on; "
-                                  "what fails in it ends the run",
-                                  described(draft)),
-                      {"leave 'on_error' out"});
+      findings.error("on-error", entry.node.place,
+                     fmt::format("{} is a source, which takes no packets that it could fail on; "
+                                 "what fails in it ends the run",
+                                 described(draft)),
+                     {"leave 'on_error' out"});
     } else if (kind == StageKind::collector && draft.spec.on_error == OnError::retry) {
-      findings_.error(
-          "on-error", entry.node.place,
-          fmt::format("{} is a collector, which may have taken half of a packet in when "
-                      "it fails: nothing can be tried again",
-                      described(draft)),
-          {"'on_error' is \"fail\" or \"skip\" here"});
+      findings.error("on-error", entry.node.place,
+                     fmt::format("{} is a collector, which may have taken half of a packet in when "
+                                 "it fails: nothing can be tried again",
+                                 described(draft)),
+                     {"'on_error' is \"fail\" or \"skip\" here"});
     } else if (draft.runner->description().trains && draft.spec.on_error == OnError::retry) {
-      findings_.error(
-          "on-error", entry.node.place,
-          fmt::format("{} trains, and a loss has only one backward pass: nothing can be "
-                      "tried again",
-                      described(draft)),
-          {"'on_error' is \"fail\" or \"skip\" here"});
+      findings.error("on-error", entry.node.place,
+                     fmt::format("{} trains, and a loss has only one backward pass: nothing can be "
+                                 "tried again",
+                                 described(draft)),
+                     {"'on_error' is \"fail\" or \"skip\" here"});
     }
   }
 
   void read_concurrency(const Table& table, StageDraft& draft) {
     const Entry* entry = table.find("concurrency");
     if (entry == nullptr) return;
-    if (!read_key(stage_table(draft.spec), *entry, described(draft), findings_)) return;
+    Findings& findings = findings_of(*entry);
+    if (!read_key(stage_table(draft.spec), *entry, described(draft), findings)) return;
     const StageKind kind = draft.runner->kind();
     if (*draft.spec.concurrency > 1 && kind != StageKind::parallel_transform) {
-      findings_.error("concurrency", entry->node.place,
-                      fmt::format("{} is {}, which sees one packet at a time; 'concurrency' is for "
-                                  "parallel transforms",
-                                  described(draft), kind_text(kind)));
+      findings.error("concurrency", entry->node.place,
+                     fmt::format("{} is {}, which sees one packet at a time; 'concurrency' is for "
+                                 "parallel transforms",
+                                 described(draft), kind_text(kind)));
     }
   }
 
@@ -179,7 +202,7 @@ class StageReader {
       findings_.error(
           "missing-parameter", entry.key_place,
           fmt::format("{} needs '{}': {}", described(draft), parameter.name, parameter.doc),
-          {"it takes " + accepted_by(parameter)});
+          {"it takes " + accepted_by(parameter), like_note(draft)});
     }
   }
 
@@ -202,6 +225,8 @@ class StageReader {
     if (parameter == nullptr) return unknown_parameter(key, draft);
     const auto [earlier, first] = given.emplace(parameter->name, &key);
     if (!first) {
+      // Own keys come first, whichever of the parameter's names the other stage has.
+      if (key.inherited_from != earlier->second->inherited_from) return;
       findings_.error("parameter-twice", key.key_place,
                       fmt::format("'{}' and '{}' are one parameter, '{}'", earlier->second->key,
                                   key.key, parameter->name),
@@ -220,19 +245,13 @@ class StageReader {
 
   void unknown_parameter(const Entry& key, const StageDraft& draft) {
     std::vector<std::string> names = parameter_names(draft.runner->description());
-    if (key.for_other_use) {
-      findings_.warning("parameter-left-out", key.key_place,
-                        fmt::format("'{}' is left out: stage '{}' is now {}, which has no such "
-                                    "parameter",
-                                    key.key, draft.spec.name, draft.spec.use));
-      return;
-    }
     std::vector<std::string> all = names;
     all.insert(all.end(), common_keys().begin(), common_keys().end());
     findings_.error("unknown-parameter", key.key_place,
                     fmt::format("'{}' is not a parameter of {}", key.key, draft.spec.use),
                     {did_you_mean(key.key, all),
-                     names.empty() ? "it has no parameters" : "it takes: " + enumerated(names)});
+                     names.empty() ? "it has no parameters" : "it takes: " + enumerated(names),
+                     key.inherited_from.empty() ? like_note(draft) : std::string()});
   }
 
   /// Keeps the value where it fits.
@@ -263,7 +282,8 @@ class StageReader {
       findings_.error(
           defect ? "plugin-defect" : "configure", draft.spec.place,
           defect ? fmt::format("{}: {}", described(draft), error.what())
-                 : fmt::format("{} refuses its parameters: {}", described(draft), error.what()));
+                 : fmt::format("{} refuses its parameters: {}", described(draft), error.what()),
+          {like_note(draft)});
     }
   }
 
@@ -283,6 +303,8 @@ class StageReader {
   Registry& registry_;
   DescriptionCache* descriptions_;  // none: plugins are loaded
   Findings& findings_;
+  Sources no_sources_;
+  Findings unheard_;
   std::set<std::string> reported_;
 };
 

@@ -38,6 +38,8 @@ bad = {
     "concurrency of a serial stage": "[stage.a]\nuse = 'batch'\nconcurrency = 3",
     "a wrong policy": "[stage.a]\nuse = 'batch'\non_error = 'ignore'",
     "a flow that is not a text": "[flow]\ntrain = 3",
+    "a path that is not a text": "[path]\nprepare = 3",
+    "a stage like no name": "[stage.a]\nlike = 3",
     "a wrong schedule": "[schedule]\nepochs = 0",
 }
 for what, text in bad.items():

@@ -1,13 +1,16 @@
 """A trained run is used on a folder of pictures: trained_test.py SEAM SOURCE_TREE.
 
 What pipelines/embed.toml computes from the run's checkpoint must be what the run itself computed of the same pictures
-after its training, and pipelines/search.toml must find each picture at no distance from itself.
+after its training, and pipelines/search.toml must find each picture at no distance from itself. Both prepare pictures by the
+run's own path `prepare`, here with a crop, and refuse a run without one.
 """
 
 import array
 import csv
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -24,8 +27,8 @@ use = "image.decode"
 colour = "grey"
 [stage.resize]
 use = "image.resize"
-height = 32
-width = 32
+height = 36
+width = 36
 [stage.triplet_batch]
 use = "batch"
 size = 6
@@ -39,9 +42,15 @@ use = "loss.triplet"
 use = "train.adam"
 [stage.vectors]
 use = "export.embeddings"
+[stage.crop]
+use = "image.crop"
+height = 32
+width = 32
+[path]
+prepare = "decode -> resize -> crop -> batch"
 [flow]
-train = "items -> triplets -> decode -> resize -> triplet_batch -> model -> loss -> adam"
-vectors = "items -> decode -> resize -> batch -> model -> vectors"
+train = "items -> triplets -> decode -> resize -> crop -> triplet_batch -> model -> loss -> adam"
+vectors = "items -> prepare -> model -> vectors"
 [schedule]
 epochs = 1
 each_epoch = ["train"]
@@ -94,6 +103,19 @@ with tempfile.TemporaryDirectory() as name:
         far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
         if far > 1e-5:
             failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")
+    resolved = folder / "trained/resolved.toml"
+    path = '[path]\nprepare = "decode -> resize -> crop -> batch"\n'
+    if path not in resolved.read_text():
+        sys.exit(f"no {path} in\n{resolved.read_text()}")
+    resolved.write_text(resolved.read_text().replace(path, ""))
+    command = [seam, "run", tree / "pipelines/embed.toml", "--run-dir", "pathless"]
+    refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | variables)
+    if refused.returncode != 2 or "no stage or path 'prepare'" not in refused.stderr:
+        failures.append(f"a run without the path: exit code {refused.returncode}\n{refused.stderr}")
+    run(seam, folder, tree / "pipelines/embed.toml", "given", "--set", "path.prepare=decode -> resize -> crop -> batch",
+        **variables)
+    if (folder / "given/embeddings.npy").read_bytes() != (folder / "embed/embeddings.npy").read_bytes():
+        failures.append("with the path given on the command line, the vectors are others")
     with open(folder / "search/neighbours.csv", newline="") as file:
         lines = list(csv.DictReader(file))
     first = [line for line in lines if line["rank"] == "1"]

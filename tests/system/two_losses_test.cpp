@@ -26,12 +26,6 @@ class TwoLossesTest : public ::testing::Test {
 [stage.train_items]
 root = "wardrobe"
 items = 28
-[stage.query_items]
-root = "wardrobe"
-items = 28
-[stage.gallery_items]
-root = "wardrobe"
-items = 28
 [stage.triplets]
 per_epoch = 64
 [stage.triplet_batch]

@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/temporary_folder.hpp"
+#include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
 namespace {
-
-using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -19,57 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-constexpr const char* simple = R"([stage.numbers]
-use = "fixture.numbers"
-count = 5
-
-[stage.scale]
-use = "fixture.scale"
-
-[stage.total]
-use = "fixture.total"
-
-[flow]
-main = "numbers -> scale -> total"
-)";
-
-class Load : public ::testing::Test {
- protected:
-  LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
-    LoadOptions options;
-    options.file = folder_.write("pipeline.toml", text);
-    options.overrides = std::move(overrides);
-    options.environment = environment_;
-    options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
-    return load_pipeline(options);
-  }
-
-  /// The checked pipeline; fails the test where there are errors.
-  CheckedPipeline loaded(const std::string& text, std::vector<std::string> overrides = {}) {
-    LoadResult result = load(text, std::move(overrides));
-    std::string problems;
-    for (const Problem& problem : result.problems) problems += to_text(problem);
-    EXPECT_TRUE(result.pipeline.has_value()) << problems;
-    return result.pipeline ? std::move(*result.pipeline) : CheckedPipeline{};
-  }
-
-  TemporaryFolder folder_;
-  std::map<std::string, std::string> environment_;
-};
-
-const StageSpec& stage(const CheckedPipeline& pipeline, const std::string& name) {
-  for (const StageSpec& spec : pipeline.spec.stages) {
-    if (spec.name == name) return spec;
-  }
-  throw std::out_of_range(name);
-}
-
-std::vector<std::string> codes(const LoadResult& result) {
-  std::vector<std::string> codes;
-  for (const Problem& problem : result.problems) codes.push_back(problem.code);
-  return codes;
-}
 
 TEST_F(Load, SmallestPipeline) {
   const CheckedPipeline pipeline = loaded(simple);
@@ -343,30 +290,6 @@ TEST_F(Load, AnExtendedRuleForStoppingEarlyCanBeTurnedOff) {
   const CheckedPipeline pipeline =
       loaded("extends = \"base.toml\"\n[schedule]\nstop_early = false\n");
   EXPECT_EQ(pipeline.spec.schedule.stop_early, std::nullopt);
-}
-
-TEST_F(Load, OtherUseKeepsTheParametersThatItKnows) {
-  folder_.write("base.toml", R"([stage.numbers]
-use = "fixture.numbers"
-[stage.label]
-use = "fixture.classify"
-dimensions = 5
-[stage.batch]
-use = "fixture.gather"
-size = 9
-[flow]
-main = "numbers -> batch"
-)");
-  const LoadResult result = load(R"(extends = "base.toml"
-[stage.label]
-use = "fixture.label"
-[flow]
-main = "numbers -> label -> batch"
-)");
-  EXPECT_THAT(codes(result), ElementsAre("parameter-left-out"));
-  ASSERT_TRUE(result.pipeline);
-  EXPECT_THAT(stage(*result.pipeline, "label").values, IsEmpty());
-  EXPECT_EQ(stage(*result.pipeline, "batch").values.at("size"), Value{std::int64_t{9}});
 }
 
 TEST_F(Load, ResolvedReadsBackAsTheSamePipeline) {
