@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "pipeline/config/source.hpp"
@@ -100,8 +101,10 @@ std::set<std::string> reached(const PipelineSpec& spec, const std::set<std::stri
 
 class FolderCheck {
  public:
-  FolderCheck(const PipelineSpec& spec, Findings& findings)
-      : findings_(findings), from_the_start_(reached(spec, first_flows(spec.schedule))) {}
+  FolderCheck(const PipelineSpec& spec, const std::vector<StageDraft>& stages, Findings& findings)
+      : stages_(stages),
+        findings_(findings),
+        from_the_start_(reached(spec, first_flows(spec.schedule))) {}
 
   void check(const StageDraft& stage) {
     for (const ParameterInfo& parameter : stage.runner->description().parameters) {
@@ -119,7 +122,28 @@ class FolderCheck {
     return flows;
   }
 
+  /// The stage in whose table a parameter stands: another one where `like` brought it. A folder
+  /// that several stages share so is spoken of once.
+  [[nodiscard]] const StageDraft& set_by(const StageDraft& stage,
+                                         const std::string& parameter) const {
+    const StageDraft* owner = &stage;
+    const auto place = stage.value_places.find(parameter);
+    while (place != stage.value_places.end()) {
+      const StageDraft* other = find_stage(stages_, owner->spec.like);
+      if (other == nullptr) break;
+      const auto there = other->value_places.find(parameter);
+      if (there == other->value_places.end() || !same(there->second, place->second)) break;
+      owner = other;
+    }
+    return *owner;
+  }
+
+  static bool same(const Place& a, const Place& b) {
+    return std::tie(a.file, a.line, a.column) == std::tie(b.file, b.line, b.column);
+  }
+
   void check(const StageDraft& stage, const ParameterInfo& parameter) {
+    const StageDraft& owner = set_by(stage, parameter.name);
     const auto set = stage.spec.values.find(parameter.name);
     const Value* value = set != stage.spec.values.end() ? &set->second
                          : parameter.default_value      ? &*parameter.default_value
@@ -131,7 +155,7 @@ class FolderCheck {
     const auto fault = fault_of(folder, *parameter.folder_with);
     if (!fault) return;
     const std::string message =
-        fmt::format("'{}' of {}: {}", parameter.name, described(stage), fault->text);
+        fmt::format("'{}' of {}: {}", parameter.name, described(owner), fault->text);
     const auto place = stage.value_places.find(parameter.name);
     findings_.warning(
         fault->code, place != stage.value_places.end() ? place->second : stage.spec.place, message,
@@ -142,10 +166,14 @@ class FolderCheck {
                            as_utf8(fs::current_path(error).string()))
              : std::string(),
          fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",
-                     stage.spec.name, parameter.name)});
-    if (from_the_start_.contains(stage.spec.name)) needed_.push_back(message);
+                     owner.spec.name, parameter.name)});
+    if (from_the_start_.contains(stage.spec.name) &&
+        std::ranges::find(needed_, message) == needed_.end()) {
+      needed_.push_back(message);
+    }
   }
 
+  const std::vector<StageDraft>& stages_;
   Findings& findings_;
   std::set<std::string> from_the_start_;
   std::vector<std::string> needed_;
@@ -159,7 +187,7 @@ std::vector<std::string> check_folders(const PipelineSpec& spec,
   scheduled.insert(spec.schedule.after.begin(), spec.schedule.after.end());
   for (const ScheduledFlow& turn : spec.schedule.each_epoch) scheduled.insert(turn.flow);
   const std::set<std::string> used = reached(spec, scheduled);
-  FolderCheck folders(spec, findings);
+  FolderCheck folders(spec, stages, findings);
   for (const StageDraft& stage : stages) {
     if (used.contains(stage.spec.name)) folders.check(stage);
   }

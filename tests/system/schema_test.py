@@ -23,7 +23,7 @@ def problems(text):
     return [problem.message for problem in validator.iter_errors(tomllib.loads(text))]
 
 
-good = [*tree.glob("pipelines/*.toml"), tree / "sdk/template/pipeline.toml"]
+good = [*tree.glob("pipelines/**/*.toml"), tree / "sdk/template/pipeline.toml"]
 for file in good:
     for problem in problems(file.read_text()):
         failures.append(f"{file} is fine, but: {problem}")

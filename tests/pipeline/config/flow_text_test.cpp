@@ -8,6 +8,7 @@
 namespace seam::host {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -63,6 +64,17 @@ TEST(ParseFlow, StepsKnowTheirPlace) {
   ASSERT_THAT(flow.steps, SizeIs(3));
   EXPECT_EQ(flow.steps[1].offset, 10U);
   EXPECT_EQ(flow.steps[2].offset, 13U);
+}
+
+TEST(ParseFlow, PathsMayBeginWithBranches) {
+  const FlowText path = parse_flow("{a, {b, c} -> d} -> {e, f}", TextKind::path);
+  EXPECT_THAT(path.faults, IsEmpty());
+  ASSERT_THAT(path.steps, SizeIs(6));
+  for (const std::size_t head : {0, 1, 2}) EXPECT_THAT(path.steps[head].inputs, IsEmpty());
+  EXPECT_THAT(path.steps[3].inputs, ElementsAre(1, 2));
+  EXPECT_THAT(path.steps[5].inputs, ElementsAre(0, 3));
+  EXPECT_THAT(path.ends, ElementsAre(4, 5));
+  EXPECT_THAT(parse_flow("a -> b").ends, ElementsAre(1));
 }
 
 TEST(ParseFlow, FaultsPoint) {
