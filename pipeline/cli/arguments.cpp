@@ -221,16 +221,16 @@ class CommandLine {
   }
 
   void add_inspect() {
-    CLI::App& verb =
-        add("inspect", "Describe a stage: its parameters, fields, interfaces and network",
-            "image.decode\n         seam inspect pipelines/demo.toml model", [this] {
-              inspect_.stage = inspected_.back();
-              if (inspected_.size() > 1) inspect_.file = inspected_.front();
-              return inspect_verb(inspect_);
-            });
+    CLI::App& verb = add(
+        "inspect", "Describe a stage: its parameters, fields, interfaces and network; or a field",
+        "image.decode\n         seam inspect pipelines/demo.toml model", [this] {
+          inspect_.stage = inspected_.back();
+          if (inspected_.size() > 1) inspect_.file = inspected_.front();
+          return inspect_verb(inspect_);
+        });
     verb.add_option("stage", inspected_,
-                    "the stage's type, as `use` names it; behind a pipeline file or a run's folder "
-                    "its name there")
+                    "the stage's type, as `use` names it, or a field such as embedding; behind a "
+                    "pipeline file or a run's folder a stage's name there")
         ->type_name(std::string(file_and_stage))
         ->required()
         ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "pipeline/cli/report.hpp"
@@ -98,6 +99,62 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
   return network_of(*loaded.pipeline, loaded.pipeline->spec.stages.front().name, threads);
 }
 
+/// The field as all stages that can be described have it.
+InspectedField field_named(const std::string& name, Registry& registry,
+                           DescriptionCache* descriptions, std::set<std::string>& fields) {
+  InspectedField found{name, {}, {}, {}};
+  for (const std::string& type : registry.stage_names()) {
+    if (registry.find_all(type).size() > 1) continue;  // a file that names it is refused
+    std::unique_ptr<StageRunner> stage;
+    try {
+      stage = registry.describe(type, type, descriptions);
+    } catch (const Error& error) {  // the others are worth having
+      std::cerr << "seam: warning: without stage '" << type << "': " << error.full_message()
+                << std::endl;
+      continue;
+    }
+    const auto collect = [&](const std::vector<FieldInfo>& of_stage,
+                             std::vector<InspectedField::Use>& uses) {
+      for (const FieldInfo& field : of_stage) {
+        fields.insert(field.name);
+        if (field.name == name) uses.push_back({type, field});
+      }
+    };
+    collect(stage->description().provides, found.provided);
+    collect(stage->description().needs, found.needed);
+    collect(stage->description().accepts, found.accepted);
+  }
+  return found;
+}
+
+/// What no plugin offers as a stage may be a field. Throws where it is none either.
+ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
+  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
+  std::set<std::string> fields;
+  const InspectedField field = field_named(arguments.stage, registry, descriptions.get(), fields);
+  if (descriptions) descriptions->save();
+  if (!fields.contains(field.name)) {
+    const std::string nearest = did_you_mean(field.name, {fields.begin(), fields.end()});
+    try {
+      (void)registry.make(arguments.stage, arguments.stage);  // which knows what to say of stages
+    } catch (const Error& error) {
+      throw Error(error.full_message() + "\n  nor has a stage a field of this name" +
+                      (nearest.empty() ? "" : "; " + nearest),
+                  Fault::configuration);
+    }
+  }
+  if (!arguments.set.empty() || arguments.markdown) {
+    throw Error("'" + field.name + "' is a field, which takes neither --set nor --markdown",
+                Fault::configuration);
+  }
+  if (arguments.json) {
+    print_json(field);
+  } else {
+    print_text(field);
+  }
+  return ExitCode::success;
+}
+
 /// The stage as such. What it says of itself is known without loading it; its network is not.
 ExitCode inspect_type(const InspectArguments& arguments) {
   if (!is_stage_name(arguments.stage) && std::filesystem::exists(arguments.stage)) {
@@ -109,6 +166,7 @@ ExitCode inspect_type(const InspectArguments& arguments) {
   const int threads = count_cores().usable();
   obey_thread_budget(threads);
   Registry registry(default_search_path({}, arguments.plugin_paths), threads);
+  if (registry.find_all(arguments.stage).empty()) return inspect_field(arguments, registry);
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   const std::unique_ptr<StageRunner> stage =
       registry.describe(arguments.stage, arguments.stage, descriptions.get());

@@ -243,6 +243,20 @@ void print_text(const Inspected& inspected) {
   std::cout.flush();
 }
 
+void print_text(const InspectedField& inspected) {
+  std::cout << "field '" << inspected.name
+            << "', as stages with their default parameters have it\n";
+  const auto rows = [](const std::vector<InspectedField::Use>& uses) {
+    Rows result;
+    for (const auto& [stage, field] : uses) result.push_back({stage, field_text(field), field.doc});
+    return result;
+  };
+  print_rows("provided by", rows(inspected.provided));
+  print_rows("needed by", rows(inspected.needed));
+  print_rows("used where present by", rows(inspected.accepted));
+  std::cout.flush();
+}
+
 void print_network(const NetworkPart& network) {
   std::cout << "\nnetwork: part, kind, numbers in it, its own tensors\n";
   std::istringstream lines(seam::to_text(network));
@@ -309,6 +323,19 @@ void print_json(const Inspected& inspected, const std::optional<NetworkPart>& ne
                {"network", network ? network_json(*network) : Json()}};
   if (inspected.spec != nullptr) json["name"] = inspected.spec->name;
   std::cout << json_line(json) << std::endl;
+}
+
+void print_json(const InspectedField& inspected) {
+  const auto use = [](const InspectedField::Use& one) {
+    Json json = fields_json({one.field}).front();
+    json["stage"] = one.stage;
+    return json;
+  };
+  std::cout << json_line({{"field", inspected.name},
+                          {"provides", list_json(inspected.provided, use)},
+                          {"needs", list_json(inspected.needed, use)},
+                          {"accepts", list_json(inspected.accepted, use)}})
+            << std::endl;
 }
 
 }  // namespace seam::host

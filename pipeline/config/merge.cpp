@@ -69,8 +69,8 @@ std::optional<std::string> text_at(const Table& table, std::string_view key,
                                    const Environment& environment) {
   const Entry* entry = table.find(key);
   if (entry == nullptr || entry->node.text() == nullptr) return std::nullopt;
-  Expansion expansion = expand_variables(*entry->node.text(), environment);
-  return expansion.faults.empty() ? std::move(expansion.text) : *entry->node.text();
+  const Expansion expansion = expand_variables(*entry->node.text(), environment);
+  return expansion.faults.empty() ? expansion.text : *entry->node.text();
 }
 
 /// What a stage is by these trees, of which the first that says it counts; where that says `like`,

@@ -106,6 +106,24 @@ TEST_F(InspectTest, WithoutARequiredParameterThereIsNoNetwork) {
   EXPECT_THAT(other.err, HasSubstr("needs 'file'"));
 }
 
+TEST_F(InspectTest, AFieldHasStagesThatProvideAndNeedIt) {
+  const Finished field = inspect({"embedding"});
+  EXPECT_EQ(field.exit_code, 0) << field.err;
+  EXPECT_THAT(field.out,
+              AllOf(StartsWith("field 'embedding'"), ContainsRegex("provided by\n  model\\."),
+                    ContainsRegex("  model.resnet +f32\\[N,[0-9E]+\\]"),
+                    ContainsRegex("needed by\n(.*\n)*  retrieval.index ")));
+  const Finished json = inspect({"embedding", "--json"});
+  EXPECT_THAT(json.out,
+              AllOf(StartsWith("{\"field\":\"embedding\""), HasSubstr("\"loss.triplet\"")));
+  EXPECT_EQ(inspect({"embedding", "--markdown"}).exit_code, 2);
+  EXPECT_EQ(inspect({"embedding", "--set", "k=3"}).exit_code, 2);
+  const Finished unknown = inspect({"embeding"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("no plugin offers a stage 'embeding'"),
+                                 HasSubstr("did you mean 'embedding'")));
+}
+
 TEST_F(InspectTest, WhatItDoesNotFindItNames) {
   const Finished unknown = inspect({demo, "modle"});
   EXPECT_EQ(unknown.exit_code, 2);
