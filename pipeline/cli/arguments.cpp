@@ -173,7 +173,10 @@ class CommandLine {
                     "write when each stage worked on what, for ui.perfetto.dev")
         ->type_name("FILE");
     verb.get_option("--set")->excludes(resume);
-    verb.add_flag("--quiet", run_.quiet, "say only what went wrong");
+    add_choice(verb, "--color", run_.colour, {"auto", "always", "never"},
+               "colours; auto: on a terminal, unless NO_COLOR is set");
+    verb.add_flag("--timing", run_.timing, "at the end, print the times of all stages");
+    verb.add_flag("--quiet", run_.quiet, "print only the score, warnings and errors");
     verb.parse_complete_callback([file, resume] {
       if (file->empty() && resume->empty()) {
         throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");

@@ -22,6 +22,11 @@ Display::Style style_of(const RunArguments& arguments) {
   return ::isatty(STDERR_FILENO) == 1 && !dumb ? Display::Style::terminal : Display::Style::plain;
 }
 
+ColourUse colour_of(const RunArguments& arguments) {
+  if (arguments.colour == "always") return ColourUse::always;
+  return arguments.colour == "never" ? ColourUse::never : ColourUse::automatic;
+}
+
 LoadOptions load_options(const RunArguments& arguments) {
   if (!arguments.resume.empty()) {
     return resume_options(arguments.resume, arguments.plugin_paths);
@@ -61,7 +66,9 @@ ExitCode run_verb(const RunArguments& arguments) {
   to_load.environment = process_environment();
   StopSignals::block();  // the display has a thread
   StopState stop;
-  Display display(std::cout, std::cerr, style_of(arguments));
+  const ColourUse colour = colour_of(arguments);
+  Display display(std::cout, std::cerr, style_of(arguments),
+                  {screen_of(STDOUT_FILENO, colour), screen_of(STDERR_FILENO, colour)});
   const StopSignals signals(
       stop,
       [&display](int count) {
@@ -96,6 +103,7 @@ ExitCode run_verb(const RunArguments& arguments) {
   options.numerics = numerics_for(*prepared.loaded.pipeline);
   obey_numerics(options.numerics);
   options.stop = &stop;
+  options.timing = arguments.timing ? Timing::whole : Timing::brief;
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);

@@ -122,6 +122,10 @@ void print_fields_markdown(const std::string& title, const std::vector<FieldInfo
   }
 }
 
+std::string better_text(Better better) {
+  return better == Better::higher ? "higher" : "lower";
+}
+
 std::string_view kind_key(ValueKind kind) {
   switch (kind) {
     case ValueKind::boolean:
@@ -240,6 +244,11 @@ void print_text(const Inspected& inspected) {
   Rows labels;
   for (const std::string& label : description.labels_read) labels.push_back({label});
   print_rows("reads labels", labels);
+  Rows headlines;
+  for (const Headline& headline : description.headlines) {
+    headlines.push_back({headline.metric, better_text(headline.better) + " is better"});
+  }
+  print_rows("headline metrics", headlines);
   std::cout.flush();
 }
 
@@ -291,6 +300,11 @@ void print_markdown(const StageRunner& stage) {
   for (const std::string& label : description.labels_read) {
     std::cout << "\nReads the label " << code(label) << ".\n";
   }
+  if (!description.headlines.empty()) std::cout << "\n| headline metric | better |\n|---|---|\n";
+  for (const Headline& headline : description.headlines) {
+    std::cout << "| " << code(cell(headline.metric)) << " | " << better_text(headline.better)
+              << " |\n";
+  }
   std::cout.flush();
 }
 
@@ -301,6 +315,9 @@ void print_json(const Inspected& inspected, const std::optional<NetworkPart>& ne
     return parameter_json(parameter, inspected.spec);
   };
   const auto offered = [](const OfferedInterface& offer) -> Json { return offer.interface; };
+  const auto judged = [](const Headline& headline) -> Json {
+    return {{"metric", headline.metric}, {"better", better_text(headline.better)}};
+  };
   const auto taken = [](const UpstreamReference& upstream) -> Json {
     return {{"interface", upstream.interface}, {"doc", upstream.doc}};
   };
@@ -320,6 +337,7 @@ void print_json(const Inspected& inspected, const std::optional<NetworkPart>& ne
                {"offers", list_json(description.offers, offered)},
                {"upstream", list_json(description.upstream, taken)},
                {"labels_read", description.labels_read},
+               {"headlines", list_json(description.headlines, judged)},
                {"network", network ? network_json(*network) : Json()}};
   if (inspected.spec != nullptr) json["name"] = inspected.spec->name;
   std::cout << json_line(json) << std::endl;

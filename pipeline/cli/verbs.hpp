@@ -21,8 +21,10 @@ struct RunArguments {
   std::string precision;  ///< "float32", "bfloat16"
   std::optional<bool> deterministic;
   std::vector<std::string> plugin_paths;
-  std::string run_directory;  ///< empty: runs/NAME-DATE-TIME-N
-  std::string trace;          ///< empty: none
+  std::string run_directory;    ///< empty: runs/NAME-DATE-TIME-N
+  std::string trace;            ///< empty: none
+  std::string colour = "auto";  ///< or "always", "never"
+  bool timing = false;          ///< times of all stages at the end
   bool quiet = false;
 };
 ExitCode run_verb(const RunArguments& arguments);

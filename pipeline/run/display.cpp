@@ -1,7 +1,6 @@
 #include "pipeline/run/display.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@ namespace {
 
 constexpr auto terminal_interval = std::chrono::milliseconds(200);
 constexpr auto plain_interval = std::chrono::seconds(10);
+constexpr std::string_view note_prefix = "seam: ";
 constexpr std::string_view clear_line = "\r\x1b[K";  // ECMA-48: erase to the end of the line
 
 std::string_view level_text(LogLevel level) {
@@ -30,43 +30,97 @@ std::string_view level_text(LogLevel level) {
   return "";
 }
 
-/// A line that fits on the terminal: one that goes over its edge could not be replaced.
-std::string fitting(const std::string& line) {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return known ? line.substr(0, size.ws_col - 1U) : line;
+Paint paint_of(LogLevel level) {
+  if (level == LogLevel::error) return Paint::red;
+  return level == LogLevel::warning ? Paint::yellow : Paint::plain;
+}
+
+/// A part of a progress line. Those of the lowest rank are left out first.
+struct Part {
+  int rank = 0;
+  std::string text;
+};
+
+constexpr int always = 100;
+
+/// "[=====>      ]".
+std::string bar_text(double share, const Screen& screen) {
+  constexpr std::size_t cells = 20;
+  const auto done = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * cells);
+  std::string filled(done, '=');
+  if (done > 0 && done < cells) filled.back() = '>';
+  return "[" + painted(screen, Paint::cyan, filled) + std::string(cells - done, ' ') + "]";
+}
+
+std::vector<Part> parts_of(const FlowView& view, double seconds) {
+  std::vector<Part> parts;
+  if (view.epochs > 0) {
+    parts.push_back({always, fmt::format("epoch {}/{}", view.epoch + 1, view.epochs)});
+  }
+  parts.push_back({always, view.flow});
+  const std::uint64_t finished = view.progress->finished;
+  const std::uint64_t expected = std::max(view.expected.value_or(finished), finished);
+  parts.push_back({5, view.expected ? count_text(finished) + "/" + packets_text(expected)
+                                    : packets_text(finished)});
+  const double rate = seconds > 0 ? static_cast<double>(finished) / seconds : 0;
+  if (seconds > 0) parts.push_back({2, rate_text(rate)});
+  if (const auto latest = view.metrics->latest()) {
+    parts.push_back({4, fmt::format("{} {:.4g}", latest->first, latest->second)});
+  }
+  const std::vector<StageActivity> activity = view.progress->activity();
+  const auto fullest = std::ranges::max_element(activity, {}, &StageActivity::waiting);
+  if (fullest != activity.end() && fullest->waiting > 1) {
+    parts.push_back(
+        {0, fmt::format("{} wait for {}", count_text(fullest->waiting), fullest->stage)});
+  }
+  if (view.expected && rate > 0) {
+    parts.push_back(
+        {3, fmt::format("flow ends in {}",
+                        duration_text(static_cast<double>(expected - finished) / rate))});
+  }
+  if (view.run_seconds_left) {
+    const double left = std::max(*view.run_seconds_left - seconds, 0.0);
+    parts.push_back({6, fmt::format("run ends in {}", duration_text(left))});
+  }
+  return parts;
+}
+
+std::string joined(const std::vector<Part>& parts) {
+  std::string line;
+  for (const Part& part : parts) {
+    line += line.empty() ? "" : "  ";
+    line += part.text;
+  }
+  return line;
 }
 
 }  // namespace
 
 std::string progress_line(const FlowView& view, double seconds) {
-  std::string line;
-  if (view.epochs > 0) line += fmt::format("epoch {}/{}  ", view.epoch + 1, view.epochs);
-  const std::uint64_t finished = view.progress->finished;
-  line += view.flow + "  ";
-  if (view.expected) {
-    line += count_text(finished) + "/" + packets_text(std::max(*view.expected, finished));
-  } else {
-    line += packets_text(finished);
-  }
-  if (seconds > 0) line += "  " + rate_text(static_cast<double>(finished) / seconds);
-  if (const auto latest = view.metrics->latest()) {
-    line += fmt::format("  {} {:.4g}", latest->first, latest->second);
-  }
-  const std::vector<StageActivity> activity = view.progress->activity();
-  const auto fullest = std::ranges::max_element(activity, {}, &StageActivity::waiting);
-  if (fullest != activity.end() && fullest->waiting > 1) {
-    line += fmt::format("  {} wait for {}", count_text(fullest->waiting), fullest->stage);
-  }
-  if (view.run_seconds_left) {
-    const double left = std::max(*view.run_seconds_left - seconds, 0.0);
-    line += fmt::format("  run ends in {}", duration_text(left));
-  }
-  return line;
+  return joined(parts_of(view, seconds));
 }
 
-Display::Display(std::ostream& results, std::ostream& messages, Style style)
-    : results_(results), messages_(messages), style_(style) {
+std::string progress_line(const FlowView& view, double seconds, const Screen& screen) {
+  std::vector<Part> parts = parts_of(view, seconds);
+  if (view.expected && *view.expected > 0) {
+    const double share =
+        static_cast<double>(view.progress->finished.load()) / static_cast<double>(*view.expected);
+    const auto after_flow =
+        std::ranges::find(parts, view.flow, &Part::text) + 1;  // before its packets
+    parts.insert(after_flow, {1, bar_text(share, screen)});
+  }
+  // One that reaches the terminal's edge could not be replaced.
+  const std::size_t room = screen.width - 1;
+  while (columns_of(joined(parts)) > room) {
+    const auto least = std::ranges::min_element(parts, {}, &Part::rank);
+    if (least->rank == always) return cut(joined(parts), room);
+    parts.erase(least);
+  }
+  return joined(parts);
+}
+
+Display::Display(std::ostream& results, std::ostream& messages, Style style, Screens screens)
+    : results_(results), messages_(messages), style_(style), screens_(screens) {
   if (style_ != Style::quiet) {
     ticker_ = std::jthread([this](const std::stop_token& stop) { tick_until_stopped(stop); });
   }
@@ -90,12 +144,13 @@ void Display::tick_until_stopped(const std::stop_token& stop) {
 
 void Display::show_progress() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - flow_began_;
-  const std::string line = progress_line(*view_, seconds.count());
   if (style_ == Style::terminal) {
-    messages_ << clear_line << fitting(line) << std::flush;
+    Screen screen = screens_.messages;
+    screen.width = terminal_width(STDERR_FILENO).value_or(screen.width);  // it may be resized
+    messages_ << clear_line << progress_line(*view_, seconds.count(), screen) << std::flush;
     line_shown_ = true;
   } else {
-    messages_ << line << std::endl;
+    messages_ << progress_line(*view_, seconds.count()) << std::endl;
   }
 }
 
@@ -110,7 +165,7 @@ void Display::put(std::ostream& stream, std::string_view text) {
 
 void Display::message(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  put(messages_, fmt::format("seam: {}", text));
+  put(messages_, fmt::format("{}{}", note_prefix, text));
 }
 
 void Display::note(std::string_view text) {
@@ -120,7 +175,9 @@ void Display::note(std::string_view text) {
 void Display::log(LogLevel level, std::string_view stage, std::string_view text) {
   if (level == LogLevel::debug || (level == LogLevel::info && style_ == Style::quiet)) return;
   const std::lock_guard lock(mutex_);
-  put(messages_, fmt::format("{}: {}: {}", level_text(level), stage, text));
+  put(messages_,
+      fmt::format("{}: {}: {}", painted(screens_.messages, paint_of(level), level_text(level)),
+                  stage, text));
 }
 
 void Display::report(std::string_view stage, std::string_view title, std::string_view text) {
@@ -130,9 +187,21 @@ void Display::report(std::string_view stage, std::string_view title, std::string
 }
 
 void Display::result(std::string_view text) {
-  if (style_ == Style::quiet) return;
+  if (style_ == Style::quiet || text.empty()) return;
   const std::lock_guard lock(mutex_);
   put(results_, text);
+}
+
+void Display::score(std::string_view text) {
+  if (text.empty()) return;
+  const std::lock_guard lock(mutex_);
+  put(results_, text);
+}
+
+std::size_t Display::note_width() const {
+  std::size_t width = screens_.messages.width;
+  if (style_ == Style::terminal) width = terminal_width(STDERR_FILENO).value_or(width);
+  return width > note_prefix.size() ? width - note_prefix.size() : 0;
 }
 
 void Display::flow_begins(FlowView view) {

@@ -1,11 +1,12 @@
 /// What a person sees of a run while it goes on.
 ///
-///     terminal   epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  run ends in 50 s
-///                one line that is updated in place; messages appear above it
+///     terminal   epoch 3/60  train  [=====>      ]  12,400/25,882 packets  212/s  loss 0.1234
+///                flow ends in 12 s  run ends in 50 s
+///                one line, updated in place and no wider than the terminal; messages above it
 ///     plain      the same as a line of its own every ten seconds and where a flow ends
-///     quiet      warnings and errors alone
+///     quiet      warnings, errors and the score alone
 ///
-/// Results (reports, the closing table) go to `results`, all else to `messages`.
+/// Results (reports, the closing table, the score) go to `results`, all else to `messages`.
 #pragma once
 
 #include <chrono>
@@ -22,6 +23,7 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/metrics.hpp"
+#include "pipeline/text/terminal.hpp"
 #include "seam/context.hpp"
 
 namespace seam::host {
@@ -38,15 +40,24 @@ struct FlowView {
   const Metrics* metrics = nullptr;
 };
 
-/// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 wait for model  run ends in 4
-/// min 10 s": packets of the sources that are through, a batch counted as those that it stands for.
+/// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 wait for model  flow ends in
+/// 50 s  run ends in 4 min 10 s": packets of the sources that are through, a batch counted as those
+/// that it stands for.
 std::string progress_line(const FlowView& view, double seconds);
+/// The same with a bar, for a terminal: what matters least goes first where it is too narrow.
+std::string progress_line(const FlowView& view, double seconds, const Screen& screen);
+
+/// Where a display writes to.
+struct Screens {
+  Screen results;
+  Screen messages;
+};
 
 class Display {
  public:
   enum class Style : std::uint8_t { terminal, plain, quiet };
 
-  Display(std::ostream& results, std::ostream& messages, Style style);
+  Display(std::ostream& results, std::ostream& messages, Style style, Screens screens = {});
   ~Display();
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
@@ -62,6 +73,11 @@ class Display {
   void report(std::string_view stage, std::string_view title, std::string_view text);
   /// A text for the standard output.
   void result(std::string_view text);
+  /// The run's score: shown in every style. Empty: none.
+  void score(std::string_view text);
+  [[nodiscard]] const Screens& screens() const { return screens_; }
+  /// How long a note may be to stand on one line.
+  [[nodiscard]] std::size_t note_width() const;
 
   void flow_begins(FlowView view);
   /// Its view is not looked at any more.
@@ -81,6 +97,7 @@ class Display {
   std::ostream& results_;  // the caller's, outlive the display
   std::ostream& messages_;
   Style style_;
+  Screens screens_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::optional<FlowView> view_;

@@ -23,6 +23,40 @@ double seconds_since(std::chrono::steady_clock::time_point from) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
 }
 
+/// ": recall.none.r@1 0.66, recall.none.mrr@50 0.71".
+std::string metrics_text(const std::vector<std::string>& names, const FlowMeans& means) {
+  std::string text;
+  for (const std::string& name : names) {
+    text +=
+        fmt::format("{} {} {}", text.empty() ? ":" : ",", name, metric_text(means.at(name).value));
+  }
+  return text;
+}
+
+/// The metrics that fit behind a line of `used` characters: whole ones.
+std::string fitting(const std::string& metrics, std::size_t width, std::size_t used) {
+  if (used + metrics.size() <= width) return metrics;
+  const std::size_t room = width > used ? width - used : 0;
+  const std::size_t end = metrics.rfind(", ", room);
+  return end == std::string::npos ? std::string() : metrics.substr(0, end);
+}
+
+/// For a flow without headlines: the first few of the numbers that its stages recorded, but for
+/// details such as "r@1.optimistic" of "r@1". All are in metrics.jsonl.
+std::vector<std::string> first_metrics(const FlowSpec& flow, const FlowMeans& means) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> names;
+  for (const FlowNode& node : flow.nodes) {
+    const std::string prefix = node.stage + ".";
+    for (const auto& [name, mean] : means) {
+      if (!name.starts_with(prefix) || names.size() == most) continue;
+      if (means.contains(name.substr(0, name.rfind('.')))) continue;
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 /// Against a `max_errors` that is a share.
 std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult& result) {
   if (!spec.max_error_share) return std::nullopt;
@@ -168,6 +202,7 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   }
   if (error) throw Error(*error);
   if (on_request || result.cancelled) return FlowEnd::stopped;
+  note_scores(name, epoch);
   finished_before_[name] = finished_;
   if (parts_.stages.trains(flow)) ++trainings_;
   return FlowEnd::complete;
@@ -201,6 +236,14 @@ std::optional<Error> FlowSteps::note_flow(const FlowSpec& flow, std::int64_t epo
   return parts_.recorder.flow_ended(record, result, parts_.services.metrics());
 }
 
+void FlowSteps::note_scores(const std::string& flow, std::int64_t epoch) {
+  std::string when = moment_text(parts_.pipeline.spec.schedule, parts_.summary.position, epoch);
+  if (when.starts_with("epoch")) when.clear();
+  const FlowMeans& means = parts_.services.metrics().last_flow();
+  if (!parts_.scores.flow_ended(flow, epoch, when, means)) return;
+  write_whole_file(parts_.directory.score(), score_json(parts_.scores.list()));
+}
+
 std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
                                  const FlowResult& result) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
@@ -209,24 +252,21 @@ std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
                          : std::string();
   line += fmt::format("{}: {} in {}", flow.name, packets_text(finished_),
                       duration_text(result.seconds));
-  if (result.seconds > 0 && finished_ > 0) {
-    line += " (" + rate_text(static_cast<double>(finished_) / result.seconds) + ")";
+  const std::string rate =
+      result.seconds > 0 && finished_ > 0
+          ? " (" + rate_text(static_cast<double>(finished_) / result.seconds) + ")"
+          : std::string();
+  const std::string end = result.cancelled ? " (stopped on request)" : "";
+  const FlowMeans& means = parts_.services.metrics().last_flow();
+  const std::vector<std::string> headlines = headlines_of(parts_.pipeline, flow, means);
+  if (headlines.empty()) {
+    return line + rate + metrics_text(first_metrics(flow, means), means) + end;
   }
-  // A few of the numbers that its stages recorded; all are in metrics.jsonl.
-  constexpr int most = 6;
-  int shown = 0;
-  const std::map<std::string, double>& means = parts_.services.metrics().means();
-  for (const FlowNode& node : flow.nodes) {
-    const std::string prefix = node.stage + ".";
-    for (const auto& [name, value] : means) {
-      if (!name.starts_with(prefix) || shown == most) continue;
-      if (means.contains(name.substr(0, name.rfind('.')))) continue;  // a detail: "r@1.optimistic"
-      line += fmt::format("{} {} {}", shown == 0 ? ":" : ",", name, metric_text(value));
-      ++shown;
-    }
-  }
-  if (result.cancelled) line += " (stopped on request)";
-  return line;
+  // On one line: the rate where there is room for it, and as many headlines as there is room for.
+  const std::string metrics = metrics_text(headlines, means);
+  const std::size_t width = parts_.display.note_width();
+  if (line.size() + rate.size() + metrics.size() + end.size() <= width) line += rate;
+  return line + fitting(metrics, width, line.size() + end.size()) + end;
 }
 
 std::vector<std::string> FlowSteps::metric_names() const {

@@ -14,6 +14,7 @@
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/run_stages.hpp"
+#include "pipeline/run/scores.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 
@@ -29,6 +30,7 @@ struct RunParts {
   RunServices& services;
   RunStages& stages;
   Recorder& recorder;
+  Scores& scores;
   RunSummary& summary;  ///< flows, skipped packets and the ledger's sentences are added to it
   Trace* trace;         ///< null: none
 };
@@ -66,6 +68,8 @@ class FlowSteps final : public ScheduleSteps {
   /// Adds the flow to the summary and the files; what went wrong with those.
   std::optional<Error> note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
                                  std::chrono::system_clock::time_point began);
+  /// Takes up what a flow recorded, and writes score.json where a headline was among it.
+  void note_scores(const std::string& flow, std::int64_t epoch);
   [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;

@@ -23,11 +23,11 @@ std::vector<std::string> distinct(const std::vector<std::string>& names) {
   return result;
 }
 
+}  // namespace
+
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-}  // namespace
 
 std::string number_text(double number) {
   if (std::isnan(number)) return "null";
@@ -70,6 +70,7 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
     if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
   }
   std::string lines;
+  last_flow_.clear();
   const std::string end = when.empty() ? "" : ",\"when\":" + json_line(std::string(when));
   for (const std::string& stage : order) {
     const auto found = recorded.find(stage);
@@ -91,7 +92,9 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
       std::string full_name = stage;
       full_name += '.';
       full_name += name;
-      this_epoch_[full_name] = means_[full_name] = mean(values);
+      const double average = mean(values);
+      this_epoch_[full_name] = means_[full_name] = average;
+      last_flow_[full_name] = {average, values.size()};
     }
   }
   return lines;

@@ -8,6 +8,7 @@
 /// its numbers are sorted. A killed run redoes a flow anyway, so nothing is lost by waiting.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -24,6 +25,16 @@ namespace seam::host {
 /// A number as it stands in metrics.jsonl: the shortest text that reads back as the same number;
 /// null for nan, 1e999 for infinity, which readers turn back into infinity.
 std::string number_text(double number);
+
+/// Summed in their order, so that the same numbers give the same bits.
+double mean(const std::vector<double>& values);
+
+/// The mean of a metric over one run of a flow.
+struct FlowMean {
+  double value = 0;
+  std::size_t count = 0;  ///< how often it was recorded
+};
+using FlowMeans = std::map<std::string, FlowMean>;  ///< by "stage.metric"
 
 class Metrics {
  public:
@@ -49,6 +60,8 @@ class Metrics {
   void epoch_begins();
   /// The mean of "stage.name" over the last of this epoch's flows that recorded it.
   [[nodiscard]] std::optional<double> value(const std::string& name) const;
+  /// What the last take_lines() took.
+  [[nodiscard]] const FlowMeans& last_flow() const { return last_flow_; }
   /// The newest means of the whole run so far, by "stage.name".
   [[nodiscard]] const std::map<std::string, double>& means() const { return means_; }
 
@@ -60,6 +73,7 @@ class Metrics {
   std::optional<std::pair<std::string, double>> latest_;
   std::map<std::string, double> this_epoch_;
   std::map<std::string, double> means_;
+  FlowMeans last_flow_;
 };
 
 }  // namespace seam::host

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -13,10 +14,12 @@
 
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/run/scores.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 
@@ -55,7 +58,8 @@ class Run final {
         options_(options),
         display_(display),
         flows_(flows),
-        stages_(pipeline, flows) {}
+        stages_(pipeline, flows),
+        scores_(pipeline) {}
 
   RunSummary execute();
 
@@ -64,12 +68,15 @@ class Run final {
   void restore();
   void warn_of_differences() const;
   void open_stages();
+  void restore_scores();
   void go_through_schedule();
   /// Does this and notes what it throws.
   void attempt(const std::function<void()>& work);
   /// Notes an error; the first one is the run's.
   void failed(const Error& error);
   void end();
+  /// The score for people, and what to do next.
+  void show_score();
   RunSummary summary();
 
   CheckedPipeline& pipeline_;  // these five are the caller's and outlive the run
@@ -86,6 +93,7 @@ class Run final {
   Checkpoint begin_;  // where the run goes on; as it is made where it begins
   bool from_checkpoint_ = false;
   RunStages stages_;
+  Scores scores_;
   RunSummary summary_;
 };
 
@@ -98,6 +106,10 @@ RunSummary Run::execute() {
   if (!summary_.error && is_complete(spec_.schedule, summary_.position)) {
     services_->note("this run is complete; there is nothing left to do");
     summary_.complete = true;
+    attempt([this] {
+      scores_.restore(directory_->metrics(), begin_.metrics_size);
+      show_score();
+    });
     return summary();  // the summary.json of the run that completed it stands
   }
   if (!services_) return summary();  // there is no folder to end it in
@@ -228,12 +240,24 @@ void Run::open_stages() {
   }
 }
 
+/// Of the flows that the checkpoint covers; score.json may know of later ones.
+void Run::restore_scores() {
+  scores_.restore(directory_->metrics(), begin_.metrics_size);
+  const std::vector<Score> scores = scores_.list();
+  if (scores.empty()) {
+    std::filesystem::remove(directory_->score());
+  } else {
+    write_whole_file(directory_->score(), score_json(scores));
+  }
+}
+
 void Run::go_through_schedule() {
   std::filesystem::remove(directory_->summary());  // it told how the run ended before
   Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size});
   recorder.opened(services_->metrics(), stages_.opened());
+  restore_scores();
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
-                   recorder, summary_, trace_.get()},
+                   recorder, scores_, summary_, trace_.get()},
                   identity_, begin_.trainings);
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
   summary_.complete = end == ScheduleEnd::complete;
@@ -255,7 +279,18 @@ void Run::end() {
   attempt([this] {
     write_whole_file(directory_->summary(), to_json(summary_, spec_.name, spec_.schedule.epochs));
   });
-  display_.result(to_table(summary_));
+  display_.result(to_table(summary_, options_.timing));
+  show_score();
+}
+
+void Run::show_score() {
+  summary_.scores = scores_.list();
+  summary_.trains = std::ranges::any_of(
+      scheduled_flows(spec_.schedule),
+      [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); });
+  const Screen& screen = display_.screens().results;
+  display_.score(score_table(summary_.scores, spec_.schedule, screen));
+  display_.result(next_text(summary_, spec_, screen));
 }
 
 RunSummary Run::summary() {

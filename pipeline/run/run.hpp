@@ -29,7 +29,8 @@ struct RunOptions {
   Start start = Start::fresh;
   int threads = 1;
   Numerics numerics;
-  StopState* stop = nullptr;    ///< optional; the caller's, outlives the run
+  StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
+  Timing timing = Timing::brief;
   std::filesystem::path trace;  ///< a file for every stage's times; empty: none
 };
 

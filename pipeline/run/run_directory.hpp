@@ -5,6 +5,7 @@
 ///       metrics.jsonl     a line a number; the same bytes for the same run
 ///       timing.jsonl      a line a flow that ran: seconds, images, peaks
 ///       skipped.jsonl     a line a packet that failed and was skipped
+///       score.json        the metrics by which the run is judged
 ///       run.log           what was said
 ///       summary.json      how it ended
 ///       checkpoints/      epoch-12.safetensors
@@ -70,6 +71,7 @@ class RunDirectory {
   [[nodiscard]] std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   [[nodiscard]] std::filesystem::path timing() const { return path_ / "timing.jsonl"; }
   [[nodiscard]] std::filesystem::path skipped() const { return path_ / "skipped.jsonl"; }
+  [[nodiscard]] std::filesystem::path score() const { return path_ / "score.json"; }
   [[nodiscard]] std::filesystem::path log() const { return path_ / "run.log"; }
   [[nodiscard]] std::filesystem::path summary() const { return path_ / "summary.json"; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
 namespace {
@@ -24,25 +26,6 @@ void add_count(StageCount& total, const StageCount& count) {
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
 }
 
-/// Rows of texts as columns: the first two to the left, numbers to the right.
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t at = 0; at < row.size(); ++at)
-      widths[at] = std::max(widths[at], row[at].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t at = 0; at < row.size(); ++at) {
-      text += at == 0 ? "" : "  ";
-      text += at < 2 ? fmt::format("{:<{}}", row[at], widths[at])
-                     : fmt::format("{:>{}}", row[at], widths[at]);
-    }
-    text += '\n';
-  }
-  return text;
-}
-
 std::string drops_text(const RunSummary& summary) {
   std::string text;
   for (const FlowTotal& flow : summary.flows) {
@@ -56,10 +39,13 @@ std::string drops_text(const RunSummary& summary) {
   return text;
 }
 
-std::string data_stall_text(const RunSummary& summary) {
+/// The brief text leaves out what nobody would act on.
+std::string data_stall_text(const RunSummary& summary, Timing timing) {
+  constexpr double slight = 0.05;  // of the flow's time
   std::string text;
   for (const FlowTotal& flow : summary.flows) {
     if (flow.compute_idle_seconds <= 0 || flow.seconds <= 0) continue;
+    if (timing == Timing::brief && flow.compute_idle_seconds < slight * flow.seconds) continue;
     text += fmt::format("data stall in {}: the compute thread waited {} for packets, {:.0f} %\n",
                         flow.flow, duration_text(flow.compute_idle_seconds),
                         100 * flow.compute_idle_seconds / flow.seconds);
@@ -155,6 +141,57 @@ FlowTotal read_flow(const Json& flow) {
   return total;
 }
 
+std::string wall_text(const StageCount& stage, const FlowTotal& flow) {
+  return fmt::format("{:.0f} %", 100 * share_of_wall(stage, flow));
+}
+
+std::string whole_table(const RunSummary& summary) {
+  std::vector<std::vector<std::string>> rows{
+      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "queue"}};
+  for (const FlowTotal& flow : summary.flows) {
+    for (const StageCount& stage : flow.stages) {
+      rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
+                      count_text(stage.dropped_total()), count_text(stage.failed),
+                      duration_text(stage.busy_seconds), wall_text(stage, flow),
+                      count_text(stage.waiting_most)});
+    }
+  }
+  if (rows.size() == 1) return {};
+  std::vector<Align> aligns(rows.front().size(), Align::right);
+  aligns[0] = aligns[1] = Align::left;
+  return "\n" + columns(rows, aligns);
+}
+
+/// The stages that took the most time; the first of the flow that took the longest is the
+/// bottleneck of the run.
+std::string brief_table(const RunSummary& summary) {
+  constexpr std::size_t most = 4;
+  struct Row {
+    const FlowTotal* flow = nullptr;
+    const StageCount* stage = nullptr;
+  };
+  std::vector<Row> all;
+  for (const FlowTotal& flow : summary.flows) {
+    for (const StageCount& stage : flow.stages) all.push_back({&flow, &stage});
+  }
+  if (all.empty()) return {};
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const Row& row) { return row.stage->busy_seconds; });
+  const auto longest = std::ranges::max_element(summary.flows, {}, &FlowTotal::seconds);
+  const auto slowest =
+      std::ranges::find_if(all, [&](const Row& row) { return row.flow == &*longest; });
+  std::vector<std::vector<std::string>> rows{{"flow", "stage", "time", "of wall", ""}};
+  for (auto row = all.begin(); row != all.end() && rows.size() <= most; ++row) {
+    rows.push_back({row->flow->flow, row->stage->stage, duration_text(row->stage->busy_seconds),
+                    wall_text(*row->stage, *row->flow), row == slowest ? "bottleneck" : ""});
+  }
+  std::string text = "\n" + columns(rows, {Align::left, Align::left, Align::right, Align::right});
+  if (all.size() > most) {
+    text += fmt::format("the {} slowest of {} stages; --timing shows all\n", most, all.size());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::uint64_t packets_of(const StageCount& count) {
@@ -213,20 +250,9 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
   }
 }
 
-std::string to_table(const RunSummary& summary) {
-  std::vector<std::vector<std::string>> rows{
-      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "queue"}};
-  for (const FlowTotal& flow : summary.flows) {
-    for (const StageCount& stage : flow.stages) {
-      rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
-                      count_text(stage.dropped_total()), count_text(stage.failed),
-                      duration_text(stage.busy_seconds),
-                      fmt::format("{:.0f} %", 100 * share_of_wall(stage, flow)),
-                      count_text(stage.waiting_most)});
-    }
-  }
-  std::string text = rows.size() > 1 ? "\n" + aligned(rows) : std::string();
-  text += data_stall_text(summary) + drops_text(summary);
+std::string to_table(const RunSummary& summary, Timing timing) {
+  std::string text = timing == Timing::whole ? whole_table(summary) : brief_table(summary);
+  text += data_stall_text(summary, timing) + drops_text(summary);
   if (summary.skipped_packets > 0) {
     text += fmt::format("skipped: {} failed; skipped.jsonl says which and why\n",
                         packets_text(summary.skipped_packets));

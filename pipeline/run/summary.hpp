@@ -12,6 +12,7 @@
 #include "pipeline/run/exit_code.hpp"
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/run/scores.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -41,6 +42,8 @@ struct RunSummary {
   double seconds = 0;                     ///< of this process
   std::vector<FlowTotal> flows;           ///< of this process, in the order of their first run
   std::map<std::string, double> metrics;  ///< means over a flow's last run, by "stage.metric"
+  std::vector<Score> scores;              ///< of the run so far, the most important first
+  bool trains = false;                    ///< one of the schedule's flows does
 };
 
 /// "success", "cancelled", ...: the exit code in a word.
@@ -51,8 +54,14 @@ std::uint64_t packets_of(const StageCount& count);
 /// Time inside a stage, of its flow's time: above 1 where threads work side by side.
 double share_of_wall(const StageCount& count, const FlowTotal& flow);
 
-/// The closing table: a row a stage of each flow, and the ledger's result.
-std::string to_table(const RunSummary& summary);
+enum class Timing : std::uint8_t {
+  brief,  ///< the stages that took the most time
+  whole,  ///< all stages, with their packets and queues
+};
+
+/// The closing table: what stages did and how long it took them, what was lost, and the ledger's
+/// result.
+std::string to_table(const RunSummary& summary, Timing timing);
 /// What a summary.json says of the flows; throws seam::Error (data) where it cannot be read.
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary);
 /// The content of summary.json.

@@ -147,6 +147,9 @@ Findings describes_itself(const Candidate& candidate) {
     describe_fields(description.needs, "it needs", findings);
     describe_fields(description.accepts, "it accepts", findings);
     describe_fields(description.provides, "it provides", findings);
+    for (const Headline& headline : description.headlines) {
+      if (headline.metric.empty()) findings.push_back("a headline names no metric");
+    }
     if (runner.kind() == StageKind::source &&
         !(description.needs.empty() && description.accepts.empty())) {
       findings.push_back("a source has no stage before it, but this one needs or accepts fields");

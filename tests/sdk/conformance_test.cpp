@@ -103,6 +103,7 @@ class Silent final : public Double {
     d.parameter("Times", times_, "").range(3, 10).renamed_from("factor");
     d.parameter("factor", times_, "the same");
     d.needs(Field<std::int64_t>{"number", "f32[N"});
+    d.headline("", Better::higher);
   }
 };
 
@@ -115,6 +116,7 @@ TEST(Conformance, AStageSaysWhatItIs) {
   EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' refuses its own default")));
   EXPECT_THAT(found, Contains(HasSubstr("two parameters 'factor'")));
   EXPECT_THAT(found, Contains(HasSubstr("the contract of field 'number'")));
+  EXPECT_THAT(found, Contains("a headline names no metric"));
 }
 
 class Trusting final : public Double {

@@ -29,10 +29,35 @@ TEST(ProgressLine, TellsWhatIsKnown) {
   metrics.record("triplet_loss", "loss", 0.12345);
   view.run_seconds_left = 350;
   EXPECT_EQ(progress_line(view, 100),
-            "epoch 3/60  train  12,400/25,882 packets  124/s  loss 0.1235  run ends in 4 min 10 s");
+            "epoch 3/60  train  12,400/25,882 packets  124/s  loss 0.1235  "
+            "flow ends in 1 min 49 s  run ends in 4 min 10 s");
   progress.finished = 26'000;  // more than last time
   EXPECT_THAT(progress_line(view, 400), HasSubstr("26,000/26,000"));
   EXPECT_THAT(progress_line(view, 400), HasSubstr("run ends in 0 s"));
+}
+
+TEST(ProgressLine, FitsTheTerminal) {
+  FlowProgress progress;
+  Metrics metrics;
+  FlowView view;
+  view.flow = "train";
+  view.progress = &progress;
+  view.metrics = &metrics;
+  view.epoch = 2;
+  view.epochs = 60;
+  progress.finished = 2'500;
+  view.expected = 10'000;
+  view.run_seconds_left = 350;
+  metrics.record("triplet_loss", "loss", 0.12345);
+  EXPECT_EQ(progress_line(view, 10, {200, false}),
+            "epoch 3/60  train  [====>               ]  2,500/10,000 packets  250/s  loss 0.1235  "
+            "flow ends in 30 s  run ends in 5 min 40 s");
+  EXPECT_EQ(progress_line(view, 10, {80, false}),
+            "epoch 3/60  train  2,500/10,000 packets  loss 0.1235  run ends in 5 min 40 s");
+  EXPECT_EQ(progress_line(view, 10, {10, false}), "epoch 3/6");
+  EXPECT_THAT(progress_line(view, 10, {200, true}), HasSubstr("[\x1b[36m====>\x1b[0m  "));
+  progress.finished = 11'000;  // more than last time
+  EXPECT_THAT(progress_line(view, 10, {200, false}), HasSubstr("[====================]"));
 }
 
 TEST(Clock, WritesDurationsForPeople) {
@@ -60,6 +85,16 @@ TEST(Display, ResultsAndMessagesGoTheirOwnWays) {
   EXPECT_EQ(messages.str(), "seam: going on\nwarning: decode: odd file\n");
 }
 
+TEST(Display, PaintsTheLevel) {
+  std::ostringstream results;
+  std::ostringstream messages;
+  Display display(results, messages, Display::Style::plain, {{}, {60, true}});
+  display.log(LogLevel::warning, "decode", "odd file");
+  display.log(LogLevel::info, "decode", "a file");
+  EXPECT_EQ(messages.str(), "\x1b[33mwarning\x1b[0m: decode: odd file\ninfo: decode: a file\n");
+  EXPECT_EQ(display.note_width(), 54U) << "behind 'seam: '";
+}
+
 TEST(Display, QuietKeepsToWhatIsWrong) {
   std::ostringstream results;
   std::ostringstream messages;
@@ -71,6 +106,10 @@ TEST(Display, QuietKeepsToWhatIsWrong) {
   display.log(LogLevel::error, "decode", "error");
   display.message("message");
   EXPECT_EQ(results.str(), "");
+  display.score("");
+  EXPECT_EQ(results.str(), "");
+  display.score("score");
+  EXPECT_EQ(results.str(), "score\n");
   EXPECT_EQ(messages.str(), "error: decode: error\nseam: message\n");
 }
 

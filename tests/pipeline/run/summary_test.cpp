@@ -54,7 +54,7 @@ TEST(Summary, TableHasARowAStage) {
   total.flow = "train";
   total.add(result_of(2000, 4));
   summary.flows.push_back(total);
-  EXPECT_EQ(to_table(summary),
+  EXPECT_EQ(to_table(summary, Timing::whole),
             "\nflow   stage   packets  dropped  failed  time  of wall  queue\n"
             "train  items     2,000        0       0   0 s      0 %      0\n"
             "train  decode    2,000        2       0   2 s     50 %    200\n"
@@ -69,31 +69,34 @@ TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
   result.stages[1].failed = 2000;
   summary.flows[0].add(result);
   EXPECT_THAT(
-      to_table(summary),
+      to_table(summary, Timing::brief),
       HasSubstr("warning: stage 'decode' failed on every one of its 2,000 packets in train"));
 
   summary.error = Error("no such folder");
-  EXPECT_THAT(to_table(summary), Not(HasSubstr("warning"))) << "the run did not go on";
+  EXPECT_THAT(to_table(summary, Timing::brief), Not(HasSubstr("warning")))
+      << "the run did not go on";
   summary.error.reset();
 
   summary.flows[0].stages[1].failed = 1999;
-  EXPECT_THAT(to_table(summary), Not(HasSubstr("warning")));
+  EXPECT_THAT(to_table(summary, Timing::brief), Not(HasSubstr("warning")));
 }
 
 TEST(Summary, AnUnbalancedLedgerIsToldSentenceBySentence) {
   RunSummary summary;
   summary.code = ExitCode::incomplete;
   summary.imbalances = {"'a' sent 3 packets to 'b', which received 2"};
-  EXPECT_THAT(to_table(summary),
+  EXPECT_THAT(to_table(summary, Timing::brief),
               AllOf(HasSubstr("does not balance\n  'a' sent 3"), Not(HasSubstr("accounted"))));
 }
 
 TEST(Summary, OnePacketIsNotSeveral) {
   RunSummary summary;
   summary.skipped_packets = 1;
-  EXPECT_THAT(to_table(summary), HasSubstr("skipped: 1 packet failed; skipped.jsonl says"));
+  EXPECT_THAT(to_table(summary, Timing::brief),
+              HasSubstr("skipped: 1 packet failed; skipped.jsonl says"));
   summary.skipped_packets = 1600;
-  EXPECT_THAT(to_table(summary), HasSubstr("skipped: 1,600 packets failed; skipped.jsonl says"));
+  EXPECT_THAT(to_table(summary, Timing::brief),
+              HasSubstr("skipped: 1,600 packets failed; skipped.jsonl says"));
 }
 
 TEST(Summary, JsonTellsHowItEnded) {

@@ -1,0 +1,215 @@
+#include "pipeline/run/ending.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Enough to see two digits of the error: 0.663 ± 0.021.
+std::string number_with(double value, const std::optional<double>& error) {
+  if (!std::isfinite(value) || !error || *error <= 0) return fmt::format("{:.4g}", value);
+  const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(*error))), 0, 8);
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string error_text(const std::optional<double>& error) {
+  return error ? "± " + (*error > 0 ? number_with(*error, error) : std::string("0"))
+               : std::string();
+}
+
+/// The epoch that all scores of the epochs are of, if it is one.
+std::optional<std::int64_t> common_epoch(const std::vector<Score>& scores) {
+  std::optional<std::int64_t> epoch;
+  for (const Score& score : scores) {
+    if (!score.when.empty()) continue;
+    if (epoch && *epoch != score.epoch) return std::nullopt;
+    epoch = score.epoch;
+  }
+  return epoch;
+}
+
+/// What the table has beside metric and value.
+struct Shown {
+  bool error = false;
+  bool epoch = false;  ///< of the value
+  bool best = false;   ///< and its epoch
+  bool protocol = false;
+};
+
+std::vector<std::string> head_of(const Shown& shown) {
+  std::vector<std::string> head{"metric", "value"};
+  if (shown.error) head.emplace_back("std. error");
+  if (shown.epoch) head.emplace_back("epoch");
+  if (shown.best) head.insert(head.end(), {"best", shown.epoch ? "best epoch" : "epoch"});
+  if (shown.protocol) head.emplace_back("protocol");
+  return head;
+}
+
+std::vector<std::string> row_of(const Score& score, const std::string& metric, const Shown& shown,
+                                const ScheduleSpec& schedule, const Screen& screen) {
+  const std::string value = number_with(score.value, score.standard_error);
+  std::vector<std::string> row{
+      metric, painted(screen, std::isfinite(score.value) ? Paint::bold : Paint::red, value)};
+  if (shown.error) row.push_back(error_text(score.standard_error));
+  if (shown.epoch) {
+    row.push_back(score.when.empty() ? std::to_string(score.epoch + 1) : score.when);
+  }
+  if (shown.best) {
+    const bool in_them = score.best && in_epochs(schedule, score.flow);
+    const bool newest = in_them && score.best->epoch == score.epoch;
+    const Paint paint = newest ? Paint::green : Paint::plain;
+    row.push_back(in_them
+                      ? painted(screen, paint, number_with(score.best->value, score.standard_error))
+                      : std::string());
+    row.push_back(in_them ? painted(screen, paint, std::to_string(score.best->epoch + 1))
+                          : std::string());
+  }
+  if (shown.protocol) row.push_back(score.protocol);
+  return row;
+}
+
+/// The flow as well where two of them record the same metric.
+std::string name_of(const Score& score, const std::vector<Score>& scores) {
+  const bool ambiguous = std::ranges::count(scores, score.metric, &Score::metric) > 1;
+  return ambiguous ? fmt::format("{} ({})", score.metric, score.flow) : score.metric;
+}
+
+std::size_t width_of(const std::string& table) {
+  std::size_t width = 0;
+  for (std::size_t from = 0; from < table.size();) {
+    const std::size_t end = table.find('\n', from);
+    width = std::max(width, columns_of(std::string_view(table).substr(from, end - from)));
+    from = end + 1;
+  }
+  return width;
+}
+
+/// Metrics' names are no longer than `longest`.
+std::string table_of(const std::vector<Score>& scores, const Shown& shown,
+                     const ScheduleSpec& schedule, const Screen& screen, std::size_t longest) {
+  std::vector<std::string> head = head_of(shown);
+  for (std::string& title : head) title = painted(screen, Paint::dim, title);
+  std::vector<std::vector<std::string>> rows{std::move(head)};
+  for (const Score& score : scores) {
+    rows.push_back(
+        row_of(score, cut_front(name_of(score, scores), longest), shown, schedule, screen));
+  }
+  return columns(rows, {});
+}
+
+std::string protocols_text(const std::vector<Score>& scores) {
+  std::set<std::string> protocols;
+  for (const Score& score : scores) {
+    if (!score.protocol.empty()) protocols.insert(score.protocol);
+  }
+  std::string text;
+  for (const std::string& protocol : protocols) text += "protocol: " + protocol + "\n";
+  return text;
+}
+
+/// Whether pipelines/embed.toml can use what was trained: it names these stages.
+bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
+  if (!summary.trains) return false;
+  constexpr std::array needed{"model", "decode", "resize", "batch"};
+  return std::ranges::all_of(needed, [&spec](std::string_view name) {
+    return std::ranges::any_of(spec.stages,
+                               [name](const StageSpec& stage) { return stage.name == name; });
+  });
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& schedule,
+                        const Screen& screen) {
+  if (scores.empty()) return {};
+  const std::optional<std::int64_t> epoch = common_epoch(scores);
+  Shown shown;
+  shown.error = std::ranges::any_of(
+      scores, [](const Score& score) { return score.standard_error.has_value(); });
+  shown.best = schedule.epochs > 1 && std::ranges::any_of(scores, [&](const Score& score) {
+                 return in_epochs(schedule, score.flow);
+               });
+  shown.epoch = schedule.epochs > 1 && !epoch;
+  shown.protocol =
+      std::ranges::any_of(scores, [](const Score& score) { return !score.protocol.empty(); });
+  std::string title = painted(screen, Paint::bold, "score");
+  if (schedule.epochs > 1 && epoch) {
+    title += fmt::format(" after epoch {} of {}", *epoch + 1, schedule.epochs);
+  }
+  std::string table = table_of(scores, shown, schedule, screen, std::string::npos);
+  std::string below;
+  if (shown.protocol && width_of(table) > screen.width) {
+    shown.protocol = false;
+    below = protocols_text(scores);
+    table = table_of(scores, shown, schedule, screen, std::string::npos);
+  }
+  if (const std::size_t width = width_of(table); width > screen.width) {
+    constexpr std::size_t least = 12;
+    std::size_t longest = 0;
+    for (const Score& score : scores) {
+      longest = std::max(longest, columns_of(name_of(score, scores)));
+    }
+    const std::size_t over = width - screen.width;
+    table =
+        table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
+  }
+  return "\n" + title + "\n" + table + below;
+}
+
+std::string shell_path(const fs::path& path, const fs::path& here) {
+  const fs::path below = path.lexically_relative(here);
+  const bool inside = !below.empty() && *below.begin() != "..";
+  const std::string text = (inside ? below : path).string();
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c >= 0x80U ||
+           std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const Screen& screen) {
+  if (summary.run_directory.empty()) return {};
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);
+  const std::string run = shell_path(summary.run_directory, here);
+  const auto line = [&screen](const std::string& what, const std::string& text) {
+    return painted(screen, Paint::dim, fmt::format("{:<4}", what)) + "  " + text + "\n";
+  };
+  std::string text = "\n" + line("run", run);
+  if (!summary.complete) {
+    return text + line("next", painted(screen, Paint::cyan, "seam run --resume " + run));
+  }
+  const fs::path embed = fs::path("pipelines") / "embed.toml";
+  if (!can_embed(summary, spec) || !is_there(embed)) return text;
+  // A full path: `extends` is relative to the file.
+  const bool below = !run.starts_with('/') && !run.starts_with('\'');
+  const std::string variables =
+      fmt::format("TRAINED={} PICTURES=FOLDER",
+                  below ? "$PWD/" + run : shell_path(summary.run_directory, fs::path()));
+  const std::string command = fmt::format("seam run {}", embed.string());
+  constexpr std::size_t indent = 6;
+  const bool fits = indent + variables.size() + 1 + command.size() <= screen.width;
+  return text + line("next", painted(screen, Paint::cyan,
+                                     variables + (fits ? " " : " \\\n      ") + command));
+}
+
+}  // namespace seam::host

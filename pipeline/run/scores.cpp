@@ -1,0 +1,324 @@
+#include "pipeline/run/scores.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "pipeline/run/schedule.hpp"
+#include "pipeline/text/json.hpp"
+#include "seam/error.hpp"
+#include "seam/name_pattern.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr int format = 1;  // of score.json
+constexpr std::string_view error_suffix = ".standard_error";
+
+/// A headline as one flow recorded it: the stage's position in the flow, the headline's in its
+/// declaration.
+struct Recorded {
+  std::size_t stage = 0;
+  std::size_t headline = 0;
+  std::string metric;  // "stage.metric"
+  Better better = Better::higher;
+};
+
+/// In order of importance.
+std::vector<Recorded> recorded_headlines(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                         const FlowMeans& means) {
+  std::vector<Recorded> found;
+  std::set<std::string> seen;
+  for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
+    const std::string prefix = flow.nodes[at].stage + ".";
+    const auto& headlines = pipeline.stages.at(flow.nodes[at].stage)->description().headlines;
+    for (std::size_t h = 0; h < headlines.size(); ++h) {
+      for (auto mean = means.lower_bound(prefix);
+           mean != means.end() && mean->first.starts_with(prefix); ++mean) {
+        const std::string_view metric = std::string_view(mean->first).substr(prefix.size());
+        if (metric.ends_with(error_suffix)) continue;
+        if (!matches(headlines[h].metric, metric) || !seen.insert(mean->first).second) {
+          continue;
+        }
+        found.push_back({at, h, mean->first, headlines[h].better});
+      }
+    }
+  }
+  return found;
+}
+
+/// Only of a value that is one measurement: the error of a mean of several is not theirs.
+std::optional<double> error_of(const FlowMeans& means, const std::string& metric) {
+  const auto value = means.find(metric);
+  const auto error = means.find(metric + std::string(error_suffix));
+  if (error == means.end() || error->second.count != 1 || value->second.count != 1 ||
+      !std::isfinite(error->second.value) || error->second.value < 0) {
+    return std::nullopt;
+  }
+  return error->second.value;
+}
+
+bool is_better(double value, double than, Better better) {
+  return better == Better::higher ? value > than : value < than;
+}
+
+/// The stage's parameter `protocol`, in which it says what its numbers may be compared with.
+std::string protocol_of(const PipelineSpec& spec, const std::string& stage) {
+  const auto found = std::ranges::find(spec.stages, stage, &StageSpec::name);
+  if (found == spec.stages.end()) return {};
+  const auto value = found->values.find("protocol");
+  if (value == found->values.end()) return {};
+  const auto* text = std::get_if<std::string>(&value->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
+}
+
+/// Reads metrics.jsonl as the flows that wrote it.
+class MetricsReader {
+ public:
+  MetricsReader(std::filesystem::path file, Scores& scores)
+      : file_(std::move(file)), scores_(scores) {}
+
+  void line(const std::string& text) {
+    ++number_;
+    // Lines of one metric differ in their ends: {"epoch":..,"name":..  ,"step":..,"value":..}
+    const std::size_t split = text.find(",\"step\":");
+    if (split == std::string::npos) refuse();
+    if (text.compare(0, split, begin_) != 0) {
+      end_metric();
+      begin_ = text.substr(0, split);
+    }
+    // 1e999, infinity, is more than the parser takes; from_chars and strtod differ in locales.
+    const std::size_t value_at = text.find(",\"value\":", split);
+    if (value_at == std::string::npos) refuse();
+    const std::string value = text.substr(value_at + 9);
+    std::string when;
+    if (const std::size_t at = value.find(",\"when\":"); at != std::string::npos) {
+      when = parsed("{" + value.substr(at + 1)).at("when").get<std::string>();
+    }
+    const std::string step = text.substr(split + 8, value_at - split - 8);
+    if (!values_.empty() && (step == "0" || when != when_)) end_metric();
+    when_ = std::move(when);
+    values_.push_back(number(value.substr(0, value.find_first_of(",}"))));
+  }
+
+  void end() {
+    end_metric();
+    end_flow();
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw Error(
+        fmt::format("line {} of '{}' is not a metric that a run wrote; restore the file, "
+                    "or start a new run",
+                    number_, file_.string()));
+  }
+
+  [[nodiscard]] Json parsed(const std::string& text) const {
+    Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object()) refuse();
+    return json;
+  }
+
+  [[nodiscard]] double number(const std::string& text) const {
+    if (text == "null") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "1e999") return std::numeric_limits<double>::infinity();
+    if (text == "-1e999") return -std::numeric_limits<double>::infinity();
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_number()) refuse();
+    return json.get<double>();
+  }
+
+  /// Adds the metric whose lines end here to its flow.
+  void end_metric() {
+    if (values_.empty()) return;
+    const Json json = parsed(begin_ + "}");
+    try {
+      const auto epoch = json.at("epoch").get<std::int64_t>();
+      auto flow = json.at("flow").get<std::string>();
+      const std::string metric =
+          json.at("stage").get<std::string>() + "." + json.at("name").get<std::string>();
+      if (epoch != epoch_ || flow != flow_ || when_ != flow_when_ || means_.contains(metric)) {
+        end_flow();
+      }
+      epoch_ = epoch;
+      flow_ = std::move(flow);
+      flow_when_ = when_;
+      means_[metric] = {mean(values_), values_.size()};
+    } catch (const Json::exception&) {
+      refuse();
+    }
+    values_.clear();
+  }
+
+  void end_flow() {
+    if (!means_.empty() && !flow_.empty()) scores_.flow_ended(flow_, epoch_, flow_when_, means_);
+    means_.clear();
+  }
+
+  std::filesystem::path file_;
+  Scores& scores_;  // the caller's, outlives this
+  std::uint64_t number_ = 0;
+  std::string begin_;  // of the lines of the metric that is read
+  std::string when_;
+  std::vector<double> values_;
+  std::int64_t epoch_ = 0;  // of the flow that is read
+  std::string flow_;
+  std::string flow_when_;
+  FlowMeans means_;
+};
+
+Json finite_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json to_json(const Score& score) {
+  Json json{{"metric", score.metric},
+            {"value", finite_or_null(score.value)},
+            {"standard_error", score.standard_error ? Json(*score.standard_error) : Json()},
+            {"better", score.better == Better::higher ? "higher" : "lower"},
+            {"flow", score.flow},
+            {"epoch", score.epoch},
+            {"best", score.best ? Json{{"value", finite_or_null(score.best->value)},
+                                       {"epoch", score.best->epoch}}
+                                : Json()},
+            {"protocol", score.protocol.empty() ? Json() : Json(score.protocol)}};
+  if (!score.when.empty()) json["when"] = score.when;
+  return json;
+}
+
+Score score_of(const Json& json) {
+  const auto number = [](const Json& value) {
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  };
+  Score score;
+  score.metric = json.at("metric").get<std::string>();
+  score.value = number(json.at("value"));
+  if (const Json& error = json.at("standard_error"); !error.is_null()) {
+    score.standard_error = error.get<double>();
+  }
+  static const Json words{{"higher", Better::higher}, {"lower", Better::lower}};
+  score.better = words.at(json.at("better").get<std::string>()).get<Better>();
+  score.flow = json.at("flow").get<std::string>();
+  score.epoch = json.at("epoch").get<std::int64_t>();
+  if (const Json& best = json.at("best"); !best.is_null()) {
+    score.best = {number(best.at("value")), best.at("epoch").get<std::int64_t>()};
+  }
+  if (const Json& protocol = json.at("protocol"); !protocol.is_null()) {
+    score.protocol = protocol.get<std::string>();
+  }
+  score.when = json.value("when", std::string());
+  return score;
+}
+
+}  // namespace
+
+bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::string& when,
+                        const FlowMeans& means) {
+  const PipelineSpec& spec = pipeline_.spec;
+  const auto found = std::ranges::find(spec.flows, flow, &FlowSpec::name);
+  if (found == spec.flows.end()) return false;  // resolved.toml was changed since
+  std::vector<Recorded> recorded = recorded_headlines(pipeline_, *found, means);
+  const int training = trains(pipeline_, *found) ? 2 : 1;
+  const auto position = static_cast<std::size_t>(found - spec.flows.begin());
+  bool noted = false;
+  const auto add = [&](const Rank& rank, const std::string& metric, Better better) {
+    Score score;
+    score.metric = metric;
+    score.value = means.at(metric).value;
+    score.standard_error = error_of(means, metric);
+    score.better = better;
+    score.flow = flow;
+    score.epoch = epoch;
+    score.when = when;
+    score.protocol = protocol_of(spec, metric.substr(0, metric.find('.')));
+    note(rank, std::move(score));
+    noted = true;
+  };
+  if (const auto& rule = spec.schedule.stop_early; rule && means.contains(rule->metric)) {
+    std::erase_if(recorded, [&](const Recorded& one) { return one.metric == rule->metric; });
+    add({0, position, 0, 0, rule->metric}, rule->metric,
+        rule->goal == Goal::highest ? Better::higher : Better::lower);
+  }
+  for (const Recorded& one : recorded) {
+    add({training, position, one.stage, one.headline, one.metric}, one.metric, one.better);
+  }
+  return noted;
+}
+
+void Scores::note(const Rank& rank, Score score) {
+  if (const auto before = scores_.find(rank); before != scores_.end()) {
+    score.best = before->second.best;
+  }
+  if (!std::isnan(score.value) &&
+      (!score.best || is_better(score.value, score.best->value, score.better))) {
+    score.best = {score.value, score.epoch};
+  }
+  scores_[rank] = std::move(score);
+}
+
+void Scores::restore(const std::filesystem::path& metrics, std::uint64_t size) {
+  std::ifstream stream(metrics, std::ios::binary);
+  if (!stream && size > 0) throw Error("cannot open '" + metrics.string() + "'");
+  MetricsReader reader(metrics, *this);
+  std::uint64_t read = 0;
+  for (std::string line; read < size && std::getline(stream, line);) {
+    read += line.size() + 1;
+    reader.line(line);
+  }
+  reader.end();
+}
+
+std::vector<Score> Scores::list() const {
+  std::vector<Score> list;
+  for (const auto& [rank, score] : scores_) list.push_back(score);
+  return list;
+}
+
+std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                      const FlowMeans& means) {
+  std::vector<std::string> names;
+  for (const Recorded& one : recorded_headlines(pipeline, flow, means)) {
+    names.push_back(one.metric);
+  }
+  return names;
+}
+
+std::string score_json(const std::vector<Score>& scores) {
+  Json list = Json::array();
+  for (const Score& score : scores) list.push_back(to_json(score));
+  return json_line({{"format", format}, {"scores", std::move(list)}}) + "\n";
+}
+
+std::vector<Score> read_scores(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error("cannot open '" + file.string() + "'");
+  const auto refuse = [&](const std::string& why) {
+    return Error("'" + file.string() + "' is not the score of a run: " + why);
+  };
+  try {
+    const Json root = Json::parse(stream);
+    if (const auto number = root.at("format").get<int>(); number != format) {
+      throw refuse(fmt::format("it has format {}, and this version of Seam reads format {}", number,
+                               format));
+    }
+    std::vector<Score> scores;
+    for (const Json& score : root.at("scores")) scores.push_back(score_of(score));
+    return scores;
+  } catch (const Json::exception& error) {
+    throw refuse(error.what());
+  }
+}
+
+}  // namespace seam::host

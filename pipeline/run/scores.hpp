@@ -1,0 +1,80 @@
+/// The score of a run: for each metric that a stage declares a headline, the newest value and the
+/// best one so far.
+///
+///     a flow ends ──► means over it ──► those that are headlines ──► Scores ──► score.json, table
+///     metrics.jsonl of a resumed run ───────────────────────────────┘
+///
+/// The order is that of importance: the metric that `stop_early` watches, then flows that do not
+/// train before those that do, then the order in which a stage declares its headlines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/run/metrics.hpp"
+
+namespace seam::host {
+
+struct Score {
+  std::string metric;  ///< "stage.metric"
+  double value = 0;    ///< the mean over the flow that recorded it last; may be not finite
+  std::optional<double> standard_error;
+  Better better = Better::higher;
+  std::string flow;
+  std::int64_t epoch = 0;  ///< from 0, when the value was recorded
+  std::string when;        ///< "before" or "after" the epochs; empty in them
+  struct Best {
+    double value = 0;
+    std::int64_t epoch = 0;
+
+    friend bool operator==(const Best&, const Best&) = default;
+  };
+  std::optional<Best> best;  ///< none where no value was a number
+  std::string protocol;      ///< the stage's parameter of that name; may be empty
+
+  friend bool operator==(const Score&, const Score&) = default;
+};
+
+class Scores {
+ public:
+  /// The pipeline is the caller's and outlives this.
+  explicit Scores(const CheckedPipeline& pipeline) : pipeline_(pipeline) {}
+
+  /// Takes up what a flow recorded, to its end; true: a headline was among it. `when` as in Score.
+  bool flow_ended(const std::string& flow, std::int64_t epoch, const std::string& when,
+                  const FlowMeans& means);
+  /// Takes up the flows in the first `size` bytes of a metrics.jsonl. Throws seam::Error (data)
+  /// where a line is not one that a run wrote.
+  void restore(const std::filesystem::path& metrics, std::uint64_t size);
+
+  /// The most important first.
+  [[nodiscard]] std::vector<Score> list() const;
+
+ private:
+  /// What the scores are sorted by; see above.
+  using Rank = std::tuple<int, std::size_t, std::size_t, std::size_t, std::string>;
+
+  void note(const Rank& rank, Score score);
+
+  const CheckedPipeline& pipeline_;
+  std::map<Rank, Score> scores_;
+};
+
+/// The headlines of a flow's stages that it recorded, the most important first.
+std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                      const FlowMeans& means);
+
+/// The content of score.json.
+std::string score_json(const std::vector<Score>& scores);
+/// Reads a score.json; a value that was not finite comes back as NaN. Throws seam::Error (data)
+/// where it is none, or of a format that this version does not know.
+std::vector<Score> read_scores(const std::filesystem::path& file);
+
+}  // namespace seam::host

@@ -1,0 +1,121 @@
+#include "pipeline/text/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace seam::host {
+namespace {
+
+constexpr char escape = '\x1b';
+constexpr std::string_view ellipsis = "…";
+
+/// Whether a byte begins a character of UTF-8.
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+/// ECMA-48, 8.3.117: select graphic rendition.
+std::string_view code_of(Paint paint) {
+  switch (paint) {
+    case Paint::bold:
+      return "\x1b[1m";
+    case Paint::dim:
+      return "\x1b[2m";
+    case Paint::red:
+      return "\x1b[31m";
+    case Paint::green:
+      return "\x1b[32m";
+    case Paint::yellow:
+      return "\x1b[33m";
+    case Paint::cyan:
+      return "\x1b[36m";
+    case Paint::plain:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<std::size_t> terminal_width(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return std::nullopt;
+  return size.ws_col;
+}
+
+Screen screen_of(int descriptor, ColourUse use) {
+  Screen screen;
+  const bool terminal = ::isatty(descriptor) == 1;
+  screen.width = terminal_width(descriptor).value_or(Screen::usual_width);
+  const std::string_view kind = variable("TERM");
+  const bool able = terminal && !kind.empty() && kind != "dumb" && variable("NO_COLOR").empty();
+  screen.colour = use == ColourUse::always || (use == ColourUse::automatic && able);
+  return screen;
+}
+
+std::string painted(const Screen& screen, Paint paint, std::string_view text) {
+  if (!screen.colour || paint == Paint::plain || text.empty()) return std::string(text);
+  return std::string(code_of(paint)) + std::string(text) + "\x1b[0m";
+}
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == escape) {
+      while (at < text.size() && text[at] != 'm') ++at;
+    } else if (begins_character(text[at])) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  std::size_t at = 0;
+  for (std::size_t count = 0; at < text.size(); ++at) {
+    if (begins_character(text[at]) && ++count > width) break;
+  }
+  return std::string(text.substr(0, at));
+}
+
+std::string cut_front(std::string_view text, std::size_t width) {
+  const std::size_t whole = columns_of(text);
+  if (whole <= width) return std::string(text);
+  if (width == 0) return {};
+  const std::string begin = cut(text, whole - width + 1);
+  return std::string(ellipsis) + std::string(text.substr(begin.size()));
+}
+
+std::string columns(const std::vector<std::vector<std::string>>& rows,
+                    const std::vector<Align>& aligns) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t at = 0; at < row.size(); ++at) {
+      widths[at] = std::max(widths[at], columns_of(row[at]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t at = 0; at < row.size(); ++at) {
+      const std::string blanks(widths[at] - columns_of(row[at]), ' ');
+      const bool right = at < aligns.size() && aligns[at] == Align::right;
+      line += at == 0 ? "" : "  ";
+      line += right ? blanks + row[at] : row[at] + blanks;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,124 @@
+#include "pipeline/run/ending.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace seam::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Score score(const std::string& metric, double value, std::int64_t epoch, const Score::Best& best) {
+  Score score;
+  score.metric = metric;
+  score.value = value;
+  score.flow = "evaluate";
+  score.epoch = epoch;
+  score.best = best;
+  return score;
+}
+
+ScheduleSpec epochs(std::int64_t count) {
+  ScheduleSpec schedule;
+  schedule.epochs = count;
+  schedule.each_epoch = {{"evaluate", 1}};
+  return schedule;
+}
+
+std::vector<Score> two() {
+  Score recall = score("recall.none.r@1", 0.66312, 23, {0.671, 19});
+  recall.standard_error = 0.0214;
+  recall.protocol = "shop/img64";
+  return {recall, score("triplet_loss.loss", 3.21345, 23, {3.21345, 23})};
+}
+
+TEST(ScoreTable, HasWhatIsKnown) {
+  EXPECT_EQ(score_table(two(), epochs(24), {}),
+            "\nscore after epoch 24 of 24\n"
+            "metric             value  std. error  best   epoch  protocol\n"
+            "recall.none.r@1    0.663  ± 0.021     0.671  20     shop/img64\n"
+            "triplet_loss.loss  3.213              3.213  24\n");
+  EXPECT_EQ(score_table({}, epochs(24), {}), "");
+}
+
+TEST(ScoreTable, WithoutEpochsThereIsNoBest) {
+  EXPECT_EQ(score_table({score("recall.r@1", 0.5, 0, {0.5, 0})}, epochs(1), {}),
+            "\nscore\n"
+            "metric      value\n"
+            "recall.r@1  0.5\n");
+}
+
+TEST(ScoreTable, SaysOfWhichEpochAValueIsWhereTheyDiffer) {
+  std::vector<Score> scores = two();
+  scores[1].epoch = 21;
+  Score after = score("recall.none.r@1", 0.6, 23, {0.6, 23});
+  after.flow = "test";
+  after.when = "after";
+  scores.push_back(after);
+  EXPECT_EQ(score_table(scores, epochs(24), {200, false}),
+            "\nscore\n"
+            "metric                      value  std. error  epoch  best   best epoch  protocol\n"
+            "recall.none.r@1 (evaluate)  0.663  ± 0.021     24     0.671  20          shop/img64\n"
+            "triplet_loss.loss           3.213              22     3.213  24\n"
+            "recall.none.r@1 (test)      0.6                after\n");
+}
+
+TEST(ScoreTable, FitsTheScreen) {
+  std::vector<Score> scores = two();
+  scores[0].protocol = "a protocol that is longer than the room beside the numbers";
+  EXPECT_THAT(score_table(scores, epochs(24), {}),
+              EndsWith("triplet_loss.loss  3.213              3.213  24\n"
+                       "protocol: a protocol that is longer than the room beside the numbers\n"));
+  scores[0].protocol.clear();
+  scores[0].metric = "a_stage_with_a_name_that_goes_on_and_on_and_on_and_on.predicted.r@1";
+  const std::string table = score_table(scores, epochs(24), {});
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80U) << line;
+  EXPECT_THAT(table, HasSubstr("…hat_goes_on_and_on_and_on_and_on.predicted.r@1  0.663"));
+}
+
+TEST(ScoreTable, WhatIsNoNumberIsSaidSo) {
+  Score bad = score("loss.loss", std::numeric_limits<double>::quiet_NaN(), 3, {});
+  bad.best.reset();
+  EXPECT_THAT(score_table({bad}, epochs(4), {}), HasSubstr("loss.loss  nan\n"));
+  EXPECT_THAT(score_table({bad}, epochs(4), {80, true}), HasSubstr("\x1b[31mnan\x1b[0m"));
+}
+
+TEST(ScoreTable, ErrorsHaveTwoDigits) {
+  const auto row = [](double value, double error) {
+    Score one = score("r", value, 0, {value, 0});
+    one.standard_error = error;
+    return score_table({one}, epochs(1), {});
+  };
+  EXPECT_THAT(row(0.5, 0), HasSubstr("r       0.5    ± 0\n"));
+  EXPECT_THAT(row(0.123456, 0.00056), HasSubstr("r       0.12346  ± 0.00056\n"));
+  EXPECT_THAT(row(1234, 56), HasSubstr("r       1234   ± 56\n"));
+}
+
+TEST(ShellPath, IsReadByAShellAsOneWord) {
+  EXPECT_EQ(shell_path("/home/me/runs/demo-1", "/home/me"), "runs/demo-1");
+  EXPECT_EQ(shell_path("/data/demo-1", "/home/me"), "/data/demo-1");
+  EXPECT_EQ(shell_path("/home/me/my runs/a", "/home/me"), "'my runs/a'");
+  EXPECT_EQ(shell_path("/home/me/it's", "/home/me"), "'it'\\''s'");
+  EXPECT_EQ(shell_path("/home/me/$x", ""), "'/home/me/$x'");
+}
+
+TEST(NextText, OffersToResumeWhatIsNotComplete) {
+  RunSummary summary;
+  EXPECT_EQ(next_text(summary, {}, {}), "");
+  summary.run_directory = "/data/run";
+  EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam run --resume /data/run\n");
+  summary.complete = true;
+  EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\n");
+}
+
+}  // namespace
+}  // namespace seam::host

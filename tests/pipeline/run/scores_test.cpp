@@ -1,0 +1,237 @@
+#include "pipeline/run/scores.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seam/error.hpp"
+#include "seam/stage.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using seam::test::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class Judge final : public Sink {
+ public:
+  Judge(std::vector<Headline> headlines, bool trains)
+      : headlines_(std::move(headlines)), trains_(trains) {}
+  void declare(Declaration& d) override {
+    for (const Headline& headline : headlines_) d.headline(headline.metric, headline.better);
+    if (trains_) d.trains();
+  }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  std::vector<Headline> headlines_;
+  bool trains_;
+};
+
+/// Flows `train` (loss -> adam) and `evaluate` (recall).
+class ScoresTest : public ::testing::Test {
+ protected:
+  ScoresTest() {
+    add("train", "loss", {{"loss", Better::lower}}, true);
+    add("evaluate", "recall", {{"*.r@1", Better::higher}, {"mrr", Better::higher}}, false);
+  }
+
+  void add(const std::string& flow, const std::string& stage, std::vector<Headline> headlines,
+           bool trains) {
+    pipeline_.stages[stage] = std::make_unique<StageRunner>(
+        stage, "test.judge", std::make_unique<Judge>(std::move(headlines), trains));
+    FlowSpec spec;
+    spec.name = flow;
+    spec.nodes.push_back({stage, {}, {}});
+    pipeline_.spec.flows.push_back(spec);
+    StageSpec named;
+    named.name = stage;
+    pipeline_.spec.stages.push_back(named);
+  }
+
+  static std::vector<std::string> metrics(const std::vector<Score>& scores) {
+    std::vector<std::string> names;
+    for (const Score& score : scores) names.push_back(score.metric);
+    return names;
+  }
+
+  CheckedPipeline pipeline_;
+  Scores scores_{pipeline_};
+};
+
+TEST_F(ScoresTest, KeepTheNewestValueAndTheBest) {
+  EXPECT_TRUE(scores_.flow_ended("train", 0, "", {{"loss.loss", {3.0, 5}}}));
+  EXPECT_TRUE(scores_.flow_ended("train", 1, "", {{"loss.loss", {2.0, 5}}}));
+  EXPECT_TRUE(scores_.flow_ended("train", 2, "", {{"loss.loss", {2.0, 5}}}));
+  EXPECT_TRUE(scores_.flow_ended("train", 3, "", {{"loss.loss", {2.5, 5}}}));
+  const std::vector<Score> list = scores_.list();
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].value, 2.5);
+  EXPECT_EQ(list[0].epoch, 3);
+  EXPECT_EQ(list[0].flow, "train");
+  EXPECT_EQ(list[0].better, Better::lower);
+  EXPECT_EQ(list[0].best, (Score::Best{2.0, 1})) << "the first of equals";
+}
+
+TEST_F(ScoresTest, FlowsThatTrainComeLastAndHeadlinesAsDeclared) {
+  scores_.flow_ended("train", 0, "", {{"loss.loss", {3.0, 5}}, {"loss.active", {1.0, 5}}});
+  scores_.flow_ended(
+      "evaluate", 0, "",
+      {{"recall.mrr", {0.5, 1}}, {"recall.none.r@1", {0.25, 1}}, {"recall.all.r@1", {0.3, 1}}});
+  EXPECT_THAT(metrics(scores_.list()),
+              ElementsAre("recall.all.r@1", "recall.none.r@1", "recall.mrr", "loss.loss"));
+  EXPECT_FALSE(scores_.flow_ended("evaluate", 1, "", {{"recall.r@5", {0.5, 1}}}));
+  EXPECT_FALSE(scores_.flow_ended("elsewhere", 1, "", {{"recall.mrr", {0.5, 1}}}));
+}
+
+TEST_F(ScoresTest, TheMetricThatStopsTheRunComesFirstHeadlineOrNot) {
+  pipeline_.spec.schedule.stop_early = StopEarly{"recall.r@5", 3, Goal::highest};
+  scores_.flow_ended("evaluate", 0, "", {{"recall.mrr", {0.5, 1}}, {"recall.r@5", {0.7, 1}}});
+  EXPECT_THAT(metrics(scores_.list()), ElementsAre("recall.r@5", "recall.mrr"));
+  pipeline_.spec.schedule.stop_early = StopEarly{"recall.mrr", 3, Goal::highest};
+  Scores scores(pipeline_);
+  scores.flow_ended("evaluate", 0, "", {{"recall.mrr", {0.5, 1}}, {"recall.a.r@1", {0.7, 1}}});
+  EXPECT_THAT(metrics(scores.list()), ElementsAre("recall.mrr", "recall.a.r@1"));
+}
+
+TEST_F(ScoresTest, AStandardErrorIsThatOfOneMeasurement) {
+  const auto error_for = [this](const FlowMean& value, const FlowMean& error) {
+    Scores scores(pipeline_);
+    scores.flow_ended("evaluate", 0, "",
+                      {{"recall.mrr", value}, {"recall.mrr.standard_error", error}});
+    return scores.list().at(0).standard_error;
+  };
+  EXPECT_EQ(error_for({0.5, 1}, {0.01, 1}), 0.01);
+  EXPECT_EQ(error_for({0.5, 2}, {0.01, 2}), std::nullopt) << "a mean has another one";
+  EXPECT_EQ(error_for({0.5, 1}, {0.01, 2}), std::nullopt);
+  EXPECT_EQ(error_for({0.5, 1}, {nan, 1}), std::nullopt);
+  EXPECT_EQ(error_for({0.5, 1}, {-0.1, 1}), std::nullopt);
+  add("wide", "wide", {{"*", Better::higher}}, false);
+  scores_.flow_ended("wide", 0, "", {{"wide.a", {1, 1}}, {"wide.a.standard_error", {1, 1}}});
+  EXPECT_THAT(metrics(scores_.list()), ElementsAre("wide.a")) << "an error is no score";
+}
+
+TEST_F(ScoresTest, WhatIsNoNumberIsNeverTheBest) {
+  scores_.flow_ended("evaluate", 0, "", {{"recall.mrr", {nan, 1}}});
+  EXPECT_EQ(scores_.list().at(0).best, std::nullopt);
+  EXPECT_THAT(score_json(scores_.list()),
+              AllOf(HasSubstr(R"("value":null)"), HasSubstr(R"("best":null)")));
+  scores_.flow_ended("evaluate", 1, "", {{"recall.mrr", {0.5, 1}}});
+  scores_.flow_ended("evaluate", 2, "", {{"recall.mrr", {nan, 1}}});
+  EXPECT_TRUE(std::isnan(scores_.list().at(0).value));
+  EXPECT_EQ(scores_.list().at(0).best, (Score::Best{0.5, 1}));
+}
+
+TEST_F(ScoresTest, AreReadBackFromTheMetricsOfARun) {
+  pipeline_.spec.stages.back().values["protocol"] = std::string("shop/img64");
+  const TemporaryFolder folder;
+  Metrics metrics;
+  std::string lines;
+  const auto flow = [&](const std::string& name, std::int64_t epoch, const std::string& when) {
+    lines += metrics.take_lines(epoch, name, {"loss", "recall"}, {}, when);
+    scores_.flow_ended(name, epoch, when, metrics.last_flow());
+  };
+  metrics.record("recall", "mrr", 0.125);
+  metrics.record("recall", "mrr.standard_error", 0.5);
+  flow("evaluate", 0, "before");
+  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+    for (const double value : {0.1, 0.2, 1.0 / 3}) metrics.record("loss", "loss", value / 7);
+    if (epoch == 3) metrics.record("loss", "loss", infinity);
+    if (epoch == 2) metrics.record("loss", "loss", nan);
+    flow("train", epoch, "");
+    metrics.record("recall", "mrr", epoch == 1 ? 0.75 : 0.25);
+    metrics.record("recall", "a.r@1", 0.5);
+    metrics.record("recall", "a.r@1.standard_error", 0.05);
+    flow("evaluate", epoch, "");
+  }
+  const std::uint64_t size = lines.size();
+  metrics.record("recall", "mrr", 1.0);
+  const std::string later = metrics.take_lines(4, "evaluate", {"recall"}, {}, "");
+  Scores restored(pipeline_);
+  restored.restore(folder.write("metrics.jsonl", lines + later), size);
+  EXPECT_EQ(score_json(restored.list()), score_json(scores_.list()));
+  EXPECT_EQ(restored.list().at(0).standard_error, 0.05);
+  EXPECT_EQ(restored.list().at(0).protocol, "shop/img64");
+}
+
+TEST_F(ScoresTest, AFlowThatRunsTwiceInARowIsTwoFlows) {
+  const TemporaryFolder folder;
+  Metrics metrics;
+  std::string lines;
+  for (const double value : {0.75, 0.25}) {
+    metrics.record("recall", "mrr", value);
+    lines += metrics.take_lines(0, "evaluate", {"recall"}, {}, "");
+  }
+  scores_.restore(folder.write("metrics.jsonl", lines), lines.size());
+  EXPECT_EQ(scores_.list().at(0).value, 0.25);
+  EXPECT_EQ(scores_.list().at(0).best, (Score::Best{0.75, 0}));
+}
+
+TEST_F(ScoresTest, ALineThatNoRunWroteIsRefused) {
+  const TemporaryFolder folder;
+  for (const std::string line :
+       {"", "{}", R"({"epoch":0,"flow":"train","stage":"loss","name":"loss","step":0,"value":x})",
+        R"({"epoch":"0","flow":"train","stage":"loss","name":"loss","step":0,"value":1})",
+        R"({"epoch":0,"flow":"train","name":"loss","step":0,"value":1})"}) {
+    try {
+      scores_.restore(folder.write("metrics.jsonl", line + "\n"), line.size() + 1);
+      ADD_FAILURE() << line;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("line 1 of '"));
+    }
+  }
+}
+
+TEST(ScoreFile, SaysWhatItsFormatIs) {
+  Score score;
+  score.metric = "recall.none.r@1";
+  score.value = 0.66;
+  score.standard_error = 0.02;
+  score.flow = "evaluate";
+  score.epoch = 12;
+  score.best = {0.67, 8};
+  score.protocol = "inshop-subset/img64";
+  EXPECT_EQ(score_json({score}),
+            R"({"format":1,"scores":[{"metric":"recall.none.r@1","value":0.66,)"
+            R"("standard_error":0.02,"better":"higher","flow":"evaluate","epoch":12,)"
+            R"("best":{"value":0.67,"epoch":8},"protocol":"inshop-subset/img64"}]})"
+            "\n");
+  const TemporaryFolder folder;
+  Score other;
+  other.metric = "loss.loss";
+  other.better = Better::lower;
+  other.when = "after";
+  EXPECT_EQ(read_scores(folder.write("score.json", score_json({score, other}))),
+            (std::vector<Score>{score, other}));
+  EXPECT_THAT(read_scores(folder.write("score.json", score_json({}))), IsEmpty());
+}
+
+TEST(ScoreFile, ThatIsNoneIsRefused) {
+  const TemporaryFolder folder;
+  for (const char* text : {"", "[]", "{}", R"({"format":2,"scores":[]})", R"({"format":1})",
+                           R"({"format":1,"scores":[{"metric":"a"}]})"}) {
+    try {
+      static_cast<void>(read_scores(folder.write("score.json", text)));
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("score.json' is not the score of a run")) << text;
+    }
+  }
+  EXPECT_THROW(static_cast<void>(read_scores(folder.path() / "missing.json")), Error);
+}
+
+}  // namespace
+}  // namespace seam::host
