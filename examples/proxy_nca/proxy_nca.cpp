@@ -33,6 +33,7 @@ void ProxyNca::declare(seam::Declaration& d) {
   d.needs(seam::field::embedding).contract("f32[N," + std::to_string(size_) + "]");
   d.needs(seam::field::categories);
   d.keeps_state();
+  d.headline("loss", seam::Better::lower);
   declare_loss(d);  // `weight`; adds to the losses before it; lets the optimizer find the proxies
 }
 

@@ -159,6 +159,7 @@ void Folder::declare(Declaration& declaration) {
                         "endings of the files to read, in lower or upper case; others are left out "
                         "and counted in the log");
   rows_.declare(declaration);
+  declaration.offers<CategoryNames>(*this);
 }
 
 void Folder::open(Context& context) {
@@ -176,13 +177,13 @@ void Folder::open(Context& context) {
   const FolderItems items = items_ == FolderItems::automatic ? items_for(found, root_) : items_;
 
   // All folders count, empty ones too: a category has one number whatever a copy of the data lacks.
-  std::vector<std::string> vocabulary = categories_;
-  if (vocabulary.empty()) {
+  vocabulary_ = categories_;
+  if (vocabulary_.empty()) {
     if (std::any_of(found.pictures.begin(), found.pictures.end(),
                     [](const fs::path& picture) { return !picture.has_parent_path(); })) {
-      vocabulary.emplace_back();  // of the pictures in root
+      vocabulary_.emplace_back();  // of the pictures in root
     }
-    vocabulary.insert(vocabulary.end(), found.classes.begin(), found.classes.end());
+    vocabulary_.insert(vocabulary_.end(), found.classes.begin(), found.classes.end());
   }
   std::set<std::string> used;
   std::vector<PictureRow> rows;
@@ -194,8 +195,8 @@ void Folder::open(Context& context) {
                   "' lies in no folder of 'root', and items is \"class\"; move it into one, or "
                   "set items = \"picture\"");
     }
-    const auto known = std::find(vocabulary.begin(), vocabulary.end(), folder);
-    if (known == vocabulary.end()) {
+    const auto known = std::find(vocabulary_.begin(), vocabulary_.end(), folder);
+    if (known == vocabulary_.end()) {
       throw Error("'" + (root_ / picture).string() + "' lies in " +
                       (folder.empty() ? "'root' itself" : "folder '" + folder + "'") +
                       ", which 'categories' does not have",
@@ -203,9 +204,9 @@ void Folder::open(Context& context) {
     }
     used.insert(folder);
     rows.push_back({root_ / picture, picture.generic_string(), item_of(picture, items),
-                    known - vocabulary.begin(), static_cast<std::int64_t>(rows.size()), 0});
+                    known - vocabulary_.begin(), static_cast<std::int64_t>(rows.size()), 0});
   }
-  for (const std::string& category : vocabulary) {
+  for (const std::string& category : vocabulary_) {
     if (used.contains(category)) continue;
     context.warn("category '" + category + "' has no picture in '" + root_.string() + "'");
   }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@ enum class FolderItems : std::uint8_t {
   by_picture  ///< nothing: each picture is an item
 };
 
-class Folder final : public Source {
+class Folder final : public Source, public CategoryNames {
  public:
   static constexpr std::string_view name = "dataset.folder";
 
@@ -37,12 +38,16 @@ class Folder final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override {
+    return vocabulary_;
+  }
 
  private:
   std::filesystem::path root_;
   bool recursive_ = true;
   FolderItems items_ = FolderItems::automatic;
   std::vector<std::string> categories_;
+  std::vector<std::string> vocabulary_;  // categories_, or what was found
   /// What image.decode reads, by the names that such files usually have.
   std::vector<std::string> extensions_{"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
                                        "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};

@@ -12,6 +12,7 @@ void Inshop::declare(Declaration& declaration) {
       .folder_with({"img"});  // the list may lie elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root");
   server_.declare(declaration);
+  declaration.offers<CategoryNames>(*this);
   const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,
                                      const char* doc) {
     declaration.parameter(parameter, member, doc).at_least(0);

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "stages/dataset/split_server.hpp"
 
 namespace seam::stages {
 
-class Inshop final : public Source {
+class Inshop final : public Source, public CategoryNames {
  public:
   static constexpr std::string_view name = "dataset.inshop";
 
@@ -20,6 +23,9 @@ class Inshop final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override {
+    return server_.category_names();
+  }
 
  private:
   std::filesystem::path root_;

@@ -44,6 +44,7 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
     rows.push_back({root / image.path, image.path, image.item, image.category,
                     static_cast<std::int64_t>(rows.size()), image.line});
   }
+  categories_ = parsed.categories;
   rows_.open(std::move(rows), file.string(), context, split + " images");
   std::istringstream lines(parsed.report.text());
   for (std::string line; std::getline(lines, line);) context.info(line);

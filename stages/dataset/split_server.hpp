@@ -9,6 +9,8 @@
 
 #include <filesystem>
 #include <seam/stage.hpp>
+#include <string>
+#include <vector>
 
 #include "stages/dataset/inshop_list.hpp"
 #include "stages/dataset/picture_rows.hpp"
@@ -27,9 +29,12 @@ class SplitServer {
   void begin() { rows_.begin(); }
   /// Emits the next image of this rank.
   More produce(Emitter& emitter, const Context& context) { return rows_.produce(emitter, context); }
+  /// Of all splits, from open() on.
+  [[nodiscard]] const std::vector<std::string>& category_names() const { return categories_; }
 
  private:
   Split split_ = Split::train;
+  std::vector<std::string> categories_;
   PictureRows rows_;
 };
 

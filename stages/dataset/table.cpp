@@ -92,6 +92,7 @@ void Table::declare(Declaration& declaration) {
       .parameter("expect", expect_, "how many images the split must have, before folds cut it")
       .at_least(0);
   rows_.declare(declaration);
+  declaration.offers<CategoryNames>(*this);
   declare_fields(declaration);
 }
 
@@ -163,6 +164,7 @@ void Table::open(Context& context) {
                (list.categories.empty()
                     ? std::string()
                     : "; " + std::to_string(list.categories.size()) + " categories in the table"));
+  vocabulary_ = std::move(list.categories);
   values_ = std::move(list.rows);
   rows_.open(std::move(rows), table_.string(), context);
 }

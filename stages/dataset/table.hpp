@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 
 namespace seam::stages {
 
-class Table final : public Source {
+class Table final : public Source, public CategoryNames {
  public:
   static constexpr std::string_view name = "dataset.table";
 
@@ -23,6 +24,9 @@ class Table final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override {
+    return vocabulary_;
+  }
 
  private:
   enum class Separator : std::uint8_t { comma, semicolon, tab };
@@ -38,6 +42,7 @@ class Table final : public Source {
   std::vector<std::string> numbers_;
   std::optional<std::int64_t> expect_;
 
+  std::vector<std::string> vocabulary_;
   std::vector<TableRow> values_;  // of each row: what PictureRows does not know
   PictureRows rows_;
 };

@@ -11,6 +11,7 @@ void Wardrobe::declare(Declaration& declaration) {
       "that serve different splits of one root need the same parameters.");
   declaration.parameter("root", root_, "the folder to draw into and to serve from");
   server_.declare(declaration);
+  declaration.offers<CategoryNames>(*this);
   declaration.parameter("items", options_.items, "garments, over fourteen categories in turn")
       .range(2, 1'000'000);
   declaration.parameter("colours", options_.colours, "colourways of each garment").range(1, 12);

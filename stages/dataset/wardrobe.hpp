@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "stages/dataset/split_server.hpp"
 #include "stages/dataset/wardrobe/folder.hpp"
 
 namespace seam::stages {
 
-class Wardrobe final : public Source {
+class Wardrobe final : public Source, public CategoryNames {
  public:
   static constexpr std::string_view name = "dataset.wardrobe";
 
@@ -20,6 +23,9 @@ class Wardrobe final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override {
+    return server_.category_names();
+  }
   void close() override;
 
  private:

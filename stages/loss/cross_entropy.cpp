@@ -21,6 +21,7 @@ void CrossEntropy::declare(Declaration& d) {
   d.needs(field());
   d.needs(field::categories).doc("the labels, from 0");
   d.accepts(field::origins).doc("to name a picture whose label is refused");
+  d.headline("loss", Better::lower);
   declare_loss(d);
 }
 

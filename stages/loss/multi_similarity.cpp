@@ -21,6 +21,7 @@ void MultiSimilarity::declare(Declaration& d) {
   d.needs(field::embedding);
   d.needs(field::items).doc("rows of one item are positives of each other");
   d.accepts(field::origins).doc("to name a picture without an item");
+  d.headline("loss", Better::lower);
   declare_loss(d);
 }
 

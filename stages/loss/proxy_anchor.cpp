@@ -49,6 +49,7 @@ void ProxyAnchor::declare(Declaration& d) {
   d.needs(field::items).doc("whose proxy is the positive of a row");
   d.accepts(field::origins).doc("to name a picture without an item");
   d.keeps_state();
+  d.headline("loss", Better::lower);
   declare_loss(d);
 }
 

@@ -20,6 +20,7 @@ void Triplet::declare(Declaration& d) {
   d.needs(field::embedding);
   d.needs(field::groups);
   d.needs(field::roles);
+  d.headline("loss", Better::lower);
   declare_loss(d);
 }
 

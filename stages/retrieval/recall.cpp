@@ -39,6 +39,26 @@ void Recall::declare(Declaration& d) {
       .contract("*[N," + std::to_string(largest == ks_.end() ? 1 : *largest) + "+]")
       .doc("with as many neighbours as the largest K: `k` of the search");
   d.accepts(field::categories);
+  d.upstream(names_, "what categories are called in the table by category");
+  declare_headlines(d);
+}
+
+/// For each mask, that which reads labels last; those that were not searched are not recorded.
+void Recall::declare_headlines(Declaration& d) const {
+  if (ks_.empty()) return;
+  const auto [smallest, largest] = std::ranges::minmax(ks_);
+  std::vector<std::string> metrics{"r@" + std::to_string(smallest)};
+  for (const std::int64_t k : {10, 20}) {
+    if (k == smallest || std::ranges::find(ks_, k) == ks_.end()) continue;
+    metrics.push_back("r@" + std::to_string(k));
+    break;
+  }
+  metrics.push_back("mrr@" + std::to_string(largest));
+  for (const std::string& metric : metrics) {
+    for (const Mask mask : {Mask::none, Mask::predicted, Mask::ground_truth}) {
+      d.headline(to_string(mask) + "." + metric, Better::higher);
+    }
+  }
 }
 
 void Recall::open(Context& /*context*/) {
@@ -139,20 +159,35 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     context.metric(metric + ".pessimistic", bounded.pessimistic);
   };
   const RecallResult& first = results.front().recall;
+  const auto report_error = [&](const std::string& metric, double error) {
+    context.metric(metric + ".standard_error", error);
+  };
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
-    context.metric("r@" + std::to_string(first.ks[i]), first.recall[i]);
+    const std::string metric = "r@" + std::to_string(first.ks[i]);
+    context.metric(metric, first.recall[i]);
+    report_error(metric, first.standard_error[i]);
   }
   for (const MaskResult& result : results) {
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      report(mask + "r@" + std::to_string(recall.ks[i]),
-             {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
+      const std::string metric = mask + "r@" + std::to_string(recall.ks[i]);
+      report(metric, {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
+      report_error(metric, recall.standard_error[i]);
     }
     report(mask + "mrr@" + std::to_string(recall.ks.back()), recall.mrr);
     if (recall.r_precision) report(mask + "r_precision", *recall.r_precision);
     if (recall.map_at_r) report(mask + "map@r", *recall.map_at_r);
   }
+}
+
+std::vector<std::string> Recall::category_names() const {
+  const std::vector<std::string>* names = nullptr;
+  for (const CategoryNames* source : names_) {
+    if (names != nullptr && *names != source->category_names()) return {};
+    names = &source->category_names();
+  }
+  return names == nullptr ? std::vector<std::string>() : *names;
 }
 
 void Recall::end(Context& context) {
@@ -173,7 +208,8 @@ void Recall::end(Context& context) {
   if (!per_category_) return;
   for (const MaskResult& result : results) {
     if (result.recall.by_category.size() < 2) continue;
-    context.report("Recall@K by category, mask " + to_string(result.mask), category_table(result));
+    context.report("Recall@K by category, mask " + to_string(result.mask),
+                   category_table(result, category_names()));
   }
 }
 

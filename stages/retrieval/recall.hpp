@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <seam/category_names.hpp>
+#include <seam/reference.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
 #include <string>
@@ -17,9 +19,8 @@
 namespace seam::stages {
 
 /// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
-/// K,
-/// `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
-/// ties; fractions.
+/// K, `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
+/// ties, and recall also as `.standard_error`; fractions.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";
@@ -36,14 +37,18 @@ class Recall final : public Sink {
     Metric metric;
     RecallCounter counter;
   };
+  void declare_headlines(Declaration& d) const;
   void begin_with(const retrieval::Rankings& rankings);
   void check_same_search(const retrieval::Rankings& rankings) const;
+  /// Of all sources before it; empty where they have none, or not the same.
+  [[nodiscard]] std::vector<std::string> category_names() const;
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
   LoneQueries lone_ = LoneQueries::leave_out;
   bool per_category_ = true;
   std::string protocol_;
+  Refs<CategoryNames> names_;
   Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;

@@ -38,6 +38,19 @@ std::string bounded(const std::optional<Bounded>& of) {
   return text;
 }
 
+/// As a cell of a Markdown table.
+std::string category_text(std::int64_t category, const std::vector<std::string>& names) {
+  if (category < 0) return "unknown";
+  const auto at = static_cast<std::size_t>(category);
+  if (at >= names.size() || names[at].empty()) return std::to_string(category);
+  std::string text;
+  for (const char c : names[at]) {
+    if (c == '|') text += '\\';
+    text += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return text;
+}
+
 std::string head(const RecallResult& result, const std::string& first_columns, int count) {
   std::string text = first_columns;
   for (const std::int64_t k : result.ks) text += " R@" + std::to_string(k) + " |";
@@ -180,11 +193,10 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   return text;
 }
 
-std::string category_table(const MaskResult& result) {
+std::string category_table(const MaskResult& result, const std::vector<std::string>& names) {
   std::string text = head(result.recall, "| category | queries |", 2);
   for (const auto& [category, recall] : result.recall.by_category) {
-    text += "| " + (category < 0 ? std::string("unknown") : std::to_string(category)) + " | " +
-            grouped(recall.queries) + " |";
+    text += "| " + category_text(category, names) + " | " + grouped(recall.queries) + " |";
     for (const double share : recall.recall) text += " " + percent(share) + " |";
     text += "\n";
   }

@@ -60,7 +60,9 @@ struct MaskResult {
 [[nodiscard]] std::string recall_table(const Evaluation& evaluation,
                                        const std::vector<MaskResult>& results);
 
-/// One row a category, for one result.
-[[nodiscard]] std::string category_table(const MaskResult& result);
+/// One row a category, for one result. `names`: of the categories, by number; those without one are
+/// numbers in the table.
+[[nodiscard]] std::string category_table(const MaskResult& result,
+                                         const std::vector<std::string>& names);
 
 }  // namespace seam::stages

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -14,8 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr const char* counting = R"(
 [pipeline]
@@ -68,6 +72,9 @@ class RunTest : public ::testing::Test {
   }
   Finished resume(const std::string& directory) {
     return seam({"run", "--resume", directory}, here());
+  }
+  [[nodiscard]] std::string score(const std::string& directory) const {
+    return text_of_file(here() / directory / "score.json");
   }
   [[nodiscard]] std::string metrics(const std::string& directory) const {
     return text_of_file(here() / directory / "metrics.jsonl");
@@ -162,11 +169,42 @@ TEST_F(RunTest, WithoutAFolderItMakesOneForEachRun) {
   EXPECT_EQ(runs, 2);
 }
 
-TEST_F(RunTest, QuietSaysNothingWhereNothingIsWrong) {
+TEST_F(RunTest, QuietPrintsTheScoreAlone) {
   const Finished finished = run("out", {"--quiet"});
   EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_EQ(finished.out, "");
+  EXPECT_THAT(finished.out, AllOf(StartsWith("\nscore after epoch 4 of 4\nmetric "),
+                                  HasSubstr("\ntotal.total  "), HasSubstr("\ntotal.loss   ")));
+  EXPECT_EQ(std::ranges::count(finished.out, '\n'), 5) << finished.out;
   EXPECT_EQ(finished.err, "");
+}
+
+TEST_F(RunTest, TheScoreComesLastAndSaysWhereTheRunIs) {
+  const Finished finished = run("out");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string score = finished.out.substr(finished.out.find("\nscore after epoch 4 of 4\n"));
+  EXPECT_THAT(score, EndsWith("\n\nrun   out\n"));
+  EXPECT_THAT(score, Not(HasSubstr("ledger")));
+  EXPECT_THAT(finished.out, HasSubstr("bottleneck"));
+  EXPECT_THAT(finished.out, HasSubstr("the 4 slowest of 5 stages; --timing shows all"));
+  EXPECT_THAT(finished.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(run("all", {"--timing"}).out,
+              AllOf(HasSubstr("of wall  queue"), Not(HasSubstr("--timing shows all"))));
+}
+
+TEST_F(RunTest, ColoursAreUsedWhereAskedFor) {
+  const std::vector<std::string> always = run_into("colour", {"--color", "always"});
+  EXPECT_THAT(seam(always, here(), {{"NO_COLOR", "1"}}).out, HasSubstr("\x1b[1mscore\x1b[0m"));
+  EXPECT_THAT(run("never", {"--color", "never"}).out, Not(HasSubstr("\x1b")));
+  const Finished wrong = run("wrong", {"--color", "blue"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--color"));
+}
+
+TEST_F(RunTest, EpochLinesHoldHeadlinesOnOneLine) {
+  const Finished finished = run("out");
+  EXPECT_THAT(finished.err, ContainsRegex("epoch 4/4  train: 40 packets in [^\n]*: "
+                                          "total.total [0-9.]+, total.loss [0-9.e-]+\n"));
+  EXPECT_THAT(finished.err, Not(HasSubstr("add.drawn")));
 }
 
 TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
@@ -183,6 +221,9 @@ TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
   EXPECT_THAT(finished.err, HasSubstr("going on after epoch 2 of 4"));
   EXPECT_THAT(finished.err, Not(HasSubstr("differ")));
   EXPECT_EQ(metrics("out"), whole_metrics());
+  EXPECT_THAT(score("out"), AllOf(StartsWith(R"({"format":1,"scores":[{"metric":"total.total",)"),
+                                  HasSubstr(R"("epoch":3,"best":{"value":)")));
+  EXPECT_EQ(score("out"), score("whole"));
 }
 
 TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
@@ -245,6 +286,7 @@ TEST_F(RunTest, ACompleteRunHasNothingLeftToDo) {
   const Finished finished = resume("whole");
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_THAT(finished.err, HasSubstr("nothing left to do"));
+  EXPECT_THAT(finished.out, HasSubstr("\nscore after epoch 4 of 4\n"));
   EXPECT_EQ(metrics("whole"), whole);
   EXPECT_EQ(text_of_file(here() / "whole/summary.json"), summary);
 }
@@ -265,6 +307,7 @@ TEST_F(RunTest, AnInterruptDrainsAndTheRunGoesOnLater) {
     EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
     EXPECT_THAT(stopped.err, AllOf(HasSubstr("stopped on request after 2 of 4 epochs"),
                                    HasSubstr("seam run --resume")));
+    EXPECT_THAT(stopped.out, EndsWith("\nnext  seam run --resume " + directory + "\n"));
     EXPECT_THAT(text_of_file(here() / directory / "summary.json"),
                 HasSubstr("\"outcome\":\"cancelled\""));
     ASSERT_EQ(resume(directory).exit_code, 0);

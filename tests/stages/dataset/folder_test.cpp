@@ -73,6 +73,16 @@ TEST_F(FolderStage, TakesFoldersForClassesInTheOrderOfTheirNames) {
                           Row{"hats/b.PNG", "hats", 2, 4}));
 }
 
+TEST_F(FolderStage, CategoriesAreCalledLikeTheirFolders) {
+  write_classes(folder_);
+  const auto harness = make();
+  harness->open();
+  EXPECT_THAT(names_of(*harness), ElementsAre("boots", "boots-2", "hats"));
+  const auto ordered = make();
+  ordered->set("categories", std::vector<std::string>{"hats", "boots", "boots-2"}).open();
+  EXPECT_THAT(names_of(*ordered), ElementsAre("hats", "boots", "boots-2"));
+}
+
 TEST_F(FolderStage, TakesEachPictureOfAFlatFolderForAnItem) {
   write("b.jpg");
   write("a.jpg");

@@ -73,6 +73,7 @@ TEST_F(InshopStage, ServesTheTrainSplitByDefault) {
   EXPECT_EQ(second.get(field::path), folder_.path() / "img/MEN/Denim/id_00000001/01_2_side.jpg");
   EXPECT_EQ(second.get(field::item), "id_00000001");
   EXPECT_EQ(second.get(field::category), 0);
+  EXPECT_EQ(names_of(*harness).at(0), "MEN_Denim");
   EXPECT_EQ(second.get(field::index), 1);
   EXPECT_EQ(second.origin().line, 5);
   EXPECT_EQ(*second.origin().file, (folder_.path() / "Eval/list_eval_partition.txt").string());

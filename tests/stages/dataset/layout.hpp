@@ -5,7 +5,9 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <seam/category_names.hpp>
 #include <seam/error.hpp>
+#include <seam/testing.hpp>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,12 @@ inline void write_file(const std::filesystem::path& file, const std::string& tex
 inline std::string file_content(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What a data set that was opened calls its categories.
+inline const std::vector<std::string>& names_of(testing::Harness& harness) {
+  void* found = harness.runner().interface(type_name<CategoryNames>());
+  return static_cast<CategoryNames*>(found)->category_names();
 }
 
 /// One folder for all stages of a conformance check: `fill` fills it for the first, it goes with

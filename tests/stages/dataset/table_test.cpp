@@ -95,6 +95,18 @@ TEST_F(TableStage, TakesPathsRelativeToTheTableWhereNoRootIsGiven) {
   EXPECT_EQ(harness.outputs()[0].get(field::path), folder_.path() / "img/a.jpg");
 }
 
+TEST_F(TableStage, NamesTheCategoriesThatTheTableNames) {
+  const auto names = [this](const std::string& first, const std::string& second) {
+    write_file(folder_.path() / "flat.csv",
+               "path,item,category\nimg/a.jpg,1," + first + "\nimg/b.jpg,2," + second + "\n");
+    testing::Harness harness("items", std::make_unique<Table>());
+    harness.set("table", (folder_.path() / "flat.csv").string()).open();
+    return names_of(harness);
+  };
+  EXPECT_THAT(names("hats", "boots"), ElementsAre("boots", "hats"));
+  EXPECT_THAT(names("7", "3"), ::testing::IsEmpty());
+}
+
 TEST_F(TableStage, KeepsItemsTogetherInFolds) {
   std::vector<std::string> held_out;
   for (int fold = 0; fold < 2; ++fold) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -43,6 +44,13 @@ TEST(WardrobeStage, DrawsOnFirstUseAndServes) {
   const auto train = make(folder.path() / "w", "train");
   train->produce();
   EXPECT_EQ(train->outputs().size(), 4U);
+  const std::vector<std::string>& names = names_of(*train);
+  EXPECT_TRUE(std::ranges::is_sorted(names));
+  for (const Packet& packet : train->outputs()) {
+    const std::string& name = names.at(static_cast<std::size_t>(packet.get(field::category)));
+    // "MEN_Denim" of img/MEN/Denim/...
+    EXPECT_THAT(packet.get(field::path).string(), HasSubstr("/" + name.substr(name.find('_') + 1)));
+  }
   EXPECT_THAT(train->log(), Contains(Field(&testing::LogLine::text, HasSubstr("8 of 8"))));
   for (const Packet& packet : train->outputs()) {
     EXPECT_TRUE(std::filesystem::is_regular_file(packet.get(field::path)));

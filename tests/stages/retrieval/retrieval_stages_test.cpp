@@ -88,6 +88,79 @@ TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
               HasSubstr("3 queries of 3 items in a gallery of 3 images of 3 items; 1 lone query"));
 }
 
+TEST(RetrievalStages, RecallTellsHowSureItIs) {
+  Retrieval stages;
+  stages.search.set("k", 2);
+  stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+  stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
+  stages.index.finish();
+  stages.evaluate({batch(0, {"shirt", "skirt", "skirt", "shirt"},
+                         torch::tensor({{1.F, 0.F}, {5.F, 0.F}, {5.F, 0.F}, {5.F, 0.F}}))});
+  EXPECT_EQ(stages.recall.metric("r@1"), 0.75);
+  const double error = stages.recall.metric("none.r@1.standard_error");
+  EXPECT_GT(error, 0);
+  EXPECT_EQ(stages.recall.metric("r@1.standard_error"), error);
+  EXPECT_EQ(stages.recall.metric("none.r@2.standard_error"), 0);  // all were found
+}
+
+TEST(RetrievalStages, HeadlinesOfRecallFollowItsK) {
+  const auto headlines = [](const std::vector<std::int64_t>& k) {
+    Harness recall("recall", std::make_unique<Recall>());
+    recall.set("k", k).open();
+    std::string text;
+    for (const seam::Headline& headline : recall.runner().description().headlines) {
+      EXPECT_EQ(headline.better, seam::Better::higher);
+      if (headline.metric.starts_with("none.")) text += headline.metric.substr(5) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(headlines({1, 5, 10, 20, 50}), "r@1 r@10 mrr@50 ");
+  EXPECT_EQ(headlines({20, 1}), "r@1 r@20 mrr@20 ");
+  EXPECT_EQ(headlines({10}), "r@10 mrr@10 ");
+}
+
+/// A list whose categories have names.
+class Named final : public seam::Source, public seam::CategoryNames {
+ public:
+  explicit Named(Texts names) : names_(std::move(names)) {}
+  void declare(seam::Declaration& d) override { d.offers<seam::CategoryNames>(*this); }
+  seam::More produce(seam::Emitter& /*emitter*/, seam::Context& /*context*/) override {
+    return seam::More::no;
+  }
+  [[nodiscard]] const Texts& category_names() const override { return names_; }
+
+ private:
+  Texts names_;
+};
+
+TEST(RetrievalStages, CategoriesHaveTheNamesThatAllSourcesGiveThem) {
+  const auto table = [](const std::vector<Texts>& vocabularies) {
+    std::vector<std::unique_ptr<seam::StageRunner>> sources;
+    std::vector<seam::StageRunner*> upstream;
+    for (const Texts& names : vocabularies) {
+      sources.push_back(std::make_unique<seam::StageRunner>("source", "test.named",
+                                                            std::make_unique<Named>(names)));
+      upstream.push_back(sources.back().get());
+    }
+    Retrieval stages;
+    stages.search.set("k", 1);
+    stages.recall.set("k", std::vector<std::int64_t>{1}).upstream(upstream);
+    const auto pictures = [] {
+      Packet packet = batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}}));
+      packet.set(seam::field::categories, std::vector<std::int64_t>{0, 1});
+      return packet;
+    };
+    stages.index.push(pictures()).finish();
+    stages.evaluate({pictures()});
+    return stages.recall.reports().back().text;
+  };
+  EXPECT_THAT(table({}), HasSubstr("| 1 | 1 |"));
+  EXPECT_THAT(table({{"Tops", "Skirts"}}), HasSubstr("| Skirts | 1 |"));
+  EXPECT_THAT(table({{"Tops", "Skirts"}, {"Tops", "Skirts"}}), HasSubstr("| Skirts | 1 |"));
+  EXPECT_THAT(table({{"Tops", "Skirts"}, {"Skirts", "Tops"}}), HasSubstr("| 1 | 1 |"));
+  EXPECT_THAT(table({{"Tops", "Skirts"}, {}}), HasSubstr("| 1 | 1 |"));
+}
+
 class RetrievalOnEachDevice : public seam::testing::EachDevice {};
 SEAM_ON_EACH_DEVICE(RetrievalOnEachDevice);
 

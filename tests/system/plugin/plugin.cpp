@@ -189,6 +189,8 @@ class Total final : public Sink {
     d.parameter("delay", delay_, "time that a packet takes").range(0, 1000).unit("ms");
     d.needs(number);
     d.keeps_state();
+    d.headline("total", Better::higher);
+    d.headline("loss", Better::lower);
   }
   void process(const Packet& packet, Context& context) override {
     if (delay_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
