@@ -25,6 +25,7 @@ namespace seam::host {
 namespace {
 
 constexpr int most_threads = 4096;
+constexpr int most_draws = 10'000;
 
 /// An option that may be repeated and takes one value each time, so that a file name after it is
 /// not taken for another value.
@@ -55,6 +56,9 @@ class CommandLine {
         "`seam VERB --help` explains a verb. Exit codes: 0 success, 2 configuration,\n"
         "3 data, 4 cancelled, 5 internal, 6 incomplete.");
     add_run();
+    add_sweep();
+    add_runs();
+    add_compare();
     add_check();
     add_plugins();
     add_inspect();
@@ -206,6 +210,81 @@ class CommandLine {
         ->excludes(deterministic);
   }
 
+  void add_sweep() {
+    CLI::App& verb =
+        add("sweep", "Run a pipeline file for each combination of parameters' values",
+            "pipelines/demo.toml --over stage.triplet_loss.margin=0.2,0.5,1 --over "
+            "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
+            [this] { return sweep_verb(sweep_); });
+    CLI::Option* file =
+        verb.add_option("file", sweep_.file, "the pipeline file")->type_name("FILE");
+    CLI::Option* resume =
+        verb.add_option("--resume", sweep_.resume, "go on with the sweep in this folder")
+            ->type_name("DIR")
+            ->excludes(file);
+    repeatable(verb, "--over", sweep_.over, "KEY=VALUES",
+               "values to go through, such as stage.loss.margin=0.2,0.5,1 or pipeline.seed=1..3; "
+               "else what the file's [sweep] says; may be repeated");
+    verb.add_option("--random", sweep_.random,
+                    "draw so many combinations, also from ranges such as 1e-4..1e-2:log")
+        ->type_name("N")
+        ->check(CLI::Range(1, most_draws).description(""));
+    verb.add_option("--random-seed", sweep_.random_seed, "of the drawing")->type_name("N");
+    add_set(verb, sweep_.set);
+    verb.add_option("--jobs", sweep_.jobs, "runs at a time; 1 where it is not said")
+        ->type_name("N")
+        ->check(CLI::Range(1, most_threads).description(""));
+    verb.add_option("--threads", sweep_.threads, "threads of all runs together")
+        ->type_name("N")
+        ->check(CLI::Range(1, most_threads).description(""));
+    add_plugin_path(verb, sweep_.plugin_paths);
+    verb.add_option("--sweep-dir", sweep_.sweep_directory,
+                    "folder to leave the sweep in; else runs/NAME-sweep-DATE-TIME-N")
+        ->type_name("DIR");
+    verb.add_flag("--dry-run", sweep_.dry_run, "check all runs and list them, but run none");
+    for (const char* fixed : {"--over", "--random", "--random-seed", "--set", "--plugin-path",
+                              "--sweep-dir", "--dry-run"}) {
+      verb.get_option(fixed)->excludes(resume);
+    }
+    verb.parse_complete_callback([file, resume] {
+      if (file->empty() && resume->empty()) {
+        throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
+      }
+    });
+  }
+
+  void add_runs() {
+    CLI::App& verb = add("runs", "List the runs of a folder: how they ended, what they reached", "",
+                         [this] { return runs_verb(runs_); });
+    verb.add_option("folder", runs_.folder, "the folder of runs, a sweep, or a run; else runs")
+        ->type_name("DIR");
+    verb.add_option("--metric", runs_.metric,
+                    "[FLOW:]STAGE.METRIC to show; else the one by which each run is judged")
+        ->type_name("METRIC");
+    verb.add_flag("--json", runs_.json, "for programs");
+  }
+
+  void add_compare() {
+    CLI::App& verb = add("compare", "Rank runs by a metric, over seeds and folds",
+                         "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1",
+                         [this] { return compare_verb(compare_); });
+    verb.add_option("runs", compare_.runs, "folders of runs; a sweep's stands for its runs")
+        ->type_name("DIR")
+        ->required();
+    verb.add_option("--metric", compare_.metric,
+                    "[FLOW:]STAGE.METRIC to rank by; else the one by which the runs are judged")
+        ->type_name("METRIC");
+    CLI::Option* better =
+        verb.add_option("--better", compare_.better,
+                        "which values are better, higher or lower; else what the runs say")
+            ->type_name("BETTER")
+            ->check(CLI::IsMember({"higher", "lower"}).description(""));
+    choices_[better] = {"higher", "lower"};
+    verb.add_flag("--best", compare_.best, "each run's best epoch instead of its last");
+    CLI::Option* csv = verb.add_flag("--csv", compare_.csv, "a row for each group, as CSV");
+    verb.add_flag("--json", compare_.json, "for programs")->excludes(csv);
+  }
+
   void add_check() {
     CLI::App& verb = add("check", "Check pipeline files without running them",
                          "pipelines/*.toml --json", [this] { return check_verb(check_); });
@@ -337,6 +416,9 @@ class CommandLine {
   CLI::App app_{"Image retrieval as dataflow pipelines of plugin stages", "seam"};
   std::function<ExitCode()> chosen_;
   RunArguments run_;
+  SweepArguments sweep_;
+  RunsArguments runs_;
+  CompareArguments compare_;
   CheckArguments check_;
   PluginsArguments plugins_;
   InspectArguments inspect_;
@@ -379,7 +461,8 @@ int run_command_line(int count, const char* const* arguments) {
   }
   std::cout.flush();
   // What a run has to say stands in its folder as well; whoever closes a pipe has seen enough.
-  const bool is_run = count > 1 && std::string_view(arguments[1]) == "run";
+  const std::string_view verb = count > 1 ? arguments[1] : "";
+  const bool is_run = verb == "run" || verb == "sweep";
   if (!std::cout && code == ExitCode::success && !is_run && !reader_is_gone()) {
     code = report_error(Error("the output could not be written", Fault::data));
   }

@@ -97,7 +97,9 @@ std::string overview(const ProgramHelp& help) {
   page += ".SH FILES\n";
   page += entry("runs/NAME-DATE-TIME-N",
                 "What a run leaves: resolved.toml, metrics.jsonl, run.log, "
-                "summary.json, checkpoints/, reports/.");
+                "summary.json, checkpoints/, reports/.") +
+          entry("runs/NAME-sweep-DATE-TIME-N",
+                "What a sweep leaves: sweep.json, and a folder for each run.");
   page += ".SH SEE ALSO\n";
   for (std::size_t at = 0; at < help.verbs.size(); ++at) {
     page += bold("seam-" + with_hyphens(help.verbs[at].name)) + "(1)" +

@@ -10,6 +10,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/host_keys.hpp"
 #include "pipeline/config/parameter_value.hpp"
+#include "pipeline/config/sweep.hpp"
 #include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/thread_budget.hpp"
@@ -196,6 +197,7 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
   paths["additionalProperties"] =
       typed("string", "a -> b -> c; a flow or another path has them all by this name");
   PipelineSpec fresh;
+  SweepSpec sweep;
   return json_line({{"$schema", "http://json-schema.org/draft-07/schema#"},
                     {"title", "A pipeline file of Seam"},
                     {"type", "object"},
@@ -206,7 +208,8 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
                       {"stage", stages_schema(registry)},
                       {"path", std::move(paths)},
                       {"flow", std::move(flows)},
-                      {"schedule", host_schema(schedule_table(fresh.schedule))}}},
+                      {"schedule", host_schema(schedule_table(fresh.schedule))},
+                      {"sweep", host_schema(sweep_table(sweep))}}},
                     {"additionalProperties", false}}) +
          "\n";
 }

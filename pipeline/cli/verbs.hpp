@@ -2,6 +2,7 @@
 /// arguments.cpp alone knows how a command line is written.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,41 @@ struct RunArguments {
   bool quiet = false;
 };
 ExitCode run_verb(const RunArguments& arguments);
+
+/// Runs a pipeline file once for each combination of some parameters' values.
+struct SweepArguments {
+  std::string file;    ///< empty with `resume`
+  std::string resume;  ///< folder of an earlier sweep
+  std::vector<std::string> over;
+  std::optional<std::int64_t> random;
+  std::optional<std::uint64_t> random_seed;
+  std::vector<std::string> set;
+  std::vector<std::string> plugin_paths;
+  std::optional<int> threads;
+  std::optional<int> jobs;
+  std::string sweep_directory;  ///< empty: runs/NAME-sweep-DATE-TIME-N
+  bool dry_run = false;         ///< checks, and lists the runs
+};
+ExitCode sweep_verb(const SweepArguments& arguments);
+
+/// Lists the runs of a folder.
+struct RunsArguments {
+  std::string folder = "runs";
+  std::string metric;  ///< empty: the one by which each run is judged
+  bool json = false;
+};
+ExitCode runs_verb(const RunsArguments& arguments);
+
+/// Ranks runs by a metric.
+struct CompareArguments {
+  std::vector<std::string> runs;  ///< folders of runs and of sweeps
+  std::string metric;             ///< empty: the one by which the runs are judged
+  std::string better;             ///< "higher", "lower"; empty: what the runs say
+  bool best = false;              ///< each run's best epoch instead of its last
+  bool csv = false;
+  bool json = false;
+};
+ExitCode compare_verb(const CompareArguments& arguments);
 
 /// Checks pipeline files without running them.
 struct CheckArguments {

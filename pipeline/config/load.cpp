@@ -16,6 +16,7 @@
 #include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
+#include "pipeline/config/sweep.hpp"
 
 namespace seam::host {
 namespace {
@@ -75,6 +76,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   PipelineSpec& spec = pipeline.spec;
   spec.file = options.file.string();
   read_settings(*tree, spec, findings);
+  read_sweep(*tree, findings);  // a run ignores it, but what is wrong with it is said
 
   const int threads = options.decide_threads ? options.decide_threads(spec.threads)
                                              : spec.threads.value_or(cores());

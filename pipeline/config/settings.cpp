@@ -109,8 +109,8 @@ std::vector<const Node*> plugin_nodes(const Table& tree) {
 }
 
 void check_top_level(Table& tree, Findings& findings) {
-  static const std::vector<std::string> known{"pipeline", "limits", "stage",
-                                              "path",     "flow",   "schedule"};
+  static const std::vector<std::string> known{"pipeline", "limits",   "stage", "path",
+                                              "flow",     "schedule", "sweep"};
   std::vector<std::string> accepted = known;
   accepted.emplace_back("extends");
   for (Entry& entry : tree.entries) {
@@ -120,9 +120,9 @@ void check_top_level(Table& tree, Findings& findings) {
         "unknown-key", entry.key_place,
         fmt::format("'{}' is not a {} of a pipeline file", entry.key, table ? "table" : "key"),
         {did_you_mean(entry.key, accepted),
-         table ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule]"
+         table ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"
                : "at the top stands 'extends'; all else belongs into a table: "
-                 "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule]"});
+                 "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"});
     const std::vector<std::string> nearest = nearest_names(entry.key, known, 1);
     if (table && !nearest.empty() && tree.find(nearest.front()) == nullptr) {
       entry.key = nearest.front();

@@ -28,6 +28,13 @@ void sync_folder_of(const fs::path& path) {
   ::fsync(folder.number());
 }
 
+/// What the holder of a lock wrote into its file.
+std::string process_in(const Descriptor& file) {
+  std::array<char, 32> holder{};
+  const ssize_t count = ::read(file.number(), holder.data(), holder.size() - 1);
+  return {holder.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
+}
+
 }  // namespace
 
 Descriptor::Descriptor(const fs::path& path, int flags) : path_(path) {
@@ -139,11 +146,11 @@ void LineFile::append(std::string_view lines) {
 }
 
 FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock", O_RDWR | O_CREAT) {
-  if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw system_fault("cannot lock", file_.path());
-    std::array<char, 32> holder{};
-    const ssize_t count = ::read(file_.number(), holder.data(), holder.size() - 1);
-    const std::string process(holder.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+    // Who only asks holds it shared for a moment: that is waited for.
+    if (::flock(file_.number(), LOCK_SH | LOCK_NB) == 0) continue;
+    const std::string process = process_in(file_);
     throw Error("'" + folder.string() + "' is in use by another run" +
                     (process.empty() ? std::string() : " (process " + process + ")") +
                     "; wait for it, or name another folder with --run-dir",
@@ -152,6 +159,15 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock", O_RDWR |
   const std::string process = std::to_string(::getpid());
   if (::ftruncate(file_.number(), 0) != 0) throw system_fault("cannot write", file_.path());
   file_.write(std::as_bytes(std::span(process)));
+}
+
+std::optional<std::string> FolderLock::holder(const fs::path& folder) {
+  const fs::path path = folder / "lock";
+  if (!fs::exists(path)) return std::nullopt;
+  const Descriptor file(path, O_RDONLY);
+  if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  if (errno != EWOULDBLOCK) throw system_fault("cannot look at", path);
+  return process_in(file);
 }
 
 }  // namespace seam::host

@@ -86,6 +86,10 @@ class FolderLock {
   /// Throws seam::Error (Fault::configuration) where another process holds it, naming that process.
   explicit FolderLock(const std::filesystem::path& folder);
 
+  /// The process that holds it, as it wrote its number; empty text: it has not yet. None: nobody
+  /// does. Asking disturbs nobody.
+  static std::optional<std::string> holder(const std::filesystem::path& folder);
+
  private:
   Descriptor file_;
 };

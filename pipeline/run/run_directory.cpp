@@ -152,6 +152,20 @@ Launch read_launch(const fs::path& run_directory) {
   return parse_launch(text.str(), file.string());
 }
 
+fs::path make_numbered_folder(const std::string& name) {
+  const fs::path runs = "runs";
+  make_folder(runs);
+  const std::string stem =
+      folder_name(name) + "-" + compact_time_text(std::chrono::system_clock::now()) + "-";
+  for (int number = 1;; ++number) {
+    const fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
+    std::error_code error;
+    // True for the one process that made it.
+    if (fs::create_directory(path, error)) return path;
+    if (error) throw folder_fault("cannot make the run's folder", path, error);
+  }
+}
+
 RunDirectory RunDirectory::create(const fs::path& requested, const std::string& pipeline) {
   if (!requested.empty()) {
     make_folder(requested);
@@ -160,17 +174,7 @@ RunDirectory RunDirectory::create(const fs::path& requested, const std::string& 
     refuse_unless_empty(requested);  // another run may have been quicker
     return directory;
   }
-  const fs::path runs = "runs";
-  make_folder(runs);
-  const std::string stem =
-      folder_name(pipeline) + "-" + compact_time_text(std::chrono::system_clock::now()) + "-";
-  for (int number = 1;; ++number) {
-    const fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
-    std::error_code error;
-    // True for the one process that made it.
-    if (fs::create_directory(path, error)) return RunDirectory(path);
-    if (error) throw folder_fault("cannot make the run's folder", path, error);
-  }
+  return RunDirectory(make_numbered_folder(pipeline));
 }
 
 RunDirectory RunDirectory::reopen(const fs::path& path) {

@@ -57,6 +57,9 @@ std::string headed_text(const Launch& launch, const std::string& pipeline);
 Launch parse_launch(const std::string& text, const std::string& file);
 Launch read_launch(const std::filesystem::path& run_directory);
 
+/// Makes runs/NAME-DATE-TIME-N, which did not exist; its absolute path.
+std::filesystem::path make_numbered_folder(const std::string& name);
+
 class RunDirectory {
  public:
   /// Makes and locks a new one. `requested` may be empty: runs/NAME-DATE-TIME-N is made then.

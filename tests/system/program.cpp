@@ -80,7 +80,8 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   sigemptyset(&usual);
   for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) sigaddset(&usual, number);
   posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);  // a group of its own
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, &attributes,
                                    pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
@@ -101,6 +102,10 @@ Program::~Program() {
 
 void Program::signal(int number) const {
   ::kill(process_, number);
+}
+
+void Program::signal_group(int number) const {
+  ::kill(-process_, number);
 }
 
 void Program::wait_for_error_text(const std::string& text) {

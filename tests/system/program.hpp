@@ -38,6 +38,8 @@ class Program {
   Program& operator=(Program&&) = delete;
 
   void signal(int number) const;
+  /// Also to the processes that it started and that are in its group.
+  void signal_group(int number) const;
   /// Reads the standard error until it holds the text; throws where it ends before.
   void wait_for_error_text(const std::string& text);
   /// Closes this side of its standard output: what it writes then has no reader.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/config/sweep.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
@@ -178,10 +179,12 @@ std::string text_of(const fs::path& file) {
 TEST(HostKeysPage, SaysWhatIsDeclared) {
   PipelineSpec spec;
   StageSpec stage;
+  SweepSpec sweep;
   const fs::path page = SEAM_PIPELINE_FILES_PAGE;
   std::string text = text_of(page);
-  for (const HostTable& table : {pipeline_table(spec), limits_table(spec.limits),
-                                 stage_table(stage), schedule_table(spec.schedule)}) {
+  for (const HostTable& table :
+       {pipeline_table(spec), limits_table(spec.limits), stage_table(stage),
+        schedule_table(spec.schedule), sweep_table(sweep)}) {
     const std::string begin = "<!-- keys of " + table.name() + ": declared in the program -->\n";
     const std::string end = "<!-- up to here -->\n";
     const std::size_t from = text.find(begin);

@@ -1,0 +1,64 @@
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/experiments/comparison_text.hpp"
+#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/experiments/sweep_plan.hpp"
+
+namespace seam::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The runs that the folders stand for, each once.
+std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
+  std::vector<RunFolder> runs;
+  std::set<fs::path> seen;
+  for (const std::string& folder : folders) {
+    std::vector<RunFolder> found;
+    if (is_sweep_folder(folder)) {
+      found = runs_of_sweep(folder, folders.size() > 1 ? folder + "/" : "");
+    } else if (is_run_folder(folder)) {
+      found = {read_run(folder, folder)};
+    } else {
+      throw Error("'" + folder +
+                      "' is the folder of neither a run nor a sweep; `seam runs` lists those that "
+                      "there are",
+                  Fault::configuration);
+    }
+    for (RunFolder& run : found) {
+      if (seen.insert(fs::weakly_canonical(run.path)).second) runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+ExitCode compare_verb(const CompareArguments& arguments) {
+  ComparisonChoice choice;
+  choice.metric = arguments.metric;
+  if (!arguments.better.empty()) {
+    choice.better = arguments.better == "higher" ? Better::higher : Better::lower;
+  }
+  choice.which = arguments.best ? WhichEpoch::best : WhichEpoch::last;
+  const Comparison comparison = compare_runs(runs_in(arguments.runs), choice);
+  if (arguments.json) {
+    std::cout << to_json(comparison);
+  } else if (arguments.csv) {
+    std::cout << to_csv(comparison);
+  } else {
+    std::cout << to_text(comparison, terminal_width());
+  }
+  if (comparison.rankings.empty()) {
+    return report_error(Error("there is nothing to rank: none of these runs is complete"));
+  }
+  return ExitCode::success;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,73 @@
+#include "pipeline/experiments/sweep.hpp"
+
+#include <iostream>
+#include <string>
+
+#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/experiments/comparison_text.hpp"
+#include "pipeline/experiments/run_list.hpp"
+
+namespace seam::host {
+namespace {
+
+void say(const std::string& line) {
+  std::cerr << line << std::endl;
+}
+
+SweepRequest request_of(const SweepArguments& arguments) {
+  SweepRequest request;
+  request.file = arguments.file;
+  request.set = arguments.set;
+  request.over = arguments.over;
+  request.random = arguments.random;
+  request.random_seed = arguments.random_seed;
+  request.plugin_paths = arguments.plugin_paths;
+  request.threads = arguments.threads;
+  request.jobs = arguments.jobs.value_or(1);
+  return request;
+}
+
+/// What the runs reached, where they say by what they are judged.
+void compare(const std::filesystem::path& folder) {
+  try {
+    const Comparison comparison = compare_runs(runs_of_sweep(folder, ""), {});
+    if (!comparison.rankings.empty()) std::cout << "\n" << to_text(comparison, terminal_width());
+  } catch (const Error& error) {
+    say("no table: " + error.full_message());
+  }
+}
+
+}  // namespace
+
+ExitCode sweep_verb(const SweepArguments& arguments) {
+  SweepOptions options;
+  options.jobs = arguments.jobs;
+  options.threads = arguments.threads;
+  options.environment = process_environment();  // before this process's own threads are settled
+  options.say = say;
+  ChildProcesses children;
+  std::filesystem::path folder = arguments.resume;
+  if (arguments.resume.empty()) {
+    SweepRequest request = request_of(arguments);
+    request.environment = options.environment;
+    const CheckedSweep sweep = check_sweep(request);
+    report_problems(sweep.problems);
+    if (sweep.pipelines.empty()) return ExitCode::configuration;
+    if (arguments.dry_run) {
+      for (const PlannedRun& run : sweep.plan.runs) std::cout << run.name << "\n";
+      return ExitCode::success;
+    }
+    if (!sweep.missing_data.empty()) {
+      std::string text = "nothing was run, because data is missing:";
+      for (const std::string& sentence : sweep.missing_data) text += "\n  " + sentence;
+      return report_error(Error(text, Fault::data));
+    }
+    folder = create_sweep(sweep, arguments.sweep_directory);
+  }
+  const ExitCode code = execute_sweep(folder, options, children);
+  compare(folder);
+  return code;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,174 @@
+#include "pipeline/config/axis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::int64_t most_values = 10'000;
+constexpr const char* forms =
+    "it takes KEY=VALUES, such as stage.loss.margin=0.2,0.5,1 or pipeline.seed=1..3, and for "
+    "random search stage.adam.rate=1e-4..1e-2:log";
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw Error(fmt::format("'{}' is not an axis of a sweep: {}", text, why), Fault::configuration);
+}
+
+/// What stands between the quotes of a text, from its opening quote; the position behind it.
+std::size_t behind_quoted(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  for (++at; at < text.size() && text[at] != quote; ++at) {
+    if (text[at] == '\\' && quote == '"') ++at;
+  }
+  return std::min(at + 1, text.size());
+}
+
+/// Position of the first of `wanted` that is in no quotes and no brackets.
+std::size_t find_outside(std::string_view text, char wanted, std::size_t from) {
+  int depth = 0;
+  for (std::size_t at = from; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = behind_quoted(text, at);
+      continue;
+    }
+    if (c == wanted && depth == 0) return at;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    ++at;
+  }
+  return std::string_view::npos;
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr const char* blanks = " \t";
+  const std::size_t from = text.find_first_not_of(blanks);
+  if (from == std::string_view::npos) return {};
+  return std::string(text.substr(from, text.find_last_not_of(blanks) - from + 1));
+}
+
+/// The parts between commas.
+std::vector<std::string> listed(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0;;) {
+    const std::size_t comma = find_outside(text, ',', from);
+    parts.push_back(trimmed(text.substr(from, comma - from)));
+    if (comma == std::string_view::npos) return parts;
+    from = comma + 1;
+  }
+}
+
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// "1..3" and "1e-4..1e-2:log"; nothing where the text is an ordinary value.
+std::optional<Interval> interval_in(const std::string& axis, std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  const std::string_view first = text.substr(0, dots);
+  std::string_view last = text.substr(dots + 2);
+  const std::size_t colon = last.find(':');
+  const std::string_view scale =
+      colon == std::string_view::npos ? std::string_view() : last.substr(colon + 1);
+  last = last.substr(0, colon);
+  const auto least = number_in<double>(first);
+  const auto most = number_in<double>(last);
+  if (!least || !most) return std::nullopt;  // such as "../data"
+  const std::string shown(text);
+  if (!std::isfinite(*least) || !std::isfinite(*most) || *least >= *most) {
+    refuse(axis,
+           fmt::format("the range '{}' must go from a smaller number to a larger one", shown));
+  }
+  Interval interval{*least, *most, Scale::linear, Numbers::real};
+  if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
+    interval.numbers = Numbers::whole;
+  }
+  if (colon == std::string_view::npos) return interval;
+  if (scale != "log") {
+    refuse(axis, fmt::format("behind the range '{}' only ':log' may stand", shown));
+  }
+  if (*least <= 0) refuse(axis, fmt::format("':log' needs numbers above 0 in '{}'", shown));
+  interval.scale = Scale::logarithmic;
+  return interval;
+}
+
+void add_integers(const std::string& axis, const Interval& interval, std::vector<std::string>& to) {
+  if (interval.most - interval.least >= static_cast<double>(most_values)) {
+    refuse(axis, fmt::format("a range may have up to {} values", most_values));
+  }
+  for (auto value = static_cast<std::int64_t>(interval.least);
+       value <= static_cast<std::int64_t>(interval.most); ++value) {
+    to.push_back(std::to_string(value));
+  }
+}
+
+void add_values(const std::string& text, std::string_view values, Axis& axis) {
+  const std::vector<std::string> parts = listed(values);
+  for (const std::string& part : parts) {
+    if (part.empty()) refuse(text, "a value is empty; an empty text is written \"\"");
+    const std::optional<Interval> interval = interval_in(text, part);
+    if (!interval) {
+      axis.values.push_back(part);
+    } else if (interval->numbers == Numbers::whole && interval->scale == Scale::linear) {
+      add_integers(text, *interval, axis.values);
+    } else if (parts.size() > 1) {
+      refuse(text, fmt::format("'{}' is a range to draw from and must be the only value", part));
+    } else {
+      axis.interval = interval;
+    }
+  }
+  std::set<std::string> seen;
+  for (const std::string& value : axis.values) {
+    if (!seen.insert(value).second) refuse(text, fmt::format("the value '{}' comes twice", value));
+  }
+}
+
+}  // namespace
+
+Axis parse_axis(const std::string& text) {
+  const std::size_t equals = find_outside(text, '=', 0);
+  if (equals == std::string::npos) refuse(text, forms);
+  Axis axis;
+  axis.keys = listed(std::string_view(text).substr(0, equals));
+  for (const std::string& key : axis.keys) {
+    const bool thread_count = key == "pipeline.threads";
+    if (key.find('.') == std::string::npos) refuse(text, forms);
+    if (thread_count) {
+      refuse(text,
+             "results do not depend on the number of threads; --threads sets it for all runs");
+    }
+  }
+  add_values(text, std::string_view(text).substr(equals + 1), axis);
+  return axis;
+}
+
+std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
+  std::vector<Axis> axes;
+  std::set<std::string> keys;
+  for (const std::string& text : texts) {
+    axes.push_back(parse_axis(text));
+    for (const std::string& key : axes.back().keys) {
+      if (!keys.insert(key).second) refuse(text, fmt::format("the key '{}' comes twice", key));
+    }
+  }
+  return axes;
+}
+
+bool is_replicate_key(std::string_view key) {
+  return key == "pipeline.seed" || (key.starts_with("stage.") && key.ends_with(".fold"));
+}
+
+}  // namespace seam::host

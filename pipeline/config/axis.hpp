@@ -1,0 +1,45 @@
+/// One axis of a sweep: keys of a pipeline file, and the values that they take in turn.
+///
+///     stage.triplet_loss.margin=0.2,0.5,1         values, each as --set takes it
+///     pipeline.seed=1..3                          the integers 1, 2, 3
+///     stage.adam.rate=1e-4..1e-2:log              an interval, from which random search draws
+///     stage.train.fold,stage.query.fold=0..4      keys that change together
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::host {
+
+enum class Scale : std::uint8_t { linear, logarithmic };
+enum class Numbers : std::uint8_t { whole, real };
+
+/// An interval to draw from, both ends included.
+struct Interval {
+  double least = 0;
+  double most = 0;
+  Scale scale = Scale::linear;
+  Numbers numbers = Numbers::real;
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+struct Axis {
+  std::vector<std::string> keys;     ///< at least one; all take the same value
+  std::vector<std::string> values;   ///< as --set takes them; empty where there is an interval
+  std::optional<Interval> interval;  ///< only for random search
+};
+
+/// Throws seam::Error (configuration) that says what is accepted.
+Axis parse_axis(const std::string& text);
+/// The same for several; a key may stand in one of them only.
+std::vector<Axis> parse_axes(const std::vector<std::string>& texts);
+
+/// Whether runs that differ in this key alone repeat the same experiment: the run's seed, and the
+/// fold of a stage that serves data.
+bool is_replicate_key(std::string_view key);
+
+}  // namespace seam::host

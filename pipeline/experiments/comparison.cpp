@@ -1,0 +1,378 @@
+#include "pipeline/experiments/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "pipeline/config/axis.hpp"
+#include "pipeline/config/flow_text.hpp"
+#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(message, Fault::configuration);
+}
+
+const std::string* find(const Parameters& parameters, const std::string& key) {
+  const auto found = parameters.find(key);
+  return found == parameters.end() ? nullptr : &found->second;
+}
+
+/// Equal where both have a value.
+bool agree(const Parameters& a, const Parameters& b) {
+  return std::ranges::all_of(a, [&](const auto& entry) {
+    const std::string* other = find(b, entry.first);
+    return other == nullptr || *other == entry.second;
+  });
+}
+
+/// The keys whose values are not equal in all of these.
+std::set<std::string> differing(const std::vector<const Parameters*>& all) {
+  std::set<std::string> keys;
+  for (const Parameters* parameters : all) {
+    for (const auto& [key, value] : *parameters) {
+      const auto same = [&, key = &key, value = &value](const Parameters* other) {
+        const std::string* found = find(*other, *key);
+        return found != nullptr && *found == *value;
+      };
+      if (!std::ranges::all_of(all, same)) keys.insert(key);
+    }
+  }
+  return keys;
+}
+
+Parameters only(const Parameters& parameters, const std::set<std::string>& keys) {
+  Parameters chosen;
+  for (const std::string& key : keys) {
+    const std::string* value = find(parameters, key);
+    chosen[key] = value != nullptr ? *value : "not set";
+  }
+  return chosen;
+}
+
+/// Seed and folds; a data set that is not cut has no fold.
+Parameters replicate_of(const Parameters& parameters) {
+  Parameters replicate;
+  for (const auto& [key, value] : parameters) {
+    const std::string* folds = find(parameters, key + "s");
+    const bool whole = key.ends_with(".fold") && folds != nullptr && *folds == "1";
+    if (is_replicate_key(key) && !whole) replicate[key] = value;
+  }
+  return replicate;
+}
+
+/// Runs that may be ranked together.
+struct Comparable {
+  Parameters data;
+  Parameters counts;
+  std::vector<const ScoredRun*> runs;
+};
+
+std::vector<Comparable> split_by_data(const std::vector<ScoredRun>& runs) {
+  std::vector<Comparable> parts;
+  for (const ScoredRun& run : runs) {
+    const auto fits = [&](const Comparable& part) {
+      return part.data == run.data && agree(part.counts, run.counts);
+    };
+    auto part = std::ranges::find_if(parts, fits);
+    if (part == parts.end()) part = parts.insert(parts.end(), {run.data, {}, {}});
+    part->counts.insert(run.counts.begin(), run.counts.end());
+    part->runs.push_back(&run);
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Comparable& a, const Comparable& b) {
+    return a.runs.size() > b.runs.size();
+  });
+  return parts;
+}
+
+/// A group for each combination of parameters; a run that another repeats goes to `unranked`.
+std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
+                           std::vector<Unranked>& unranked) {
+  std::vector<const Parameters*> all;
+  for (const ScoredRun* run : runs) all.push_back(&run->parameters);
+  std::set<std::string> keys = differing(all);
+  std::erase_if(
+      keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
+  std::vector<Group> groups;
+  for (const ScoredRun* run : runs) {
+    const Parameters own = only(run->parameters, keys);
+    auto group = std::ranges::find(groups, own, &Group::parameters);
+    if (group == groups.end()) group = groups.insert(groups.end(), Group{own, {}, 0, {}, {}});
+    const Parameters replicate = replicate_of(run->parameters);
+    const auto twin = std::ranges::find(group->members, replicate, &GroupMember::replicate);
+    if (twin != group->members.end()) {
+      const bool same = twin->value == run->value;
+      unranked.push_back({run->name, fmt::format("it repeats {}{}", twin->name,
+                                                 same ? std::string()
+                                                      : fmt::format(", but has {} instead of {}",
+                                                                    run->value, twin->value))});
+      continue;
+    }
+    group->members.push_back({run->name, replicate, run->value, run->epoch});
+  }
+  return groups;
+}
+
+std::vector<double> values_of(const Group& group) {
+  std::vector<double> values;
+  for (const GroupMember& member : group.members) values.push_back(member.value);
+  return values;
+}
+
+Difference difference_between(const Group& group, const Group& best) {
+  std::vector<double> differences;
+  for (const GroupMember& member : group.members) {
+    const auto other = std::ranges::find(best.members, member.replicate, &GroupMember::replicate);
+    if (other != best.members.end()) differences.push_back(member.value - other->value);
+  }
+  Difference difference;
+  difference.pairs = differences.size();
+  if (differences.empty()) return difference;
+  difference.mean = mean_of(differences);
+  difference.bounds = interval_of_mean(differences, confidence);
+  return difference;
+}
+
+void measure(std::vector<Group>& groups, Better better) {
+  for (Group& group : groups) {
+    const std::vector<double> values = values_of(group);
+    const bool finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+    group.mean = finite ? mean_of(values) : std::numeric_limits<double>::quiet_NaN();
+    if (finite) group.deviation = deviation_of(values);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [better](const Group& a, const Group& b) {
+    if (std::isnan(a.mean) || std::isnan(b.mean)) return !std::isnan(a.mean) && std::isnan(b.mean);
+    return better == Better::higher ? a.mean > b.mean : a.mean < b.mean;
+  });
+  for (std::size_t at = 1; at < groups.size(); ++at) {
+    if (!std::isnan(groups[at].mean)) {
+      groups[at].difference = difference_between(groups[at], groups.front());
+    }
+  }
+}
+
+/// "evaluate" -> its steps' stages; the first is its source.
+std::map<std::string, std::vector<std::string>> flows_of(const Parameters& parameters) {
+  constexpr std::string_view prefix = "flow.";
+  std::map<std::string, std::vector<std::string>> flows;
+  for (const auto& [key, value] : parameters) {
+    if (!key.starts_with(prefix)) continue;
+    std::vector<std::string>& stages = flows[key.substr(prefix.size())];
+    for (const FlowStep& step : parse_flow(text_parameter(parameters, key)).steps) {
+      stages.push_back(step.stage);
+    }
+  }
+  return flows;
+}
+
+/// Names of stages that the stage's parameters give: references, such as a search's index.
+std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
+  std::set<std::string> stages;
+  const std::string prefix = "stage." + stage + ".";
+  for (auto at = parameters.lower_bound(prefix);
+       at != parameters.end() && at->first.starts_with(prefix); ++at) {
+    const std::string text = text_parameter(parameters, at->first);
+    if (!text.empty() && find(parameters, "stage." + text + ".use") != nullptr) {
+      stages.insert(text);
+    }
+  }
+  return stages;
+}
+
+/// How many packets the flow's source made each time that it ran.
+std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::string& flow) {
+  const auto total = std::ranges::find(run.flows, flow, &FlowTotal::flow);
+  if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return std::nullopt;
+  return packets_of(total->stages.front()) / total->times;
+}
+
+/// Settles metric, flow and direction by what the runs say of themselves.
+class MetricChoice {
+ public:
+  MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
+      : choice_(choice), comparison_(comparison) {
+    const std::size_t colon = choice.metric.find(':');
+    if (colon != std::string::npos) comparison.flow = choice.metric.substr(0, colon);
+    comparison.metric = choice.metric.substr(colon == std::string::npos ? 0 : colon + 1);
+    comparison.which = choice.which;
+  }
+
+  void add(const RunFolder& run, const std::vector<HeadlineScore>& headlines) {
+    any_run_ = run.path;
+    if (headlines.empty()) return;
+    if (choice_.metric.empty()) {
+      const std::string& first = headlines.front().metric;
+      if (!comparison_.metric.empty() && comparison_.metric != first) {
+        refuse(fmt::format("{} is judged by '{}', {} by '{}'; choose one with --metric",
+                           first_name_, comparison_.metric, run.name, first));
+      }
+      comparison_.metric = first;
+      first_name_ = first_name_.empty() ? run.name : first_name_;
+    }
+    const auto own = std::ranges::find(headlines, comparison_.metric, &HeadlineScore::metric);
+    if (own == headlines.end()) return;
+    if (comparison_.flow.empty()) comparison_.flow = own->flow;
+    if (direction_ && *direction_ != own->better && !choice_.better) {
+      refuse(
+          fmt::format("runs do not agree on whether a higher or a lower '{}' is better; say it "
+                      "with --better",
+                      comparison_.metric));
+    }
+    direction_ = own->better;
+  }
+
+  void settle() const {
+    if (comparison_.metric.empty()) {
+      refuse(
+          "no run says by which metric it is judged (it has no score.json); choose one with "
+          "--metric STAGE.METRIC" +
+          known_metrics());
+    }
+    if (!direction_ && !choice_.better) {
+      refuse(
+          fmt::format("no run says whether a higher or a lower '{}' is better; say it with "
+                      "--better higher or --better lower",
+                      comparison_.metric));
+    }
+    comparison_.better = choice_.better ? *choice_.better : *direction_;
+  }
+
+ private:
+  [[nodiscard]] std::string known_metrics() const {
+    if (any_run_.empty()) return {};
+    const std::vector<std::string> names = metric_names(any_run_);
+    return names.empty() ? std::string() : "; there are " + enumerated(names);
+  }
+
+  const ComparisonChoice& choice_;
+  Comparison& comparison_;  // both are the caller's
+  std::optional<Better> direction_;
+  std::string first_name_;
+  std::filesystem::path any_run_;
+};
+
+std::string why_not_ranked(const RunFolder& run) {
+  if (run.state == RunState::missing) return state_text(run.state);
+  std::string text =
+      fmt::format("{} after {} of {} epochs", state_text(run.state), run.epochs_done, run.epochs);
+  if (run.state == RunState::running) {
+    text = fmt::format("running, {} of {} epochs are done", run.epochs_done, run.epochs);
+  }
+  if (!run.note.empty()) text += ": " + run.note.substr(0, run.note.find('\n'));
+  return text;
+}
+
+std::string why_not_measured(const RunFolder& run, const Comparison& comparison) {
+  const std::vector<MetricValue> values = read_metric(run.path, comparison.metric);
+  if (!values.empty()) {
+    return fmt::format("flow '{}' never recorded {}, but '{}' did", comparison.flow,
+                       comparison.metric, values.back().flow);
+  }
+  const std::string nearest = did_you_mean(comparison.metric, metric_names(run.path));
+  return fmt::format("it never recorded {}{}", comparison.metric,
+                     nearest.empty() ? "" : "; " + nearest);
+}
+
+}  // namespace
+
+void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored) {
+  const auto flows = flows_of(run.parameters);
+  const auto measuring = flows.find(flow);
+  if (measuring == flows.end()) return;
+  std::set<std::string> of_interest{flow};
+  for (const std::string& stage : measuring->second) {
+    for (const std::string& referred : referred_by(run.parameters, stage)) {
+      for (const auto& [name, stages] : flows) {
+        if (std::ranges::find(stages, referred) != stages.end()) of_interest.insert(name);
+      }
+    }
+  }
+  for (const std::string& name : of_interest) {
+    const std::vector<std::string>& stages = flows.at(name);
+    if (stages.empty()) continue;
+    const std::string prefix = "stage." + stages.front() + ".";
+    std::string folds;
+    for (auto at = run.parameters.lower_bound(prefix);
+         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
+      if (is_replicate_key(at->first)) {
+        folds += ", fold " + at->second;
+      } else if (!at->first.ends_with(".threads")) {  // which nothing may depend on
+        scored.data[at->first] = at->second;
+      }
+    }
+    if (const auto packets = packets_of_flow(run, name)) {
+      scored.counts[fmt::format("packets of {}{}", name, folds)] = std::to_string(*packets);
+    }
+  }
+}
+
+std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
+                          std::vector<Unranked>& unranked) {
+  const std::vector<Comparable> parts = split_by_data(runs);
+  std::vector<Parameters> identities;
+  for (const Comparable& part : parts) {
+    identities.push_back(part.data);
+    identities.back().insert(part.counts.begin(), part.counts.end());
+  }
+  std::vector<const Parameters*> all;
+  for (const Parameters& identity : identities) all.push_back(&identity);
+  const std::set<std::string> keys = differing(all);
+  std::vector<Ranking> rankings;
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    Ranking& ranking = rankings.emplace_back();
+    ranking.data = only(identities[at], keys);
+    ranking.groups = grouped(parts[at].runs, unranked);
+    measure(ranking.groups, better);
+  }
+  return rankings;
+}
+
+Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice) {
+  Comparison comparison;
+  MetricChoice metric(choice, comparison);
+  std::vector<const RunFolder*> complete;
+  std::map<const RunFolder*, std::vector<HeadlineScore>> headlines;
+  for (const RunFolder& run : runs) {
+    if (run.state != RunState::complete) {
+      comparison.unranked.push_back({run.name, why_not_ranked(run)});
+      continue;
+    }
+    complete.push_back(&run);
+    headlines[&run] = read_headlines(run.path);
+    metric.add(run, headlines[&run]);
+  }
+  if (complete.empty()) return comparison;
+  metric.settle();
+  std::vector<ScoredRun> scored;
+  for (const RunFolder* run : complete) {
+    const auto value = choose_value(read_metric(run->path, comparison.metric), comparison.metric,
+                                    comparison.flow, comparison.which, comparison.better);
+    if (!value) {
+      comparison.unranked.push_back({run->name, why_not_measured(*run, comparison)});
+      continue;
+    }
+    ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch};
+    note_data(*run, value->flow, own);
+    const auto headline =
+        std::ranges::find(headlines[run], comparison.metric, &HeadlineScore::metric);
+    if (headline != headlines[run].end()) own.data["protocol"] = headline->protocol;
+    scored.push_back(std::move(own));
+  }
+  if (scored.empty()) {
+    refuse(fmt::format("no complete run recorded '{}'{}", comparison.metric,
+                       comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why));
+  }
+  comparison.rankings = rank(scored, comparison.better, comparison.unranked);
+  return comparison;
+}
+
+}  // namespace seam::host

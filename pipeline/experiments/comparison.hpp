@@ -1,0 +1,93 @@
+/// Which parameters make runs better: `seam compare`.
+///
+///     runs ──► same data and protocol? ──► Ranking, one for each
+///                  └► same parameters but for seed and fold ──► Group: mean, deviation
+///                         └► paired with the best group's runs of the same seed and fold
+///                                └► difference with its 95 % confidence interval
+///
+/// What cannot be compared is never ranked together; it is listed with the reason.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/experiments/scores.hpp"
+#include "pipeline/experiments/statistics.hpp"
+
+namespace seam::host {
+
+/// A complete run with its score.
+struct ScoredRun {
+  std::string name;
+  Parameters parameters;
+  Parameters data;    ///< what a ranking needs to be equal: data sets of the evaluation, protocol
+  Parameters counts;  ///< packets by flow and fold: equal where both runs have them
+  double value = 0;
+  std::int64_t epoch = 0;  ///< from 0, in which it was measured
+};
+
+struct GroupMember {
+  std::string name;
+  Parameters replicate;  ///< seed and folds
+  double value = 0;
+  std::int64_t epoch = 0;
+};
+
+/// Against the best group, over the seeds and folds that both have.
+struct Difference {
+  std::size_t pairs = 0;         ///< 0: they have none in common
+  double mean = 0;               ///< this group less the best
+  std::optional<Bounds> bounds;  ///< none for a single pair
+};
+
+struct Group {
+  Parameters parameters;  ///< those that differ within the ranking
+  std::vector<GroupMember> members;
+  double mean = 0;                       ///< NaN where a member's value is not finite
+  std::optional<double> deviation;       ///< none for a single run
+  std::optional<Difference> difference;  ///< none for the best, and where a mean is not finite
+};
+
+struct Ranking {
+  Parameters data;            ///< in what it differs from other rankings; empty where it is alone
+  std::vector<Group> groups;  ///< best first, those without a finite mean last
+};
+
+struct Unranked {
+  std::string name;
+  std::string why;
+};
+
+struct Comparison {
+  std::string metric;
+  std::string flow;
+  Better better = Better::higher;
+  WhichEpoch which = WhichEpoch::last;
+  std::vector<Ranking> rankings;  ///< the one of most runs first
+  std::vector<Unranked> unranked;
+};
+
+/// The confidence of intervals.
+inline constexpr double confidence = 0.95;
+
+struct ComparisonChoice {
+  std::string metric;            ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
+  std::optional<Better> better;  ///< none: what their score.json says
+  WhichEpoch which = WhichEpoch::last;
+};
+
+/// Groups and ranks; repetitions of one run are added to `unranked`.
+std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
+                          std::vector<Unranked>& unranked);
+
+/// What must be equal for two runs to be ranked together, and the counts: of the flow that
+/// measures, and of the flows that fill stages to which it refers, such as a gallery.
+void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored);
+
+/// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) where
+/// it is not clear which metric is meant, or which direction is better.
+Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice);
+
+}  // namespace seam::host

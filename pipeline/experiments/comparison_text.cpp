@@ -1,0 +1,303 @@
+#include "pipeline/experiments/comparison_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "pipeline/experiments/text_table.hpp"
+#include "pipeline/text/json.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::size_t most_groups_named = 26;
+
+std::string number(double value) {
+  return fmt::format("{:.4f}", value);
+}
+
+/// The metrics of retrieval lie between 0 and 1; others need more or fewer digits.
+std::string measured(double value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : fmt::format("{}", value);
+  const double size = std::abs(value);
+  const bool usual = size == 0 || (size >= 1e-3 && size < 1e4);
+  return usual ? number(value) : fmt::format("{:.4g}", value);
+}
+
+std::string signed_text(double value) {
+  return (value < 0 ? "" : "+") + measured(value);
+}
+
+std::string plural(std::size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// "margin" where that tells the keys apart, else the whole key.
+std::vector<std::string> titles_of(const Parameters& parameters) {
+  std::map<std::string, int> uses;
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  for (const auto& [key, value] : parameters) ++uses[last(key)];
+  std::vector<std::string> titles;
+  for (const auto& [key, value] : parameters) {
+    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
+  }
+  return titles;
+}
+
+std::vector<TableColumn> score_columns() {
+  return {{"runs", Align::right, Room::fixed},
+          {"mean", Align::right, Room::fixed},
+          {"deviation", Align::right, Room::fixed},
+          {"to the best", Align::right, Room::fixed},
+          {"95 % interval", Align::left, Room::fixed}};
+}
+
+std::vector<std::string> score_cells(const Group& group, bool best) {
+  std::string difference = best ? "best" : "";
+  std::string bounds;
+  if (group.difference) {
+    difference = group.difference->pairs > 0 ? signed_text(group.difference->mean) : "unpaired";
+    if (const auto& interval = group.difference->bounds) {
+      bounds = fmt::format("[{}, {}]", signed_text(interval->low), signed_text(interval->high));
+      if (group.difference->pairs < group.members.size()) {
+        bounds += " of " + plural(group.difference->pairs, "pair");
+      }
+    }
+  }
+  return {std::to_string(group.members.size()), measured(group.mean),
+          group.deviation ? measured(*group.deviation) : "", difference, bounds};
+}
+
+/// Groups as rows, their parameters as columns.
+std::string wide_table(const Ranking& ranking, std::optional<std::size_t> width, bool& fits) {
+  std::vector<TableColumn> columns;
+  for (const std::string& title : titles_of(ranking.groups.front().parameters)) {
+    columns.push_back({title, Align::left, Room::fixed});
+  }
+  const std::vector<TableColumn> scores = score_columns();
+  columns.insert(columns.end(), scores.begin(), scores.end());
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
+    const Group& group = ranking.groups[at];
+    std::vector<std::string>& row = rows.emplace_back();
+    for (const auto& [key, value] : group.parameters) row.push_back(value);
+    const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
+    for (std::string& cell : score_cells(group, best)) row.push_back(std::move(cell));
+  }
+  constexpr std::size_t usual_width = 120;  // of a file or pipe that somebody reads
+  fits = table_width(columns, rows) <= width.value_or(usual_width);
+  return table_text(columns, rows, width);
+}
+
+std::string group_name(std::size_t at) {
+  return at < most_groups_named ? std::string(1, static_cast<char>('A' + at))
+                                : std::to_string(at + 1);
+}
+
+/// Groups by letters, and what the letters mean in a table of its own, a row a parameter.
+std::string tall_table(const Ranking& ranking, std::optional<std::size_t> width) {
+  std::vector<TableColumn> columns{{"group", Align::left, Room::fixed}};
+  const std::vector<TableColumn> scores = score_columns();
+  columns.insert(columns.end(), scores.begin(), scores.end());
+  std::vector<std::vector<std::string>> rows;
+  std::string meanings;
+  for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
+    const Group& group = ranking.groups[at];
+    rows.push_back({group_name(at)});
+    const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
+    for (std::string& cell : score_cells(group, best)) rows.back().push_back(std::move(cell));
+    meanings += fmt::format("\n{}: {}\n", group_name(at), group.members.front().name);
+    std::vector<std::vector<std::string>> lines;
+    for (const auto& [key, value] : group.parameters) lines.push_back({"  " + key, value});
+    if (lines.empty()) continue;
+    const std::vector<std::string> head = lines.front();
+    lines.erase(lines.begin());
+    meanings +=
+        table_text({{head[0], Align::left, Room::flexible}, {head[1], Align::left, Room::flexible}},
+                   lines, width);
+  }
+  return table_text(columns, rows, width) + meanings;
+}
+
+std::string ranking_text(const Ranking& ranking, std::optional<std::size_t> width) {
+  bool fits = false;
+  std::string text = wide_table(ranking, width, fits);
+  if (!fits) text = tall_table(ranking, width);
+  for (const Group& group : ranking.groups) {
+    if (!std::isnan(group.mean)) continue;
+    for (const GroupMember& member : group.members) {
+      if (std::isfinite(member.value)) continue;
+      text += fmt::format("{} has the score {}: its group is ranked last\n", member.name,
+                          measured(member.value));
+    }
+  }
+  return text;
+}
+
+std::string data_text(const Ranking& ranking) {
+  std::string text;
+  for (const auto& [key, value] : ranking.data) text += fmt::format("  {}: {}\n", key, value);
+  return text;
+}
+
+std::size_t runs_in(const Comparison& comparison) {
+  std::size_t count = 0;
+  for (const Ranking& ranking : comparison.rankings) {
+    for (const Group& group : ranking.groups) count += group.members.size();
+  }
+  return count;
+}
+
+std::string better_text(Better better) {
+  return better == Better::higher ? "higher" : "lower";
+}
+
+std::string which_text(WhichEpoch which) {
+  return which == WhichEpoch::best ? "best" : "last";
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string exact(double value) {
+  return std::isnan(value) ? "NaN" : fmt::format("{}", value);
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json texts_json(const Parameters& parameters) {
+  Json json = Json::object();
+  for (const auto& [key, value] : parameters) json[key] = value;
+  return json;
+}
+
+Json group_json(const Group& group) {
+  Json members = Json::array();
+  for (const GroupMember& member : group.members) {
+    members.push_back({{"run", member.name},
+                       {"replicate", texts_json(member.replicate)},
+                       {"value", finite(member.value)},
+                       {"epoch", member.epoch}});
+  }
+  Json json{{"parameters", texts_json(group.parameters)},
+            {"mean", finite(group.mean)},
+            {"standard_deviation", group.deviation ? Json(*group.deviation) : Json()},
+            {"runs", std::move(members)},
+            {"difference", nullptr}};
+  if (group.difference && group.difference->pairs > 0) {
+    const auto& bounds = group.difference->bounds;
+    json["difference"] = {{"mean", group.difference->mean},
+                          {"pairs", group.difference->pairs},
+                          {"low", bounds ? Json(bounds->low) : Json()},
+                          {"high", bounds ? Json(bounds->high) : Json()}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const Comparison& comparison, std::optional<std::size_t> width) {
+  std::string text;
+  if (!comparison.rankings.empty()) {
+    text += fmt::format("{} of the {} epoch, {} is better; {}\n", comparison.metric,
+                        which_text(comparison.which), better_text(comparison.better),
+                        plural(runs_in(comparison), "run"));
+  }
+  const bool several = comparison.rankings.size() > 1;
+  if (several) {
+    text +=
+        "these runs were not measured on the same data or by the same protocol, so they are "
+        "ranked apart:\n";
+  }
+  bool differences = false;
+  for (const Ranking& ranking : comparison.rankings) {
+    text += "\n";
+    if (several) text += "measured on\n" + data_text(ranking) + "\n";
+    text += ranking_text(ranking, width);
+    for (const Group& group : ranking.groups) {
+      differences = differences || (group.difference && group.difference->bounds);
+    }
+  }
+  if (differences) {
+    text +=
+        "\nto the best: mean difference of runs with the same seed and fold, and its 95 % "
+        "confidence\ninterval (Student's t), not corrected for the number of rows\n";
+  }
+  if (!comparison.unranked.empty()) text += text.empty() ? "not ranked:\n" : "\nnot ranked:\n";
+  for (const Unranked& run : comparison.unranked) {
+    text += fmt::format("  {}: {}\n", run.name, run.why);
+  }
+  return text;
+}
+
+std::string to_csv(const Comparison& comparison) {
+  std::set<std::string> data;
+  std::set<std::string> keys;
+  for (const Ranking& ranking : comparison.rankings) {
+    for (const auto& [key, value] : ranking.data) data.insert(key);
+    for (const Group& group : ranking.groups) {
+      for (const auto& [key, value] : group.parameters) keys.insert(key);
+    }
+  }
+  const auto value_of = [](const Parameters& parameters, const std::string& key) {
+    const auto found = parameters.find(key);
+    return found == parameters.end() ? std::string() : csv_cell(found->second);
+  };
+  std::string text = "ranking,rank,metric";
+  for (const std::string& key : data) text += "," + csv_cell(key);
+  for (const std::string& key : keys) text += "," + csv_cell(key);
+  text += ",runs,mean,standard_deviation,difference,low,high,pairs\r\n";
+  for (std::size_t at = 0; at < comparison.rankings.size(); ++at) {
+    const Ranking& ranking = comparison.rankings[at];
+    for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
+      const Group& group = ranking.groups[place];
+      text += fmt::format("{},{},{}", at + 1, place + 1, csv_cell(comparison.metric));
+      for (const std::string& key : data) text += "," + value_of(ranking.data, key);
+      for (const std::string& key : keys) text += "," + value_of(group.parameters, key);
+      text += fmt::format(",{},{},{}", group.members.size(), exact(group.mean),
+                          group.deviation ? exact(*group.deviation) : "");
+      if (group.difference && group.difference->pairs > 0) {
+        const auto& bounds = group.difference->bounds;
+        text += fmt::format(",{},{},{},{}", exact(group.difference->mean),
+                            bounds ? exact(bounds->low) : "", bounds ? exact(bounds->high) : "",
+                            group.difference->pairs);
+      } else {
+        text += ",,,,";
+      }
+      text += "\r\n";
+    }
+  }
+  return text;
+}
+
+std::string to_json(const Comparison& comparison) {
+  Json rankings = Json::array();
+  for (const Ranking& ranking : comparison.rankings) {
+    Json groups = Json::array();
+    for (const Group& group : ranking.groups) groups.push_back(group_json(group));
+    rankings.push_back({{"data", texts_json(ranking.data)}, {"groups", std::move(groups)}});
+  }
+  Json unranked = Json::array();
+  for (const Unranked& run : comparison.unranked) {
+    unranked.push_back({{"run", run.name}, {"why", run.why}});
+  }
+  return json_line({{"metric", comparison.metric},
+                    {"flow", comparison.flow},
+                    {"better", better_text(comparison.better)},
+                    {"which", which_text(comparison.which)},
+                    {"confidence", confidence},
+                    {"rankings", std::move(rankings)},
+                    {"not_ranked", std::move(unranked)}}) +
+         "\n";
+}
+
+}  // namespace seam::host

@@ -1,0 +1,17 @@
+/// A comparison for people, for spreadsheets and for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pipeline/experiments/comparison.hpp"
+
+namespace seam::host {
+
+/// Tables fitted to the width; none: any width.
+std::string to_text(const Comparison& comparison, std::optional<std::size_t> width);
+/// A row for each group, RFC 4180.
+std::string to_csv(const Comparison& comparison);
+std::string to_json(const Comparison& comparison);
+
+}  // namespace seam::host

@@ -1,0 +1,189 @@
+#include "pipeline/experiments/run_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "pipeline/config/document.hpp"
+#include "pipeline/config/findings.hpp"
+#include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/merge.hpp"
+#include "pipeline/config/source.hpp"
+#include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/files.hpp"
+#include "pipeline/run/run_directory.hpp"
+#include "pipeline/text/json.hpp"
+#include "seam/declaration.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+std::string text_of(const Node& node);
+
+std::string inline_text(const Table& table) {
+  std::string text;
+  for (const Entry& entry : table.entries) {
+    text += (text.empty() ? "" : ", ") + entry.key + " = " + text_of(entry.node);
+  }
+  return "{ " + text + " }";
+}
+
+std::string text_of(const Node& node) {
+  if (const auto* flag = std::get_if<bool>(&node.value)) return seam::to_text(Value{*flag});
+  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
+    return seam::to_text(Value{*integer});
+  }
+  if (const auto* number = std::get_if<double>(&node.value)) return seam::to_text(Value{*number});
+  if (const std::string* text = node.text()) return seam::to_text(Value{*text});
+  if (const auto* moment = std::get_if<Moment>(&node.value)) return moment->text;
+  if (const Table* table = node.table()) return inline_text(*table);
+  std::string text;
+  for (const Node& element : *node.array()) text += (text.empty() ? "" : ", ") + text_of(element);
+  return "[" + text + "]";
+}
+
+void flatten(const Table& table, const std::string& prefix, Parameters& parameters) {
+  for (const Entry& entry : table.entries) {
+    const std::string key = prefix.empty() ? entry.key : prefix + "." + entry.key;
+    if (const Table* inner = entry.node.table()) {
+      flatten(*inner, key, parameters);
+    } else {
+      parameters[key] = text_of(entry.node);
+    }
+  }
+}
+
+std::string file_text(const fs::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::int64_t integer_parameter(const Parameters& parameters, std::string_view key) {
+  const auto found = parameters.find(key);
+  if (found == parameters.end()) return 0;
+  std::int64_t value = 0;
+  std::istringstream(found->second) >> value;
+  return value;
+}
+
+/// Epochs that a resume would not repeat, or that are done since: by checkpoints and by
+/// timing.jsonl, whose last line is of the epoch in progress.
+std::int64_t epochs_of_files(const fs::path& folder) {
+  std::int64_t done = 0;
+  for (const fs::path& file : CheckpointFolder(folder / "checkpoints").files()) {
+    std::int64_t epoch = 0;
+    std::istringstream(file.stem().string().substr(std::string("epoch-").size())) >> epoch;
+    done = std::max(done, epoch);
+  }
+  std::ifstream timing(folder / "timing.jsonl");
+  for (std::string line; std::getline(timing, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("epoch") && json["epoch"].is_number_integer()) {
+      done = std::max(done, json["epoch"].get<std::int64_t>());
+    }
+  }
+  return done;
+}
+
+void read_summary(const fs::path& file, RunFolder& run) {
+  try {
+    const Json json = Json::parse(file_text(file));
+    const auto code = static_cast<ExitCode>(json.at("exit_code").get<int>());
+    const bool complete = json.at("complete").get<bool>();
+    run.epochs_done = json.at("epochs_done").get<std::int64_t>();
+    run.epochs = json.at("epochs").get<std::int64_t>();
+    if (code == ExitCode::success && complete) {
+      run.state = RunState::complete;
+    } else if (code == ExitCode::cancelled) {
+      run.state = RunState::stopped;
+    } else {
+      run.state = RunState::failed;
+      run.note = json.at("error").get<std::string>();
+      if (run.note.empty()) run.note = json.at("outcome").get<std::string>();
+    }
+  } catch (const Json::exception& error) {
+    throw Error("'" + file.string() + "' is not the summary of a run: " + error.what());
+  }
+  run.flows = read_flows(file);
+}
+
+}  // namespace
+
+std::string state_text(RunState state) {
+  switch (state) {
+    case RunState::missing:
+      return "not started";
+    case RunState::running:
+      return "running";
+    case RunState::complete:
+      return "complete";
+    case RunState::stopped:
+      return "stopped";
+    case RunState::failed:
+      return "failed";
+    case RunState::interrupted:
+      break;
+  }
+  return "interrupted";
+}
+
+Parameters read_parameters(const fs::path& resolved) {
+  Sources sources;
+  Findings findings(sources);
+  const Source& source = sources.add(resolved.string(), file_text(resolved));
+  Node root = read_document(source, findings);
+  if (!root.broken) expand_tree(*root.table(), {}, sources, findings);
+  if (findings.has_errors()) {
+    throw Error("'" + resolved.string() +
+                "' is not the pipeline of a run: " + findings.in_order().front().message);
+  }
+  Parameters parameters;
+  flatten(*root.table(), "", parameters);
+  return parameters;
+}
+
+std::string text_parameter(const Parameters& parameters, std::string_view key) {
+  const auto found = parameters.find(key);
+  if (found == parameters.end()) return {};
+  const Node node = read_set_value(found->second, {"", 0, 0, 1});
+  return node.text() != nullptr ? *node.text() : std::string();
+}
+
+bool is_run_folder(const fs::path& folder) {
+  return fs::is_regular_file(folder / "resolved.toml");
+}
+
+RunFolder read_run(const fs::path& folder, const std::string& name) {
+  RunFolder run;
+  run.path = fs::absolute(folder).lexically_normal();
+  run.name = name;
+  const std::optional<std::string> holder =
+      fs::is_directory(folder) ? FolderLock::holder(folder) : std::nullopt;
+  if (is_run_folder(folder)) {
+    const Launch launch = read_launch(folder);
+    run.started = launch.started;
+    run.pipeline = launch.file;
+    run.parameters = read_parameters(folder / "resolved.toml");
+    run.epochs = integer_parameter(run.parameters, "schedule.epochs");
+    run.state = RunState::interrupted;
+    const fs::path summary = folder / "summary.json";
+    if (fs::exists(summary) && !holder) {
+      read_summary(summary, run);
+    } else {
+      run.epochs_done = std::min(epochs_of_files(folder), run.epochs);
+    }
+  }
+  if (holder) {
+    run.state = RunState::running;
+    run.note = holder->empty() ? std::string() : "process " + *holder;
+  }
+  return run;
+}
+
+}  // namespace seam::host

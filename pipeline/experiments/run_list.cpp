@@ -1,0 +1,173 @@
+#include "pipeline/experiments/run_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "pipeline/config/axis.hpp"
+#include "pipeline/experiments/sweep_plan.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+RunFolder read_or_say_why(const fs::path& folder, const std::string& name) {
+  try {
+    return read_run(folder, name);
+  } catch (const Error& error) {
+    RunFolder run;
+    run.path = fs::absolute(folder).lexically_normal();
+    run.name = name;
+    run.state = RunState::failed;
+    run.note = error.full_message();
+    return run;
+  }
+}
+
+std::string name_of(const fs::path& folder) {
+  return fs::absolute(folder).lexically_normal().filename().empty()
+             ? fs::absolute(folder).lexically_normal().parent_path().filename().string()
+             : fs::absolute(folder).lexically_normal().filename().string();
+}
+
+std::string short_key(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+}  // namespace
+
+std::vector<RunFolder> runs_of_sweep(const fs::path& folder, const std::string& prefix) {
+  const SweepPlan plan = read_plan(folder);
+  std::vector<RunFolder> runs;
+  for (const PlannedRun& planned : plan.runs) {
+    RunFolder run = read_or_say_why(folder / planned.name, prefix + planned.name);
+    run.pipeline = plan.file;  // not its copy in the sweep's folder
+    if (run.parameters.empty()) {
+      for (const auto& [key, value] : planned.settings) run.parameters[key] = value;
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::vector<RunFolder> find_runs(const fs::path& folder) {
+  if (!fs::is_directory(folder)) {
+    throw Error("there is no folder '" + folder.string() +
+                    "'; `seam runs FOLDER` lists the runs in another one",
+                Fault::configuration);
+  }
+  if (is_sweep_folder(folder)) return runs_of_sweep(folder, "");
+  if (is_run_folder(folder)) return {read_or_say_why(folder, name_of(folder))};
+  // By the time when they began, then by name: what directories are listed in differs.
+  std::map<std::pair<std::string, std::string>, std::vector<RunFolder>> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (is_sweep_folder(entry.path())) {
+      std::vector<RunFolder> runs;
+      std::string started;
+      try {
+        runs = runs_of_sweep(entry.path(), name + "/");
+        started = read_plan(entry.path()).started;
+      } catch (const Error& error) {
+        RunFolder broken;
+        broken.name = name;
+        broken.state = RunState::failed;
+        broken.note = error.full_message();
+        runs = {broken};
+      }
+      found[{started, name}] = std::move(runs);
+    } else if (is_run_folder(entry.path())) {
+      RunFolder run = read_or_say_why(entry.path(), name);
+      const std::string started = run.started;
+      found[{started, name}] = {std::move(run)};
+    }
+  }
+  std::vector<RunFolder> runs;
+  for (auto& [key, group] : found) {
+    for (RunFolder& run : group) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+bool changes_results(std::string_view key) {
+  static constexpr std::array<std::string_view, 4> without_effect{
+      "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every"};
+  return std::ranges::find(without_effect, key) == without_effect.end() &&
+         !key.starts_with("limits.");
+}
+
+std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
+  std::map<std::string, std::vector<std::size_t>> by_file;
+  for (std::size_t at = 0; at < runs.size(); ++at) {
+    // What was not started has only the keys of its sweep.
+    if (!runs[at].parameters.empty()) by_file[runs[at].pipeline].push_back(at);
+  }
+  std::vector<Parameters> changed(runs.size());
+  for (const auto& [file, members] : by_file) {
+    std::set<std::string> keys;
+    for (const std::size_t at : members) {
+      for (const auto& [key, value] : runs[at].parameters) keys.insert(key);
+    }
+    for (const std::string& key : keys) {
+      if (!changes_results(key)) continue;
+      std::set<std::string> values;
+      for (const std::size_t at : members) {
+        const auto found = runs[at].parameters.find(key);
+        if (found != runs[at].parameters.end()) {
+          values.insert(found->second);
+        } else if (runs[at].state != RunState::missing) {
+          values.insert("");
+        }
+      }
+      if (values.size() < 2) continue;
+      for (const std::size_t at : members) {
+        const auto found = runs[at].parameters.find(key);
+        if (found != runs[at].parameters.end()) {
+          changed[at][key] = found->second;
+        } else if (runs[at].state != RunState::missing) {
+          changed[at][key] = "not set";
+        }
+      }
+    }
+  }
+  return changed;
+}
+
+std::string settings_text(const Parameters& settings) {
+  std::map<std::string, int> uses;
+  for (const auto& [key, value] : settings) ++uses[short_key(key)];
+  std::string text;
+  for (const auto& [key, value] : settings) {
+    const std::string name = uses[short_key(key)] == 1 ? short_key(key) : key;
+    text += (text.empty() ? "" : " ") + name + "=" + value;
+  }
+  return text;
+}
+
+std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric) {
+  if (run.parameters.empty() || !fs::exists(run.path / "metrics.jsonl")) return std::nullopt;
+  const std::vector<HeadlineScore> headlines = read_headlines(run.path);
+  ShownScore shown;
+  std::string flow;
+  shown.metric = metric;
+  if (const std::size_t colon = metric.find(':'); colon != std::string::npos) {
+    flow = metric.substr(0, colon);
+    shown.metric = metric.substr(colon + 1);
+  } else if (metric.empty()) {
+    if (headlines.empty()) return std::nullopt;
+    shown.metric = headlines.front().metric;
+    flow = headlines.front().flow;
+  } else if (const auto known = std::ranges::find(headlines, metric, &HeadlineScore::metric);
+             known != headlines.end()) {
+    flow = known->flow;
+  }
+  const auto value = choose_value(read_metric(run.path, shown.metric), shown.metric, flow,
+                                  WhichEpoch::last, Better::higher);
+  if (!value) return std::nullopt;
+  shown.value = *value;
+  return shown;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,43 @@
+/// The runs that a folder holds, for `seam runs`.
+///
+///     runs/  ── a folder with resolved.toml ──► a run
+///            └─ a folder with sweep.json    ──► all runs of its plan, also those not started
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/experiments/scores.hpp"
+
+namespace seam::host {
+
+/// In the order in which they were started, runs of one sweep together. Throws seam::Error
+/// (configuration) where the folder does not exist. A run that cannot be read is a failed one
+/// whose note says why.
+std::vector<RunFolder> find_runs(const std::filesystem::path& folder);
+/// The runs of a sweep in the order of its plan; `prefix` is put before their names.
+std::vector<RunFolder> runs_of_sweep(const std::filesystem::path& folder,
+                                     const std::string& prefix);
+
+/// Whether a parameter can change what a run computes; its name or its threads cannot.
+bool changes_results(std::string_view key);
+
+/// For each run, the parameters in which not all runs of its pipeline file are equal.
+std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs);
+
+/// "margin=0.5 rate=0.001": short names where they are unique among `all`.
+std::string settings_text(const Parameters& settings);
+
+/// A score as the list shows it.
+struct ShownScore {
+  std::string metric;
+  MetricValue value;
+};
+/// The value of `metric`, or of the run's first headline where that is empty. None: not measured.
+std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric);
+
+}  // namespace seam::host

@@ -1,0 +1,409 @@
+#include "pipeline/experiments/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/config/sweep.hpp"
+#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/plugins/description_cache.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/files.hpp"
+#include "pipeline/run/run.hpp"
+#include "pipeline/run/thread_budget.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(message, Fault::configuration);
+}
+
+/// Problems, each once: an error in the file is one in every run.
+class DistinctProblems {
+ public:
+  void add(const std::vector<Problem>& problems) {
+    for (const Problem& problem : problems) {
+      const auto key = std::tuple(problem.code, problem.message, problem.place.file,
+                                  problem.place.line, problem.place.column);
+      if (seen_.insert(key).second) all_.push_back(problem);
+    }
+  }
+  [[nodiscard]] std::vector<Problem> take() { return std::move(all_); }
+
+ private:
+  std::set<std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>> seen_;
+  std::vector<Problem> all_;
+};
+
+std::vector<std::string> overrides_of(const SweepRequest& request, const PlannedRun& run) {
+  std::vector<std::string> overrides = request.set;
+  for (const auto& [key, value] : run.settings) overrides.push_back(key + "=" + value);
+  return overrides;
+}
+
+void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::string>& pipelines) {
+  std::map<std::string_view, std::size_t> seen;
+  for (std::size_t at = 0; at < pipelines.size(); ++at) {
+    const auto [first, is_new] = seen.emplace(pipelines[at], at);
+    if (is_new) continue;
+    refuse(fmt::format("the runs '{}' and '{}' would be the same; name each value once",
+                       runs[first->second].name, runs[at].name));
+  }
+}
+
+SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec) {
+  SweepPlan plan;
+  plan.over = request.over.empty() ? spec.over : request.over;
+  plan.random = request.random ? request.random : spec.random;
+  plan.random_seed = request.random_seed.value_or(spec.random_seed);
+  if (plan.over.empty()) {
+    refuse(
+        fmt::format("there is nothing to go over: name parameters and their values by --over "
+                    "stage.loss.margin=0.2,0.5,1, or in a table [sweep] of '{}'",
+                    request.file.string()));
+  }
+  std::optional<RandomSearch> random;
+  if (plan.random) random = {*plan.random, plan.random_seed};
+  plan.runs = plan_runs(parse_axes(plan.over), random);
+  plan.file = fs::absolute(request.file).lexically_normal().string();
+  plan.started = time_text(std::chrono::system_clock::now());
+  plan.working_directory = fs::current_path().string();
+  plan.jobs = request.jobs;
+  for (const std::string& path : request.plugin_paths) {
+    plan.plugin_paths.push_back(fs::absolute(path).lexically_normal().string());
+  }
+  const auto search_path = request.environment.find(plugin_variable);
+  if (search_path != request.environment.end()) plan.plugin_search_path = search_path->second;
+  return plan;
+}
+
+/// What a run's process says last, such as an error before there was a folder to note it in.
+std::string last_line(const fs::path& file) {
+  const std::vector<std::byte> bytes = read_file(file);
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  const std::size_t line = text.rfind('\n');
+  return std::string(line == std::string_view::npos ? text : text.substr(line + 1));
+}
+
+ExitCode code_of(const ChildEnd& end) {
+  if (end.signal != 0) {
+    const bool asked = end.signal == SIGKILL || end.signal == SIGTERM || end.signal == SIGINT ||
+                       end.signal == SIGHUP;
+    return asked ? ExitCode::cancelled : ExitCode::internal;
+  }
+  constexpr int last_code = static_cast<int>(ExitCode::incomplete);
+  const bool known = end.exit_code == 0 || (end.exit_code > 1 && end.exit_code <= last_code);
+  return known ? static_cast<ExitCode>(end.exit_code) : ExitCode::internal;
+}
+
+/// A sweep's folder while its runs are under way.
+class Execution {
+ public:
+  Execution(fs::path folder, const SweepOptions& options, ChildProcesses& children)
+      : folder_(std::move(folder)),
+        options_(options),
+        children_(children),
+        plan_(read_plan(folder_)) {}
+
+  ExitCode run() {
+    const std::unique_ptr<FolderLock> lock = locked();
+    find_work();
+    const int jobs = std::clamp(options_.jobs.value_or(plan_.jobs), 1,
+                                std::max(1, static_cast<int>(todo_.size())));
+    threads_ = shared_out(options_.threads.value_or(plan_.threads), jobs);
+    slots_.assign(threads_.size(), std::nullopt);
+    if (!todo_.empty()) {
+      options_.say(fmt::format("{} of {} runs to do, {} at a time, {} thread{} each, in {}",
+                               todo_.size(), plan_.runs.size(), jobs, threads_.front(),
+                               threads_.front() == 1 ? "" : "s", folder_.string()));
+    }
+    fs::create_directories(folder_ / "output");
+    while (true) {
+      while (!stopping_ && next_ < todo_.size() && under_way() < threads_.size()) begin_next();
+      if (children_.running() == 0) break;
+      const ChildProcesses::Event event = children_.wait();
+      if (event.end) {
+        finished(*event.end);
+      } else {
+        stop(event.requests);
+      }
+    }
+    say_result();
+    return code_;
+  }
+
+ private:
+  [[nodiscard]] std::unique_ptr<FolderLock> locked() const {
+    try {
+      return std::make_unique<FolderLock>(folder_);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::configuration) throw;
+      refuse(fmt::format("another process works on the sweep '{}'; wait until it has ended",
+                         folder_.string()));
+    }
+  }
+
+  void find_work() {
+    const std::vector<RunFolder> runs = runs_of_sweep(folder_, "");
+    for (std::size_t at = 0; at < runs.size(); ++at) {
+      if (runs[at].state == RunState::complete) {
+        ++complete_;
+      } else if (runs[at].state == RunState::running) {
+        refuse(fmt::format("the run '{}' is still worked on ({}); wait until that has ended",
+                           runs[at].path.string(),
+                           runs[at].note.empty() ? "another process" : runs[at].note));
+      } else {
+        todo_.push_back(at);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t under_way() const { return children_.running(); }
+
+  void begin_next() {
+    const std::size_t run = todo_[next_++];
+    const auto slot = std::find(slots_.begin(), slots_.end(), std::nullopt) - slots_.begin();
+    try {
+      children_.start(static_cast<int>(run), command(run, threads_[slot]));
+      slots_[slot] = {run, std::chrono::steady_clock::now()};
+    } catch (const Error& error) {
+      failed(exit_code_of(error.fault()));
+      tell(run, "could not be started: " + error.full_message());
+    }
+  }
+
+  [[nodiscard]] ChildCommand command(std::size_t run, int threads) const {
+    const std::string& name = plan_.runs[run].name;
+    const fs::path folder = folder_ / name;
+    ChildCommand command;
+    command.program = fs::read_symlink("/proc/self/exe");
+    command.arguments = {"run", "--quiet", "--threads", std::to_string(threads)};
+    if (is_run_folder(folder)) {
+      command.arguments.insert(command.arguments.end(), {"--resume", folder.string()});
+    } else {
+      // Left by a process that was killed while it wrote it.
+      fs::remove(folder / "resolved.toml.part");
+      command.arguments.push_back((folder_ / "pipelines" / (name + ".toml")).string());
+      command.arguments.insert(command.arguments.end(), {"--run-dir", folder.string()});
+      for (const std::string& path : plan_.plugin_paths) {
+        command.arguments.insert(command.arguments.end(), {"--plugin-path", path});
+      }
+    }
+    command.folder = plan_.working_directory;
+    if (!fs::is_directory(command.folder)) {
+      throw Error(
+          fmt::format("the folder '{}', in which the sweep was started and looks up "
+                      "relative paths, is gone",
+                      plan_.working_directory));
+    }
+    command.environment = options_.environment;
+    if (!plan_.plugin_search_path.empty()) {
+      command.environment.emplace(plugin_variable, plan_.plugin_search_path);
+    }
+    command.output = folder_ / "output" / (name + ".txt");
+    return command;
+  }
+
+  void finished(const ChildEnd& end) {
+    const auto run = static_cast<std::size_t>(end.id);
+    const auto slot = std::ranges::find_if(
+        slots_, [run](const auto& started) { return started && started->first == run; });
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - (*slot)->second).count();
+    slot->reset();
+    const std::string& name = plan_.runs[run].name;
+    try {
+      const RunFolder folder = read_run(folder_ / name, name);
+      ExitCode code = code_of(end);
+      if (code == ExitCode::success && folder.state == RunState::complete) {
+        ++complete_;
+        tell(run, fmt::format("complete in {}{}", duration_text(seconds), score_text(folder)));
+        return;
+      }
+      if (code == ExitCode::success) code = ExitCode::internal;
+      failed(code);
+      tell(run, what_happened(end, code, folder));
+    } catch (const Error& error) {
+      failed(exit_code_of(error.fault()));
+      tell(run, error.full_message());
+    }
+  }
+
+  [[nodiscard]] std::string what_happened(const ChildEnd& end, ExitCode code,
+                                          const RunFolder& run) const {
+    if (end.signal != 0) return fmt::format("killed by signal {}", end.signal);
+    if (code == ExitCode::cancelled) {
+      return fmt::format("stopped after {} of {} epochs", run.epochs_done, run.epochs);
+    }
+    std::string why = run.state == RunState::failed
+                          ? run.note
+                          : last_line(folder_ / "output" / (run.name + ".txt"));
+    return fmt::format("failed with exit code {}: {}", end.exit_code, why);
+  }
+
+  static std::string score_text(const RunFolder& run) {
+    try {
+      const std::optional<ShownScore> score = shown_score(run, "");
+      if (!score) return {};
+      return fmt::format(", {} {:.4g}", score->metric, score->value.value);
+    } catch (const Error& error) {
+      return "; its score cannot be read: " + error.full_message();
+    }
+  }
+
+  void tell(std::size_t run, const std::string& what) {
+    ++told_;
+    options_.say(fmt::format("{}/{}  {}: {}", told_, todo_.size(), plan_.runs[run].name, what));
+  }
+
+  /// The first thing that goes wrong decides the code.
+  void failed(ExitCode code) {
+    if (code_ == ExitCode::success) code_ = code;
+    if (code == ExitCode::cancelled) {
+      ++stopped_;
+    } else {
+      ++failed_;
+    }
+  }
+
+  void stop(int requests) {
+    stopping_ = true;
+    if (code_ == ExitCode::success) code_ = ExitCode::cancelled;
+    options_.say(requests == 1 ? "stopping: the runs under way stop first; once more to cancel them"
+                               : "cancelling the runs under way");
+  }
+
+  void say_result() const {
+    const std::size_t all = plan_.runs.size();
+    std::string text = fmt::format("{} of {} runs are complete", complete_, all);
+    if (failed_ > 0) text += fmt::format(", {} failed", failed_);
+    if (stopped_ > 0) text += fmt::format(", {} stopped", stopped_);
+    if (complete_ < all) text += "; go on with\n  seam sweep --resume " + folder_.string();
+    options_.say(text);
+  }
+
+  using Started = std::pair<std::size_t, std::chrono::steady_clock::time_point>;
+
+  fs::path folder_;
+  const SweepOptions& options_;
+  ChildProcesses& children_;  // both are the caller's and outlive this
+  SweepPlan plan_;
+  std::vector<std::size_t> todo_;  ///< positions in the plan
+  std::size_t next_ = 0;           ///< position in todo_
+  std::vector<int> threads_;       ///< by slot
+  std::vector<std::optional<Started>> slots_;
+  std::size_t complete_ = 0;
+  std::size_t failed_ = 0;
+  std::size_t stopped_ = 0;
+  std::size_t told_ = 0;
+  bool stopping_ = false;
+  ExitCode code_ = ExitCode::success;
+};
+
+}  // namespace
+
+CheckedSweep check_sweep(const SweepRequest& request) {
+  CheckedSweep sweep;
+  DistinctProblems problems;
+  const LoadedSweep table = load_sweep(request.file, request.set, request.environment);
+  const bool broken = std::ranges::any_of(
+      table.problems, [](const Problem& problem) { return problem.severity == Severity::error; });
+  if (broken) {
+    sweep.problems = table.problems;
+    return sweep;
+  }
+  sweep.plan = plan_of(request, table.spec);
+  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
+  bool sound = true;
+  for (const PlannedRun& run : sweep.plan.runs) {
+    if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
+    LoadOptions options;
+    options.file = request.file;
+    options.overrides = overrides_of(request, run);
+    options.plugin_paths = request.plugin_paths;
+    options.environment = request.environment;
+    options.descriptions = descriptions.get();
+    PreparedRun prepared = prepare_run(std::move(options), request.threads);
+    problems.add(prepared.loaded.problems);
+    sound = sound && prepared.loaded.pipeline.has_value();
+    if (!sound) continue;
+    const CheckedPipeline& pipeline = *prepared.loaded.pipeline;
+    sweep.plan.name = pipeline.spec.name;
+    sweep.plan.threads = prepared.threads;
+    sweep.pipelines.push_back(pipeline.spec.resolved);
+    for (const std::string& sentence : pipeline.missing_data) {
+      if (std::ranges::find(sweep.missing_data, sentence) == sweep.missing_data.end()) {
+        sweep.missing_data.push_back(sentence);
+      }
+    }
+  }
+  sweep.problems = problems.take();
+  if (!sound) sweep.pipelines.clear();
+  refuse_twins(sweep.plan.runs, sweep.pipelines);
+  if (sound) {  // says so where it cannot be
+    shared_out(sweep.plan.threads,
+               std::min(request.jobs, static_cast<int>(sweep.plan.runs.size())));
+  }
+  return sweep;
+}
+
+fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
+  fs::path folder;
+  if (requested.empty()) {
+    folder = make_numbered_folder(sweep.plan.name + "-sweep");
+  } else {
+    folder = fs::absolute(requested).lexically_normal();
+    fs::create_directories(folder);
+    if (is_sweep_folder(folder)) {
+      refuse(
+          fmt::format("'{}' holds a sweep already; go on with it by --resume, or name another "
+                      "folder",
+                      folder.string()));
+    }
+    if (!fs::is_empty(folder)) {
+      refuse(fmt::format("'{}' is not empty; name a new or empty folder with --sweep-dir",
+                         folder.string()));
+    }
+  }
+  fs::create_directories(folder / "pipelines");
+  for (std::size_t at = 0; at < sweep.plan.runs.size(); ++at) {
+    write_whole_file(folder / "pipelines" / (sweep.plan.runs[at].name + ".toml"),
+                     sweep.pipelines[at]);
+  }
+  write_plan(folder, sweep.plan);  // last: without it the folder is no sweep
+  return folder;
+}
+
+ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,
+                       ChildProcesses& children) {
+  return Execution(fs::absolute(folder).lexically_normal(), options, children).run();
+}
+
+std::vector<int> shared_out(int threads, int jobs) {
+  if (threads < jobs) {
+    refuse(
+        fmt::format("{} runs at a time need {} threads, but there are {}; use --jobs {} or say "
+                    "--threads {}",
+                    jobs, jobs, threads, threads, jobs));
+  }
+  std::vector<int> shares;
+  for (int at = 0; at < jobs; ++at)
+    shares.push_back(threads / jobs + (at < threads % jobs ? 1 : 0));
+  return shares;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,64 @@
+/// Which runs a sweep consists of, and the file in its folder that keeps that.
+///
+///     axes ──► combinations, or some drawn by chance ──► runs with names
+///
+///     runs/demo-sweep-20260301-093000-1/
+///       sweep.json                       the plan
+///       pipelines/margin=0.2,seed=1.toml what the run will be, resolved and checked
+///       output/margin=0.2,seed=1.txt     what its process printed
+///       margin=0.2,seed=1/               the run's folder
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/config/axis.hpp"
+
+namespace seam::host {
+
+struct PlannedRun {
+  std::string name;  ///< "margin=0.2,seed=1"; of its folder
+  std::vector<std::pair<std::string, std::string>>
+      settings;  ///< key and value, as --set takes them
+
+  friend bool operator==(const PlannedRun&, const PlannedRun&) = default;
+};
+
+struct RandomSearch {
+  std::int64_t count = 0;  ///< combinations to draw
+  std::uint64_t seed = 0;
+};
+
+/// All combinations, the last axis changing fastest. With `random`, so many different ones are
+/// drawn; axes of seeds and folds are not drawn but gone through for each. Throws seam::Error
+/// (configuration) where there are too many, or fewer than are to be drawn.
+std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
+                                  const std::optional<RandomSearch>& random);
+
+struct SweepPlan {
+  std::string name;               ///< the pipeline's
+  std::string file;               ///< the pipeline file, absolute
+  std::string started;            ///< date and time, UTC
+  std::string working_directory;  ///< in which runs look up relative paths; absolute
+  std::vector<std::string> over;  ///< the axes as they were written
+  std::optional<std::int64_t> random;
+  std::uint64_t random_seed = 0;
+  int jobs = 1;                           ///< runs at a time
+  int threads = 1;                        ///< of all of them together
+  std::vector<std::string> plugin_paths;  ///< absolute
+  std::string plugin_search_path;         ///< SEAM_PLUGIN_PATH
+  std::vector<PlannedRun> runs;
+
+  friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
+};
+
+bool is_sweep_folder(const std::filesystem::path& folder);
+void write_plan(const std::filesystem::path& folder, const SweepPlan& plan);
+/// Throws seam::Error: configuration where the folder is no sweep, data where its plan is damaged.
+SweepPlan read_plan(const std::filesystem::path& folder);
+
+}  // namespace seam::host

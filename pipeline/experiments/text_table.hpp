@@ -1,0 +1,34 @@
+/// Rows of texts as columns, fitted to the width of a terminal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace seam::host {
+
+enum class Align : std::uint8_t { left, right };
+enum class Room : std::uint8_t {
+  fixed,
+  flexible,  ///< may be cut where the table is too wide
+};
+
+struct TableColumn {
+  std::string title;
+  Align align = Align::left;
+  Room room = Room::fixed;
+};
+
+/// Two blanks between columns, a line a row. Where that is wider than `width` characters, the
+/// widest flexible columns are cut, down to a few characters, and end in "…". None: any width.
+std::string table_text(const std::vector<TableColumn>& columns,
+                       const std::vector<std::vector<std::string>>& rows,
+                       std::optional<std::size_t> width);
+
+/// How wide that is where nothing is cut.
+std::size_t table_width(const std::vector<TableColumn>& columns,
+                        const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace seam::host

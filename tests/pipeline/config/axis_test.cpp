@@ -1,0 +1,92 @@
+#include "pipeline/config/axis.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string refusal(const std::vector<std::string>& texts) {
+  try {
+    parse_axes(texts);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Axis, ListsValuesAsSetTakesThem) {
+  const Axis axis = parse_axis("stage.triplet_loss.margin=0.2, 0.5,1");
+  EXPECT_THAT(axis.keys, ElementsAre("stage.triplet_loss.margin"));
+  EXPECT_THAT(axis.values, ElementsAre("0.2", "0.5", "1"));
+  EXPECT_FALSE(axis.interval);
+}
+
+TEST(Axis, CommasInListsTablesAndQuotesDoNotSeparate) {
+  EXPECT_THAT(parse_axis(R"(stage.a.freeze=["x","y"],[],"a,b",'c,"d')").values,
+              ElementsAre(R"(["x","y"])", "[]", R"("a,b")", R"('c,"d')"));
+  EXPECT_THAT(parse_axis(R"(stage.a.on_error={ retry = 1 },"skip")").values,
+              ElementsAre("{ retry = 1 }", "\"skip\""));
+  EXPECT_THAT(parse_axis(R"(stage."odd=name".x=1)").keys, ElementsAre(R"(stage."odd=name".x)"));
+}
+
+TEST(Axis, IntegerRangesAreWrittenOut) {
+  EXPECT_THAT(parse_axis("pipeline.seed=1..3").values, ElementsAre("1", "2", "3"));
+  EXPECT_THAT(parse_axis("pipeline.seed=-1..1,7").values, ElementsAre("-1", "0", "1", "7"));
+}
+
+TEST(Axis, OtherRangesAreDrawnFrom) {
+  const Axis rate = parse_axis("stage.adam.rate=1e-4..1e-2:log");
+  EXPECT_THAT(rate.values, IsEmpty());
+  EXPECT_EQ(rate.interval, (Interval{1e-4, 1e-2, Scale::logarithmic, Numbers::real}));
+  EXPECT_EQ(parse_axis("stage.a.b=0.1..0.9").interval,
+            (Interval{0.1, 0.9, Scale::linear, Numbers::real}));
+  EXPECT_EQ(parse_axis("stage.a.b=8..512:log").interval,
+            (Interval{8, 512, Scale::logarithmic, Numbers::whole}));
+}
+
+TEST(Axis, TextsWithDotsAreNoRanges) {
+  EXPECT_THAT(parse_axis("stage.a.root=../data,\"1..3\"").values,
+              ElementsAre("../data", "\"1..3\""));
+}
+
+TEST(Axis, KeysMayChangeTogether) {
+  EXPECT_THAT(parse_axis("stage.train.fold,stage.query.fold=0..1").keys,
+              ElementsAre("stage.train.fold", "stage.query.fold"));
+}
+
+TEST(Axis, RefusalsSayWhy) {
+  EXPECT_THAT(refusal({"stage.a.b"}), HasSubstr("it takes KEY=VALUES"));
+  EXPECT_THAT(refusal({"margin=1"}), HasSubstr("it takes KEY=VALUES"));
+  EXPECT_THAT(refusal({"stage.a.b="}), HasSubstr("a value is empty"));
+  EXPECT_THAT(refusal({"stage.a.b=1,,2"}), HasSubstr("a value is empty"));
+  EXPECT_THAT(refusal({"stage.a.b=1,2,1"}), HasSubstr("the value '1' comes twice"));
+  EXPECT_THAT(refusal({"stage.a.b=3..1"}), HasSubstr("from a smaller number to a larger one"));
+  EXPECT_THAT(refusal({"stage.a.b=nan..1"}), HasSubstr("from a smaller number to a larger one"));
+  EXPECT_THAT(refusal({"stage.a.b=0..1:log"}), HasSubstr("numbers above 0"));
+  EXPECT_THAT(refusal({"stage.a.b=1..2:lin"}), HasSubstr("only ':log'"));
+  EXPECT_THAT(refusal({"stage.a.b=0.1..0.5,0.7"}), HasSubstr("must be the only value"));
+  EXPECT_THAT(refusal({"pipeline.seed=1..1000000"}), HasSubstr("up to 10000 values"));
+  EXPECT_THAT(refusal({"pipeline.threads=1,2"}), HasSubstr("--threads"));
+  EXPECT_THAT(refusal({"stage.a.b=1", "stage.a.b=2"}), HasSubstr("'stage.a.b' comes twice"));
+}
+
+TEST(Axis, SeedsAndFoldsRepeatAnExperiment) {
+  EXPECT_TRUE(is_replicate_key("pipeline.seed"));
+  EXPECT_TRUE(is_replicate_key("stage.items.fold"));
+  EXPECT_FALSE(is_replicate_key("stage.items.seed"));
+  EXPECT_FALSE(is_replicate_key("stage.items.folds"));
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,236 @@
+#include "pipeline/experiments/comparison.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "pipeline/experiments/comparison_text.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+
+ScoredRun scored(const std::string& margin, int seed, double value) {
+  ScoredRun run;
+  run.name = "margin=" + margin + ",seed=" + std::to_string(seed);
+  run.parameters = {{"stage.loss.margin", margin},
+                    {"pipeline.seed", std::to_string(seed)},
+                    {"pipeline.name", "\"" + margin + "\""},
+                    {"limits.packets", std::to_string(seed)},
+                    {"stage.loss.weight", "1"}};
+  run.data = {{"stage.query.root", "\"data\""}};
+  run.value = value;
+  return run;
+}
+
+class Ranks : public ::testing::Test {
+ protected:
+  std::vector<Ranking> rank(Better better = Better::higher) {
+    return host::rank(runs_, better, unranked_);
+  }
+  std::string text(Better better = Better::higher) {
+    Comparison comparison;
+    comparison.metric = "recall.r@1";
+    comparison.better = better;
+    comparison.rankings = rank(better);
+    comparison.unranked = unranked_;
+    return to_text(comparison, std::nullopt);
+  }
+
+  std::vector<ScoredRun> runs_;
+  std::vector<Unranked> unranked_;
+};
+
+TEST_F(Ranks, GroupsByWhatDiffersAndPairsBySeed) {
+  runs_ = {scored("0.2", 1, 0.50), scored("0.2", 2, 0.54), scored("0.2", 3, 0.58),
+           scored("0.5", 3, 0.66), scored("0.5", 2, 0.60), scored("0.5", 1, 0.60)};
+  const std::vector<Ranking> rankings = rank();
+  ASSERT_EQ(rankings.size(), 1U);
+  ASSERT_EQ(rankings[0].groups.size(), 2U);
+  const Group& best = rankings[0].groups[0];
+  const Group& other = rankings[0].groups[1];
+  EXPECT_THAT(best.parameters, ElementsAre(Pair("stage.loss.margin", "0.5")));
+  EXPECT_NEAR(best.mean, 0.62, 1e-12);
+  EXPECT_FALSE(best.difference);
+  EXPECT_NEAR(other.mean, 0.54, 1e-12);
+  EXPECT_NEAR(other.deviation.value(), 0.04, 1e-12);
+  // By seed: -0.10, -0.06, -0.08: mean -0.08, deviation 0.02; 4.302653 * 0.02 / sqrt(3).
+  ASSERT_TRUE(other.difference);
+  EXPECT_EQ(other.difference->pairs, 3U);
+  EXPECT_NEAR(other.difference->mean, -0.08, 1e-12);
+  EXPECT_NEAR(other.difference->bounds.value().low, -0.08 - 0.0496828, 1e-6);
+  EXPECT_NEAR(other.difference->bounds.value().high, -0.08 + 0.0496828, 1e-6);
+  EXPECT_THAT(unranked_, IsEmpty());
+}
+
+TEST_F(Ranks, LowerMayBeBetter) {
+  runs_ = {scored("0.2", 1, 3), scored("0.5", 1, 2)};
+  EXPECT_EQ(rank(Better::lower)[0].groups[0].mean, 2);
+  EXPECT_EQ(rank(Better::higher)[0].groups[0].mean, 3);
+}
+
+TEST_F(Ranks, OneSeedHasNoDeviationAndNoInterval) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
+  const Group other = rank()[0].groups[1];
+  EXPECT_FALSE(other.deviation);
+  EXPECT_EQ(other.difference->pairs, 1U);
+  EXPECT_FALSE(other.difference->bounds);
+  EXPECT_THAT(text(), AllOf(Not(HasSubstr("0.0000")), Not(HasSubstr("["))));
+}
+
+TEST_F(Ranks, RunsWithoutACommonSeedAreNotPaired) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 2, 0.6)};
+  EXPECT_EQ(rank()[0].groups[1].difference->pairs, 0U);
+  EXPECT_THAT(text(), HasSubstr("unpaired"));
+}
+
+TEST_F(Ranks, OnlyCommonSeedsArePaired) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.5), scored("0.2", 4, 0.5),
+           scored("0.5", 1, 0.6), scored("0.5", 2, 0.7), scored("0.5", 3, 0.8)};
+  EXPECT_EQ(rank()[0].groups[1].difference->pairs, 2U);
+  EXPECT_THAT(text(), HasSubstr("of 2 pairs"));
+}
+
+TEST_F(Ranks, NotANumberIsLastWithANote) {
+  runs_ = {scored("0.2", 1, std::nan("")), scored("0.2", 2, 0.9), scored("0.5", 1, 0.1),
+           scored("1", 1, -HUGE_VAL)};
+  const std::vector<Group> groups = rank()[0].groups;
+  EXPECT_EQ(groups[0].parameters.at("stage.loss.margin"), "0.5");
+  EXPECT_TRUE(std::isnan(groups[1].mean));
+  EXPECT_TRUE(std::isnan(groups[2].mean));
+  EXPECT_FALSE(groups[1].difference);
+  EXPECT_THAT(text(), AllOf(HasSubstr("margin=0.2,seed=1 has the score NaN"),
+                            HasSubstr("margin=1,seed=1 has the score -inf")));
+}
+
+TEST_F(Ranks, DataThatDiffersIsRankedApart) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6), scored("1", 1, 0.99)};
+  runs_[2].data["stage.query.root"] = "\"easy\"";
+  const std::vector<Ranking> rankings = rank();
+  ASSERT_EQ(rankings.size(), 2U);
+  EXPECT_EQ(rankings[0].groups.size(), 2U);
+  EXPECT_THAT(rankings[1].data, ElementsAre(Pair("stage.query.root", "\"easy\"")));
+  EXPECT_THAT(text(), AllOf(HasSubstr("ranked apart"), HasSubstr("stage.query.root: \"data\""),
+                            HasSubstr("stage.query.root: \"easy\"")));
+}
+
+TEST_F(Ranks, AProtocolThatDiffersIsRankedApart) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
+  runs_[0].data["protocol"] = "inshop/img64";
+  EXPECT_EQ(rank().size(), 2U);
+}
+
+TEST_F(Ranks, AnotherNumberOfQueriesIsRankedApartUnlessTheFoldDiffers) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
+  runs_[0].counts = {{"packets of evaluate", "10"}};
+  runs_[1].counts = {{"packets of evaluate", "11"}};
+  EXPECT_EQ(rank().size(), 2U);
+  runs_[0].counts = {{"packets of evaluate, fold 0", "10"}};
+  runs_[1].counts = {{"packets of evaluate, fold 1", "11"}};
+  EXPECT_EQ(rank().size(), 1U);
+}
+
+TEST_F(Ranks, FoldsAreRepetitions) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 1, 0.7)};
+  runs_[0].parameters["stage.query.fold"] = "0";
+  runs_[1].parameters["stage.query.fold"] = "1";
+  ASSERT_EQ(rank()[0].groups.size(), 1U);
+  EXPECT_NEAR(rank()[0].groups[0].deviation.value(), 0.1414214, 1e-6);
+}
+
+TEST_F(Ranks, DataThatIsNotCutHasNoFold) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
+  runs_[0].parameters["stage.query.fold"] = "0";
+  runs_[0].parameters["stage.query.folds"] = "1";
+  EXPECT_EQ(rank()[0].groups[1].difference->pairs, 1U);
+}
+
+TEST_F(Ranks, ARepeatedRunCountsOnce) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 1, 0.5), scored("0.2", 1, 0.6)};
+  EXPECT_EQ(rank()[0].groups[0].members.size(), 1U);
+  ASSERT_EQ(unranked_.size(), 2U);
+  EXPECT_EQ(unranked_[0].why, "it repeats margin=0.2,seed=1");
+  EXPECT_THAT(unranked_[1].why, HasSubstr("but has 0.6 instead of 0.5"));
+}
+
+TEST_F(Ranks, AreWrittenForPeopleAndPrograms) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.52), scored("0.5", 1, 0.6),
+           scored("0.5", 2, 0.64)};
+  Comparison comparison;
+  comparison.metric = "recall.r@1";
+  comparison.rankings = rank();
+  comparison.unranked = {{"margin=1,seed=1", "not started"}};
+  EXPECT_EQ(to_text(comparison, 100),
+            R"(recall.r@1 of the last epoch, higher is better; 4 runs
+
+margin  runs    mean  deviation  to the best  95 % interval
+0.5        2  0.6200     0.0283         best
+0.2        2  0.5100     0.0141      -0.1100  [-0.2371, +0.0171]
+
+to the best: mean difference of runs with the same seed and fold, and its 95 % confidence
+interval (Student's t), not corrected for the number of rows
+
+not ranked:
+  margin=1,seed=1: not started
+)");
+  EXPECT_THAT(to_csv(comparison),
+              StartsWith("ranking,rank,metric,stage.loss.margin,runs,mean,standard_deviation,"
+                         "difference,low,high,pairs\r\n1,1,recall.r@1,0.5,2,0.62,"));
+  EXPECT_THAT(to_json(comparison), AllOf(HasSubstr("\"replicate\":{\"pipeline.seed\":\"1\"}"),
+                                         HasSubstr("\"why\":\"not started\"")));
+}
+
+TEST_F(Ranks, ManyParametersAreListedBelow) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
+  for (int number = 0; number < 12; ++number) {
+    const std::string key = "stage.model.parameter_" + std::to_string(number);
+    runs_[0].parameters[key] = "1";
+    runs_[1].parameters[key] = "2";
+  }
+  EXPECT_THAT(text(), AllOf(HasSubstr("\nA         1  0.6000"), HasSubstr("\nA: margin=0.5,seed=1"),
+                            HasSubstr("  stage.model.parameter_11  2\n")));
+}
+
+TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
+  RunFolder run;
+  run.parameters = {{"flow.train", "\"train_items -> model -> loss\""},
+                    {"flow.gallery", "\"gallery_items -> model -> index\""},
+                    {"flow.evaluate", "\"query_items -> model -> search -> recall\""},
+                    {"stage.train_items.use", "\"dataset.folder\""},
+                    {"stage.train_items.limit", "10"},
+                    {"stage.gallery_items.use", "\"dataset.folder\""},
+                    {"stage.gallery_items.root", "\"g\""},
+                    {"stage.gallery_items.threads", "2"},
+                    {"stage.query_items.use", "\"dataset.folder\""},
+                    {"stage.query_items.fold", "1"},
+                    {"stage.index.use", "\"retrieval.index\""},
+                    {"stage.search.use", "\"retrieval.search\""},
+                    {"stage.search.index", "\"index\""}};
+  FlowTotal evaluate;
+  evaluate.flow = "evaluate";
+  evaluate.times = 3;
+  StageCount source;
+  source.kind = StageKind::source;
+  source.emitted = 30;
+  evaluate.stages = {source};
+  run.flows = {evaluate};
+  ScoredRun scored;
+  note_data(run, "evaluate", scored);
+  EXPECT_THAT(scored.data, ElementsAre(Pair("stage.gallery_items.root", "\"g\""),
+                                       Pair("stage.gallery_items.use", "\"dataset.folder\""),
+                                       Pair("stage.query_items.use", "\"dataset.folder\"")));
+  EXPECT_THAT(scored.counts, ElementsAre(Pair("packets of evaluate, fold 1", "10")));
+}
+
+}  // namespace
+}  // namespace seam::host

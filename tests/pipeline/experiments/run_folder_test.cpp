@@ -1,0 +1,150 @@
+#include "pipeline/experiments/run_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/run/files.hpp"
+#include "seam/error.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr const char* resolved = R"(#: seam = "0.1.0"
+#: started = "2026-03-01T09:30:00Z"
+#: file = "/a/demo.toml"
+
+[pipeline]
+name = "demo"
+seed = 7
+# threads: not set
+
+[stage.items]
+use = "dataset.folder"
+root = "pictures of $$5"
+names = ["a", "b"]
+
+[flow]
+train = "items -> model"
+
+[schedule]
+epochs = 4
+stop_early = { metric = "m.x", patience = 2 }
+)";
+
+class RunFolderTest : public ::testing::Test {
+ protected:
+  RunFolder read(const std::string& name = "run") { return read_run(folder_.path() / name, name); }
+  void write_summary(const std::string& what) {
+    folder_.write("run/summary.json",
+                  R"({"outcome":"data error","epochs_done":2,"epochs":4,"flows":[],)" + what + "}");
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RunFolderTest, ParametersAreFlat) {
+  const Parameters parameters = read_parameters(folder_.write("resolved.toml", resolved));
+  EXPECT_THAT(parameters, ElementsAre(Pair("flow.train", "\"items -> model\""),
+                                      Pair("pipeline.name", "\"demo\""), Pair("pipeline.seed", "7"),
+                                      Pair("schedule.epochs", "4"),
+                                      Pair("schedule.stop_early.metric", "\"m.x\""),
+                                      Pair("schedule.stop_early.patience", "2"),
+                                      Pair("stage.items.names", "[\"a\", \"b\"]"),
+                                      Pair("stage.items.root", "\"pictures of $5\""),
+                                      Pair("stage.items.use", "\"dataset.folder\"")));
+  EXPECT_EQ(text_parameter(parameters, "stage.items.root"), "pictures of $5");
+  EXPECT_EQ(text_parameter(parameters, "pipeline.seed"), "");
+  EXPECT_EQ(text_parameter(parameters, "stage.none.use"), "");
+  EXPECT_THROW(read_parameters(folder_.write("bad.toml", "a = ")), Error);
+}
+
+TEST_F(RunFolderTest, AFolderThatIsNotThereHasNotStarted) {
+  EXPECT_EQ(read().state, RunState::missing);
+}
+
+TEST_F(RunFolderTest, WithoutASummaryItWasInterrupted) {
+  folder_.write("run/resolved.toml", resolved);
+  folder_.write("run/lock", "4194304");
+  folder_.write("run/checkpoints/epoch-1.safetensors", "");
+  folder_.write("run/timing.jsonl", "{\"epoch\":0}\n{\"epoch\":2}\n{\"epo");
+  const RunFolder run = read();
+  EXPECT_EQ(run.state, RunState::interrupted);
+  EXPECT_EQ(run.epochs_done, 2) << "of the third epoch a flow is done";
+  EXPECT_EQ(run.epochs, 4);
+  EXPECT_EQ(run.started, "2026-03-01T09:30:00Z");
+  EXPECT_EQ(run.pipeline, "/a/demo.toml");
+}
+
+TEST_F(RunFolderTest, ALockedFolderIsInUse) {
+  folder_.write("run/resolved.toml", resolved);
+  EXPECT_FALSE(FolderLock::holder(folder_.path() / "run"));
+  {
+    const FolderLock lock(folder_.path() / "run");
+    EXPECT_EQ(FolderLock::holder(folder_.path() / "run"), std::to_string(::getpid()));
+    EXPECT_EQ(read().state, RunState::running);
+    EXPECT_THAT(read().note, HasSubstr(std::to_string(::getpid())));
+  }
+  EXPECT_EQ(read().state, RunState::interrupted);
+}
+
+TEST_F(RunFolderTest, TheSummarySaysHowItEnded) {
+  folder_.write("run/resolved.toml", resolved);
+  write_summary(R"("exit_code":0,"complete":true,"error":"")");
+  EXPECT_EQ(read().state, RunState::complete);
+  write_summary(R"("exit_code":4,"complete":false,"error":"")");
+  EXPECT_EQ(read().state, RunState::stopped);
+  EXPECT_EQ(read().epochs_done, 2);
+  write_summary(R"("exit_code":3,"complete":false,"error":"the disk is full")");
+  EXPECT_EQ(read().state, RunState::failed);
+  EXPECT_EQ(read().note, "the disk is full");
+  write_summary(R"("exit_code":6,"complete":true,"error":"")");
+  EXPECT_EQ(read().state, RunState::failed) << "packets were lost";
+  folder_.write("run/summary.json", "{");
+  EXPECT_THROW(read(), Error);
+}
+
+TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
+  folder_.write("later/resolved.toml",
+                "#: started = \"2026-03-02T00:00:00Z\"\n[pipeline]\nseed = 1\n");
+  folder_.write("sooner/resolved.toml",
+                "#: started = \"2026-03-01T00:00:00Z\"\n[pipeline]\nseed = 2\n");
+  folder_.write("broken/resolved.toml", "[pipeline\n");
+  folder_.write("other/notes.txt", "");
+  const std::vector<RunFolder> runs = find_runs(folder_.path());
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].name, "broken");
+  EXPECT_EQ(runs[0].state, RunState::failed);
+  EXPECT_THAT(runs[0].note, HasSubstr("resolved.toml"));
+  EXPECT_EQ(runs[1].name, "sooner");
+  EXPECT_EQ(runs[2].name, "later");
+  const std::vector<Parameters> changed = changed_parameters(runs);
+  EXPECT_THAT(changed[0], IsEmpty());
+  EXPECT_THAT(changed[1], ElementsAre(Pair("pipeline.seed", "2")));
+  EXPECT_THROW(find_runs(folder_.path() / "none"), Error);
+}
+
+TEST(ChangedParameters, AreThoseOfOnePipelineFileThatCanMatter) {
+  std::vector<RunFolder> runs(3);
+  runs[0].pipeline = runs[1].pipeline = "/a.toml";
+  runs[2].pipeline = "/b.toml";
+  runs[0].parameters = {{"stage.a.x", "1"}, {"stage.a.y", "1"}, {"pipeline.name", "\"p\""}};
+  runs[1].parameters = {{"stage.a.x", "1"}, {"stage.a.z", "2"}, {"pipeline.name", "\"q\""}};
+  runs[2].parameters = {{"stage.a.x", "9"}};
+  for (RunFolder& run : runs) run.state = RunState::complete;
+  const std::vector<Parameters> changed = changed_parameters(runs);
+  EXPECT_THAT(changed[0], ElementsAre(Pair("stage.a.y", "1"), Pair("stage.a.z", "not set")));
+  EXPECT_THAT(changed[1], ElementsAre(Pair("stage.a.y", "not set"), Pair("stage.a.z", "2")));
+  EXPECT_THAT(changed[2], IsEmpty());
+  EXPECT_EQ(settings_text({{"stage.a.y", "1"}, {"stage.b.y", "2"}, {"stage.a.z", "3"}}),
+            "stage.a.y=1 z=3 stage.b.y=2");
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,101 @@
+#include "pipeline/experiments/scores.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "seam/error.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Scores : public ::testing::Test {
+ protected:
+  test::TemporaryFolder folder_;
+};
+
+constexpr const char* metrics =
+    R"({"epoch":0,"flow":"train","stage":"loss","name":"loss","step":0,"value":4}
+{"epoch":0,"flow":"train","stage":"loss","name":"loss","step":1,"value":2}
+{"epoch":0,"flow":"evaluate","stage":"recall","name":"none.r@1","step":0,"value":0.5}
+{"epoch":1,"flow":"train","stage":"loss","name":"loss","step":0,"value":null}
+{"epoch":1,"flow":"evaluate","stage":"recall","name":"none.r@1","step":0,"value":0.25}
+{"epoch":2,"flow":"train","stage":"loss","name":"loss","step":0,"value":1e999}
+{"epoch":2,"flow":"test","stage":"recall","name":"none.r@1","step":0,"value":0.75,"when":"after"}
+{"epoch":3,"flow":"train","stage":"loss","name":"lo)";
+
+TEST_F(Scores, AValueEachTimeAFlowRan) {
+  folder_.write("metrics.jsonl", metrics);
+  const std::vector<MetricValue> losses = read_metric(folder_.path(), "loss.loss");
+  ASSERT_EQ(losses.size(), 3U);
+  EXPECT_EQ(losses[0].value, 3) << "the mean over its steps";
+  EXPECT_TRUE(std::isnan(losses[1].value));
+  EXPECT_EQ(losses[2].value, std::numeric_limits<double>::infinity());
+  EXPECT_THAT(metric_names(folder_.path()), ElementsAre("loss.loss", "recall.none.r@1"));
+  EXPECT_TRUE(read_metric(folder_.path(), "other.loss").empty());
+}
+
+TEST_F(Scores, TheLastOrTheBestEpochOfAFlow) {
+  folder_.write("metrics.jsonl", metrics);
+  const std::string metric = "recall.none.r@1";
+  const auto values = read_metric(folder_.path(), metric);
+  const auto last = choose_value(values, metric, "evaluate", WhichEpoch::last, Better::higher);
+  EXPECT_EQ(last->value, 0.25);
+  EXPECT_EQ(last->epoch, 1);
+  EXPECT_EQ(choose_value(values, metric, "evaluate", WhichEpoch::best, Better::higher)->value, 0.5);
+  EXPECT_EQ(choose_value(values, metric, "evaluate", WhichEpoch::best, Better::lower)->value, 0.25);
+  EXPECT_FALSE(choose_value(values, metric, "train", WhichEpoch::best, Better::lower));
+  try {
+    (void)choose_value(values, metric, "", WhichEpoch::last, Better::higher);
+    FAIL() << "two flows record it";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("(evaluate, test)"));
+  }
+}
+
+TEST_F(Scores, NotANumberIsNeverTheBest) {
+  const std::vector<MetricValue> values{
+      {0, "f", "", std::nan("")}, {1, "f", "", 2}, {2, "f", "", std::nan("")}};
+  EXPECT_EQ(choose_value(values, "m", "", WhichEpoch::best, Better::lower)->epoch, 1);
+  EXPECT_TRUE(std::isnan(choose_value(values, "m", "", WhichEpoch::last, Better::lower)->value));
+}
+
+TEST_F(Scores, ADamagedLineIsRefused) {
+  folder_.write("metrics.jsonl",
+                "{\"epoch\":0,\"flow\":\"train\",\"stage\":\"loss\",\"name\":\"loss\",\"st\n");
+  EXPECT_THROW(read_metric(folder_.path(), "loss.loss"), Error);
+}
+
+TEST_F(Scores, HeadlinesOfAScoreFile) {
+  EXPECT_TRUE(read_headlines(folder_.path()).empty());
+  folder_.write("score.json",
+                R"({"format":1,"scores":[{"metric":"recall.none.r@1","value":0.66,
+                "standard_error":0.02,"better":"higher","flow":"evaluate","epoch":12,
+                "best":{"value":0.7,"epoch":8},"protocol":"inshop-subset/img64"},
+                {"metric":"loss.loss","value":null,"better":"lower","flow":"train"}]})");
+  const auto headlines = read_headlines(folder_.path());
+  ASSERT_EQ(headlines.size(), 2U);
+  EXPECT_EQ(headlines[0].metric, "recall.none.r@1");
+  EXPECT_EQ(headlines[0].flow, "evaluate");
+  EXPECT_EQ(headlines[0].protocol, "inshop-subset/img64");
+  EXPECT_EQ(headlines[1].better, Better::lower);
+  EXPECT_EQ(headlines[1].protocol, "");
+}
+
+TEST_F(Scores, AScoreFileOfAnotherKindIsRefused) {
+  for (const char* text : {"", "[]", R"({"format":2,"scores":[]})", R"({"scores":[]})",
+                           R"({"format":1,"scores":[{"metric":"m","better":"up"}]})",
+                           R"({"format":1,"scores":[{"better":"higher"}]})"}) {
+    folder_.write("score.json", text);
+    EXPECT_THROW(read_headlines(folder_.path()), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace seam::host

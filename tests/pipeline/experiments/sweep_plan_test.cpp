@@ -1,0 +1,137 @@
+#include "pipeline/experiments/sweep_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "seam/error.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::vector<std::string> names(const std::vector<PlannedRun>& runs) {
+  std::vector<std::string> names;
+  for (const PlannedRun& run : runs) names.push_back(run.name);
+  return names;
+}
+
+std::vector<PlannedRun> plan(const std::vector<std::string>& over,
+                             std::optional<RandomSearch> random = {}) {
+  return plan_runs(parse_axes(over), random);
+}
+
+std::string refusal(const std::vector<std::string>& over, std::optional<RandomSearch> random = {}) {
+  try {
+    plan(over, random);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SweepPlan, HasARunForEachCombination) {
+  const std::vector<PlannedRun> runs = plan({"stage.loss.margin=0.2,0.5", "pipeline.seed=1..2"});
+  EXPECT_THAT(names(runs), ElementsAre("margin=0.2,seed=1", "margin=0.2,seed=2",
+                                       "margin=0.5,seed=1", "margin=0.5,seed=2"));
+  EXPECT_THAT(runs[2].settings,
+              ElementsAre(Pair("stage.loss.margin", "0.5"), Pair("pipeline.seed", "1")));
+}
+
+TEST(SweepPlan, KeysOfOneAxisTakeTheSameValue) {
+  EXPECT_THAT(plan({"stage.a.fold,stage.b.fold=0..1"})[1].settings,
+              ElementsAre(Pair("stage.a.fold", "1"), Pair("stage.b.fold", "1")));
+}
+
+TEST(SweepPlan, NamesAreReadableAndDiffer) {
+  EXPECT_THAT(names(plan({"stage.a.rate=1", "stage.b.rate=2"})), ElementsAre("a.rate=1,b.rate=2"));
+  EXPECT_THAT(names(plan({R"(stage.resize.mode="area","a/b","a:b")"})),
+              ElementsAre("mode=area", "mode=a_b", "mode=a_b~2"));
+}
+
+TEST(SweepPlan, DrawsDifferentCombinationsAndGoesThroughSeeds) {
+  const RandomSearch five{5, 1};
+  const std::vector<std::string> over{"stage.adam.rate=1e-4..1e-2:log", "stage.loss.margin=1,2",
+                                      "pipeline.seed=1..3"};
+  const std::vector<PlannedRun> runs = plan(over, five);
+  ASSERT_EQ(runs.size(), 15U);
+  std::set<std::string> drawn;
+  for (const PlannedRun& run : runs) {
+    const double rate = std::stod(run.settings[0].second);
+    EXPECT_GE(rate, 1e-4);
+    EXPECT_LE(rate, 1e-2);
+    drawn.insert(run.settings[0].second + " " + run.settings[1].second);
+  }
+  EXPECT_EQ(drawn.size(), 5U);
+  EXPECT_EQ(plan(over, five), runs) << "the same seed draws the same";
+  EXPECT_NE(plan(over, RandomSearch{5, 2}), runs);
+}
+
+TEST(SweepPlan, RangesReachBothEnds) {
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    seen.insert(plan({"stage.a.b=1..3:log"}, RandomSearch{1, seed})[0].settings[0].second);
+  }
+  EXPECT_THAT(seen, ElementsAre("1", "2", "3"));
+}
+
+TEST(SweepPlan, DrawsAllOfWhatThereIs) {
+  EXPECT_EQ(plan({"stage.a.b=1,2", "stage.a.c=1,2"}, RandomSearch{4, 0}).size(), 4U);
+}
+
+TEST(SweepPlan, RefusalsSayWhy) {
+  EXPECT_THAT(refusal({}), HasSubstr("--over"));
+  EXPECT_THAT(refusal({"stage.a.b=0.1..0.2"}), HasSubstr("needs --random N"));
+  EXPECT_THAT(refusal({"stage.a.b=1,2"}, RandomSearch{3, 0}), HasSubstr("there are only 2"));
+  EXPECT_THAT(refusal({"stage.a.b=1..3:log"}, RandomSearch{4, 0}), HasSubstr("there are only 3"));
+  EXPECT_THAT(refusal({"pipeline.seed=1,2"}, RandomSearch{1, 0}), HasSubstr("nothing to draw"));
+  EXPECT_THAT(refusal({"stage.a.b=1..200", "stage.a.c=1..200"}), HasSubstr("more than 10000 runs"));
+}
+
+TEST(SweepPlan, SurvivesItsFile) {
+  const test::TemporaryFolder folder;
+  SweepPlan plan;
+  plan.name = "demo";
+  plan.file = "/a/demo.toml";
+  plan.started = "2026-03-01T09:30:00Z";
+  plan.working_directory = "/a";
+  plan.over = {"stage.loss.margin=0.2,0.5"};
+  plan.random = 2;
+  plan.random_seed = 7;
+  plan.jobs = 3;
+  plan.threads = 8;
+  plan.plugin_paths = {"/b"};
+  plan.plugin_search_path = "/c:/d";
+  plan.runs = plan_runs(parse_axes(plan.over), std::nullopt);
+  write_plan(folder.path(), plan);
+  EXPECT_TRUE(is_sweep_folder(folder.path()));
+  EXPECT_EQ(read_plan(folder.path()), plan);
+}
+
+TEST(SweepPlan, ADamagedFileIsRefused) {
+  const test::TemporaryFolder folder;
+  EXPECT_THROW(read_plan(folder.path()), Error);
+  folder.write("sweep.json", "{\"format\":1,");
+  EXPECT_THROW(read_plan(folder.path()), Error);
+  folder.write("sweep.json", "{\"format\":2}");
+  EXPECT_THROW(read_plan(folder.path()), Error);
+}
+
+TEST(SweepPlan, ARunMayNotLieOutsideItsFolder) {
+  const test::TemporaryFolder folder;
+  SweepPlan plan;
+  plan.runs = {{"../elsewhere", {}}};
+  write_plan(folder.path(), plan);
+  EXPECT_THROW(read_plan(folder.path()), Error);
+}
+
+}  // namespace
+}  // namespace seam::host

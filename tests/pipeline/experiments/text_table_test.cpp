@@ -1,0 +1,35 @@
+#include "pipeline/experiments/text_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace seam::host {
+namespace {
+
+const std::vector<TableColumn> columns{{"run", Align::left, Room::flexible},
+                                       {"score", Align::right, Room::fixed}};
+const std::vector<std::vector<std::string>> rows{{"margin=0.5,seed=1", "0.5"}, {"größer", "12"}};
+
+TEST(TextTable, AlignsColumns) {
+  EXPECT_EQ(table_text(columns, rows, std::nullopt),
+            "run                score\n"
+            "margin=0.5,seed=1    0.5\n"
+            "größer                12\n");
+  EXPECT_EQ(table_width(columns, rows), 24U);
+}
+
+TEST(TextTable, CutsFlexibleColumnsToTheWidth) {
+  EXPECT_EQ(table_text(columns, rows, 17),
+            "run         score\n"
+            "margin=0.…    0.5\n"
+            "größer         12\n");
+}
+
+TEST(TextTable, DoesNotCutBelowAFewCharacters) {
+  EXPECT_EQ(table_text(columns, rows, 3),
+            "run       score\n"
+            "margin=…    0.5\n"
+            "größer       12\n");
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,261 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* counting = R"(
+[pipeline]
+name = "counting"
+
+[stage.numbers]
+use = "test.count"
+n = 20
+
+[stage.add]
+use = "test.add"
+chance = 100
+
+[stage.gate]
+use = "test.gate"
+folder = "gate"
+epoch = 2
+
+[stage.fail]
+use = "test.fail"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+train = "numbers -> gate -> fail -> add -> total"
+
+[schedule]
+epochs = 4
+)";
+
+/// Waits until no process holds the run's folder any more.
+void wait_until_free(const fs::path& run) {
+  const int file = ::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  EXPECT_EQ(::flock(file, LOCK_EX), 0);
+  ::close(file);
+}
+
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepTest() { folder_.write("counting.toml", counting); }
+
+  [[nodiscard]] const fs::path& here() const { return folder_.path(); }
+  [[nodiscard]] Finished seam(const std::vector<std::string>& arguments) const {
+    return test::seam(arguments, here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
+  }
+  static std::vector<std::string> sweep_into(const std::string& directory,
+                                             const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"sweep", "counting.toml", "--sweep-dir", directory};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  [[nodiscard]] Finished sweep(const std::string& directory,
+                               const std::vector<std::string>& more) const {
+    return seam(sweep_into(directory, more));
+  }
+  [[nodiscard]] std::string metrics(const std::string& run) const {
+    return text_of_file(here() / run / "metrics.jsonl");
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::string> grid_{
+      "--over", "stage.add.amount=1,2,3", "--over", "pipeline.seed=1..2", "--threads", "1"};
+};
+
+TEST_F(SweepTest, MakesANormalRunForEachCombination) {
+  const Finished finished = sweep("out", grid_);
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("1/6  amount=1,seed=1: complete in "),
+                                  HasSubstr("6/6  amount=3,seed=2: complete in "),
+                                  HasSubstr("6 of 6 runs are complete\n")));
+  ASSERT_EQ(seam({"run", "counting.toml", "--run-dir", "single", "--set", "stage.add.amount=2",
+                  "--set", "pipeline.seed=2", "--threads", "1"})
+                .exit_code,
+            0);
+  EXPECT_EQ(metrics("out/amount=2,seed=2"), metrics("single"));
+  EXPECT_NE(metrics("out/amount=2,seed=1"), metrics("single"));
+  const Finished again = seam({"sweep", "--resume", "out"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, AllOf(Not(HasSubstr("1/")), HasSubstr("6 of 6 runs are complete")));
+  EXPECT_EQ(sweep("out", grid_).exit_code, 2) << "it holds a sweep already";
+}
+
+TEST_F(SweepTest, KilledWithItsRunsItGoesOn) {
+  ASSERT_EQ(sweep("whole", grid_).exit_code, 0);
+  const Gate gate(here() / "gate");
+  {
+    Program program(sweep_into("out", grid_), here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
+    gate.wait_until_reached();  // in the third epoch of the first run
+    program.signal_group(SIGKILL);
+    EXPECT_EQ(program.finish().signal, SIGKILL);
+  }
+  wait_until_free(here() / "out/amount=1,seed=1");
+  gate.remove();
+  const Finished list = seam({"runs", "out"});
+  EXPECT_THAT(list.out,
+              AllOf(HasSubstr("interrupted"), HasSubstr("2/4"), HasSubstr("not started")));
+  // The plan is in the folder: neither file, plugin path nor flags are needed.
+  fs::remove(here() / "counting.toml");
+  const Finished resumed = test::seam({"sweep", "--resume", "out"}, here());
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(text_of_file(here() / "out/amount=1,seed=1/run.log"),
+              HasSubstr("going on after epoch 2 of 4"));
+  for (const char* run : {"amount=1,seed=1", "amount=1,seed=2", "amount=3,seed=2"}) {
+    EXPECT_EQ(metrics(std::string("out/") + run), metrics(std::string("whole/") + run));
+  }
+}
+
+TEST_F(SweepTest, ARunDoesNotOutliveAKilledSweep) {
+  const Gate gate(here() / "gate");
+  {
+    Program program(sweep_into("out", grid_), here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
+    gate.wait_until_reached();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.finish().signal, SIGKILL);
+  }
+  const Finished refused = seam({"sweep", "--resume", "out"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("is still worked on (process "));
+  gate.open();
+  wait_until_free(here() / "out/amount=1,seed=1");
+  EXPECT_THAT(seam({"runs", "out"}).out, HasSubstr("stopped"));
+}
+
+TEST_F(SweepTest, ASignalStopsTheRunsInGoodOrder) {
+  const Gate gate(here() / "gate");
+  Program program(sweep_into("out", grid_), here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
+  gate.wait_until_reached();
+  program.signal(SIGINT);
+  program.wait_for_error_text("stopping: the runs under way stop first");
+  gate.open();
+  const Finished stopped = program.finish();
+  EXPECT_EQ(stopped.exit_code, 4);
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("amount=1,seed=1: stopped after 2 of 4 epochs"),
+                                 HasSubstr("seam sweep --resume"), Not(HasSubstr("2/6"))));
+  gate.remove();
+  const Finished resumed = seam({"sweep", "--resume", "out", "--jobs", "2", "--threads", "2"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("6 of 6 runs are complete"));
+}
+
+TEST_F(SweepTest, OneFailedRunDoesNotEndTheOthers) {
+  const Finished finished = sweep("out", {"--over", "stage.fail.at=5,-1,7"});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(
+      finished.err,
+      AllOf(HasSubstr("1/3  at=5: failed with exit code 3: this number cannot be read"),
+            HasSubstr("2/3  at=-1: complete"), HasSubstr("1 of 3 runs are complete, 2 failed")));
+}
+
+TEST_F(SweepTest, ThreadsAreSharedOut) {
+  ASSERT_EQ(
+      sweep("out", {"--over", "pipeline.seed=1..2", "--jobs", "2", "--threads", "3"}).exit_code, 0);
+  const std::string both = metrics("out/seed=1") + metrics("out/seed=2");
+  EXPECT_THAT(both, AllOf(HasSubstr("\"openmp_threads\",\"step\":0,\"value\":1"),
+                          HasSubstr("\"openmp_threads\",\"step\":0,\"value\":2")));
+  const Finished refused =
+      sweep("other", {"--over", "pipeline.seed=1..4", "--jobs", "4", "--threads", "3"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("4 runs at a time need 4 threads, but there are 3"));
+}
+
+TEST_F(SweepTest, AllCombinationsAreCheckedBeforeTheFirst) {
+  for (const auto& [over, message] : std::vector<std::pair<std::string, std::string>>{
+           {"stage.add.amuont=1,2", "'amuont' is not a parameter of test.add"},
+           {"stage.ad.amount=1,2", "ad"},
+           {"stage.add.amount=1,2000", "'amount' of test.add takes"},
+           {"schedul.epochs=1,2", "'schedul' is not a table"},
+           {"stage.add.amount=1..2:log", "needs --random N"},
+           {"stage.add.amount=1,0x1", "would be the same"}}) {
+    const Finished refused = sweep("out", {"--over", over});
+    EXPECT_EQ(refused.exit_code, 2) << over;
+    EXPECT_THAT(refused.err, HasSubstr(message)) << over;
+  }
+  EXPECT_FALSE(fs::exists(here() / "out"));
+  EXPECT_FALSE(fs::exists(here() / "runs"));
+  const Finished dry = sweep("out", {"--over", "pipeline.seed=1..2", "--dry-run"});
+  EXPECT_EQ(dry.out, "seed=1\nseed=2\n");
+  EXPECT_FALSE(fs::exists(here() / "out"));
+}
+
+TEST_F(SweepTest, TheFileMaySayWhatToGoOver) {
+  folder_.write(
+      "table.toml",
+      "extends = \"counting.toml\"\n[sweep]\nover = [\"pipeline.seed=1..20\"]\nrandom = 3\n");
+  EXPECT_THAT(seam({"sweep", "table.toml"}).err, HasSubstr("nothing to draw"));
+  const Finished finished = seam(
+      {"sweep", "table.toml", "--over", "stage.add.amount=1..9", "--set", "schedule.epochs=1"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("3 of 3 runs are complete"));
+  EXPECT_EQ(seam({"run", "table.toml", "--set", "schedule.epochs=1"}).exit_code, 0);
+  folder_.write("bad.toml",
+                "extends = \"counting.toml\"\n[sweep]\nover = [\"pipeline.seed=3..1\"]\n");
+  const Finished bad = seam({"check", "bad.toml"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("bad.toml:3:9"), HasSubstr("from a smaller number")));
+}
+
+TEST_F(SweepTest, RunsAreListedAndCompared) {
+  ASSERT_EQ(sweep("runs/sweep", grid_).exit_code, 0);
+  const Finished list = seam({"runs", "--metric", "total.total"});
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_THAT(list.out,
+              AllOf(HasSubstr("sweep/amount=1,seed=1 "), HasSubstr("complete"), HasSubstr("4/4"),
+                    HasSubstr("total.total"), HasSubstr("seed=2 amount=3")));
+  EXPECT_THAT(seam({"runs", "--json"}).out,
+              HasSubstr("\"changed\":{\"pipeline.seed\":\"1\",\"stage.add.amount\":\"1\"}"));
+
+  const Finished unclear = seam({"compare", "runs/sweep"});
+  EXPECT_EQ(unclear.exit_code, 2);
+  EXPECT_THAT(unclear.err, AllOf(HasSubstr("--metric STAGE.METRIC"), HasSubstr("total.loss")));
+  EXPECT_THAT(seam({"compare", "runs/sweep", "--metric", "total.total"}).err,
+              HasSubstr("--better higher"));
+  EXPECT_THAT(seam({"compare", "runs/sweep", "--metric", "total.totl", "--better", "lower"}).err,
+              HasSubstr("did you mean 'total.total'"));
+  EXPECT_EQ(seam({"compare", "runs"}).exit_code, 2);
+  EXPECT_EQ(seam({"runs", "elsewhere"}).exit_code, 2);
+
+  for (const auto& entry : fs::directory_iterator(here() / "runs/sweep")) {
+    if (!fs::exists(entry.path() / "resolved.toml")) continue;
+    folder_.write("runs/sweep/" + entry.path().filename().string() + "/score.json",
+                  R"({"format":1,"scores":[{"metric":"total.total","value":1,"better":"higher",
+                  "flow":"train","epoch":3,"protocol":"counting/4"}]})");
+  }
+  const Finished table = seam({"compare", "runs/sweep"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("total.total of the last epoch, higher is better; 6 runs\n"),
+                    HasSubstr("\n3          2 "), HasSubstr("best"), HasSubstr("95 %")));
+  EXPECT_THAT(seam({"compare", "runs/sweep", "--csv"}).out, HasSubstr("\r\n1,1,total.total,3,2,"));
+  const Finished single =
+      seam({"compare", "runs/sweep/amount=1,seed=1", "runs/sweep/amount=2,seed=1"});
+  EXPECT_EQ(single.exit_code, 0);
+  EXPECT_THAT(single.out, Not(HasSubstr("[")));
+}
+
+}  // namespace
+}  // namespace seam::test
