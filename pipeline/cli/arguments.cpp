@@ -63,6 +63,7 @@ class CommandLine {
     add_plugins();
     add_inspect();
     add_graph();
+    add_report();
     add_schema();
     add_new();
     add_doctor();
@@ -344,6 +345,20 @@ class CommandLine {
     add_plugin_path(verb, graph_.plugin_paths);
   }
 
+  void add_report() {
+    CLI::App& verb = add("report", "Write one HTML page of a run, or of several side by side",
+                         "runs/demo-20260301-093000-1\n         seam report runs/first "
+                         "runs/second --output compared.html",
+                         [this] { return report_verb(report_); });
+    verb.add_option("run", report_.runs, "the folders of the runs")
+        ->type_name("DIR")
+        ->required()
+        ->expected(1, -1);
+    verb.add_option("--output", report_.output,
+                    "the file to write; for a single run else report.html in its folder")
+        ->type_name("FILE");
+  }
+
   void add_schema() {
     CLI::App& verb = add("schema", "Print the JSON Schema of pipeline files, for editors",
                          "> seam.schema.json", [this] { return schema_verb(schema_); });
@@ -424,6 +439,7 @@ class CommandLine {
   InspectArguments inspect_;
   std::vector<std::string> inspected_;  ///< [FILE] STAGE
   GraphArguments graph_;
+  ReportArguments report_;
   SchemaArguments schema_;
   NewPluginArguments new_plugin_;
   NewPipelineArguments new_pipeline_;

@@ -102,6 +102,13 @@ struct GraphArguments {
 };
 ExitCode graph_verb(const GraphArguments& arguments);
 
+/// Writes one HTML page of a run, or of several side by side.
+struct ReportArguments {
+  std::vector<std::string> runs;  ///< folders
+  std::string output;             ///< empty: report.html in the folder of the only run
+};
+ExitCode report_verb(const ReportArguments& arguments);
+
 /// Says what this program is, what it may use of the machine and what it finds.
 struct DoctorArguments {
   std::vector<std::string> plugin_paths;

@@ -47,8 +47,8 @@ class VerbsTest : public ::testing::Test {
 TEST_F(VerbsTest, HelpNamesEveryVerbAndTheExitCodes) {
   const Finished help = seam({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "sweep", "runs", "compare", "check", "plugins", "inspect",
-                           "graph", "schema", "new plugin", "doctor"}) {
+  for (const char* verb : {"run", "sweep", "runs", "compare", "report", "check", "plugins",
+                           "inspect", "graph", "schema", "new plugin", "doctor"}) {
     const std::string first = std::string(verb).substr(0, std::string(verb).find(' '));
     EXPECT_THAT(help.out, HasSubstr("\n  " + first + " "));
     std::vector<std::string> arguments{first};

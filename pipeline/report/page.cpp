@@ -1,0 +1,124 @@
+#include "pipeline/report/page.hpp"
+
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "pipeline/report/page_parts.hpp"
+#include "pipeline/report/report_data.hpp"
+#include "pipeline/run/files.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+/// What page.html begins with; tells pages from other files.
+constexpr std::string_view page_mark = "<!DOCTYPE html>\n<!-- seam report -->";
+
+std::string escaped(std::string_view text) {
+  std::string written;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        written += "&amp;";
+        break;
+      case '<':
+        written += "&lt;";
+        break;
+      case '>':
+        written += "&gt;";
+        break;
+      case '"':
+        written += "&quot;";
+        break;
+      default:
+        written += c;
+    }
+  }
+  return written;
+}
+
+/// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
+std::string script_safe(const Json& data) {
+  constexpr bool ascii = true;  // line separators of Unicode end lines of scripts
+  const std::string text = data.dump(-1, ' ', ascii, Json::error_handler_t::replace);
+  std::string written;
+  written.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      written += "\\u003c";
+    } else {
+      written += c;
+    }
+  }
+  return written;
+}
+
+std::string part(std::string_view name, std::string_view title, const Json& data) {
+  if (name == "title") return escaped(title);
+  if (name == "style") return std::string(page_style);
+  if (name == "chart") return std::string(chart_library);
+  if (name == "data") return script_safe(data);
+  if (name == "script") return std::string(page_script);
+  throw Error("page.html has no part '" + std::string(name) + "'", Fault::internal);
+}
+
+void refuse_other_files(const fs::path& output) {
+  if (fs::is_directory(output)) {
+    throw Error("'" + output.string() + "' is a folder; name the file to write",
+                Fault::configuration);
+  }
+  if (!fs::exists(output)) return;
+  std::ifstream stream(output, std::ios::binary);
+  std::string begin(page_mark.size(), '\0');
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (begin == page_mark) return;
+  throw Error("'" + output.string() +
+                  "' exists and is no page of `seam report`, so it is not replaced; name another "
+                  "file with --output",
+              Fault::configuration);
+}
+
+}  // namespace
+
+std::string page_html(std::string_view title, const Json& data) {
+  constexpr std::string_view open = "{{";
+  constexpr std::string_view close = "}}";
+  std::string html;
+  std::string_view rest = page_template;
+  for (std::size_t at = rest.find(open); at != std::string_view::npos; at = rest.find(open)) {
+    const std::size_t end = rest.find(close, at);
+    html += rest.substr(0, at);
+    html += part(rest.substr(at + open.size(), end - at - open.size()), title, data);
+    rest.remove_prefix(end + close.size());
+  }
+  html += rest;
+  return html;
+}
+
+fs::path write_page(const std::vector<std::string>& runs, const fs::path& output) {
+  if (runs.size() > 1 && output.empty()) {
+    throw Error("a page of several runs belongs to no run's folder; name its file with --output",
+                Fault::configuration);
+  }
+  std::vector<fs::path> folders;
+  std::set<fs::path> known;
+  std::vector<RunRecord> records;
+  for (const std::string& run : runs) {
+    folders.emplace_back(run);
+    records.push_back(read_run(run));
+    if (!known.insert(fs::canonical(run)).second) {
+      throw Error("'" + run + "' is named twice; name each run once", Fault::configuration);
+    }
+  }
+  fs::path file = output.empty() ? folders.front() / "report.html" : output;
+  refuse_other_files(file);
+  const std::vector<std::string> labels = labels_of(folders);
+  std::string title;
+  for (const std::string& label : labels) title += (title.empty() ? "" : ", ") + label;
+  write_whole_file(file, page_html(title, report_data(records, labels)));
+  return file;
+}
+
+}  // namespace seam::host

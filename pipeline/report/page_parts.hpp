@@ -1,0 +1,13 @@
+/// The files that a page is made of, compiled in; embed_parts.cmake writes the source.
+#pragma once
+
+#include <string_view>
+
+namespace seam::host {
+
+extern const std::string_view page_template;  ///< page.html
+extern const std::string_view page_style;     ///< page.css
+extern const std::string_view page_script;    ///< page.js
+extern const std::string_view chart_library;  ///< chart.min.js
+
+}  // namespace seam::host

@@ -1,0 +1,91 @@
+#include "pipeline/report/pictures.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "pipeline/report/base64.hpp"
+#include "pipeline/run/files.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+/// A file inside `folder`: neither the way out of it nor another machine's path.
+bool is_inside(const fs::path& file) {
+  return !file.empty() && file.is_relative() &&
+         std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
+}
+
+std::string data_uri(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  const std::string type = ending == ".png" ? "png" : "jpeg";
+  return "data:image/" + type + ";base64," + base64(read_file(file));
+}
+
+/// Every "file" becomes the picture itself, or the reason why there is none.
+void put_pictures_in(Json& json, const fs::path& folder) {
+  if (json.is_object() && json.contains("file")) {
+    try {
+      const fs::path file = json.at("file").get<std::string>();
+      if (!is_inside(file)) throw Error("'" + file.string() + "' is not in the run's folder");
+      json["picture"] = data_uri(folder / file);
+    } catch (const Error& error) {
+      json["problem"] = error.what();
+    }
+    json.erase("file");
+  }
+  if (!json.is_structured()) return;
+  for (auto& inner : json) put_pictures_in(inner, folder);
+}
+
+/// The last by number: a longer name is the later one.
+std::optional<fs::path> newest_set(const fs::path& folder) {
+  std::optional<fs::path> newest;
+  const auto rank = [](const fs::path& file) {
+    return std::tuple(file.string().size(), file.string());
+  };
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const fs::path& file = entry.path();
+    if (file.extension() != ".json") continue;
+    if (!newest || rank(file) > rank(*newest)) newest = file;
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::vector<Json> read_pictures(const fs::path& run, std::vector<std::string>& notes) {
+  std::vector<Json> sets;
+  if (!fs::is_directory(run / "pictures")) return sets;
+  std::map<std::string, fs::path> folders;  // in alphabetical order
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "pictures")) {
+    if (entry.is_directory()) folders.emplace(entry.path().filename().string(), entry.path());
+  }
+  for (const auto& [stage, folder] : folders) {
+    const auto file = newest_set(folder);
+    if (!file) continue;
+    const std::string shown = fs::relative(*file, run).string();
+    try {
+      std::ifstream stream(*file, std::ios::binary);
+      Json set = Json::parse(stream);
+      if (const Json format = set.at("format"); format != 1) {
+        notes.push_back(shown + " is of format " + json_line(format) +
+                        ", which this program does not show.");
+        continue;
+      }
+      static_cast<void>(set.at("kind").get<std::string>());
+      set["stage"] = stage;
+      put_pictures_in(set, folder);
+      sets.push_back(std::move(set));
+    } catch (const Json::exception& error) {
+      notes.push_back(shown + " cannot be shown: " + error.what());
+    }
+  }
+  return sets;
+}
+
+}  // namespace seam::host

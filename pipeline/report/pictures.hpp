@@ -1,0 +1,20 @@
+/// The pictures that stages drew during a run, with their files as data URIs.
+///
+///     pictures/neighbours/epoch-0012.json  {"format":1, "kind":"neighbours", ... "file":"a.jpg"}
+///                        /epoch-0012/a.jpg                                          │
+///                                                              "picture":"data:image/jpeg;..."
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/text/json.hpp"
+
+namespace seam::host {
+
+/// The newest set of each folder in RUN/pictures, each with "stage", the folder's name. What cannot
+/// be read or is of another format becomes a note: pictures are not what a run is judged by.
+std::vector<Json> read_pictures(const std::filesystem::path& run, std::vector<std::string>& notes);
+
+}  // namespace seam::host

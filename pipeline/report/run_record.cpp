@@ -1,0 +1,189 @@
+#include "pipeline/report/run_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream) throw Error("cannot read '" + file.string() + "'", Fault::data);
+  return text.str();
+}
+
+/// metrics.jsonl has infinity as 1e999, which readers of IEEE numbers turn back into infinity; this
+/// one refuses it.
+std::string with_readable_infinity(std::string line) {
+  for (const std::string_view sign : {"-", ""}) {
+    const std::string end = fmt::format("\"value\":{}1e999}}", sign);
+    if (!line.ends_with(end)) continue;
+    line.resize(line.size() - end.size());
+    return line + fmt::format("\"value\":\"{}inf\"}}", sign);
+  }
+  return line;
+}
+
+double number_of(const Json& value) {
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (value == "inf") return std::numeric_limits<double>::infinity();
+  if (value == "-inf") return -std::numeric_limits<double>::infinity();
+  return value.get<double>();
+}
+
+/// Calls `take` with each line of a line file. A run under way may have written half of the last
+/// one.
+void for_each_line(const fs::path& file, RunRecord& record,
+                   const std::function<void(const Json&)>& take) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    record.notes.push_back("There is no " + file.filename().string() + " in the folder.");
+    return;
+  }
+  std::size_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (stream.eof()) {
+      record.notes.push_back("The last line of " + file.filename().string() +
+                             " is incomplete and was left out.");
+      break;
+    }
+    try {
+      take(Json::parse(with_readable_infinity(std::move(line))));
+    } catch (const Json::exception& error) {
+      throw Error(fmt::format("{}:{}: this is no line that a run writes: {}", file.string(), number,
+                              error.what()),
+                  Fault::data);
+    }
+  }
+  if (stream.bad()) throw Error("cannot read '" + file.string() + "'", Fault::data);
+}
+
+void read_metrics(RunRecord& record) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> place;
+  for_each_line(record.folder / "metrics.jsonl", record, [&](const Json& line) {
+    MetricSeries series{line.at("flow").get<std::string>(),
+                        line.at("stage").get<std::string>(),
+                        line.at("name").get<std::string>(),
+                        line.value("when", std::string()),
+                        {}};
+    const auto [at, fresh] = place.try_emplace(
+        {series.flow, series.stage, series.name, series.when}, record.metrics.size());
+    if (fresh) record.metrics.push_back(std::move(series));
+    record.metrics[at->second].points.push_back(
+        {line.at("epoch").get<std::int64_t>(), number_of(line.at("value"))});
+  });
+}
+
+Json read_json(const fs::path& file) {
+  try {
+    return Json::parse(text_of(file));
+  } catch (const Json::exception& error) {
+    throw Error("'" + file.string() + "' is no JSON: " + error.what(), Fault::data);
+  }
+}
+
+void read_scores(RunRecord& record) {
+  const fs::path file = record.folder / "score.json";
+  if (!fs::exists(file)) return;
+  const Json root = read_json(file);
+  try {
+    if (const Json& format = root.at("format"); format != 1) {
+      throw Error(fmt::format("'{}' is of format {}, and this program reads format 1; use the "
+                              "version of Seam that wrote it",
+                              file.string(), json_line(format)),
+                  Fault::data);
+    }
+    for (const Json& score : root.at("scores")) {
+      static_cast<void>(score.at("metric").get<std::string>());
+      static_cast<void>(number_of(score.at("value")));
+      record.scores.push_back(score);
+    }
+  } catch (const Json::exception& error) {
+    throw Error("'" + file.string() + "' is not what a run writes: " + error.what(), Fault::data);
+  }
+}
+
+/// "epoch-0003" of "epoch-0003-evaluate-recall-recall-k".
+std::string moment_of(const std::string& name) {
+  for (const std::string_view word : {"before", "after"}) {
+    if (name.starts_with(word) && name.substr(word.size()).starts_with('-'))
+      return std::string(word);
+  }
+  constexpr std::string_view epoch = "epoch-";
+  if (!name.starts_with(epoch)) return "";
+  const std::size_t end = name.find_first_not_of("0123456789", epoch.size());
+  const bool numbered = end != std::string::npos && end > epoch.size() && name[end] == '-';
+  return numbered ? name.substr(0, end) : std::string();
+}
+
+/// Epochs come after "before" and before "after"; a longer number is the later one.
+bool is_later(const std::string& moment, const std::string& than) {
+  const auto rank = [](const std::string& text) {
+    return std::tuple(text == "after" ? 2 : text == "before" ? 0 : 1, text.size(), text);
+  };
+  return rank(moment) > rank(than);
+}
+
+void read_reports(RunRecord& record) {
+  const fs::path folder = record.folder / "reports";
+  if (!fs::is_directory(folder)) return;
+  std::map<std::string, std::string> latest;  // moment by name
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".md") continue;
+    const std::string stem = entry.path().stem().string();
+    const std::string moment = moment_of(stem);
+    if (moment.empty()) continue;  // no file of a run
+    const auto [at, fresh] = latest.try_emplace(stem.substr(moment.size() + 1), moment);
+    if (!fresh && is_later(moment, at->second)) at->second = moment;
+  }
+  for (const auto& [name, moment] : latest) {
+    record.reports.push_back({name, moment, text_of(folder / (moment + "-" + name + ".md"))});
+  }
+}
+
+}  // namespace
+
+RunRecord read_run(const fs::path& folder) {
+  RunRecord record;
+  record.folder = folder;
+  const fs::path resolved = folder / "resolved.toml";
+  if (!fs::exists(resolved)) {
+    throw Error("'" + folder.string() +
+                    "' is not the folder of a run: it has no resolved.toml; name a folder that "
+                    "`seam run` left, such as runs/demo-20260301-093000-1",
+                Fault::configuration);
+  }
+  record.launch = read_launch(folder);
+  record.settings = read_settings(text_of(resolved), resolved.string());
+  read_metrics(record);
+  for_each_line(folder / "timing.jsonl", record,
+                [&](const Json& line) { record.timing.push_back(line); });
+  const fs::path summary = folder / "summary.json";
+  if (fs::exists(summary)) {
+    record.summary = read_json(summary);
+    if (!record.summary->is_object()) {
+      throw Error("'" + summary.string() + "' is not the summary of a run", Fault::data);
+    }
+  }
+  read_scores(record);
+  read_reports(record);
+  return record;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,104 @@
+#include "pipeline/report/settings_table.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::string_view default_mark = "  # default";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : lines_(lines_of(text)) {}
+
+  void read(const toml::table& table, const std::string& name) {
+    for (const auto& [key, node] : table) {
+      const std::string inner = name.empty() ? std::string(key) : name + "." + std::string(key);
+      const toml::table* tables = node.as_table();
+      if (tables != nullptr && !tables->is_inline()) {
+        read(*tables, inner);
+      } else {
+        found_.emplace(node.source().begin.line, setting(name, std::string(key), node));
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Setting> in_file_order() const {
+    std::vector<Setting> settings;
+    for (const auto& [line, setting] : found_) settings.push_back(setting);
+    return settings;
+  }
+
+ private:
+  /// The value as it is written there, which a person recognises.
+  [[nodiscard]] Setting setting(const std::string& table, const std::string& key,
+                                const toml::node& node) const {
+    const toml::source_region& source = node.source();
+    std::string value;
+    for (toml::source_index line = source.begin.line;
+         line <= source.end.line && line <= lines_.size(); ++line) {
+      value += (value.empty() ? "" : "\n") + lines_[line - 1];
+    }
+    const std::size_t equals = value.find('=');
+    const std::size_t begin = equals == std::string::npos
+                                  ? std::string::npos
+                                  : value.find_first_not_of(" \t", equals + 1);
+    value = begin == std::string::npos ? std::string() : value.substr(begin);
+    if (!value.ends_with(default_mark)) return {table, key, value, SetBy::file};
+    value.resize(value.size() - default_mark.size());
+    return {table, key, value, SetBy::default_value};
+  }
+
+  std::vector<std::string> lines_;
+  std::multimap<toml::source_index, Setting> found_;  // by line
+};
+
+}  // namespace
+
+std::vector<Setting> read_settings(const std::string& text, const std::string& file) {
+  try {
+    Reader reader(text);
+    reader.read(toml::parse(std::string_view(text), std::string_view(file)), "");
+    return reader.in_file_order();
+  } catch (const toml::parse_error& error) {
+    std::ostringstream where;
+    where << file << ":" << error.source().begin.line;
+    throw Error(where.str() + ": this is no TOML: " + std::string(error.description()),
+                Fault::data);
+  }
+}
+
+std::vector<Difference> differences(const std::vector<std::vector<Setting>>& runs) {
+  std::vector<Difference> found;
+  std::map<std::string, std::size_t> place;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (const Setting& setting : runs[run]) {
+      const std::string name = setting.table + "." + setting.key;
+      const auto [at, fresh] = place.try_emplace(name, found.size());
+      if (fresh) found.push_back({name, std::vector<std::optional<std::string>>(runs.size())});
+      found[at->second].values[run] = setting.value;
+    }
+  }
+  std::erase_if(found, [](const Difference& difference) {
+    return std::ranges::all_of(
+        difference.values, [&](const auto& value) { return value == difference.values.front(); });
+  });
+  return found;
+}
+
+}  // namespace seam::host

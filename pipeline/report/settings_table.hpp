@@ -1,0 +1,38 @@
+/// The settings of a resolved pipeline, and how those of several runs differ.
+///
+///     resolved.toml ──► [{table, key, value, set or default}] ──► differences
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace seam::host {
+
+enum class SetBy : std::uint8_t { file, default_value };
+
+struct Setting {
+  std::string table;  ///< "stage.model"
+  std::string key;    ///< "classes"
+  std::string value;  ///< as the file writes it: 14, "area"
+  SetBy set_by = SetBy::file;
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+/// In the file's order. `file` is for messages; throws seam::Error (data) for what is not TOML.
+std::vector<Setting> read_settings(const std::string& text, const std::string& file);
+
+/// A key that does not have the same value in all runs; none where a run does not have the key.
+struct Difference {
+  std::string name;  ///< "stage.model.classes"
+  std::vector<std::optional<std::string>> values;
+
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+/// In the order in which the keys first appear.
+std::vector<Difference> differences(const std::vector<std::vector<Setting>>& runs);
+
+}  // namespace seam::host

@@ -1,0 +1,61 @@
+#include "pipeline/report/settings_table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ReadSettings, TellsDefaultsFromWhatIsSetAndKeepsTheOrder) {
+  EXPECT_THAT(read_settings("#: seam = \"0.1.0\"\n[pipeline]\nseed = 7\n# threads: not set\n"
+                            "device = \"cpu\"  # default\n[stage.b]\nuse = \"model.x\"\n"
+                            "[stage.a]\nmean = [0.5, 0.5]\n",
+                            "resolved.toml"),
+              ElementsAre(Setting{"pipeline", "seed", "7", SetBy::file},
+                          Setting{"pipeline", "device", "\"cpu\"", SetBy::default_value},
+                          Setting{"stage.b", "use", "\"model.x\"", SetBy::file},
+                          Setting{"stage.a", "mean", "[0.5, 0.5]", SetBy::file}));
+}
+
+TEST(ReadSettings, AValueThatEndsLikeTheMarkIsNoDefault) {
+  EXPECT_THAT(read_settings("[pipeline]\nname = \"x  # default\"\n", "f"),
+              ElementsAre(Setting{"pipeline", "name", "\"x  # default\"", SetBy::file}));
+}
+
+TEST(ReadSettings, TakesValuesOfSeveralLines) {
+  const auto settings = read_settings("[schedule]\neach_epoch = [\n  \"a\",\n]\nepochs = 2\n", "f");
+  EXPECT_THAT(settings,
+              ElementsAre(Setting{"schedule", "each_epoch", "[\n  \"a\",\n]", SetBy::file},
+                          Setting{"schedule", "epochs", "2", SetBy::file}));
+}
+
+TEST(ReadSettings, NamesTheLineOfWhatIsNoToml) {
+  try {
+    read_settings("[pipeline]\nseed = = 1\n", "runs/a/resolved.toml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::StartsWith("runs/a/resolved.toml:2: "));
+    EXPECT_EQ(error.fault(), Fault::data);
+  }
+}
+
+TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {
+  const std::vector<Setting> first{{"pipeline", "seed", "1", SetBy::file},
+                                   {"stage.adam", "rate", "0.1", SetBy::file},
+                                   {"stage.adam", "only", "true", SetBy::file}};
+  // The same value is the same whether a file sets it or not.
+  const std::vector<Setting> second{{"pipeline", "seed", "1", SetBy::default_value},
+                                    {"stage.adam", "rate", "0.2", SetBy::file}};
+  EXPECT_THAT(differences({first, second}),
+              ElementsAre(Difference{"stage.adam.rate", {"0.1", "0.2"}},
+                          Difference{"stage.adam.only", {"true", std::nullopt}}));
+  EXPECT_THAT(differences({first, first}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace seam::host

@@ -1,0 +1,65 @@
+"""The page of `seam report` in a browser without a screen: report_browser_test.py SEAM."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from report_runs import HOSTILE, make_runs, report
+
+browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if browser is None:
+    print("skipped: no Chromium here")
+    sys.exit(77)
+
+# Beside the page's own scripts: what went wrong, and whether something is wider than the window.
+BEFORE = """<script>
+addEventListener("error", (event) => { document.documentElement.dataset.failed = event.message; });
+addEventListener("securitypolicyviolation", (event) => { document.documentElement.dataset.failed = event.blockedURI; });
+</script>"""
+AFTER = """<script>
+const root = document.documentElement;
+root.dataset.wide = String(root.scrollWidth > root.clientWidth);
+root.dataset.charts = [...document.querySelectorAll("canvas")].filter((canvas) => canvas.width > 0).length;
+</script></body>"""
+
+
+def drawn(page, folder, width, height):
+    """The document after its scripts ran."""
+    probe = folder / "probe.html"
+    probe.write_text(page.read_text().replace("</head>", BEFORE + "</head>", 1).replace("</body>", AFTER))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
+               f"--window-size={width},{height}", "--dump-dom", probe.as_uri()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode != 0 or "<html" not in ran.stdout:
+        print(f"skipped: {browser} does not run here: {ran.stderr[-300:]}")
+        sys.exit(77)
+    return ran.stdout
+
+
+failures = []
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    runs = make_runs(sys.argv[1], folder)
+    pages = [report(sys.argv[1], folder, HOSTILE), report(sys.argv[1], folder, *runs, "--output", "both.html")]
+    for page in pages:
+        for width, height in ((390, 844), (1280, 900)):
+            document = drawn(page, folder, width, height)
+            where = f"{page.name} at {width}x{height}"
+            root = re.search("<html[^>]*>", document)[0]
+            if "data-failed" in root:
+                failures.append(f"{where}: {root}")
+            if 'data-wide="false"' not in root:
+                failures.append(f"{where}: wider than its window: {root}")
+            if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
+                failures.append(f"{where}: charts are missing: {root}")
+            for text in ("recall@1", "Where the time went", "triplet_loss", "&lt;script&gt;document.title"):
+                if text not in document:
+                    failures.append(f"{where}: no {text}")
+            if "<title>broken" in document:
+                failures.append(f"{where}: a run's name was executed")
+
+print("\n".join(failures))
+sys.exit(1 if failures else 0)

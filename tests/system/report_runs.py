@@ -1,0 +1,92 @@
+"""What the tests of `seam report` share: small runs that train and evaluate, and their page."""
+
+import html.parser
+import json
+import pathlib
+import subprocess
+import sys
+
+from runs import NETWORK, WARDROBE, run
+
+PIPELINE = WARDROBE + NETWORK + """
+[pipeline]
+name = "reported"
+seed = 3
+[stage.decode]
+use = "image.decode"
+[stage.triplets]
+use = "sampling.triplets"
+per_epoch = 24
+[stage.triplet_batch]
+use = "batch"
+size = 12
+group_size = 3
+[stage.batch]
+use = "batch"
+size = 16
+[stage.triplet_loss]
+use = "loss.triplet"
+[stage.adam]
+use = "train.adam"
+[stage.gallery]
+use = "retrieval.index"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+k = 10
+[stage.recall]
+use = "retrieval.recall"
+k = [1, 5]
+[flow]
+train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
+gallery = "items -> decode -> batch -> model -> gallery"
+evaluate = "items -> decode -> batch -> model -> search -> recall"
+[schedule]
+epochs = 2
+"""
+
+# A folder's name may hold anything but a slash.
+HOSTILE = """a "run" <script>document.title = 'broken'<\\script> & {{script}}"""
+
+
+def make_runs(seam, folder, pipeline=PIPELINE):
+    """Two runs that differ in their learning rate; the folders' names."""
+    (folder / "reported.toml").write_text(pipeline)
+    run(seam, folder, "reported.toml", HOSTILE)
+    run(seam, folder, "reported.toml", "second", "--set", "stage.adam.rate=0.002")
+    return [HOSTILE, "second"]
+
+
+def report(seam, folder, *arguments):
+    """The path that `seam report` prints; ends the test where it fails."""
+    command = [pathlib.Path(seam).resolve(), "report", *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        sys.exit(f"seam report: exit code {ran.returncode}\n{ran.stderr}")
+    return folder / ran.stdout.strip()
+
+
+class Page(html.parser.HTMLParser):
+    """The parts of a page: its title, its data, and every address that it names."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.title, self.scripts, self.addresses, self.inside = "", [], [], None
+        self.feed(text)
+        self.close()
+        self.data = json.loads(self.scripts[0])
+
+    def handle_starttag(self, tag, attrs):
+        self.inside = tag
+        if tag == "script":
+            self.scripts.append("")
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "title":
+            self.title += data
+        if self.inside == "script":
+            self.scripts[-1] += data

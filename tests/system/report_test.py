@@ -1,0 +1,63 @@
+"""The page of `seam report`, parsed, beside the files that it is made from: report_test.py SEAM."""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+from report_runs import HOSTILE, Page, make_runs, report
+
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    runs = make_runs(sys.argv[1], folder)
+    written = report(sys.argv[1], folder, HOSTILE)
+    check(written == folder / HOSTILE / "report.html", f"it is in {written}")
+    one = Page(written.read_text())
+    both = Page(report(sys.argv[1], folder, *runs, "--output", "both.html").read_text())
+    lines = [json.loads(line) for line in (folder / HOSTILE / "metrics.jsonl").read_text().splitlines()]
+    summary = json.loads((folder / HOSTILE / "summary.json").read_text())
+    reports = sorted((folder / HOSTILE / "reports").iterdir())
+
+check(one.title == HOSTILE, f"the title is {one.title}")
+check(not one.addresses, f"it refers to {one.addresses}")
+check(len(one.scripts) == 3, f"{len(one.scripts)} scripts: data, Chart.js and the page's own are wanted")
+
+run = one.data["runs"][0]
+check(run["label"] == HOSTILE, f"the run is called {run['label']}")
+check(run["summary"] == summary, "the summary is another one")
+check([score["metric"] for score in run["scores"]] and run["scores"][0]["metric"] == "recall.none.r@1",
+      f"the scores are {run['scores']}")
+last = [line["value"] for line in lines if line["stage"] == "recall" and line["name"] == "none.r@1"][-1]
+check(abs(run["scores"][0]["value"] - last) < 1e-6, f"{run['scores'][0]} instead of {last}")
+check("mask=none" in run["scores"][0].get("protocol", ""), f"no protocol in {run['scores'][0]}")
+check(run["recall"][0]["k"] == [1, 5], f"recall at {run['recall']}")
+
+# Every number that was recorded is in a curve.
+names = {(line["stage"], line["name"]) for line in lines}
+check({(curve["stage"], curve["name"]) for curve in run["curves"]} == names, "curves are missing")
+loss = next(curve for curve in run["curves"] if (curve["stage"], curve["name"]) == ("triplet_loss", "loss"))
+values = [line["value"] for line in lines if (line["stage"], line["name"]) == ("triplet_loss", "loss")]
+check(len(loss["y"]) == len(values) and all(abs(a - b) <= 1e-5 * abs(b) for a, b in zip(loss["y"], values)),
+      f"the loss is {loss['y']} instead of {values}")
+check(all(a < b for a, b in zip(loss["x"], loss["x"][1:])) and loss["x"][-1] <= 2, f"steps at {loss['x']}")
+
+latest = {path.stem.split("-", 2)[2] for path in reports}
+check({report["name"] for report in run["reports"]} == latest, f"reports {[r['name'] for r in run['reports']]}")
+check(all(report["moment"] == "epoch-0001" for report in run["reports"]), "reports of an earlier epoch")
+
+rate = [setting for setting in run["settings"] if setting["table"] == "stage.adam" and setting["key"] == "rate"]
+check(len(rate) == 1 and rate[0]["default"], f"the rate is {rate}")
+changed = {difference["name"]: difference["values"] for difference in both.data["differences"]}
+check(list(changed) == ["stage.adam.rate"] and changed["stage.adam.rate"][1] == "0.002", f"differences: {changed}")
+
+print(f"{len(lines)} numbers in {len(run['curves'])} curves, {len(run['reports'])} reports")
+print("\n".join(failures))
+sys.exit(1 if failures else 0)
