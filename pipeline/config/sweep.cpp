@@ -56,7 +56,7 @@ LoadedSweep load_sweep(const std::filesystem::path& file, const std::vector<std:
   Findings findings(sources);
   LoadedSweep loaded;
   if (std::optional<Table> tree = read_with_bases(file, environment, sources, findings)) {
-    apply_overrides(*tree, overrides, sources, findings);
+    apply_overrides(*tree, overrides, environment, sources, findings);
     if (Entry* entry = tree->find("sweep")) {
       // Variables elsewhere are the checks' of each run.
       Table alone{{*entry}};
