@@ -1,10 +1,16 @@
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/sweep.hpp"
+#include "pipeline/experiments/sweep.hpp"
 #include "pipeline/run/run.hpp"
 
 namespace seam::host {
@@ -19,6 +25,32 @@ std::size_t errors_in(const std::vector<Problem>& problems) {
       std::ranges::count(problems, Severity::error, &Problem::severity));
 }
 
+/// Checks the runs of the file's [sweep] as well, if it has one; how many there are.
+std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& arguments,
+                                std::vector<Problem>& problems) {
+  if (!std::filesystem::is_regular_file(file)) return 0;  // a pipe can be read only once
+  SweepRequest request;
+  request.file = file;
+  request.set = arguments.set;
+  request.plugin_paths = arguments.plugin_paths;
+  request.environment = process_environment();
+  if (load_sweep(file, request.set, request.environment).spec.over.empty()) return 0;
+  try {
+    CheckedSweep sweep = check_sweep(request);
+    for (Problem& problem : sweep.problems) {
+      if (problem.severity == Severity::error) problems.push_back(std::move(problem));
+    }
+    return sweep.plan.runs.size();
+  } catch (const Error& error) {
+    Problem problem;
+    problem.code = "sweep";
+    problem.message = "[sweep]: " + error.full_message();
+    problem.place.file = file;
+    problems.push_back(std::move(problem));
+    return 0;
+  }
+}
+
 }  // namespace
 
 ExitCode check_verb(const CheckArguments& arguments) {
@@ -31,14 +63,17 @@ ExitCode check_verb(const CheckArguments& arguments) {
     options.plugin_paths = arguments.plugin_paths;
     options.environment = process_environment();
     options.descriptions = descriptions.get();
-    const LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
+    LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
+    const std::size_t runs =
+        loaded.pipeline ? check_runs_of_sweep(file, arguments, loaded.problems) : 0;
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
     if (arguments.json) continue;
     report_problems(loaded.problems);
-    if (loaded.pipeline) {
+    if (errors_in(loaded.problems) == 0) {
       const PipelineSpec& spec = loaded.pipeline->spec;
       std::cout << file << ": ok: " << counted(spec.stages.size(), "stage") << ", "
-                << counted(spec.flows.size(), "flow") << std::endl;
+                << counted(spec.flows.size(), "flow")
+                << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << std::endl;
     } else {
       std::cerr << file << ": " << counted(errors_in(loaded.problems), "error") << std::endl;
     }

@@ -61,6 +61,7 @@ struct Birth {
 ChildProcesses::ChildProcesses() {
   const sigset_t set = watched();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  std::signal(SIGPIPE, SIG_IGN);  // who no longer reads what is said does not end the runs
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   if (signals_ < 0) {
     throw Error("cannot watch for signals: " + std::generic_category().message(errno),

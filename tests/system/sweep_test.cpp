@@ -18,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -195,6 +196,8 @@ TEST_F(SweepTest, AllCombinationsAreCheckedBeforeTheFirst) {
     EXPECT_EQ(refused.exit_code, 2) << over;
     EXPECT_THAT(refused.err, HasSubstr(message)) << over;
   }
+  EXPECT_THAT(seam({"sweep", "/dev/null", "--over", "pipeline.seed=1..2"}).err,
+              HasSubstr("needs an ordinary one"));
   EXPECT_FALSE(fs::exists(here() / "out"));
   EXPECT_FALSE(fs::exists(here() / "runs"));
   const Finished dry = sweep("out", {"--over", "pipeline.seed=1..2", "--dry-run"});
@@ -212,6 +215,18 @@ TEST_F(SweepTest, TheFileMaySayWhatToGoOver) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("3 of 3 runs are complete"));
   EXPECT_EQ(seam({"run", "table.toml", "--set", "schedule.epochs=1"}).exit_code, 0);
+  folder_.write("table.toml",
+                "extends = \"counting.toml\"\n[sweep]\nover = [\"stage.add.amount=1..3\"]\n");
+  EXPECT_EQ(seam({"check", "table.toml"}).out,
+            "table.toml: ok: 5 stages, 1 flow; a sweep of 3 runs\n");
+  for (const char* over : {"stage.add.amuont=1..3", "stage.add.amount=1,0x1"}) {
+    folder_.write("table.toml",
+                  std::string("extends = \"counting.toml\"\n[sweep]\nover = [\"") + over + "\"]\n");
+    const Finished refused = seam({"check", "table.toml"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.out, Not(HasSubstr("ok")));
+    EXPECT_THAT(refused.err, AnyOf(HasSubstr("'amuont'"), HasSubstr("would be the same")));
+  }
   folder_.write("bad.toml",
                 "extends = \"counting.toml\"\n[sweep]\nover = [\"pipeline.seed=3..1\"]\n");
   const Finished bad = seam({"check", "bad.toml"});
