@@ -181,7 +181,7 @@
       lines.push(make("div", { class: "soft small" },
         `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}`));
     } else if (isNumber(score.epoch)) {
-      lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best ? ", the best" : "")));
+      lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
     }
     if (score.protocol) lines.push(make("div", { class: "soft small" }, make("code", {}, score.protocol)));
     return make("div", { class: "tile" }, lines);
@@ -224,8 +224,7 @@
       box.push(make("p", { class: "bad" }, `${summary.outcome}${summary.error ? `: ${summary.error}` : ""}`));
     }
     for (const note of run.notes) box.push(make("p", { class: "warn small" }, note));
-    const broken = run.curves.filter((curve) => curve.not_finite > 0);
-    for (const curve of broken) {
+    for (const curve of run.curves.filter((each) => each.not_finite > 0)) {
       box.push(make("p", { class: "bad" }, `${curve.stage}.${curve.name} was not finite in ${count(curve.not_finite)} of its records.`));
     }
     return box;
@@ -252,14 +251,12 @@
   function recallCharts() {
     const kinds = [...new Set(runs.flatMap((run) => run.recall.map((recall) => `${recall.stage}\n${recall.mask}`)))];
     const lines = [];
-    let share = true;
     runs.forEach((run, i) => run.recall.forEach((recall) => {
       const kind = kinds.indexOf(`${recall.stage}\n${recall.mask}`);
       const name = kinds.length > 1 || !several ? `${recall.stage}${recall.mask ? `, ${recall.mask}` : ""}` : "";
       lines.push({ label: lineName(i, name), run: several ? i : kind, dash: several ? kind : 0, x: recall.k, y: recall.value });
     }));
-    if (!lines.some((line) => line.x.length > 1)) share = false;
-    const boxes = share ? [chart("Recall@K at the end", lines, { x: "K", share: true })] : [];
+    const boxes = lines.some((line) => line.x.length > 1) ? [chart("Recall@K at the end", lines, { x: "K", share: true })] : [];
     const epochs = curveLines((curve) => curve.kind === "epochs" && runs.some((run) => run.recall.some((recall) =>
       recall.stage === curve.stage && curve.name === `${recall.mask ? `${recall.mask}.` : ""}r@${recall.k[0]}`)));
     if (epochs.some((line) => line.x.length > 1)) boxes.push(chart("Recall over the run", epochs, { share: true }));
@@ -327,7 +324,7 @@
       for (const query of group.queries || []) {
         const row = make("div", { class: "query" }, figure(query.query, "asked", make("b", {}, "query"), ` ${query.query.item || ""}`));
         (query.neighbours || []).forEach((found, i) => row.append(figure(found, found.right ? "right" : "wrong",
-          make("b", {}, `${found.right ? "✓ " : ""}${i + 1}`), ` ${plain(found.distance)}`)));
+          make("b", {}, `${found.right ? "✓ " : ""}${i + 1}`), ` ${isNumber(found.distance) ? Number(found.distance.toPrecision(3)) : ""}`)));
         box.push(row);
       }
     }
@@ -384,10 +381,7 @@
     }
     return box;
   }
-  function momentText(moment) {
-    const epoch = /^epoch-(\d+)$/.exec(moment);
-    return epoch ? epochText(Number(epoch[1])) : moment;
-  }
+  const momentText = (moment) => moment.replace(/^epoch-(\d+)$/, (_, epoch) => epochText(Number(epoch)));
   function reports() {
     const names = [...new Set(runs.flatMap((run) => run.reports.map((report) => report.name)))].sort();
     return names.flatMap((name) => runs.flatMap((run, i) => {
@@ -488,9 +482,7 @@
 
   let next = 0;
   const drawn = [];
-  function drawCharts() {
-    for (; next < charts.length; ++next) drawn.push(charts[next]());
-  }
+  const drawCharts = () => { for (; next < charts.length; ++next) drawn.push(charts[next]()); };
   const nav = head();
   section("recall", "Recall", recallCharts());
   section("differences", "What differs", differences());

@@ -1,7 +1,6 @@
 #include "stages/export/neighbours.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "stages/export/csv.hpp"
@@ -37,7 +36,7 @@ void NearestNeighbours::begin(Context& context) {
   flow_.enter(context);
   file_.reset();
   queries_ = 0;
-  item_of_row_.clear();
+  same_gallery_.begin();
   ExportedFile file(export_path(folder_, file_name_, context).string() + ".csv");
   file.write(
       "query,query_index,query_item,mask,rank,picture,index,item,category,metric,distance,"
@@ -45,42 +44,12 @@ void NearestNeighbours::begin(Context& context) {
   file_ = std::move(file);
 }
 
-/// Rows of another gallery would silently name other pictures.
-void NearestNeighbours::check_same_gallery(const retrieval::Rankings& rankings) {
-  const auto refuse = [](const std::string& how) {
-    throw Error("the search looked through another gallery than the one that 'index' names: " +
-                    how + "; name the stage that the search names",
-                Fault::configuration);
-  };
-  if (!gallery_->ready()) refuse("this one has no pictures yet");
-  const auto rows = gallery_->rows();
-  if (rankings.gallery_images != static_cast<std::int64_t>(rows.size())) {
-    refuse("that has " + std::to_string(rankings.gallery_images) + " pictures, this one " +
-           std::to_string(rows.size()));
-  }
-  if (item_of_row_.empty()) {
-    std::unordered_map<std::string_view, std::int64_t> numbers;
-    for (const retrieval::GalleryRow& row : rows) {
-      item_of_row_.push_back(
-          numbers.try_emplace(row.item, static_cast<std::int64_t>(numbers.size())).first->second);
-    }
-  }
-  for (const retrieval::Ranking& ranking : rankings.by_mask) {
-    for (std::size_t i = 0; i < ranking.items.size(); ++i) {
-      const std::int64_t row = ranking.neighbours.rows[i];
-      if (row >= 0 && item_of_row_.at(static_cast<std::size_t>(row)) != ranking.items[i]) {
-        refuse("they show other items");
-      }
-    }
-  }
-}
-
 void NearestNeighbours::process(const Packet& packet, Context& /*context*/) {
   const auto& rankings = packet.get(field::rankings);
   if (const std::string problem = problem_with(rankings); !problem.empty()) {
     throw Error("field 'rankings' cannot be written: " + problem, Fault::internal);
   }
-  check_same_gallery(rankings);
+  same_gallery_.check(*gallery_, rankings);
   for (std::size_t query = 0; query < rankings.item.size(); ++query) {
     for (const retrieval::Ranking& ranking : rankings.by_mask) {
       write_neighbours(packet, query, ranking);

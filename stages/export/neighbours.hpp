@@ -12,9 +12,9 @@
 #include <seam/gallery.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "stages/export/exported_file.hpp"
+#include "stages/export/same_gallery.hpp"
 
 namespace seam::stages {
 
@@ -29,7 +29,6 @@ class NearestNeighbours final : public Compute<Sink> {
   void close() override;
 
  private:
-  void check_same_gallery(const retrieval::Rankings& rankings);
   void write_neighbours(const Packet& packet, std::size_t query, const retrieval::Ranking& ranking);
 
   Ref<retrieval::Gallery> gallery_;
@@ -39,7 +38,7 @@ class NearestNeighbours final : public Compute<Sink> {
   OneFlow flow_;
   std::optional<ExportedFile> file_;
   std::int64_t queries_ = 0;
-  std::vector<std::int64_t> item_of_row_;  // as rankings number items; from the first batch on
+  SameGallery same_gallery_;
 };
 
 }  // namespace seam::stages

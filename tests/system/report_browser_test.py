@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as name:
                 failures.append(f"{where}: wider than its window: {root}")
             if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
                 failures.append(f"{where}: charts are missing: {root}")
-            for text in ("recall@1", "Where the time went", "triplet_loss", "&lt;script&gt;document.title"):
+            for text in ("recall@1", "Where the time went", "Nearest neighbours", "What the model was fed", "triplet_loss", "&lt;script&gt;document.title"):
                 if text not in document:
                     failures.append(f"{where}: no {text}")
             if "<title>broken" in document:

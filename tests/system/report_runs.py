@@ -37,10 +37,15 @@ k = 10
 [stage.recall]
 use = "retrieval.recall"
 k = [1, 5]
+[stage.fed]
+use = "report.pictures"
+[stage.neighbours]
+use = "report.neighbours"
+index = "gallery"
 [flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
+train = "items -> triplets -> decode -> triplet_batch -> fed -> model -> triplet_loss -> adam"
 gallery = "items -> decode -> batch -> model -> gallery"
-evaluate = "items -> decode -> batch -> model -> search -> recall"
+evaluate = "items -> decode -> batch -> model -> search -> {recall, neighbours}"
 [schedule]
 epochs = 2
 """

@@ -5,7 +5,8 @@ import pathlib
 import sys
 import tempfile
 
-from report_runs import HOSTILE, Page, make_runs, report
+from report_runs import HOSTILE, PIPELINE, Page, make_runs, report
+from runs import run as run_pipeline
 
 failures = []
 
@@ -13,6 +14,12 @@ failures = []
 def check(holds, what):
     if not holds:
         failures.append(what)
+
+
+def tensors(file):
+    """The numbers of a checkpoint, without its header, which has sizes of the run's other files."""
+    content = file.read_bytes()
+    return content[8 + int.from_bytes(content[:8], "little"):]
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -24,6 +31,14 @@ with tempfile.TemporaryDirectory() as name:
     both = Page(report(sys.argv[1], folder, *runs, "--output", "both.html").read_text())
     lines = [json.loads(line) for line in (folder / HOSTILE / "metrics.jsonl").read_text().splitlines()]
     summary = json.loads((folder / HOSTILE / "summary.json").read_text())
+    # A run that draws nothing.
+    (folder / "plain.toml").write_text(PIPELINE.replace("-> fed ->", "->").replace("{recall, neighbours}", "recall"))
+    run_pipeline(sys.argv[1], folder, "plain.toml", "plain")
+    plain = folder / "plain"
+    check((plain / "metrics.jsonl").read_bytes() == (folder / HOSTILE / "metrics.jsonl").read_bytes(),
+          "drawing changes the metrics")
+    last = "checkpoints/epoch-2.safetensors"
+    check(tensors(plain / last) == tensors(folder / HOSTILE / last), "drawing changes the weights")
     reports = sorted((folder / HOSTILE / "reports").iterdir())
 
 check(one.title == HOSTILE, f"the title is {one.title}")
@@ -52,6 +67,19 @@ check(all(a < b for a, b in zip(loss["x"], loss["x"][1:])) and loss["x"][-1] <= 
 latest = {path.stem.split("-", 2)[2] for path in reports}
 check({report["name"] for report in run["reports"]} == latest, f"reports {[r['name'] for r in run['reports']]}")
 check(all(report["moment"] == "epoch-0001" for report in run["reports"]), "reports of an earlier epoch")
+
+drawn = {pictures["stage"]: pictures for pictures in run["pictures"]}
+check(sorted(drawn) == ["fed", "neighbours"], f"drawings of {sorted(drawn)}")
+check(drawn["fed"]["epoch"] == 0 and drawn["neighbours"]["epoch"] == 1, "drawings of other epochs")
+jpeg = "data:image/jpeg;base64,/9j/"
+check(all(sheet["picture"].startswith(jpeg) for sheet in drawn["fed"]["sheets"]), "a sheet is missing")
+shown = [query for group in drawn["neighbours"]["groups"] for query in group["queries"]]
+check(len(shown) > 8, f"{len(shown)} queries are shown")
+for query in shown:
+    for picture in [query["query"], *query["neighbours"]]:
+        check(picture.get("picture", "").startswith(jpeg), f"no picture of {picture}")
+    for found in query["neighbours"]:
+        check(found["right"] == (found["item"] == query["query"]["item"]), f"framed wrongly: {found['name']}")
 
 rate = [setting for setting in run["settings"] if setting["table"] == "stage.adam" and setting["key"] == "rate"]
 check(len(rate) == 1 and rate[0]["default"], f"the rate is {rate}")

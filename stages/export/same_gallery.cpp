@@ -1,0 +1,41 @@
+#include "stages/export/same_gallery.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <seam/error.hpp>
+
+namespace seam::stages {
+
+void SameGallery::check(const retrieval::Gallery& gallery, const retrieval::Rankings& rankings) {
+  const auto refuse = [](const std::string& how) {
+    throw Error("the search looked through another gallery than the one that 'index' names: " +
+                    how + "; name the stage that the search names",
+                Fault::configuration);
+  };
+  if (!gallery.ready()) refuse("this one has no pictures yet");
+  const auto rows = gallery.rows();
+  if (rankings.gallery_images != static_cast<std::int64_t>(rows.size())) {
+    refuse("that has " + std::to_string(rankings.gallery_images) + " pictures, this one " +
+           std::to_string(rows.size()));
+  }
+  if (item_of_row_.empty()) {
+    std::unordered_map<std::string_view, std::int64_t> numbers;
+    for (const retrieval::GalleryRow& row : rows) {
+      item_of_row_.push_back(
+          numbers.try_emplace(row.item, static_cast<std::int64_t>(numbers.size())).first->second);
+    }
+  }
+  for (const retrieval::Ranking& ranking : rankings.by_mask) {
+    for (std::size_t i = 0; i < ranking.items.size(); ++i) {
+      const std::int64_t row = ranking.neighbours.rows[i];
+      if (row >= 0 && item_of_row_.at(static_cast<std::size_t>(row)) != ranking.items[i]) {
+        refuse("they show other items");
+      }
+    }
+  }
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,53 @@
+#include "stages/report/drawn_set.hpp"
+
+#include <cstdio>
+
+#include "stages/export/exported_file.hpp"
+
+namespace seam::stages {
+namespace {
+
+std::string epoch_name(std::int64_t epoch) {
+  std::string text(32, '\0');
+  const int length =
+      std::snprintf(text.data(), text.size(), "epoch-%04lld", static_cast<long long>(epoch));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  ExportedFile file(path);
+  file.write(bytes);
+  file.finish();
+  file.commit();
+}
+
+}  // namespace
+
+DrawnSet::DrawnSet(const std::filesystem::path& folder, const Context& context)
+    : folder_(export_path(folder, "", context)),
+      epoch_(epoch_name(context.epoch())),
+      flow_(context.flow()),
+      number_(context.epoch()) {}
+
+std::string DrawnSet::write_picture(const std::string& file,
+                                    std::span<const std::uint8_t> bytes) const {
+  write_file(folder_ / epoch_ / file, std::as_bytes(bytes));
+  return name_of(file);
+}
+
+bool DrawnSet::has(const std::string& file) const {
+  return std::filesystem::exists(folder_ / epoch_ / file);
+}
+
+void DrawnSet::write(const std::string& kind, nlohmann::ordered_json content) const {
+  content["format"] = 1;
+  content["kind"] = kind;
+  content["flow"] = flow_;
+  content["epoch"] = number_;
+  using Json = nlohmann::ordered_json;
+  const std::string text = content.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  write_file(folder_ / (epoch_ + ".json"), std::as_bytes(std::span(text)));
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,153 @@
+#include "stages/report/neighbours.hpp"
+
+#include <utility>
+
+#include "stages/report/thumbnails.hpp"
+
+namespace seam::stages {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+void DrawnNeighbours::declare(Declaration& d) {
+  d.doc(
+      "Draws queries with their nearest gallery pictures, for `seam report`: the best, the worst "
+      "and a random sample of each category, the same sample in every epoch. Labels are read to "
+      "choose the queries and to frame the right pictures, never to rank. The pictures are read "
+      "again from their files, whole: not as cropped, resized or recoloured for the model. One "
+      "that cannot be read is shown as missing. Written when the flow has ended, to "
+      "`pictures/STAGE/epoch-0012.json` in the run's folder, with a folder of JPEG files beside "
+      "it. Of several masks the first is shown.");
+  d.reference("index", gallery_, "the `retrieval.index` stage that the search looked through");
+  d.parameter("k", k_, "neighbours to show; the search must find as many").range(1, 100);
+  d.parameter("best", choice_.best, "how many of the best queries").range(0, 1000);
+  d.parameter("worst", choice_.worst, "how many of the worst").range(0, 1000);
+  d.parameter("per_category", choice_.per_category, "how many of each category, at random")
+      .range(0, 1000);
+  d.parameter("categories", choice_.categories,
+              "of how many categories: those with the most queries")
+      .range(0, 1000);
+  d.parameter("size", size_, "longer side of the drawn pictures").range(16, 1024).unit("px");
+  d.parameter("root", root_,
+              "the folder that the data set's file names are relative to; empty: looked for from "
+              "its list upwards");
+  d.parameter("folder", folder_, "where the drawings are put; relative to the run's folder");
+  d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
+  d.needs(field::origins);
+  d.needs(field::items);
+  d.accepts(field::categories).doc("-1 where it is absent: one sample of all queries");
+}
+
+void DrawnNeighbours::open(Context& context) {
+  static_cast<void>(export_path(folder_, "", context));  // says so where there is no folder
+}
+
+void DrawnNeighbours::begin(Context& context) {
+  flow_.enter(context);
+  same_gallery_.begin();
+  queries_.clear();
+}
+
+void DrawnNeighbours::process(const Packet& packet, Context& /*context*/) {
+  const auto& rankings = packet.get(field::rankings);
+  if (const std::string problem = problem_with(rankings); !problem.empty()) {
+    throw Error("field 'rankings' cannot be drawn: " + problem, Fault::internal);
+  }
+  same_gallery_.check(*gallery_, rankings);
+  mask_ = rankings.by_mask.front().mask;
+  metric_ = rankings.by_mask.front().metric;
+  for (std::size_t query = 0; query < rankings.item.size(); ++query) {
+    queries_.push_back(asked(packet, query));
+  }
+}
+
+AskedQuery DrawnNeighbours::asked(const Packet& packet, std::size_t query) const {
+  const auto& rankings = packet.get(field::rankings);
+  const retrieval::Ranking& ranking = rankings.by_mask.front();
+  const auto found = static_cast<std::size_t>(ranking.neighbours.k);
+  AskedQuery asked;
+  asked.origin = packet.get(field::origins)[query];
+  asked.item = packet.get(field::items)[query];
+  if (packet.has(field::categories)) asked.category = packet.get(field::categories)[query];
+  asked.relevant = rankings.relevant[query];
+  for (std::size_t rank = 0; rank < found; ++rank) {
+    const std::size_t at = query * found + rank;
+    const std::int64_t row = ranking.neighbours.rows[at];
+    if (row < 0) break;  // the gallery has no more
+    const bool right = ranking.items[at] == rankings.item[query];
+    if (right && asked.first_right == 0) asked.first_right = static_cast<std::int64_t>(rank) + 1;
+    if (rank < static_cast<std::size_t>(k_)) {
+      asked.nearest.push_back({row, ranking.neighbours.distances[at], right});
+    }
+  }
+  return asked;
+}
+
+Json DrawnNeighbours::draw(const Origin& origin, const std::string& item, std::int64_t category,
+                           Drawn& drawn) const {
+  const auto [known, fresh] = drawn.by_name.try_emplace(origin.text());
+  Json& picture = known->second;
+  if (!fresh) return picture;
+  picture = {{"name", origin.text()}, {"item", item}};
+  if (category >= 0) picture["category"] = category;
+  std::vector<std::uint8_t> bytes;
+  try {
+    bytes = jpeg_of(read_thumbnail(file_of(origin, root_), size_));
+  } catch (const Error& error) {
+    if (error.fault() != Fault::data) throw;
+    picture["problem"] = error.full_message();
+    if (drawn.missing++ == 0) drawn.first_problem = error.full_message();
+    return picture;
+  }
+  picture["file"] = drawn.set.write_picture(std::to_string(drawn.by_name.size()) + ".jpg", bytes);
+  return picture;
+}
+
+Json DrawnNeighbours::draw_query(const AskedQuery& query, Drawn& drawn) const {
+  Json neighbours = Json::array();
+  for (const FoundPicture& found : query.nearest) {
+    const retrieval::GalleryRow& row = gallery_->rows()[static_cast<std::size_t>(found.row)];
+    Json picture = draw(row.origin, row.item, row.category, drawn);
+    picture["right"] = found.right;
+    picture["distance"] = found.distance;
+    neighbours.push_back(std::move(picture));
+  }
+  Json drawn_query{{"query", draw(query.origin, query.item, query.category, drawn)},
+                   {"relevant", query.relevant},
+                   {"neighbours", std::move(neighbours)}};
+  if (query.first_right > 0) drawn_query["first_right"] = query.first_right;
+  return drawn_query;
+}
+
+std::string DrawnNeighbours::note() const {
+  std::string text = "Nearest first, under mask " + to_string(mask_) + " by " + to_string(metric_) +
+                     ". Labels are read to choose the queries and to frame the pictures that show "
+                     "their item";
+  text += reads_labels(mask_)
+              ? "; the search read them too: the true category of every query narrowed it."
+              : ", never to rank.";
+  return text;
+}
+
+void DrawnNeighbours::end(Context& context) {
+  if (queries_.empty()) throw Error("no query arrived, so there is nothing to draw");
+  Drawn drawn{DrawnSet(folder_, context), {}, 0, {}};
+  Json groups = Json::array();
+  for (const QueryGroup& group : choose_queries(queries_, choice_, context.random_of_run())) {
+    Json queries = Json::array();
+    for (const std::size_t query : group.queries) {
+      queries.push_back(draw_query(queries_[query], drawn));
+    }
+    groups.push_back({{"title", group.title}, {"queries", std::move(queries)}});
+  }
+  drawn.set.write("neighbours", {{"note", note()}, {"groups", std::move(groups)}});
+  if (drawn.missing > 0) {
+    context.warn(std::to_string(drawn.missing) + " of " + std::to_string(drawn.by_name.size()) +
+                 " pictures could not be drawn; the first: " + drawn.first_problem);
+  }
+  queries_.clear();
+}
+
+}  // namespace seam::stages

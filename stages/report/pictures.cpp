@@ -1,0 +1,148 @@
+#include "stages/report/pictures.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "stages/report/contact_sheet.hpp"
+#include "stages/report/thumbnails.hpp"
+
+namespace seam::stages {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_columns = 12;
+
+/// As f32[3,1,1]; `otherwise` where no numbers are given.
+Tensor by_channel(const std::vector<double>& values, double otherwise,
+                  const std::string& parameter) {
+  if (values.empty()) return torch::full({3, 1, 1}, otherwise, torch::kFloat32);
+  if (values.size() != 3) {
+    throw Error("parameter '" + parameter + "' has " + std::to_string(values.size()) +
+                    " numbers; give three, for red, green and blue, or none",
+                Fault::configuration);
+  }
+  return torch::tensor(values, torch::kFloat32).view({3, 1, 1});
+}
+
+std::string file_of_batch(std::uint64_t sequence) {
+  return "batch-" + std::to_string(sequence) + ".jpg";
+}
+
+template <class T>
+T row_or(const Packet& packet, const Field<std::vector<T>>& key, std::size_t row, T otherwise) {
+  return packet.has(key) ? packet.get(key)[row] : std::move(otherwise);
+}
+
+}  // namespace
+
+Image picture_of(const Tensor& images, std::int64_t row, const Tensor& mean,
+                 const Tensor& deviation, std::int64_t& clipped) {
+  constexpr double half_a_step = 0.5 / 255;
+  const Tensor values = images[row].detach().to(torch::kCPU, torch::kFloat32) * deviation + mean;
+  const Tensor inside = (values >= -half_a_step) & (values <= 1 + half_a_step);  // false for nan
+  clipped += inside.numel() - inside.sum().item<std::int64_t>();
+  const Tensor bytes = (values.nan_to_num(0).clamp(0, 1) * 255)
+                           .round()
+                           .to(torch::kUInt8)
+                           .permute({1, 2, 0})
+                           .contiguous();
+  Image image(static_cast<int>(bytes.size(0)), static_cast<int>(bytes.size(1)), 3);
+  std::copy_n(bytes.data_ptr<std::uint8_t>(), image.bytes(), image.data());
+  return image;
+}
+
+void FedPictures::declare(Declaration& d) {
+  d.doc(
+      "Draws the first batches as a model is fed them, augmented and cropped, for `seam report`: "
+      "one sheet a batch, each picture with its group, role and item. Stands between a batch and "
+      "a model and hands on what it gets, unchanged: a run with it computes the same numbers. "
+      "Writes `pictures/STAGE/epoch-0000.json` into the run's folder, with a folder of JPEG files "
+      "beside it.");
+  d.parameter("batches", batches_, "how many batches of an epoch to draw").range(1, 1000);
+  d.parameter("every", every_, "draw in each so many epochs; unset: in the first alone")
+      .at_least(1)
+      .unit("epochs");
+  d.parameter("pictures", pictures_, "of a batch at most, the first ones").range(1, 4096);
+  d.parameter("size", size_, "longer side of a drawn picture").range(16, 1024).unit("px");
+  d.parameter("mean", mean_, "what the batch subtracted: its own `mean`, if it has one");
+  d.parameter("deviation", deviation_,
+              "what the batch divided by: its own `deviation`, if it has one");
+  d.parameter("folder", folder_, "where the drawings are put; relative to the run's folder");
+  d.needs(field::images);
+  d.accepts(field::items);
+  d.accepts(field::groups);
+  d.accepts(field::roles);
+}
+
+void FedPictures::open(Context& context) {
+  static_cast<void>(by_channel(mean_, 0, "mean"));
+  static_cast<void>(by_channel(deviation_, 1, "deviation"));
+  static_cast<void>(export_path(folder_, "", context));  // says so where there is no folder
+}
+
+void FedPictures::begin(Context& context) {
+  flow_.enter(context);
+  set_ = DrawnSet(folder_, context);
+  wanted_ = every_ ? context.epoch() % *every_ == 0 : context.epoch() == 0;
+  warned_ = false;
+}
+
+void FedPictures::process(Packet& packet, Context& context) {
+  // By number, so that a flow that is gone on with does not begin to count again.
+  if (wanted_ && packet.sequence() < static_cast<std::uint64_t>(batches_)) draw(packet, context);
+}
+
+Pause FedPictures::pause(Context& /*context*/) {
+  return Pause::ready;
+}
+
+void FedPictures::draw(const Packet& packet, const Context& context) {
+  const torch::NoGradGuard no_gradient;
+  const Tensor& images = packet.get(field::images);
+  const std::int64_t count = std::min(images.size(0), pictures_);
+  if (count == 0) return;
+  const Tensor mean = by_channel(mean_, 0, "mean");
+  const Tensor deviation = by_channel(deviation_, 1, "deviation");
+  std::int64_t clipped = 0;
+  std::vector<SheetCell> cells;
+  std::vector<std::int64_t> groups;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    SheetCell cell{picture_of(images, row, mean, deviation, clipped), {}, Role::single};
+    cell.role = row_or(packet, field::roles, at, Role::single);
+    groups.push_back(row_or(packet, field::groups, at, std::int64_t{-1}));
+    if (groups.back() >= 0) cell.text[0] = std::to_string(groups.back()) + " ";
+    cell.text[0] += role_name(cell.role);
+    cell.text[1] = row_or(packet, field::items, at, std::string());
+    cells.push_back(std::move(cell));
+  }
+  if (clipped > 0 && !warned_) {
+    warned_ = true;
+    context.warn(
+        "values of a batch lie outside 0 to 1 and are cut off in its drawing; if the "
+        "batch has a 'mean' and 'deviation', give this stage the same");
+  }
+  const Image sheet = contact_sheet(cells, sheet_columns(groups, most_columns), size_);
+  const std::vector<std::uint8_t> bytes = jpeg_of(sheet);
+  static_cast<void>(set_.write_picture(file_of_batch(packet.sequence()), bytes));
+
+  Json sheets = Json::array();
+  for (std::uint64_t batch = 0; batch <= packet.sequence(); ++batch) {
+    if (!set_.has(file_of_batch(batch))) continue;
+    sheets.push_back({{"title", "Batch " + std::to_string(batch + 1)},
+                      {"file", set_.name_of(file_of_batch(batch))}});
+  }
+  std::string note = "As the model gets them, " + std::to_string(images.size(3)) + "x" +
+                     std::to_string(images.size(2)) +
+                     " pixels. Under each: its group, role and "
+                     "item.";
+  if (count < images.size(0)) {
+    note += " The first " + std::to_string(count) + " of a batch of " +
+            std::to_string(images.size(0)) + ".";
+  }
+  if (clipped > 0) note += " Values outside 0 to 1 are cut off.";
+  set_.write("fed", {{"note", note}, {"sheets", std::move(sheets)}});
+}
+
+}  // namespace seam::stages

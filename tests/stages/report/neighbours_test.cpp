@@ -1,0 +1,142 @@
+#include "stages/report/neighbours.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "stages/report/thumbnails.hpp"
+#include "tests/stages/retrieval/batches.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace {
+
+using seam::Packet;
+using seam::stages::DrawnNeighbours;
+using seam::stages::Index;
+using seam::stages::Search;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::refer_to;
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Json = nlohmann::ordered_json;
+
+/// Pictures are called as their items.
+std::shared_ptr<Harness> gathered() {
+  auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
+  const auto vectors = torch::tensor({{1.F, 0.F}, {0.F, 2.F}, {-3.F, 0.F}});
+  gallery->push(batch(10, {"shirt", "skirt", "dress"}, vectors)).finish();
+  return gallery;
+}
+
+/// The first query is answered at once, the second at rank 2.
+std::vector<Packet> found(Harness& gallery) {
+  Harness search("search", std::make_unique<Search>());
+  search.set("k", 3);
+  refer_to(search, gallery);
+  search.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {-2.F, 1.F}}))).finish();
+  return search.take_outputs();
+}
+
+std::filesystem::path folder_of_the_suite() {
+  static const seam::test::TemporaryFolder folder;
+  return folder.path();
+}
+
+const auto conformance = seam::testing::conformance<DrawnNeighbours>({
+    .parameters = {{"folder", folder_of_the_suite().string()}, {"k", std::int64_t{2}}},
+    .packets = [](Harness&) { return found(*gathered()); },
+    .connect =
+        [](Harness& sink) {
+          auto gallery = gathered();
+          refer_to(sink, *gallery);
+          return gallery;
+        },
+});
+
+class DrawnNeighboursTest : public ::testing::Test {
+ protected:
+  DrawnNeighboursTest() {
+    harness_.run_directory(run_.path()).set("k", 2).set("root", pictures_.path().string());
+    refer_to(harness_, *gallery_);
+  }
+
+  void draw_pictures(const std::vector<std::string>& names) const {
+    seam::Image image(40, 20, 3);
+    std::fill_n(image.data(), image.bytes(), std::uint8_t{128});
+    const auto bytes = seam::stages::jpeg_of(image);
+    for (const std::string& name : names) {
+      pictures_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+  }
+  [[nodiscard]] Json drawn(const std::string& file = "epoch-0003.json") const {
+    std::ifstream stream(run_.path() / "pictures/nearest" / file);
+    return Json::parse(stream);
+  }
+
+  seam::test::TemporaryFolder run_;
+  seam::test::TemporaryFolder pictures_;
+  std::shared_ptr<Harness> gallery_ = gathered();
+  Harness harness_{"nearest", std::make_unique<DrawnNeighbours>()};
+};
+
+TEST_F(DrawnNeighboursTest, LeavesTheQueriesWithFramedNeighbours) {
+  draw_pictures({"shirt", "skirt", "dress"});
+  harness_.set("best", 1).set("worst", 1).set("per_category", 1);
+  harness_.epoch(3).push_all(found(*gallery_)).finish();
+  const Json set = drawn();
+  EXPECT_EQ(set.at("format"), 1);
+  EXPECT_EQ(set.at("kind"), "neighbours");
+  EXPECT_EQ(set.at("epoch"), 3);
+  EXPECT_THAT(set.at("note").get<std::string>(), HasSubstr("never to rank"));
+  ASSERT_THAT(set.at("groups"), SizeIs(3));
+  const Json& best = set.at("groups")[0].at("queries")[0];
+  EXPECT_EQ(best.at("query").at("item"), "shirt");
+  EXPECT_EQ(best.at("first_right"), 1);
+  const Json& worst = set.at("groups")[1].at("queries")[0];
+  EXPECT_EQ(worst.at("query").at("item"), "skirt");
+  ASSERT_THAT(worst.at("neighbours"), SizeIs(2));
+  EXPECT_EQ(worst.at("neighbours")[0].at("item"), "dress");
+  EXPECT_EQ(worst.at("neighbours")[0].at("right"), false);
+  EXPECT_EQ(worst.at("neighbours")[1].at("item"), "skirt");
+  EXPECT_EQ(worst.at("neighbours")[1].at("right"), true);
+  const auto file = worst.at("neighbours")[0].at("file").get<std::string>();
+  EXPECT_TRUE(std::filesystem::exists(run_.path() / "pictures/nearest" / file)) << file;
+}
+
+TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
+  draw_pictures({"shirt", "dress"});
+  pictures_.write("skirt", "no picture");
+  harness_.set("best", 1).set("worst", 1);
+  harness_.epoch(3).push_all(found(*gallery_)).finish();
+  const Json set = drawn();
+  const Json& worst = set.at("groups")[1].at("queries")[0];
+  EXPECT_FALSE(worst.at("query").contains("file"));
+  EXPECT_TRUE(worst.at("query").contains("problem"));
+  EXPECT_TRUE(worst.at("neighbours")[0].contains("file"));
+  bool warned = false;
+  for (const auto& line : harness_.log()) {
+    warned = warned || line.text.find("pictures could not be drawn") != std::string::npos;
+  }
+  EXPECT_TRUE(warned);
+}
+
+TEST_F(DrawnNeighboursTest, AFlowWithoutQueriesIsAnError) {
+  harness_.finish();
+  ASSERT_EQ(harness_.errors().size(), 1U);
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query arrived"));
+}
+
+TEST_F(DrawnNeighboursTest, NeedsAFolder) {
+  Harness homeless("nearest", std::make_unique<DrawnNeighbours>());
+  refer_to(homeless, *gallery_);
+  EXPECT_THROW(homeless.open(), seam::Error);
+}
+
+}  // namespace

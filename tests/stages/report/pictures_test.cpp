@@ -1,0 +1,143 @@
+#include "stages/report/pictures.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "stages/report/contact_sheet.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace {
+
+namespace field = seam::field;
+using seam::Packet;
+using seam::Role;
+using seam::stages::FedPictures;
+using seam::stages::sheet_columns;
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Json = nlohmann::ordered_json;
+
+Packet triplet(std::uint64_t sequence = 0) {
+  Packet packet;
+  packet.set_sequence(sequence);
+  packet.set(field::images, torch::full({3, 3, 8, 6}, 0.5F));
+  packet.set(field::items, std::vector<std::string>{"id_1", "id_1", "id_2"});
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0});
+  packet.set(field::roles, std::vector<Role>{Role::anchor, Role::positive, Role::negative});
+  return packet;
+}
+
+std::filesystem::path folder_of_the_suite() {
+  static const seam::test::TemporaryFolder folder;
+  return folder.path();
+}
+
+const auto conformance = seam::testing::conformance<FedPictures>({
+    .parameters = {{"folder", folder_of_the_suite().string()}},
+    .packets =
+        [](Harness&) {
+          return std::vector<Packet>{triplet(), triplet()};
+        },
+});
+
+class FedPicturesTest : public ::testing::Test {
+ protected:
+  FedPicturesTest() { harness_.run_directory(run_.path()); }
+
+  [[nodiscard]] std::filesystem::path file(const std::string& name) const {
+    return run_.path() / "pictures/fed" / name;
+  }
+  [[nodiscard]] Json set(const std::string& name) const {
+    std::ifstream stream(file(name));
+    return Json::parse(stream);
+  }
+
+  seam::test::TemporaryFolder run_;
+  Harness harness_{"fed", std::make_unique<FedPictures>()};
+};
+
+TEST_F(FedPicturesTest, DrawsTheFirstBatchesAndHandsAllOn) {
+  harness_.set("batches", 2);
+  const Packet packet = triplet();
+  harness_.push(packet).push(triplet()).push(triplet()).finish();
+  ASSERT_THAT(harness_.outputs(), SizeIs(3));
+  EXPECT_TRUE(torch::equal(harness_.outputs()[0].get(field::images), packet.get(field::images)));
+  EXPECT_THAT(set("epoch-0000.json").at("sheets"), SizeIs(2));
+  EXPECT_TRUE(std::filesystem::exists(file("epoch-0000/batch-0.jpg")));
+  EXPECT_TRUE(std::filesystem::exists(file("epoch-0000/batch-1.jpg")));
+  EXPECT_FALSE(std::filesystem::exists(file("epoch-0000/batch-2.jpg")));
+}
+
+TEST_F(FedPicturesTest, DrawsInTheFirstEpochOrInEachKth) {
+  harness_.epoch(1).push(triplet()).finish();
+  EXPECT_FALSE(std::filesystem::exists(file("epoch-0001.json")));
+  Harness every("fed", std::make_unique<FedPictures>());
+  every.run_directory(run_.path()).set("every", 2);
+  for (const int epoch : {0, 1, 2}) every.epoch(epoch).push(triplet()).finish();
+  EXPECT_TRUE(std::filesystem::exists(file("epoch-0000.json")));
+  EXPECT_FALSE(std::filesystem::exists(file("epoch-0001.json")));
+  EXPECT_TRUE(std::filesystem::exists(file("epoch-0002.json")));
+}
+
+TEST_F(FedPicturesTest, SaysThatValuesAreCutOff) {
+  Packet packet = triplet();
+  packet.set(field::images, torch::full({3, 3, 8, 6}, -2.0F));
+  harness_.push(packet).finish();
+  EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(), HasSubstr("are cut off"));
+  ASSERT_FALSE(harness_.log().empty());
+  EXPECT_THAT(harness_.log().back().text, HasSubstr("give this stage the same"));
+}
+
+TEST_F(FedPicturesTest, RefusesWrongNumbersOfChannels) {
+  harness_.set("mean", std::vector<double>{0.5});
+  EXPECT_THROW(harness_.open(), seam::Error);
+}
+
+TEST(PictureOf, UndoesTheNormalisation) {
+  using torch::tensor;
+  const auto mean = tensor({0.1F, 0.2F, 0.3F}).view({3, 1, 1});
+  const auto deviation = tensor({0.5F, 0.25F, 2.F}).view({3, 1, 1});
+  const auto pixel = tensor({0.F, 0.5F, 1.F}).view({1, 3, 1, 1});
+  std::int64_t clipped = 0;
+  const auto image =
+      seam::stages::picture_of((pixel - mean) / deviation, 0, mean, deviation, clipped);
+  EXPECT_EQ(image.data()[0], 0);
+  EXPECT_EQ(image.data()[1], 128);
+  EXPECT_EQ(image.data()[2], 255);
+  EXPECT_EQ(clipped, 0);
+  const auto odd = tensor({NAN, 1.5F, -1.F}).view({1, 3, 1, 1});
+  const auto one = torch::ones({3, 1, 1});
+  const auto cut = seam::stages::picture_of(odd, 0, one * 0, one, clipped);
+  EXPECT_EQ(clipped, 3);
+  EXPECT_EQ(cut.data()[0], 0);
+  EXPECT_EQ(cut.data()[1], 255);
+}
+
+TEST(SheetColumns, KeepGroupsTogether) {
+  EXPECT_EQ(sheet_columns(std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}, 10), 9U);
+  EXPECT_EQ(sheet_columns(std::vector<std::int64_t>(96, 0), 12), 12U);
+  EXPECT_EQ(sheet_columns(std::vector<std::int64_t>{-1, -1, -1}, 12), 3U);
+  EXPECT_EQ(sheet_columns({}, 12), 1U);
+}
+
+TEST(ContactSheet, HasRoomForAll) {
+  std::vector<seam::stages::SheetCell> cells(5);
+  for (auto& cell : cells) {
+    cell.image = seam::Image(4, 8, 3);
+    std::fill_n(cell.image.data(), cell.image.bytes(), std::uint8_t{0});
+    cell.text = {"7 anchor", "an item with a very long name, ü"};
+  }
+  const seam::Image sheet = seam::stages::contact_sheet(cells, 2, 64);
+  EXPECT_EQ(sheet.width(), 2 * (64 + 8));
+  EXPECT_EQ(sheet.height(), 3 * (64 + 8 + 26));
+}
+
+}  // namespace

@@ -1,0 +1,63 @@
+#include "stages/report/thumbnails.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <seam/error.hpp>
+
+#include "stages/image/decode_image.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace {
+
+using seam::Image;
+using seam::Origin;
+using seam::stages::file_of;
+using ::testing::HasSubstr;
+
+Origin origin(const std::filesystem::path& list, const std::string& item) {
+  return {std::make_shared<const std::string>(list.string()), 1, item};
+}
+
+TEST(FileOf, LooksFromTheListUpwardsOrInTheRoot) {
+  const seam::test::TemporaryFolder folder;
+  const auto picture = folder.write("set/img/a.jpg", "x");
+  EXPECT_EQ(file_of(origin(folder.path() / "set/Eval/list.txt", "img/a.jpg"), ""), picture);
+  EXPECT_EQ(file_of(origin(folder.path() / "set", "img/a.jpg"), ""), picture);
+  EXPECT_EQ(file_of(origin("elsewhere.csv", "a.jpg"), folder.path() / "set/img"), picture);
+  EXPECT_EQ(file_of(origin("elsewhere.csv", picture.string()), ""), picture);
+}
+
+TEST(FileOf, SaysWhatIsNotThere) {
+  const auto refusal = [](const Origin& of, const std::filesystem::path& root) {
+    try {
+      file_of(of, root);
+    } catch (const seam::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const seam::test::TemporaryFolder folder;
+  EXPECT_THAT(refusal(origin(folder.path() / "list.txt", "a.jpg"), ""), HasSubstr("as 'root'"));
+  EXPECT_THAT(refusal(origin("list.txt", "a.jpg"), folder.path()), HasSubstr("there is no file"));
+  EXPECT_THAT(refusal(origin("list.txt", ""), ""), HasSubstr("does not name a file"));
+  EXPECT_THAT(refusal({}, ""), HasSubstr("does not name a file"));
+}
+
+TEST(Thumbnail, KeepsTheProportions) {
+  const Image wide(20, 400, 3);
+  EXPECT_EQ(seam::stages::thumbnail_of(wide, 100).width(), 100);
+  EXPECT_EQ(seam::stages::thumbnail_of(wide, 100).height(), 5);
+  EXPECT_EQ(seam::stages::thumbnail_of(wide, 400), wide);
+  EXPECT_EQ(seam::stages::thumbnail_of(Image(1, 1000, 3), 16).height(), 1);
+}
+
+TEST(Jpeg, KeepsTheColours) {
+  Image image(16, 16, 3);
+  for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = i % 3 == 0 ? 220 : 10;
+  const Image back = seam::stages::decode_image(seam::stages::jpeg_of(image), "x");
+  EXPECT_NEAR(back.data()[0], 220, 6);
+  EXPECT_NEAR(back.data()[2], 10, 6);
+}
+
+}  // namespace
