@@ -72,9 +72,8 @@ ExitCode run_verb(const RunArguments& arguments) {
   const StopSignals signals(
       stop,
       [&display](int count) {
-        display.message(count == 1
-                            ? "stopping: what is under way finishes first; once more to cancel it"
-                            : "cancelling: what is under way is given one second to finish");
+        display.message(count == 1 ? "stopping after the step under way; once more to cancel it"
+                                   : "cancelling: what is under way is given one second to finish");
       },
       [&display] {
         const Display::Now now = display.now();

@@ -109,6 +109,11 @@ struct CompoundSchema {
     StopEarly rule;
     return {{"anyOf", Json::array({host_schema(stop_early_table(rule)), {{"const", false}}})}};
   }
+  Json operator()(const CheckpointRule& /*form*/) const {
+    CheckpointEvery rule;
+    return {{"anyOf", Json::array({{{"type", "integer"}, {"minimum", 1}},
+                                   host_schema(checkpoint_table(rule))})}};
+  }
 };
 
 Json key_schema(const HostTable& host, const ParameterInfo& key) {

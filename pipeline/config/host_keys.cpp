@@ -17,6 +17,8 @@ constexpr double most_concurrency = 4096;
 constexpr double most_retries = 100;
 constexpr double most_stall_seconds = 1e9;
 constexpr double most_epochs = 1e9;
+constexpr double least_minutes = 0.01;
+constexpr double most_minutes = 1e6;
 
 constexpr const char* error_policies = "\"fail\", \"skip\" or { retry = 3 }";
 
@@ -120,6 +122,27 @@ struct CompoundReader {
     return sound;
   }
 
+  bool operator()(const CheckpointRule& form) const {
+    CheckpointEvery rule;
+    if (std::holds_alternative<std::int64_t>(entry.node.value)) {
+      const auto epochs = read_integer(entry, owner, 1, findings);
+      if (!epochs) return false;
+      rule.epochs = *epochs;
+    } else {
+      const Table* table = entry.node.table();
+      if (table == nullptr || table->entries.empty()) {
+        findings.error("type", entry.node.place,
+                       fmt::format("'{}' of {} takes a number of epochs, or {{ steps = 500 }} or "
+                                   "{{ minutes = 10 }}, not {}",
+                                   entry.key, owner, kind_of(entry.node)));
+        return false;
+      }
+      if (!read_inner(checkpoint_table(rule), *table)) return false;
+    }
+    *form.rule = rule;
+    return true;
+  }
+
  private:
   [[nodiscard]] bool read_inner(const HostTable& keys, const Table& table) const {
     const std::size_t before = findings.errors();
@@ -168,6 +191,10 @@ struct CompoundWriter {
   }
   std::string operator()(const StopRule& form) const {
     return *form.rule ? inline_table(stop_early_table(**form.rule)) : std::string();
+  }
+  std::string operator()(const CheckpointRule& form) const {
+    const bool plain = !form.rule->steps && !form.rule->minutes;
+    return plain ? written(Value{form.rule->epochs}) : inline_table(checkpoint_table(*form.rule));
   }
 };
 
@@ -283,7 +310,9 @@ HostTable schedule_table(ScheduleSpec& schedule) {
             "many measurements without gain; `\"lowest\"` for losses. A measurement is the mean "
             "over its flow. `false`: never, whatever an extended file says");
   table.default_is("never");
-  table.key("checkpoint_every", checkpoint_every, "epochs").range(1, most_epochs);
+  table.key("checkpoint_every", CheckpointRule{&checkpoint_every},
+            "epochs between two checkpoints; `{ steps = 500 }` and `{ minutes = 10 }` write them "
+            "within training flows as well, after the next step that is through");
   return table;
 }
 
@@ -327,6 +356,16 @@ HostTable stop_early_table(StopEarly& rule) {
   table.key("patience", patience, "measurements").range(1, most_epochs);
   table.key<Goal>("goal", goal, "which is better",
                   {{"highest", Goal::highest}, {"lowest", Goal::lowest}});
+  return table;
+}
+
+HostTable checkpoint_table(CheckpointEvery& rule) {
+  auto& [epochs, steps, minutes] = rule;
+  HostTable table("'checkpoint_every'", "How often a checkpoint is written.");
+  table.key("epochs", epochs, "after so many epochs").range(1, most_epochs);
+  table.key("steps", steps, "after so many steps of a training flow").at_least(1);
+  table.key("minutes", minutes, "after so many minutes, between two steps of a training flow")
+      .range(least_minutes, most_minutes);
   return table;
 }
 

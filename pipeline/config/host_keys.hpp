@@ -41,9 +41,13 @@ struct FlowTurns {
 struct StopRule {
   std::optional<StopEarly>* rule;
 };
+/// 5 (epochs) or { epochs = 5, steps = 500, minutes = 10 }: `checkpoint_every`.
+struct CheckpointRule {
+  CheckpointEvery* rule;
+};
 /// What a file can write that is no single Value. Who visits this handles every form, or does not
 /// compile.
-using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule>;
+using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule, CheckpointRule>;
 
 /// A table of keys, bound to the members of a spec that outlives it.
 class HostTable {
@@ -100,10 +104,12 @@ HostTable limits_table(LimitSpec& limits);
 HostTable schedule_table(ScheduleSpec& schedule);
 /// What every stage's table takes besides the stage's own parameters.
 HostTable stage_table(StageSpec& stage);
-/// The tables inside: { flow, every }, { metric, patience, goal }, { retry }.
+/// The tables inside: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,
+/// minutes }.
 HostTable turn_table(ScheduledFlow& turn);
 HostTable stop_early_table(StopEarly& rule);
 HostTable retry_table(int& retries);
+HostTable checkpoint_table(CheckpointEvery& rule);
 
 /// Reads what stands in the table into the members; what is wrong is reported, and its member keeps
 /// its value. Keys that are not declared are refused.

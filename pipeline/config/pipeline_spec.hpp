@@ -96,13 +96,22 @@ struct StopEarly {
   friend bool operator==(const StopEarly&, const StopEarly&) = default;
 };
 
+/// How often a checkpoint is written; the first that is due counts.
+struct CheckpointEvery {
+  std::int64_t epochs = 1;
+  std::optional<std::int64_t> steps;  ///< of a training flow
+  std::optional<double> minutes;      ///< between two steps
+
+  friend bool operator==(const CheckpointEvery&, const CheckpointEvery&) = default;
+};
+
 struct ScheduleSpec {
   std::int64_t epochs = 1;
   std::vector<std::string> before;  ///< once, before the first epoch
   std::vector<ScheduledFlow> each_epoch;
   std::vector<std::string> after;  ///< once, after the last epoch
   std::optional<StopEarly> stop_early;
-  std::int64_t checkpoint_every = 1;  ///< epochs
+  CheckpointEvery checkpoint_every;
 
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };

@@ -27,6 +27,7 @@ void ComputeThread::post(std::function<void()> work) {
 }
 
 void ComputeThread::run(const std::function<void()>& work) {
+  if (std::this_thread::get_id() == thread_.get_id()) return work();
   std::promise<void> done;
   post([&] {
     try {

@@ -24,7 +24,8 @@ class ComputeThread {
 
   /// Queues work, which must not throw.
   void post(std::function<void()> work);
-  /// Runs work and waits for it; rethrows what it throws.
+  /// Runs work and waits for it; rethrows what it throws. At once where the caller is on the
+  /// thread.
   void run(const std::function<void()>& work);
   /// Seconds spent waiting for work since the last call.
   double take_idle_seconds();

@@ -8,14 +8,18 @@
 #include <chrono>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "pipeline/graph/activity.hpp"
 #include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/interrupter.hpp"
 #include "pipeline/graph/ledger.hpp"
 #include "pipeline/graph/plan.hpp"
+#include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/wiring.hpp"
 
 namespace seam::host {
@@ -80,11 +84,18 @@ class RunningFlow {
         interrupter_(runners_),
         plan_(plan_of(flow, runners_, options.stage_specs)),
         segments_(segments_of(plan_, runners_, state_)),
-        wiring_(flow, plan_, segments_, state_, activity_, compute) {}
+        resumable_(resumable_of(flow, plan_, runners_, options.stage_specs)) {
+    if (options.keeper != nullptr && resumable_.obstacle.empty()) find_points();
+    wiring_.emplace(flow, plan_, segments_, state_, activity_, compute,
+                    points_ ? &*points_ : nullptr);
+  }
 
   FlowResult run();
 
  private:
+  void find_points();
+  /// Throws seam::Error where the flow is to go on from within although it cannot be left there.
+  void refuse_point_without_points() const;
   void begin_all();
   void begin(StageRunner& stage);
   void place_freed();
@@ -105,8 +116,24 @@ class RunningFlow {
   Interrupter interrupter_;
   FlowPlan plan_;
   Segments segments_;
-  Wiring wiring_;
+  Resumable resumable_;
+  std::optional<FlowPoints> points_;  // where the flow can be left; none: not before its end
+  std::optional<Wiring> wiring_;      // never empty
 };
+
+void RunningFlow::find_points() {
+  points_.emplace(state_, resumable_, runners_);
+  const FlowPoint& from = options_.from;
+  for (std::size_t at = 0; at < segments_.size(); ++at) {
+    Segment& segment = *segments_[at];
+    const std::size_t node = plan_.segments[at].nodes.back();
+    const Replay replay = resumable_.replay[node];
+    segment.set_points(node == resumable_.collector ? &*points_ : nullptr, replay);
+    if (node == resumable_.numbering) segment.pass_over(from.inputs);
+    if (node == resumable_.collector) segment.begin_at(0, from.steps);
+    if (replay == Replay::batches || replay == Replay::none) segment.begin_at(from.steps, 0);
+  }
+}
 
 void RunningFlow::place_freed() {
   if (options_.progress != nullptr) {
@@ -114,20 +141,33 @@ void RunningFlow::place_freed() {
     options_.progress->in_flight.store(static_cast<std::uint64_t>(budget_.packets()),
                                        std::memory_order_relaxed);
   }
-  if (!closing_) wiring_.poke();
+  if (!closing_) wiring_->poke();
 }
 
 FlowResult RunningFlow::run() {
   const Observed observed(options_, [this] { return stage_activity(segments_, beginning_); });
   try {
+    refuse_point_without_points();
     begin_all();
+    if (points_ && options_.from.steps > 0) options_.keeper->going_on(points_->stages());
   } catch (const Error& error) {
     state_.fail(error);
     return result();
   }
+  if (options_.keeper != nullptr && !points_ && trains(runners_)) {
+    options_.keeper->cannot_keep(resumable_.obstacle);
+  }
   state_.on_failure = [this] { interrupter_.interrupt_elsewhere(); };
   if (options_.stop != nullptr) options_.stop->observe([this] { interrupter_.interrupt(); });
   return run_begun();
+}
+
+void RunningFlow::refuse_point_without_points() const {
+  if (points_ || options_.from.steps == 0) return;
+  throw Error("the flow '" + spec_.name + "' was left after step " +
+                  std::to_string(options_.from.steps) +
+                  ", from where it cannot go on now: " + resumable_.obstacle,
+              Fault::configuration);
 }
 
 void RunningFlow::begin_all() {
@@ -161,12 +201,12 @@ void RunningFlow::begin(StageRunner& stage) {
 FlowResult RunningFlow::run_begun() {
   const auto from = std::chrono::steady_clock::now();
   compute_.take_idle_seconds();
-  wiring_.start();
+  wiring_->start();
   // While the compute thread alone works this thread sleeps, for TBB's own wait would burn a core.
   do {
-    wiring_.wait();
+    wiring_->wait();
   } while (!activity_.wait_for(std::chrono::milliseconds(1)));
-  wiring_.wait();
+  wiring_->wait();
   compute_.run([] {});  // its last work may still be letting go of the flow
   interrupter_.wait();
   closing_ = true;
@@ -183,7 +223,7 @@ FlowResult RunningFlow::result() const {
   result.error = state_.error();
   result.skipped = state_.skipped();
   result.failures = state_.failures();
-  result.cancelled = options_.stop != nullptr && (options_.stop->cancel || options_.stop->drain);
+  result.cancelled = state_.curtailed() && state_.stop_requested();
   result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());
   result.bytes_peak = static_cast<std::uint64_t>(budget_.bytes_peak());
   result.imbalances = imbalances(spec_, segments_, result.stages,
@@ -206,7 +246,7 @@ void FlowProgress::observe(std::function<std::vector<StageActivity>()> observer)
 void StopState::observe(std::function<void()> interrupt) {
   const std::lock_guard lock(mutex_);
   interrupt_ = std::move(interrupt);
-  if (interrupt_ && (drain || cancel)) interrupt_();
+  if (interrupt_ && (soon || cancel)) interrupt_();
 }
 
 void StopState::interrupt() {

@@ -52,10 +52,51 @@ struct Failure {
   std::string message;
   Fault fault = Fault::data;
 
+  friend bool operator==(const Failure&, const Failure&) = default;
   /// The order in which they are listed.
   friend bool operator<(const Failure& a, const Failure& b) {
     return std::tie(a.stage, a.origin, a.message) < std::tie(b.stage, b.origin, b.message);
   }
+};
+
+/// A place between two steps of a training flow from which another process can go on.
+///
+///     inputs   0 1 2 3 4 5 6 7 8 ...     the first `inputs` of them are not decoded again
+///     batches  └─ 0 ─┘ └─ 1 ─┘           the first `steps` of them are in the stages' states
+struct FlowPoint {
+  std::uint64_t steps = 0;        ///< batches that are through; 0: the flow's start
+  std::uint64_t inputs = 0;       ///< packets that the batches' collector took in for them
+  std::uint64_t skipped = 0;      ///< of what is not run again: packets that failed
+  std::vector<Failure> failures;  ///< of these, as in FlowResult
+
+  friend bool operator==(const FlowPoint&, const FlowPoint&) = default;
+};
+
+/// The stages of a flow by what becomes of them when it goes on from a point.
+struct PointStages {
+  std::vector<std::string> passed_over;  ///< see only the packets behind the point
+  std::vector<std::string> in_step;      ///< go on with their saved state
+};
+
+/// Keeps points. wants_point() and keep() are called on the compute thread, while the flow waits.
+class FlowKeeper {
+ public:
+  FlowKeeper() = default;
+  virtual ~FlowKeeper() = default;
+  FlowKeeper(const FlowKeeper&) = delete;
+  FlowKeeper& operator=(const FlowKeeper&) = delete;
+  FlowKeeper(FlowKeeper&&) = delete;
+  FlowKeeper& operator=(FlowKeeper&&) = delete;
+
+  /// Whether the next point is to be kept although nobody asked the run to stop; after each step.
+  [[nodiscard]] virtual bool wants_point(std::uint64_t steps) = 0;
+  /// The stages stand as they did after point.steps. Returns why it cannot be kept, empty where it
+  /// was; throws seam::Error where that failed.
+  [[nodiscard]] virtual std::string keep(const FlowPoint& point, const PointStages& stages) = 0;
+  /// The stages of a flow that goes on from a point have begun; before its first packet.
+  virtual void going_on(const PointStages& stages) = 0;
+  /// There are no points in this flow; at most once, when that turns out.
+  virtual void cannot_keep(const std::string& why) = 0;
 };
 
 struct FlowResult {
@@ -63,7 +104,7 @@ struct FlowResult {
   std::uint64_t skipped = 0;       ///< packets that failed and were left out
   std::vector<Failure> failures;   ///< of these, the first 10,000 in the order of stage and origin
   std::optional<Error> error;      ///< what ended the flow early
-  bool cancelled = false;          ///< stopped on request
+  bool cancelled = false;          ///< stopped on request, before its end
   double seconds = 0;
   double compute_idle_seconds = 0;  ///< the compute thread waited for data; 0 where it has no stage
   std::uint64_t packets_peak = 0;   ///< most tickets out at once
@@ -103,7 +144,8 @@ class FlowProgress {
 /// How a run asks its flows to stop; shared with the signal handler's thread.
 class StopState {
  public:
-  std::atomic<bool> drain = false;   ///< sources stop, what is under way finishes
+  /// The flow ends at its next point (FlowKeeper), or after the packets in hand where it has none.
+  std::atomic<bool> soon = false;
   std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
 
   /// Interrupts the sources of the flow that runs, which may take its time: it is a plugin's code.
@@ -148,6 +190,8 @@ struct FlowOptions {
   FlowProgress* progress = nullptr;              ///< optional
   StopState* stop = nullptr;                     ///< optional
   CallListener* calls = nullptr;                 ///< optional
+  FlowKeeper* keeper = nullptr;                  ///< optional
+  FlowPoint from;                                ///< where a kept flow goes on
 };
 
 /// The thread on which all tensor work of a run happens; started once a run, before the first

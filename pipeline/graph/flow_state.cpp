@@ -1,5 +1,6 @@
 #include "pipeline/graph/flow_state.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -9,6 +10,14 @@ namespace {
 constexpr std::size_t most_failures_listed = 10'000;
 
 }  // namespace
+
+FlowState::FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget)
+    : options(flow_options),
+      run(std::move(run_state)),
+      budget(flow_budget),
+      clock(flow_options.calls != nullptr ? StageClock::Kind::system : StageClock::Kind::cheapest) {
+  for (const Failure& failure : options.from.failures) failures_.insert({failure, {}});
+}
 
 void FlowState::fail(Error error) {
   {
@@ -20,16 +29,18 @@ void FlowState::fail(Error error) {
   if (on_failure) on_failure();
 }
 
-void FlowState::skip(const std::string& stage, const Origin& origin, const Error& error) {
-  std::int64_t skipped = 0;
+void FlowState::skip(const std::string& stage, const Skip& skipped, const Error& error) {
+  std::int64_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    skipped = ++skipped_;
-    failures_.insert({stage, origin.text(), error.what(), error.fault()});
+    const Where where{skipped.replay, skipped.sequence};
+    skipped_.push_back(where);
+    count = static_cast<std::int64_t>(options.from.skipped + skipped_.size());
+    failures_.insert({{stage, skipped.origin.text(), error.what(), error.fault()}, where});
     // Threads fail in any order: which are listed must not depend on it.
     if (failures_.size() > most_failures_listed) failures_.erase(std::prev(failures_.end()));
   }
-  if (options.max_errors && skipped > *options.max_errors) {
+  if (options.max_errors && count > *options.max_errors) {
     Error too_many("more than max_errors = " + std::to_string(*options.max_errors) +
                        " packets failed; the last: " + error.what(),
                    error.fault());
@@ -45,12 +56,40 @@ std::optional<Error> FlowState::error() const {
 
 std::uint64_t FlowState::skipped() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::uint64_t>(skipped_);
+  return options.from.skipped + skipped_.size();
 }
 
 std::vector<Failure> FlowState::failures() const {
   const std::lock_guard lock(mutex_);
-  return {failures_.begin(), failures_.end()};
+  std::vector<Failure> failures;
+  failures.reserve(failures_.size());
+  for (const Listed& listed : failures_) failures.push_back(listed.failure);
+  return failures;
+}
+
+bool FlowState::Where::is_before(std::uint64_t steps, std::uint64_t inputs) const {
+  switch (replay) {
+    case Replay::whole:
+      return false;
+    case Replay::inputs:
+      return sequence < inputs;
+    case Replay::batches:
+      return sequence < steps;
+    case Replay::none:
+      break;
+  }
+  return true;
+}
+
+FlowPoint FlowState::point(std::uint64_t steps, std::uint64_t inputs) const {
+  const std::lock_guard lock(mutex_);
+  FlowPoint point{steps, inputs, options.from.skipped, {}};
+  point.skipped += static_cast<std::uint64_t>(std::ranges::count_if(
+      skipped_, [&](const Where& where) { return where.is_before(steps, inputs); }));
+  for (const Listed& listed : failures_) {
+    if (listed.where.is_before(steps, inputs)) point.failures.push_back(listed.failure);
+  }
+  return point;
 }
 
 }  // namespace seam::host

@@ -13,19 +13,22 @@
 
 #include "pipeline/graph/budget.hpp"
 #include "pipeline/graph/flow.hpp"
+#include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/stage_clock.hpp"
 
 namespace seam::host {
 
+/// A packet that failed and is left out.
+struct Skip {
+  Origin origin;
+  Replay replay = Replay::whole;  ///< of its stage
+  std::uint64_t sequence = 0;     ///< the packet's, before the stage
+};
+
 class FlowState {
  public:
   /// `flow_options` and `flow_budget` outlive this object.
-  FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget)
-      : options(flow_options),
-        run(std::move(run_state)),
-        budget(flow_budget),
-        clock(flow_options.calls != nullptr ? StageClock::Kind::system
-                                            : StageClock::Kind::cheapest) {}
+  FlowState(const FlowOptions& flow_options, RunState run_state, Budget& flow_budget);
 
   const FlowOptions& options;
   RunState run;
@@ -35,24 +38,65 @@ class FlowState {
   /// wait nor throw. Set before the flow runs.
   std::function<void()> on_failure;
 
-  /// After an error or a cancellation: what still comes is discarded.
+  /// After an error or a request to stop: what still comes is discarded. Whoever asks and is told
+  /// so leaves something undone.
   [[nodiscard]] bool discarding() const {
-    return stopped_.load(std::memory_order_relaxed) ||
-           (options.stop != nullptr && options.stop->cancel.load(std::memory_order_relaxed));
+    if (!must_discard()) return false;
+    curtailed_.store(true, std::memory_order_relaxed);
+    return true;
   }
+  /// A request to stop waits for a point from now on, or no longer does.
+  void stop_at_point(bool does) { stops_at_point_ = does; }
+  [[nodiscard]] bool stop_requested() const {
+    return options.stop != nullptr && (options.stop->soon || options.stop->cancel);
+  }
+  /// The flow stands at a point, where it ends.
+  void halt() { curtailed_ = stopped_ = true; }
+  /// A source ended while the run was asked to stop, perhaps before its time: what is under way
+  /// goes on to the next point, but nothing is told that the flow has ended.
+  void cut() { curtailed_ = cut_ = true; }
+  [[nodiscard]] bool is_cut() const { return cut_.load(std::memory_order_relaxed); }
+  /// Whether something was left undone.
+  [[nodiscard]] bool curtailed() const { return curtailed_; }
+
   /// The first error wins; later ones are consequences.
   void fail(Error error);
-  void skip(const std::string& stage, const Origin& origin, const Error& error);
+  void skip(const std::string& stage, const Skip& skipped, const Error& error);
+  /// The point with the packets skipped before it.
+  [[nodiscard]] FlowPoint point(std::uint64_t steps, std::uint64_t inputs) const;
   [[nodiscard]] std::optional<Error> error() const;
   [[nodiscard]] std::uint64_t skipped() const;
   [[nodiscard]] std::vector<Failure> failures() const;
 
  private:
+  [[nodiscard]] bool must_discard() const {
+    if (stopped_.load(std::memory_order_relaxed)) return true;
+    if (options.stop == nullptr) return false;
+    return options.stop->cancel.load(std::memory_order_relaxed) ||
+           (options.stop->soon.load(std::memory_order_relaxed) &&
+            !stops_at_point_.load(std::memory_order_relaxed));
+  }
+
+  /// Where a skipped packet was.
+  struct Where {
+    Replay replay = Replay::none;
+    std::uint64_t sequence = 0;
+    [[nodiscard]] bool is_before(std::uint64_t steps, std::uint64_t inputs) const;
+  };
+  struct Listed {
+    Failure failure;
+    Where where;
+    friend bool operator<(const Listed& a, const Listed& b) { return a.failure < b.failure; }
+  };
+
   std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stops_at_point_ = false;
+  std::atomic<bool> cut_ = false;
+  mutable std::atomic<bool> curtailed_ = false;
   mutable std::mutex mutex_;
   std::optional<Error> error_;
-  std::multiset<Failure> failures_;  // of those that were skipped, the first in order
-  std::int64_t skipped_ = 0;
+  std::multiset<Listed> failures_;  // of those that were skipped, the first in order
+  std::vector<Where> skipped_;      // in this process
 };
 
 }  // namespace seam::host

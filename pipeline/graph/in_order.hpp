@@ -15,6 +15,8 @@ namespace seam::host {
 template <class Message>
 class InOrder {
  public:
+  /// The number of the first message; before any comes.
+  void begin_at(std::uint64_t first) { next_ = first; }
   /// Hands `message` and all that waited for it to `handle`, in sequence; or keeps it.
   template <class Handle>
   void accept(Message&& message, Handle&& handle) {

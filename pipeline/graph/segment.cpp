@@ -38,7 +38,9 @@ void add(Workplace place, std::atomic<Number>& counter, Number by) {
 /// Numbers, accounts for and forwards what a source or collector emits.
 class Segment::Output final : public Emitter {
  public:
-  explicit Output(Segment& segment) : segment_(segment) {}
+  enum class Collecting : std::uint8_t { nothing, packet };
+  explicit Output(Segment& segment, Collecting collecting = Collecting::nothing)
+      : segment_(segment), collecting_(collecting) {}
 
   void emit(Packet packet) override {
     if (segment_.flow_.discarding()) return;
@@ -47,7 +49,10 @@ class Segment::Output final : public Emitter {
     Counter& counter = *segment_.counters_.back();
     add_alone<std::uint64_t>(counter.emitted, 1);
     Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
-    if (outcome) {
+    if (outcome && message.sequence < segment_.passed_over_) {
+      segment_.unsent_ = segment_.weight_taken_ = 0;
+      message.kind = Message::Kind::gap;
+    } else if (outcome) {
       segment_.unsent_ = 0;
       auto envelope = std::make_shared<Envelope>();
       // A batch counts as the images it stands for, those of them that no branch beside it has
@@ -63,7 +68,11 @@ class Segment::Output final : public Emitter {
       segment_.flow_.fail(outcome.error());
       message.kind = Message::Kind::gap;
     }
-    segment_.forward(std::move(message));
+    if (segment_.points_ != nullptr && collecting_ == Collecting::packet) {
+      segment_.hold(std::move(message));
+    } else {
+      segment_.forward(std::move(message));
+    }
   }
 
   void drop(const Packet& /*packet*/, std::string reason) override {
@@ -77,6 +86,7 @@ class Segment::Output final : public Emitter {
 
  private:
   Segment& segment_;
+  Collecting collecting_;
 };
 
 Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> stages)
@@ -99,6 +109,17 @@ void Segment::add_edge(std::vector<std::string> to, std::function<void(Message&&
   edge->to = std::move(to);
   edge->put = std::move(put);
   edges_.push_back(std::move(edge));
+}
+
+void Segment::begin_at(std::uint64_t first_in, std::uint64_t first_out) {
+  in_order_.begin_at(first_in);
+  outstanding_ -= static_cast<std::int64_t>(first_in);
+  next_out_ = first_out;
+}
+
+void Segment::set_points(FlowPoints* points, Replay replay) {
+  points_ = points;
+  replay_ = replay;
 }
 
 void Segment::accept(Message&& message) {
@@ -142,9 +163,12 @@ void Segment::handle_packet(Message&& message) {
   }
   Envelope& envelope = *message.envelope;
   envelope.packet.set_sequence(message.sequence);
+  const std::uint64_t sequence = message.sequence;
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
-    if (run_stage(at, envelope, from)) continue;
+    const bool went_on = run_stage(at, envelope, from);
+    if (held_) send_held(sequence);
+    if (went_on) continue;
     // What a collector does not take in leaves no gap in what it emits.
     if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
@@ -174,7 +198,7 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
   }
   add<std::uint64_t>(place_, counter.failed, 1);
   if (origin && outcome.error().fault() != Fault::cancelled) {
-    flow_.skip(stages_[at]->name(), *origin, outcome.error());
+    flow_.skip(stages_[at]->name(), {*origin, replay_, sequence}, outcome.error());
   } else {
     flow_.fail(outcome.error());
   }
@@ -189,7 +213,7 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
     case StageKind::collector: {
       weight_taken_ += envelope.share.ticket()->take_weight();
       ++unsent_;
-      Output output(*this);
+      Output output(*this, Output::Collecting::packet);
       Outcome outcome = stage.collect(flow_.run, std::move(envelope.packet), output);
       if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
       return outcome;
@@ -232,7 +256,7 @@ void Segment::handle_end(std::uint64_t sequence) {
 void Segment::finish_stages(std::uint64_t sequence) {
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
-    if (flow_.discarding()) break;
+    if (flow_.discarding() || flow_.is_cut()) break;
     More more = More::no;
     calling_.store(stages_[at], std::memory_order_relaxed);
     const Outcome outcome = stages_[at]->finish(flow_.run, nullptr, more);
@@ -246,10 +270,8 @@ void Segment::finish_stages(std::uint64_t sequence) {
 More Segment::pump() {
   Output output(*this);
   const bool source = last().kind() == StageKind::source;
-  const StopState* stop = flow_.options.stop;
   More more = More::yes;
-  while (more == More::yes && !flow_.discarding() &&
-         !(source && stop != nullptr && stop->drain.load(std::memory_order_relaxed))) {
+  while (more == More::yes && !flow_.discarding() && (source || !flow_.is_cut())) {
     if (!room()) return More::yes;
     std::int64_t from = flow_.clock.now();
     calling_.store(&last(), std::memory_order_relaxed);
@@ -264,10 +286,40 @@ More Segment::pump() {
     }
     if (on_portion) on_portion();
   }
+  // Whether it was interrupted or had come to its end nobody can tell.
+  if (source && flow_.stop_requested()) flow_.cut();
   pumping_ = false;
   forward({next_out_, Message::Kind::end, 0, nullptr});
   if (on_portion) on_portion();
   return More::no;
+}
+
+void Segment::hold(Message&& message) {
+  if (held_) forward(std::move(*held_));
+  held_ = std::move(message);
+  held_alone_ = ask_collector() == Pause::ready;
+}
+
+void Segment::send_held(std::uint64_t in_hand) {
+  // The packet in hand may be in what was made, or be the first of what comes next.
+  if (held_alone_) {
+    const bool in_it = ask_collector() == Pause::ready;
+    points_->made(held_->sequence + 1, in_it ? in_hand + 1 : in_hand);
+  }
+  Message message = std::move(*held_);
+  held_.reset();
+  forward(std::move(message));
+}
+
+Pause Segment::ask_collector() {
+  try {
+    const Pause pause = last().pause(flow_.run);
+    if (pause == Pause::unsupported) points_->cannot(last());
+    return pause;
+  } catch (const Error& error) {
+    flow_.fail(error);
+    return Pause::later;
+  }
 }
 
 void Segment::forward(Message&& message) {

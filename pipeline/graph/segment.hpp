@@ -15,13 +15,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
 #include "pipeline/graph/queue_count.hpp"
+#include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/workplace.hpp"
 
 namespace seam::host {
@@ -79,6 +82,14 @@ class Segment {
   [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
   void add_edge(std::vector<std::string> to, std::function<void(Message&&)> put);
 
+  /// Before the flow runs: the numbers of the first message and of the first that is made here.
+  void begin_at(std::uint64_t first_in, std::uint64_t first_out);
+  /// Before the flow runs: a source or collector whose first packets were seen to in an earlier
+  /// process; gaps go on in their place.
+  void pass_over(std::uint64_t count) { passed_over_ = count; }
+  /// Before the flow runs: where it may be left, and what becomes of these stages then.
+  void set_points(FlowPoints* points, Replay replay);
+
   /// A message arrives. From one thread at a time, except for parallel segments.
   void accept(Message&& message);
 
@@ -112,6 +123,12 @@ class Segment {
   void finish_stages(std::uint64_t sequence);
   void forward(Message&& message);
   void drop(std::size_t stage, const std::string& reason);
+  /// Sends on what the collector has made, of which more may come in the same call.
+  void hold(Message&& message);
+  /// Sends on the last message of the call, for the packet of this number, and notes whether the
+  /// flow can be left behind it.
+  void send_held(std::uint64_t in_hand);
+  [[nodiscard]] Pause ask_collector();
   /// Adds the ticks since `from` to the stage's, tells who listens, and moves `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 
@@ -126,6 +143,11 @@ class Segment {
   std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::uint64_t unsent_ = 0;        // packets it took in since, without those it dropped
+  std::uint64_t passed_over_ = 0;   // packets of the first that it makes
+  FlowPoints* points_ = nullptr;    // of the collector that makes a step's batches
+  Replay replay_ = Replay::whole;
+  std::optional<Message> held_;  // made in the call under way
+  bool held_alone_ = false;      // the collector held no other packet then
   std::atomic<bool> pumping_ = false;
   std::atomic<const StageRunner*> calling_ = nullptr;
   // For parallel segments: counts down from a start no flow reaches, so that whoever handles the

@@ -30,10 +30,13 @@ void StepLane::accept(Message&& message) {
     if (next == port.waiting.end()) return;
     Message due = std::move(next->second);
     port.waiting.erase(next);
+    if (turn_ == 0 && on_boundary) on_boundary(number_, Boundary::begins);
     turn_ = (turn_ + 1) % ports_.size();
     if (turn_ == 0) ++number_;
+    const bool is_step = due.kind != Message::Kind::end;
     port.deliver(std::move(due));
     queue_.settle();
+    if (turn_ == 0 && is_step && on_boundary) on_boundary(number_, Boundary::ended);
   }
 }
 

@@ -57,6 +57,12 @@ class StepLane {
   explicit StepLane(StepQueue& queue) : queue_(queue) {}
   /// Before the flow runs. Returns the port's number, which its messages must bear.
   std::size_t add_port(Deliver deliver);
+  /// Before the flow runs: the number of the first step.
+  void begin_at(std::uint64_t number) { number_ = number; }
+  /// Called where the steps before `number` are through and the next has not begun: when the last
+  /// of them has ended, and again when a message for the next has come.
+  enum class Boundary : std::uint8_t { ended, begins };
+  std::function<void(std::uint64_t number, Boundary boundary)> on_boundary;
   /// On the compute thread.
   void accept(Message&& message);
 

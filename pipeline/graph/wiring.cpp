@@ -10,13 +10,14 @@ namespace seam::host {
 using tbb::flow::continue_msg;
 
 Wiring::Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segments,
-               FlowState& state, Activity& activity, ComputeThread& compute)
+               FlowState& state, Activity& activity, ComputeThread& compute, FlowPoints* points)
     : flow_(flow),
       plan_(plan),
       segments_(segments),
       state_(state),
       activity_(activity),
       compute_(compute),
+      points_(points),
       graph_(context_) {
   for (std::size_t at = 0; at < segments_.size(); ++at) {
     Segment& segment = *segments_[at];
@@ -166,6 +167,12 @@ Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::
   std::unique_ptr<Lane>& lane = lanes_[plan_.numbered_by[from]];
   if (!lane) {
     lane = std::make_unique<Lane>(step_queue_);
+    if (points_ != nullptr) {  // then there is this lane alone
+      lane->lane.begin_at(state_.options.from.steps);
+      lane->lane.on_boundary = [this](std::uint64_t steps, StepLane::Boundary boundary) {
+        points_->stand_at(steps, boundary);
+      };
+    }
     lane->entrance =
         add_serial(Workplace::compute_thread, [target = &lane->lane](Message&& message) {
           target->accept(std::move(message));

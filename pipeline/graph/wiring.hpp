@@ -19,6 +19,7 @@
 
 #include "pipeline/graph/activity.hpp"
 #include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/inbox.hpp"
 #include "pipeline/graph/plan.hpp"
 #include "pipeline/graph/pump.hpp"
@@ -33,8 +34,9 @@ class Wiring {
 
   /// Connects the segments, which are those of the plan. All of these outlive this object, which
   /// must be at rest (activity quiet, wait() returned) when it goes.
+  /// `points`: where the flow can be left between two steps; null where nobody asks.
   Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segments, FlowState& state,
-         Activity& activity, ComputeThread& compute);
+         Activity& activity, ComputeThread& compute, FlowPoints* points);
 
   /// Lets sources make their first packets.
   void start();
@@ -83,6 +85,7 @@ class Wiring {
   FlowState& state_;
   Activity& activity_;
   ComputeThread& compute_;
+  FlowPoints* points_;
   tbb::task_group_context context_;
   tbb::flow::graph graph_;
   std::vector<Entrance> entrances_;  // by segment

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -22,7 +24,10 @@ namespace fs = std::filesystem;
 namespace format = checkpoint_format;
 namespace {
 
-constexpr std::string_view format_version = "3";  // 1 and 2 were not safetensors files
+constexpr std::string_view format_version = "4";
+constexpr std::string_view before_flows = "3";  // only between epochs; 1 and 2 were other files
+const std::string flow_stage = "seam.flow";     // no stage's name has a dot
+const std::string recorded_keys = "recorded/";
 const std::string run_keys = "seam.run.";
 const std::string mean_keys = "seam.mean.";
 
@@ -75,6 +80,88 @@ std::string unescaped(std::string_view text) {
   return bytes;
 }
 
+Archive::Entry numbers_entry(const std::vector<double>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {"f64", {std::ssize(values)}, {bytes.begin(), bytes.end()}};
+}
+
+std::vector<double> numbers_of(const Archive::Entry& entry) {
+  std::vector<double> values(entry.bytes.size() / sizeof(double));
+  if (!values.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
+  return values;
+}
+
+std::string_view fault_text(Fault fault) {
+  switch (fault) {
+    case Fault::configuration:
+      return "configuration";
+    case Fault::data:
+      return "data";
+    case Fault::cancelled:
+      return "cancelled";
+    case Fault::internal:
+      break;
+  }
+  return "internal";
+}
+
+Fault fault_of(const std::string& text) {
+  for (const Fault fault : {Fault::configuration, Fault::data, Fault::cancelled}) {
+    if (text == fault_text(fault)) return fault;
+  }
+  return Fault::internal;
+}
+
+Archive archive_of(const FlowUnderWay& flow) {
+  Archive archive;
+  archive.put("flow", flow.flow);
+  archive.put("steps", static_cast<std::int64_t>(flow.point.steps));
+  archive.put("inputs", static_cast<std::int64_t>(flow.point.inputs));
+  archive.put("skipped", static_cast<std::int64_t>(flow.point.skipped));
+  Json failures = Json::array();
+  for (const Failure& failure : flow.point.failures) {
+    failures.push_back({escaped(failure.stage), escaped(failure.origin), escaped(failure.message),
+                        fault_text(failure.fault)});
+  }
+  archive.put("failures", json_line(failures));
+  for (const auto& [stage, stream] : flow.recorded) {
+    for (const auto& [name, values] : stream) {
+      archive.put(recorded_keys + escaped(stage) + "/" + escaped(name), numbers_entry(values));
+    }
+  }
+  return archive;
+}
+
+FlowUnderWay flow_from(const Archive& archive) {
+  const auto count = [&archive](const char* name) {
+    const std::int64_t value = archive.integer(name);
+    if (value < 0) throw Error("its '" + flow_stage + "/" + name + "' is negative");
+    return static_cast<std::uint64_t>(value);
+  };
+  FlowUnderWay flow;
+  flow.flow = archive.text("flow");
+  flow.point = {count("steps"), count("inputs"), count("skipped"), {}};
+  const Json failures = Json::parse(archive.text("failures"), nullptr, false);
+  if (!failures.is_array()) throw Error("its '" + flow_stage + "/failures' is not a list");
+  for (const Json& failure : failures) {
+    const bool texts = failure.is_array() && failure.size() == 4 &&
+                       std::ranges::all_of(failure, [](const Json& j) { return j.is_string(); });
+    if (!texts) throw Error("its '" + flow_stage + "/failures' has " + json_line(failure));
+    flow.point.failures.push_back({unescaped(failure[0].get<std::string>()),
+                                   unescaped(failure[1].get<std::string>()),
+                                   unescaped(failure[2].get<std::string>()), fault_of(failure[3])});
+  }
+  for (const auto& [key, entry] : archive.entries()) {
+    if (!key.starts_with(recorded_keys)) continue;
+    const std::size_t slash = key.find('/', recorded_keys.size());
+    if (slash == std::string::npos) throw Error("its '" + flow_stage + "/" + key + "' has no name");
+    const std::string stage = key.substr(recorded_keys.size(), slash - recorded_keys.size());
+    flow.recorded[unescaped(stage)][unescaped(key.substr(slash + 1))] =
+        numbers_of(archive.get(key, "f64"));
+  }
+  return flow;
+}
+
 /// The shortest text that is read as the same number.
 std::string exactly(double number) {
   std::array<char, 32> text{};
@@ -94,6 +181,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   };
   run("before_done", std::to_string(static_cast<int>(position.before_done)));
   run("epochs_done", std::to_string(position.epochs_done));
+  run("flows_done", std::to_string(position.flows_done));
   run("stopped_early", std::to_string(static_cast<int>(position.stopped_early)));
   if (position.best) {
     run("best", exactly(*position.best));
@@ -111,6 +199,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   run("pipeline_hash", escaped(checkpoint.pipeline_hash));
   run("plugins", escaped(checkpoint.plugins));
   run("numerics", escaped(checkpoint.numerics));
+  Json epoch_means = Json::array();
+  for (const std::string& metric : checkpoint.epoch_means) epoch_means.push_back(escaped(metric));
+  run("epoch_means", json_line(epoch_means));
   for (const auto& [metric, mean] : checkpoint.means) {
     metadata.emplace(mean_keys + escaped(metric), exactly(mean));
   }
@@ -158,6 +249,8 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   SchedulePosition& position = checkpoint.position;
   position.before_done = run.flag("before_done");
   position.epochs_done = run.count("epochs_done");
+  const bool has_flows = run.text(format::version_key) != before_flows;
+  position.flows_done = has_flows ? run.count("flows_done") : 0;
   position.stopped_early = run.flag("stopped_early");
   if (const auto best = run.find(run_keys + "best")) {
     position.best = RunValues::number(run_keys + "best", *best);
@@ -179,6 +272,14 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =
         RunValues::number(at->first, at->second);
   }
+  if (has_flows) {
+    const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
+    if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
+    for (const Json& name : names) {
+      if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' has no names");
+      checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
+    }
+  }
   const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
   if (!stages.is_array())
     throw Error(std::string("its '") + format::stages_key + "' is not a list");
@@ -194,6 +295,8 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
 /// Moves to each stage the tensors whose names begin with its own.
 void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& checkpoint) {
   std::map<std::string_view, Archive*> archives;
+  Archive flow;
+  archives.emplace(flow_stage, &flow);
   for (StageState& stage : checkpoint.stages) {
     if (!archives.emplace(stage.name, &stage.archive).second) {
       throw Error("it has two stages '" + stage.name + "'");
@@ -207,6 +310,7 @@ void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& ch
     }
     archive->second->put(key.substr(slash + 1), std::move(entry));
   }
+  if (!flow.empty()) checkpoint.flow = flow_from(flow);
 }
 
 /// A checkpoint whose bytes are not those that were written.
@@ -231,14 +335,16 @@ std::vector<std::byte> bytes_of(const fs::path& checkpoint) {
   }
 }
 
-/// The files of a folder whose names are "epoch-N" and an ending, newest first.
-std::vector<fs::path> files_in(const fs::path& folder, std::string_view end_of_name) {
-  std::vector<std::pair<std::int64_t, fs::path>> found;
+/// The files of a folder for whose names `key_of` has a key, the greatest first.
+template <class KeyOf>
+std::vector<fs::path> files_in(const fs::path& folder, const KeyOf& key_of) {
+  using Key = typename decltype(key_of(std::string_view()))::value_type;
+  std::vector<std::pair<Key, fs::path>> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (const auto epochs = format::epochs_of(entry->path().filename().string(), end_of_name)) {
-      found.emplace_back(*epochs, entry->path());
+    if (const auto key = key_of(entry->path().filename().string())) {
+      found.emplace_back(*key, entry->path());
     }
   }
   // Before the first checkpoint there is no folder. Any other fault is no answer to which there
@@ -249,7 +355,7 @@ std::vector<fs::path> files_in(const fs::path& folder, std::string_view end_of_n
   std::ranges::sort(found, std::greater());
   std::vector<fs::path> files;
   files.reserve(found.size());
-  for (auto& [epochs, file] : found) files.push_back(std::move(file));
+  for (auto& [key, file] : found) files.push_back(std::move(file));
   return files;
 }
 
@@ -257,6 +363,8 @@ std::vector<fs::path> files_in(const fs::path& folder, std::string_view end_of_n
 
 void write_checkpoint(const fs::path& file, const Checkpoint& checkpoint) {
   std::map<std::string, const Archive::Entry*> tensors;
+  const Archive flow = checkpoint.flow ? archive_of(*checkpoint.flow) : Archive();
+  for (const auto& [name, entry] : flow.entries()) tensors.emplace(flow_stage + "/" + name, &entry);
   for (const StageState& stage : checkpoint.stages) {
     for (const auto& [name, entry] : stage.archive.entries()) {
       if (!tensors.emplace(stage.name + "/" + name, &entry).second) {
@@ -283,9 +391,10 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
       throw Error("'" + file.string() + "' is damaged, or not a checkpoint: its metadata lacks '" +
                   format::version_key + "'");
     }
-    if (version->second != format_version) {
+    if (version->second != format_version && version->second != before_flows) {
       throw Error("'" + file.string() + "' has format " + version->second +
-                      ", but this program reads format " + std::string(format_version) +
+                      ", but this program reads formats " + std::string(before_flows) + " and " +
+                      std::string(format_version) +
                       "; resume with the version of Seam that wrote it",
                   Fault::configuration);
     }
@@ -303,24 +412,36 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
   return checkpoint;
 }
 
+CheckpointName name_of(const Checkpoint& checkpoint) {
+  return {checkpoint.position.epochs_done, checkpoint.position.flows_done,
+          checkpoint.flow ? checkpoint.flow->point.steps : 0};
+}
+
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
   std::error_code made;
   fs::create_directories(folder_, made);
   if (made) throw folder_fault("cannot make", folder_, made);
-  fs::path file = folder_ / format::file_name(checkpoint.position.epochs_done);
+  const CheckpointName written = name_of(checkpoint);
+  fs::path file = folder_ / to_text(written);
   write_checkpoint(file, checkpoint);
-  const std::vector<fs::path> present = files();
-  for (std::size_t at = 2; at < present.size(); ++at) {
-    const bool best = checkpoint.position.best &&
-                      present[at].filename() == format::file_name(checkpoint.position.best_epochs);
+  int whole = 0;
+  int within = 0;
+  for (const fs::path& present : files()) {
+    const CheckpointName name = *checkpoint_name(present.filename().string());
+    const bool best = checkpoint.position.best && !name.is_within_epoch() &&
+                      name.epochs == checkpoint.position.best_epochs;
+    // Those within an epoch go with it; one that would come after the newest is of `before`, or of
+    // a process that went on from an earlier one.
+    const bool outdated = name.is_within_epoch() && (whole > 0 || name > written);
+    const bool too_many = ++(name.is_within_epoch() ? within : whole) > 2;
     std::error_code ignored;  // a file too many does no harm
-    if (!best) fs::remove(present[at], ignored);
+    if (!best && (outdated || too_many)) fs::remove(present, ignored);
   }
   return file;
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {
-  return files_in(folder_, format::name_end);
+  return files_in(folder_, checkpoint_name);
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest() const {
@@ -336,7 +457,9 @@ CheckpointFolder::Newest CheckpointFolder::newest() const {
     }
   }
   if (newest.damaged.empty()) {
-    const std::vector<fs::path> old = files_in(folder_, format::old_name_end);
+    const std::vector<fs::path> old = files_in(folder_, [](std::string_view name) {
+      return format::epochs_of(name, format::old_name_end);
+    });
     if (old.empty()) return newest;
     throw Error("checkpoint '" + old.front().string() +
                     "' was written by an earlier version of Seam, in a format that this one does "

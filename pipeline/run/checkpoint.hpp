@@ -2,7 +2,8 @@
 /// schedule's position, in one file.
 ///
 ///     keys       stage/entry, as the stage names its entries
-///     metadata   seam.checkpoint  the format's number, 3
+///                seam.flow/entry, of a flow that is under way
+///     metadata   seam.checkpoint  the format's number, 4
 ///                seam.stages      [["model","model.sccapsnet"], ...]
 ///                seam.run.*       position in the schedule, sizes of the line files, hashes
 ///                seam.mean.*      the newest mean of each metric
@@ -22,6 +23,9 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/graph/flow.hpp"
+#include "pipeline/run/checkpoint_name.hpp"
+#include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "seam/archive.hpp"
 
@@ -35,16 +39,27 @@ struct StageState {
   friend bool operator==(const StageState&, const StageState&) = default;
 };
 
+/// A flow that was left between two of its steps.
+struct FlowUnderWay {
+  std::string flow;
+  FlowPoint point;
+  Metrics::Recorded recorded;  ///< of the stages that go on with their state
+
+  friend bool operator==(const FlowUnderWay&, const FlowUnderWay&) = default;
+};
+
 struct Checkpoint {
   SchedulePosition position;
-  std::uint64_t metrics_size = 0;  ///< bytes of metrics.jsonl that belong to it, and so on
+  std::optional<FlowUnderWay> flow;  ///< the one due at `position`
+  std::uint64_t metrics_size = 0;    ///< bytes of metrics.jsonl that belong to it, and so on
   std::uint64_t timing_size = 0;
   std::uint64_t skipped_size = 0;
   std::uint64_t skipped_packets = 0;
-  std::int64_t trainings = 0;           ///< training flows that have ended
-  std::map<std::string, double> means;  ///< the newest of each metric, by "stage.metric"
-  std::string pipeline_hash;            ///< SHA-256 of the pipeline's resolved text
-  std::string plugins;                  ///< lines "hash path"
+  std::int64_t trainings = 0;            ///< training flows that have ended
+  std::map<std::string, double> means;   ///< the newest of each metric, by "stage.metric"
+  std::vector<std::string> epoch_means;  ///< those of them that the epoch under way measured
+  std::string pipeline_hash;             ///< SHA-256 of the pipeline's resolved text
+  std::string plugins;                   ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   std::vector<StageState> stages;
 
@@ -59,12 +74,16 @@ Checkpoint read_checkpoint(const std::filesystem::path& file);
 /// The same from memory; `file` is what messages call it.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
+/// What the checkpoint is called.
+[[nodiscard]] CheckpointName name_of(const Checkpoint& checkpoint);
+
 /// `checkpoints/epoch-12.safetensors` of a run: written, listed and thinned out.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Writes the checkpoint and removes what is no longer kept: all but the last two and the best.
+  /// Writes the checkpoint and removes what is no longer kept: of those after whole epochs all but
+  /// the last two and the best, of those within an epoch all but the last two since.
   std::filesystem::path write(const Checkpoint& checkpoint) const;
   /// Newest first. Throws seam::Error where the folder is there but cannot be looked through.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;

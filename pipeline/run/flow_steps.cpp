@@ -117,8 +117,12 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   return run;
 }
 
-FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings)
-    : parts_(parts), identity_(std::move(identity)), trainings_(trainings) {}
+FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings,
+                     std::optional<FlowUnderWay> under_way)
+    : parts_(parts),
+      identity_(std::move(identity)),
+      trainings_(trainings),
+      under_way_(std::move(under_way)) {}
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
@@ -151,6 +155,8 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   options.progress = &progress;
   options.stop = parts_.options.stop;
   options.calls = parts_.trace;
+  options.keeper = this;
+  if (under_way_) options.from = under_way_->point;
 
   FlowView view;
   view.flow = flow.name;
@@ -184,6 +190,20 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   const FlowSpec& flow = flow_named(spec, name);
   parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
   const auto began = std::chrono::system_clock::now();
+  if (under_way_ && under_way_->flow != name) {
+    throw Error(fmt::format("the checkpoint was written within flow '{}', but the schedule of "
+                            "resolved.toml has flow '{}' there; put it back as it was",
+                            under_way_->flow, name),
+                Fault::configuration);
+  }
+  flow_ = name;
+  start_ = frame(parts_.summary.position);
+  start_states_.clear();
+  const bool trains = parts_.stages.trains(flow);
+  if (!trains) start_states_ = parts_.stages.changeable_by(flow, start_.position);
+  kept_ = under_way_.has_value();
+  step_due_ = false;
+  obstacle_.clear();
   const FlowResult result = run_on_engine(flow, epoch);
   const std::uint64_t skipped_before = parts_.summary.skipped_packets;
   const std::optional<Error> unrecorded = note_flow(flow, epoch, result, began);
@@ -201,10 +221,15 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
     error->while_doing("recording " + place_text(name, epoch));
   }
   if (error) throw Error(*error);
-  if (on_request || result.cancelled) return FlowEnd::stopped;
+  if (on_request || result.cancelled) {
+    if (!trains) keep_start();
+    if (trains && !kept_) tell_nothing_kept();
+    return FlowEnd::stopped;
+  }
+  under_way_.reset();
   note_scores(name, epoch);
   finished_before_[name] = finished_;
-  if (parts_.stages.trains(flow)) ++trainings_;
+  if (trains) ++trainings_;
   return FlowEnd::complete;
 }
 
@@ -276,7 +301,7 @@ std::vector<std::string> FlowSteps::metric_names() const {
 }
 
 void FlowSteps::epoch_begins(std::int64_t /*epoch*/) {
-  parts_.services.metrics().epoch_begins();
+  if (parts_.summary.position.flows_done == 0) parts_.services.metrics().epoch_begins();
   epoch_began_ = Clock::now();
 }
 
@@ -291,26 +316,112 @@ void FlowSteps::epoch_ended(const SchedulePosition& position) {
   }
 }
 
-void FlowSteps::checkpoint(const SchedulePosition& position) {
+Checkpoint FlowSteps::frame(const SchedulePosition& position) const {
   Checkpoint checkpoint;
   checkpoint.position = position;
-  const Recorder::Sizes sizes = parts_.recorder.sync();
+  const Recorder::Sizes sizes = parts_.recorder.sizes();
   checkpoint.metrics_size = sizes.metrics;
   checkpoint.timing_size = sizes.timing;
   checkpoint.skipped_size = sizes.skipped;
   checkpoint.skipped_packets = parts_.summary.skipped_packets;
   checkpoint.trainings = trainings_;
   checkpoint.means = parts_.services.metrics().means();
+  if (position.flows_done > 0) checkpoint.epoch_means = parts_.services.metrics().of_this_epoch();
   checkpoint.pipeline_hash = identity_.pipeline_hash;
   checkpoint.plugins = identity_.plugins;
   checkpoint.numerics = identity_.numerics;
+  return checkpoint;
+}
+
+void FlowSteps::checkpoint(const SchedulePosition& position) {
+  Checkpoint checkpoint = frame(position);
   checkpoint.stages = parts_.stages.save(position);
+  write(checkpoint);
+}
+
+void FlowSteps::write(const Checkpoint& checkpoint) {
+  parts_.recorder.sync();
   try {
     CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
   } catch (Error& error) {
-    error.while_doing(fmt::format("writing the checkpoint after epoch {}", position.epochs_done));
+    error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
     throw;
   }
+  last_checkpoint_ = Clock::now();
+}
+
+bool FlowSteps::keeps_within_flows() const {
+  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
+  return every.steps || every.minutes;
+}
+
+bool FlowSteps::wants_point(std::uint64_t steps) {
+  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
+  constexpr double seconds_a_minute = 60;
+  step_due_ =
+      step_due_ || (every.steps && steps % static_cast<std::uint64_t>(*every.steps) == 0) ||
+      (every.minutes && seconds_since(last_checkpoint_) >= *every.minutes * seconds_a_minute);
+  return step_due_;
+}
+
+std::string FlowSteps::keep(const FlowPoint& point, const PointStages& stages) {
+  const Metrics& metrics = parts_.services.metrics();
+  for (const auto& [stage, recorded] : metrics.recorded_by(stages.passed_over)) {
+    return fmt::format("stage '{}' records metrics of packets that would not come again", stage);
+  }
+  if (parts_.pipeline.spec.max_error_share) {
+    return "a `max_errors` that is a share is judged over a whole flow";
+  }
+  Checkpoint checkpoint = start_;
+  if (point.steps > 0) {
+    checkpoint.flow = FlowUnderWay{flow_, point, metrics.recorded_by(stages.in_step)};
+  } else if (nothing_done()) {
+    kept_ = true;
+    return {};
+  }
+  checkpoint.stages = parts_.stages.save(start_.position, stages.in_step);
+  write(checkpoint);
+  under_way_ = std::move(checkpoint.flow);
+  kept_ = true;
+  step_due_ = false;
+  return {};
+}
+
+void FlowSteps::going_on(const PointStages& stages) {
+  parts_.services.metrics().put_back(stages.in_step, under_way_->recorded);
+}
+
+void FlowSteps::cannot_keep(const std::string& why) {
+  const std::lock_guard lock(obstacle_mutex_);
+  obstacle_ = why;
+  if (!keeps_within_flows() || !told_.insert(flow_).second) return;
+  parts_.services.message(LogLevel::warning,
+                          fmt::format("flow '{}' has no checkpoints within it: {}", flow_, why));
+}
+
+void FlowSteps::tell_nothing_kept() {
+  parts_.services.message(
+      LogLevel::warning,
+      fmt::format(
+          "what flow '{}' has done since the last checkpoint is not kept: {}", flow_,
+          obstacle_.empty() ? "it was stopped where its stages cannot be left" : obstacle_));
+}
+
+bool FlowSteps::nothing_done() const {
+  const SchedulePosition& position = start_.position;
+  const bool past_before = position.before_done && !parts_.pipeline.spec.schedule.before.empty();
+  return !past_before && position.epochs_done == 0 && position.flows_done == 0;
+}
+
+void FlowSteps::keep_start() {
+  if (nothing_done()) return;
+  Checkpoint checkpoint = start_;
+  checkpoint.stages = parts_.stages.save(start_.position);
+  for (StageState& state : checkpoint.stages) {
+    const auto before = std::ranges::find(start_states_, state.name, &StageState::name);
+    if (before != start_states_.end()) state = *before;
+  }
+  write(checkpoint);
 }
 
 }  // namespace seam::host

@@ -1,6 +1,8 @@
 #include "pipeline/run/kept_state.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -54,24 +56,38 @@ class Future {
   std::set<std::string> readers_;
 };
 
+/// Without the first `done` of them.
+std::vector<std::string> left_of(std::vector<std::string> flows, std::int64_t done) {
+  const auto count = std::min<std::int64_t>(done, std::ssize(flows));
+  flows.erase(flows.begin(), flows.begin() + count);
+  return flows;
+}
+
 }  // namespace
 
 bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position,
                       const std::string& stage) {
   const ScheduleSpec& schedule = spec.schedule;
   const Future future(spec, stage);
-  if (!position.before_done) {
-    if (const Use use = future.first_use(schedule.before); use != Use::none) {
+  const bool in_before = !position.before_done;
+  const bool in_after =
+      !in_before && (position.stopped_early || position.epochs_done >= schedule.epochs);
+  if (in_before) {
+    const auto left = left_of(schedule.before, position.flows_done);
+    if (const Use use = future.first_use(left); use != Use::none) {
       return use == Use::makes;
     }
   }
-  const Use after = position.after_done ? Use::none : future.first_use(schedule.after);
+  const auto left_after = left_of(schedule.after, in_after ? position.flows_done : 0);
+  const Use after = position.after_done ? Use::none : future.first_use(left_after);
   std::vector<std::string> in_epochs;
   for (const ScheduledFlow& flow : schedule.each_epoch) in_epochs.push_back(flow.flow);
   // Not epoch by epoch where none of them has anything to do with it: there may be many.
   if (!position.stopped_early && future.first_use(in_epochs) != Use::none) {
     for (std::int64_t epoch = position.epochs_done; epoch < schedule.epochs; ++epoch) {
-      if (const Use use = future.first_use(flows_of_epoch(schedule, epoch)); use != Use::none) {
+      const bool now = epoch == position.epochs_done && !in_before;
+      const auto left = left_of(flows_of_epoch(schedule, epoch), now ? position.flows_done : 0);
+      if (const Use use = future.first_use(left); use != Use::none) {
         return use == Use::makes;
       }
       if (schedule.stop_early && after == Use::reads) return false;  // it may end here

@@ -59,7 +59,7 @@ std::optional<std::pair<std::string, double>> Metrics::latest() const {
 std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
                                 const std::vector<std::string>& stages,
                                 const std::vector<std::string>& unordered, std::string_view when) {
-  std::map<std::string, Stream, std::less<>> recorded;
+  Recorded recorded;
   {
     const std::lock_guard lock(mutex_);
     recorded.swap(recorded_);
@@ -98,6 +98,34 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
     }
   }
   return lines;
+}
+
+Metrics::Recorded Metrics::recorded_by(const std::vector<std::string>& stages) const {
+  const std::lock_guard lock(mutex_);
+  Recorded recorded;
+  for (const std::string& stage : stages) {
+    if (const auto found = recorded_.find(stage); found != recorded_.end()) recorded.insert(*found);
+  }
+  return recorded;
+}
+
+void Metrics::put_back(const std::vector<std::string>& stages, Recorded recorded) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& stage : stages) recorded_.erase(stage);
+  recorded_.merge(recorded);
+}
+
+std::vector<std::string> Metrics::of_this_epoch() const {
+  std::vector<std::string> names;
+  for (const auto& [name, mean] : this_epoch_) names.push_back(name);
+  return names;
+}
+
+void Metrics::restore_epoch(const std::vector<std::string>& names) {
+  this_epoch_.clear();
+  for (const std::string& name : names) {
+    if (const auto mean = means_.find(name); mean != means_.end()) this_epoch_.insert(*mean);
+  }
 }
 
 void Metrics::epoch_begins() {

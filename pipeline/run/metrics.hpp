@@ -56,6 +56,18 @@ class Metrics {
   /// Takes up the means of a run that goes on.
   void restore(std::map<std::string, double> means) { means_ = std::move(means); }
 
+  using Stream = std::map<std::string, std::vector<double>, std::less<>>;  ///< by metric's name
+  using Recorded = std::map<std::string, Stream, std::less<>>;             ///< by stage
+  /// What these stages have recorded since the last take_lines(); they must not be at work.
+  [[nodiscard]] Recorded recorded_by(const std::vector<std::string>& stages) const;
+  /// As if these stages had recorded that since, and nothing else.
+  void put_back(const std::vector<std::string>& stages, Recorded recorded);
+
+  /// Names of the means that value() knows, for a run that goes on within an epoch.
+  [[nodiscard]] std::vector<std::string> of_this_epoch() const;
+  /// Of these names, the means are this epoch's; after restore().
+  void restore_epoch(const std::vector<std::string>& names);
+
   /// Forgets the values of the epoch before.
   void epoch_begins();
   /// The mean of "stage.name" over the last of this epoch's flows that recorded it.
@@ -66,10 +78,8 @@ class Metrics {
   [[nodiscard]] const std::map<std::string, double>& means() const { return means_; }
 
  private:
-  using Stream = std::map<std::string, std::vector<double>, std::less<>>;  // by metric's name
-
   mutable std::mutex mutex_;  // of recorded_ and latest_; the rest belongs to one thread
-  std::map<std::string, Stream, std::less<>> recorded_;  // by stage
+  Recorded recorded_;
   std::optional<std::pair<std::string, double>> latest_;
   std::map<std::string, double> this_epoch_;
   std::map<std::string, double> means_;

@@ -70,9 +70,13 @@ std::optional<Error> Recorder::flow_ended(const FlowRecord& record, const FlowRe
   return first;
 }
 
+Recorder::Sizes Recorder::sizes() const {
+  return {metrics_.size(), timing_.size(), skipped_.size()};
+}
+
 Recorder::Sizes Recorder::sync() {
   for (LineFile* file : {&metrics_, &timing_, &skipped_}) file->sync();
-  return {metrics_.size(), timing_.size(), skipped_.size()};
+  return sizes();
 }
 
 }  // namespace seam::host

@@ -50,6 +50,7 @@ class Recorder {
   [[nodiscard]] std::optional<Error> flow_ended(const FlowRecord& record, const FlowResult& result,
                                                 Metrics& metrics);
 
+  [[nodiscard]] Sizes sizes() const;
   /// Waits until the files are on the disk.
   Sizes sync();
 

@@ -67,6 +67,8 @@ class Run final {
   void start();
   void restore();
   void warn_of_differences() const;
+  /// "in epoch 3 of 24, after step 500 of flow 'train'"
+  [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
   void restore_scores();
   void go_through_schedule();
@@ -199,9 +201,29 @@ void Run::restore() {
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;
   services_->metrics().restore(begin_.means);
-  services_->note(fmt::format("going on after epoch {} of {}, from {}",
-                              summary_.position.epochs_done, spec_.schedule.epochs,
-                              newest.file.filename().string()));
+  const bool within = begin_.flow || summary_.position.flows_done > 0;
+  services_->note(
+      fmt::format("going on {}, from {}",
+                  within ? place_text(begin_.flow)
+                         : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
+                                       spec_.schedule.epochs),
+                  newest.file.filename().string()));
+}
+
+std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
+  const SchedulePosition& position = summary_.position;
+  const std::string moment = moment_text(spec_.schedule, position, position.epochs_done);
+  const std::string epoch =
+      moment.starts_with("epoch")
+          ? fmt::format("in epoch {} of {}", position.epochs_done + 1, spec_.schedule.epochs)
+          : fmt::format("{} the epochs", moment);
+  if (within) {
+    return fmt::format("{}, after step {} of flow '{}'", epoch, within->point.steps, within->flow);
+  }
+  if (position.flows_done > 0) {
+    return fmt::format("{}, after {} of its flows", epoch, position.flows_done);
+  }
+  return fmt::format("after {} of {} epochs", position.epochs_done, spec_.schedule.epochs);
 }
 
 void Run::warn_of_differences() const {
@@ -256,20 +278,22 @@ void Run::go_through_schedule() {
   Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size});
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
+  services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},
-                  identity_, begin_.trainings);
+                  identity_, begin_.trainings, std::move(begin_.flow));
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
   summary_.complete = end == ScheduleEnd::complete;
   if (summary_.complete) return;
   summary_.code = ExitCode::cancelled;
-  const bool saved = !CheckpointFolder(directory_->checkpoints()).files().empty();
+  summary_.steps_done = steps.under_way() ? steps.under_way()->point.steps : 0;
+  const auto files = CheckpointFolder(directory_->checkpoints()).files();
   services_->message(
       LogLevel::warning,
-      fmt::format("stopped on request after {} of {} epochs; {}\n  seam run --resume {}",
-                  summary_.position.epochs_done, spec_.schedule.epochs,
-                  saved ? "what came after the last checkpoint is done again by"
-                        : "there is no checkpoint yet, so it begins from the start by",
+      fmt::format("stopped on request {}; {}\n  seam run --resume {}",
+                  place_text(steps.under_way()),
+                  files.empty() ? "there is no checkpoint yet, so it begins from the start by"
+                                : "go on from " + files.front().filename().string() + " by",
                   directory_->path().string()));
 }
 

@@ -4,12 +4,16 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string_view>
 
 #include "pipeline/run/kept_state.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
 namespace {
+
+/// By name: the host does not know LibTorch.
+constexpr std::string_view trainable_name = "seam::Trainable";
 
 /// The stages that the schedule's flows use and those that they refer to, each after the ones it
 /// refers to.
@@ -114,12 +118,35 @@ void RunStages::load(const std::vector<StageState>& saved, const SchedulePositio
   }
 }
 
-std::vector<StageState> RunStages::save(const SchedulePosition& position) {
+StageState RunStages::state_of(const StageRunner& runner) {
+  StageState state{runner.name(), runner.type(), {}};
+  where_it_belongs(runner, [&] { state.archive = runner.save(); });
+  return state;
+}
+
+std::vector<StageState> RunStages::save(const SchedulePosition& position,
+                                        const std::vector<std::string>& always) {
   std::vector<StageState> states;
   for (const std::string& name : opened_) {
     const StageRunner& runner = *pipeline_.stages.at(name);
+    const bool asked_for =
+        runner.description().keeps_state && std::ranges::find(always, name) != always.end();
+    if (!asked_for && can_do_without(runner, position)) continue;
+    states.push_back(state_of(runner));
+  }
+  return states;
+}
+
+std::vector<StageState> RunStages::changeable_by(const FlowSpec& flow,
+                                                 const SchedulePosition& position) {
+  std::vector<StageState> states;
+  for (const FlowNode& node : flow.nodes) {
+    const StageRunner& runner = *pipeline_.stages.at(node.stage);
     if (can_do_without(runner, position)) continue;
-    where_it_belongs(runner, [&] { states.push_back({name, runner.type(), runner.save()}); });
+    const bool trainable = std::ranges::any_of(
+        runner.description().offers,
+        [](const OfferedInterface& offer) { return offer.interface == trainable_name; });
+    if (!trainable) states.push_back(state_of(runner));
   }
   return states;
 }

@@ -33,8 +33,14 @@ class RunStages {
   /// Gives the stages their saved states. Throws seam::Error (configuration) where the state of a
   /// stage is missing that the schedule needs from `position` on, or does not fit its stage.
   void load(const std::vector<StageState>& saved, const SchedulePosition& position);
-  /// The states that a run needs that goes on from `position`.
-  [[nodiscard]] std::vector<StageState> save(const SchedulePosition& position);
+  /// The states that a run needs that goes on from `position`; those of `always` whatever the
+  /// schedule does with them.
+  [[nodiscard]] std::vector<StageState> save(const SchedulePosition& position,
+                                             const std::vector<std::string>& always = {});
+  /// The states of a flow's stages that it may change although it does not train, and that a run
+  /// needs that goes on from `position`. Weights are none of them: only an optimizer changes them.
+  [[nodiscard]] std::vector<StageState> changeable_by(const FlowSpec& flow,
+                                                      const SchedulePosition& position);
 
   /// Closes all that are open. Returns what went wrong, in the order in which it did.
   [[nodiscard]] std::vector<Error> close();
@@ -46,6 +52,7 @@ class RunStages {
   [[nodiscard]] bool trains(const FlowSpec& flow) const;
 
  private:
+  [[nodiscard]] StageState state_of(const StageRunner& runner);
   void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
   [[nodiscard]] bool can_do_without(const StageRunner& runner,
                                     const SchedulePosition& position) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
@@ -42,14 +43,19 @@ bool measure(const ScheduleSpec& schedule, SchedulePosition& position, const Sch
   return false;
 }
 
-/// Runs flows one after the other; stopped where one was, or before the next.
+/// Runs the flows that are left one after the other; stopped where one was, or before the next.
 ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
-                      ScheduleSteps& steps) {
-  for (const std::string& flow : flows) {
-    if (steps.stop_requested() || steps.run_flow(flow, epoch) == FlowEnd::stopped) {
+                      SchedulePosition& position, ScheduleSteps& steps) {
+  while (position.flows_done < std::ssize(flows)) {
+    if (steps.stop_requested()) {
+      if (position.flows_done > 0) steps.checkpoint(position);
       return ScheduleEnd::stopped;
     }
+    const std::string& flow = flows[static_cast<std::size_t>(position.flows_done)];
+    if (steps.run_flow(flow, epoch) == FlowEnd::stopped) return ScheduleEnd::stopped;
+    ++position.flows_done;
   }
+  position.flows_done = 0;
   return ScheduleEnd::complete;
 }
 
@@ -115,7 +121,8 @@ bool note_measurement(const StopEarly& rule, double value, SchedulePosition& pos
 ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& position,
                          ScheduleSteps& steps) {
   if (!position.before_done) {
-    if (run_flows(schedule.before, 0, steps) == ScheduleEnd::stopped) return ScheduleEnd::stopped;
+    if (run_flows(schedule.before, 0, position, steps) == ScheduleEnd::stopped)
+      return ScheduleEnd::stopped;
     position.before_done = true;
     if (!schedule.before.empty()) steps.checkpoint(position);
   }
@@ -123,7 +130,8 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
     if (steps.stop_requested()) return ScheduleEnd::stopped;
     const std::int64_t epoch = position.epochs_done;
     steps.epoch_begins(epoch);
-    if (run_flows(flows_of_epoch(schedule, epoch), epoch, steps) == ScheduleEnd::stopped) {
+    if (run_flows(flows_of_epoch(schedule, epoch), epoch, position, steps) ==
+        ScheduleEnd::stopped) {
       return ScheduleEnd::stopped;
     }
     ++position.epochs_done;
@@ -131,14 +139,14 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
     steps.epoch_ended(position);
     const bool last = position.epochs_done == schedule.epochs || position.stopped_early;
     const bool best = position.best && position.best_epochs == position.epochs_done;
-    if (last || best || position.epochs_done % schedule.checkpoint_every == 0 ||
+    if (last || best || position.epochs_done % schedule.checkpoint_every.epochs == 0 ||
         steps.stop_requested()) {
       steps.checkpoint(position);
     }
   }
   if (is_complete(schedule, position)) return ScheduleEnd::complete;
   const std::int64_t last_epoch = std::max<std::int64_t>(position.epochs_done - 1, 0);
-  if (run_flows(schedule.after, last_epoch, steps) == ScheduleEnd::stopped) {
+  if (run_flows(schedule.after, last_epoch, position, steps) == ScheduleEnd::stopped) {
     return ScheduleEnd::stopped;
   }
   position.after_done = true;

@@ -18,10 +18,11 @@ namespace seam::host {
 /// The flows due in an epoch (from 0), in order.
 std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64_t epoch);
 
-/// Where a run stands between two epochs.
+/// Where a run stands between two flows.
 struct SchedulePosition {
   bool before_done = false;
   std::int64_t epochs_done = 0;
+  std::int64_t flows_done = 0;  ///< of those due now: in `before`, in this epoch, or in `after`
   bool stopped_early = false;
   std::optional<double> best;        ///< of the metric that stop_early watches
   std::int64_t best_epochs = 0;      ///< epochs done when the best was measured
@@ -72,6 +73,7 @@ class ScheduleSteps {
   [[nodiscard]] virtual std::optional<double> metric(const std::string& name) const = 0;
   /// Names of all metrics recorded so far, for a message.
   [[nodiscard]] virtual std::vector<std::string> metric_names() const = 0;
+  /// Also where the run goes on within the epoch.
   virtual void epoch_begins(std::int64_t epoch) = 0;
   virtual void epoch_ended(const SchedulePosition& position) = 0;
   virtual void checkpoint(const SchedulePosition& position) = 0;
@@ -79,8 +81,9 @@ class ScheduleSteps {
 
 enum class ScheduleEnd : std::uint8_t { complete, stopped };
 
-/// Goes on from `position` to the end or until asked to stop, and keeps it up to date. A flow that
-/// was stopped leaves the position at the last whole epoch. Throws seam::Error (configuration)
+/// Goes on from `position` to the end or until asked to stop, and keeps it up to date. A request
+/// between two flows is answered by a checkpoint; what is kept of a flow that was stopped is the
+/// caller's matter. Throws seam::Error (configuration)
 /// where stop_early's metric is never recorded, naming those that are.
 ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& position,
                          ScheduleSteps& steps);

@@ -99,7 +99,7 @@ void RunServices::report(std::string_view stage, std::string_view title, std::st
 }
 
 bool RunServices::stop_requested() const {
-  return stop_ != nullptr && (stop_->drain || stop_->cancel);
+  return stop_ != nullptr && (stop_->soon || stop_->cancel);
 }
 
 void RunServices::note(std::string_view text) {

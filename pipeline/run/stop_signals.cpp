@@ -166,7 +166,7 @@ void StopSignals::watch() {
     const int count = requests.note(static_cast<int>(info.ssi_signo), Clock::now());
     if (count == 0) continue;
     if (count > 2) die_by(static_cast<int>(info.ssi_signo));
-    if (count == 1) stop_.drain = true;
+    if (count == 1) stop_.soon = true;
     if (count == 2) {
       stop_.cancel = true;
       deadline = Clock::now() + patience;

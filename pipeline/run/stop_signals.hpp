@@ -1,6 +1,6 @@
 /// Turns SIGINT, SIGTERM and SIGHUP (a closed terminal) into requests to stop.
 ///
-///     first    drain: sources end, what is under way finishes
+///     first    soon: the flow ends at its next point (FlowKeeper), what is under way is discarded
 ///     second   cancel: what is under way ends too; a second later, whatever does not
 ///     third    the process dies by the signal, as if nobody watched
 ///

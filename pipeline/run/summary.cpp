@@ -272,6 +272,8 @@ std::string to_json(const RunSummary& summary, const std::string& pipeline, std:
             {"deterministic", summary.numerics.deterministic},
             {"epochs_done", summary.position.epochs_done},
             {"epochs", epochs},
+            {"flows_done", summary.position.flows_done},
+            {"steps_done", summary.steps_done},
             {"stopped_early", summary.position.stopped_early}};
   if (summary.position.best) {
     json["best"] = *summary.position.best;

@@ -37,7 +37,8 @@ struct RunSummary {
   std::filesystem::path run_directory;  ///< empty where the run did not get that far
   Numerics numerics;
   SchedulePosition position;
-  bool complete = false;  ///< nothing of the schedule is left
+  std::uint64_t steps_done = 0;  ///< of the flow within which the run was stopped
+  bool complete = false;         ///< nothing of the schedule is left
   std::uint64_t skipped_packets = 0;
   double seconds = 0;                     ///< of this process
   std::vector<FlowTotal> flows;           ///< of this process, in the order of their first run

@@ -291,11 +291,11 @@ TEST_F(RunTest, ACompleteRunHasNothingLeftToDo) {
   EXPECT_EQ(text_of_file(here() / "whole/summary.json"), summary);
 }
 
-TEST_F(RunTest, AnInterruptDrainsAndTheRunGoesOnLater) {
+TEST_F(RunTest, AnInterruptStopsTheFlowAndTheRunGoesOnLater) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string directory = "out" + std::to_string(number);
     const Gate gate(here() / "gate");
-    // Many more packets than may be under way: draining is not the same as running to the end.
+    // Many more packets than may be under way: most are not made before the end.
     const std::vector<std::string> many{"--set", "stage.numbers.n=4000"};
     Program program(run_into(directory, many), here());
     gate.wait_until_reached();
@@ -357,7 +357,6 @@ TEST_F(RunTest, ASourceThatWaitsIsInterrupted) {
   const Finished stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("stopped on request"));
-  EXPECT_THAT(metrics("out"), HasSubstr("\"total\"")) << "what was under way finished";
 }
 
 TEST_F(RunTest, AFailureWakesASourceThatWaits) {

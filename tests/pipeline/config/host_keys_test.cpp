@@ -44,7 +44,8 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"schedule.stop_early",
      {"{ metric = \"total.x\" }", "{ metric = \"total.x\", patience = 4 }",
       "{ metric = \"total.x\", goal = \"lowest\" }"}},
-    {"schedule.checkpoint_every", {"2"}},
+    {"schedule.checkpoint_every",
+     {"2", "{ steps = 500 }", "{ minutes = 0.5 }", "{ epochs = 2, steps = 10, minutes = 3 }"}},
     {"stage.scale.use", {"\"fixture.every_kind\""}},
     {"stage.scale.like", {}},  // resolved texts have what it stands for; see like_test
     {"stage.scale.on_error", {"\"skip\"", "{ retry = 3 }"}},

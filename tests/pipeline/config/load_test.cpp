@@ -82,7 +82,7 @@ first = "numbers"
   EXPECT_EQ(spec.schedule.stop_early->metric, "total.r@1");
   EXPECT_EQ(spec.schedule.stop_early->patience, 7);
   EXPECT_EQ(spec.schedule.stop_early->goal, Goal::lowest);
-  EXPECT_EQ(spec.schedule.checkpoint_every, 2);
+  EXPECT_EQ(spec.schedule.checkpoint_every.epochs, 2);
 }
 
 TEST_F(Load, WithoutAnEpochListAllOtherFlowsRun) {

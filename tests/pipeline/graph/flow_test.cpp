@@ -591,20 +591,20 @@ TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
   EXPECT_THAT(numbers(kept_), ElementsAre(100, 101, 102, 103, 104));
 }
 
-TEST_F(FlowTest, DrainsWhenAskedTo) {
+TEST_F(FlowTest, StopsWhenAskedTo) {
   StopState stop;
   options_.stop = &stop;
   add<Count>("count", 1'000'000'000);
   add<ParallelCall>("parallel", [&](Packet& packet, Context&) {
-    if (packet.get(number) == 50) stop.drain = true;
+    if (packet.get(number) == 50) stop.soon = true;
   });
   add<Keep>("keep", kept_, &ends_);
   const FlowResult result = run({"count", "parallel", "keep"});
   EXPECT_TRUE(result.cancelled);
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
-  EXPECT_EQ(result.stages.front().emitted, kept_.size());
-  EXPECT_EQ(ends_, 1);
+  EXPECT_LT(kept_.size(), result.stages.front().emitted) << "what was under way is discarded";
+  EXPECT_EQ(ends_, 0) << "half a flow has not ended";
 }
 
 TEST_F(FlowTest, CancelsWhenAskedTo) {

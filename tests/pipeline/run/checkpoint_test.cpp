@@ -31,7 +31,7 @@ using ::testing::Not;
 
 Checkpoint example(std::int64_t epochs = 12) {
   Checkpoint checkpoint;
-  checkpoint.position = {true, epochs, false, 0.1, 9, 3, 12, false};
+  checkpoint.position = {true, epochs, 0, false, 0.1, 9, 3, 12, false};
   checkpoint.metrics_size = 1234;
   checkpoint.timing_size = 567;
   checkpoint.skipped_size = 89;
@@ -251,6 +251,65 @@ TEST_F(CheckpointFolderTest, KeepsTheLastTwoAndTheBest) {
   for (std::int64_t epochs = 1; epochs <= 12; ++epochs) write(epochs, epochs < 5 ? epochs : 5);
   EXPECT_THAT(names(),
               ElementsAre("epoch-12.safetensors", "epoch-11.safetensors", "epoch-5.safetensors"));
+}
+
+TEST_F(CheckpointTest, AFlowUnderWayIsReadAsItWasWritten) {
+  Checkpoint within = example();
+  within.position.flows_done = 2;
+  within.epoch_means = {"odd \xff%", "recall.r@1"};
+  within.flow = {"train", {7, 224, 3, {{"decode", "a\xff.jpg", "no \n picture", Fault::data}}}, {}};
+  within.flow->recorded["loss"]["loss"] = {0.1, -0.0, std::numeric_limits<double>::infinity()};
+  within.flow->recorded["loss"]["odd/\xff%"] = {3};
+  write_checkpoint(file(), within);
+  EXPECT_EQ(read_checkpoint(file()), within);
+
+  within.flow->recorded = {{"loss", {{"loss", {std::numeric_limits<double>::quiet_NaN()}}}}};
+  write_checkpoint(file(), within);
+  EXPECT_TRUE(std::isnan(read_checkpoint(file()).flow->recorded["loss"]["loss"].front()));
+}
+
+TEST_F(CheckpointFolderTest, WithinAnEpochTheLastTwoAreKeptUntilItsEnd) {
+  const auto within = [this](std::int64_t epochs, std::int64_t flows, std::uint64_t steps) {
+    Checkpoint checkpoint;
+    checkpoint.position.epochs_done = epochs;
+    checkpoint.position.flows_done = flows;
+    if (steps > 0) checkpoint.flow = {"train", {steps, steps * 3, 0, {}}, {}};
+    checkpoints().write(checkpoint);
+  };
+  write(1, 1);
+  write(2, 1);
+  for (const std::uint64_t steps : {5U, 50U, 100U}) within(2, 0, steps);
+  EXPECT_THAT(names(), ElementsAre("epoch-2-step-100.safetensors", "epoch-2-step-50.safetensors",
+                                   "epoch-2.safetensors", "epoch-1.safetensors"));
+  within(2, 1, 0);
+  within(2, 1, 5);
+  EXPECT_THAT(names(),
+              ElementsAre("epoch-2-flow-1-step-5.safetensors", "epoch-2-flow-1.safetensors",
+                          "epoch-2.safetensors", "epoch-1.safetensors"));
+  EXPECT_EQ(checkpoints().newest().checkpoint->flow->point.inputs, 15U);
+  write(3, 1);
+  EXPECT_THAT(names(),
+              ElementsAre("epoch-3.safetensors", "epoch-2.safetensors", "epoch-1.safetensors"))
+      << "the best, too";
+  within(3, 0, 8);
+  within(3, 0, 4);
+  EXPECT_EQ(names().front(), "epoch-3-step-4.safetensors")
+      << "a run that went on from before step 8 must not jump to it";
+}
+
+TEST(CheckpointName, IsReadAsItIsWritten) {
+  for (const CheckpointName& name :
+       {CheckpointName{0, 0, 0}, CheckpointName{12, 0, 0}, CheckpointName{3, 0, 500},
+        CheckpointName{3, 2, 0}, CheckpointName{3, 2, 7}}) {
+    EXPECT_EQ(checkpoint_name(to_text(name)), name) << to_text(name);
+  }
+  EXPECT_EQ(to_text(CheckpointName{3, 1, 500}), "epoch-3-flow-1-step-500.safetensors");
+  for (const char* other :
+       {"epoch-.safetensors", "epoch-3", "epoch-03.safetensors", "epoch--3.safetensors",
+        "epoch-3-step-.safetensors", "epoch-3-step-4-flow-1.safetensors",
+        "epoch-3-step-4.safetensors.part", "epoch-3-flow-1 .safetensors"}) {
+    EXPECT_FALSE(checkpoint_name(other)) << other;
+  }
 }
 
 TEST_F(CheckpointFolderTest, OtherFilesAreLeftAlone) {

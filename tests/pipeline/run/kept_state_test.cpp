@@ -46,6 +46,15 @@ TEST(MadeBeforeRead, AFlowThatReadsItFirstNeedsIt) {
   EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
 }
 
+TEST(MadeBeforeRead, WithinAnEpochTheFlowsThatAreLeftDecide) {
+  const PipelineSpec spec = pipeline({{"train", 1}, {"fill", 1}, {"evaluate", 1}});
+  SchedulePosition position = after_epochs(3);
+  for (const bool made : {true, true, false, true}) {
+    EXPECT_EQ(made_before_read(spec, position, "gallery"), made) << position.flows_done;
+    ++position.flows_done;
+  }
+}
+
 TEST(MadeBeforeRead, TheFlowsOfTheEpochsToComeDecide) {
   // Filled every 4th epoch (3, 7 and the last one), read in every one.
   const PipelineSpec spec = pipeline({{"fill", 4}, {"evaluate", 1}});

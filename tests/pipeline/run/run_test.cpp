@@ -190,9 +190,11 @@ TEST_F(RunPipelineTest, OpensRunsSavesAndClosesEachWhereItBelongs) {
   const RunSummary summary = run();
   EXPECT_EQ(summary.code, ExitCode::success);
   EXPECT_TRUE(summary.complete);
-  EXPECT_THAT(events_, ElementsAre("open plain", "open model (compute)", "flow train 0",
-                                   "save model (compute)", "flow train 1", "save model (compute)",
-                                   "close model (compute)", "close plain"));
+  // Before a flow that does not train but may change a state, in case it is stopped.
+  EXPECT_THAT(events_, ElementsAre("open plain", "open model (compute)", "save model (compute)",
+                                   "flow train 0", "save model (compute)", "save model (compute)",
+                                   "flow train 1", "save model (compute)", "close model (compute)",
+                                   "close plain"));
 }
 
 TEST_F(RunPipelineTest, AStageIsOpenedAfterThoseItRefersTo) {
@@ -349,7 +351,7 @@ TEST_F(RunPipelineTest, ADrainedRunGoesOnBitForBit) {
   add_stages();
   flows_.script = [this](const FlowOptions& options, FlowResult& result) {
     if (options.run.epoch != 1) return;
-    stop_.drain = true;
+    stop_.soon = true;
     result.cancelled = true;
   };
   const RunSummary stopped = run();
@@ -357,7 +359,7 @@ TEST_F(RunPipelineTest, ADrainedRunGoesOnBitForBit) {
   EXPECT_EQ(stopped.position.epochs_done, 1);
   EXPECT_FALSE(stopped.error);
 
-  stop_.drain = false;
+  stop_.soon = false;
   flows_.script = nullptr;
   const RunSummary resumed = resume();
   EXPECT_EQ(resumed.code, ExitCode::success);
@@ -370,10 +372,149 @@ TEST_F(RunPipelineTest, ADrainedRunGoesOnBitForBit) {
                 R"("epoch":2,"flow":"train","stage":"model","name":"flows","step":0,"value":3)")));
 }
 
+/// A flow `train` that trains: `plain`, of which it passes over packets, and `model`.
+class PointTest : public RunPipelineTest {
+ protected:
+  PointTest() {
+    add_stage("plain", {}, "train");
+    StageScript model;
+    model.on_compute = true;
+    model.keeps_state = true;
+    model.trains = true;
+    add_stage("model", model, "train");
+  }
+  /// In epoch 1 two steps are done, and the run is asked to stop.
+  void stop_within_epoch_1() {
+    flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+      if (options.run.epoch != 1) return;
+      options.run.services->metric("model", "loss", 1.5);
+      options.run.services->metric("model", "loss", 2.5);
+      stop_.soon = true;
+      result.cancelled = true;
+      said_ = options.keeper->keep(point_, {passed_over_, {"model"}});
+      if (!said_.empty()) options.keeper->cannot_keep(said_);
+    };
+  }
+  RunSummary go_on() {
+    stop_.soon = false;
+    flows_.script = [this](const FlowOptions& options, FlowResult& /*result*/) {
+      if (options.run.epoch != 1) return;
+      from_ = options.from;
+      options.keeper->going_on({passed_over_, {"model"}});
+      options.run.services->metric("model", "loss", 3.5);
+    };
+    return resume();
+  }
+
+  FlowPoint point_{2, 6, 1, {{"plain", "a.jpg", "no picture", Fault::data}}};
+  FlowPoint from_;
+  std::vector<std::string> passed_over_;
+  std::string said_;
+};
+
+TEST_F(PointTest, ARunGoesOnWithinAFlow) {
+  stop_within_epoch_1();
+  const RunSummary stopped = run();
+  EXPECT_EQ(stopped.code, ExitCode::cancelled);
+  EXPECT_EQ(stopped.steps_done, 2U);
+  EXPECT_THAT(messages_.str(),
+              HasSubstr("in epoch 2 of 3, after step 2 of flow 'train'; go on from "
+                        "epoch-1-step-2.safetensors by"));
+  EXPECT_EQ(go_on().code, ExitCode::success);
+  EXPECT_EQ(from_, point_);
+  const std::string loss = R"({"epoch":1,"flow":"train","stage":"model","name":"loss","step":)";
+  EXPECT_THAT(file("metrics.jsonl"),
+              AllOf(HasSubstr(loss + "0,\"value\":1.5}"), HasSubstr(loss + "1,\"value\":2.5}"),
+                    HasSubstr(loss + "2,\"value\":3.5}"), Not(HasSubstr(loss + "3"))));
+  EXPECT_THAT(file("metrics.jsonl"), Not(HasSubstr(R"("name":"flows","step":1)")))
+      << "what a stage records when it begins is in the checkpoint";
+}
+
+TEST_F(PointTest, TheNextFlowBeginsAtItsStart) {
+  stop_within_epoch_1();
+  run();
+  go_on();
+  EXPECT_EQ(flows_.last_options.run.epoch, 2);
+  EXPECT_EQ(flows_.last_options.from, FlowPoint());
+}
+
+TEST_F(PointTest, MetricsOfPacketsThatWouldNotComeAgainStandInTheWay) {
+  stop_within_epoch_1();
+  passed_over_ = {"plain"};  // which records how many flows it began
+  run();
+  EXPECT_THAT(said_, HasSubstr("stage 'plain' records metrics"));
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("what flow 'train' has done since the last "
+                                               "checkpoint is not kept: stage 'plain' records"),
+                                     HasSubstr("go on from epoch-1.safetensors by")));
+}
+
+TEST_F(PointTest, AShareOfErrorsIsJudgedOverAWholeFlow) {
+  pipeline_.spec.max_error_share = 0.5;
+  stop_within_epoch_1();
+  run();
+  EXPECT_THAT(said_, HasSubstr("max_errors"));
+}
+
+TEST_F(PointTest, OfAnotherScheduleItIsRefused) {
+  stop_within_epoch_1();
+  run();
+  pipeline_.spec.flows.front().name = "fit";
+  pipeline_.spec.schedule.each_epoch = {{"fit", 1}};
+  const RunSummary summary = go_on();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(),
+              HasSubstr("within flow 'train', but the schedule of resolved.toml has flow 'fit'"));
+}
+
+TEST_F(PointTest, AreWantedAfterSoManyStepsOrMinutes) {
+  pipeline_.spec.schedule.checkpoint_every.steps = 3;
+  std::vector<std::uint64_t> wanted;
+  flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
+    for (std::uint64_t steps = 1; steps <= 10; ++steps) {
+      if (!options.keeper->wants_point(steps)) continue;
+      wanted.push_back(steps);
+      if (steps == 3) continue;  // no stage is ready: due until one is kept
+      EXPECT_EQ(options.keeper->keep({steps, 9, 0, {}}, {{}, {"model"}}), "");
+    }
+  };
+  pipeline_.spec.schedule.epochs = 1;
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(wanted, ElementsAre(3, 4, 6, 9));
+  EXPECT_FALSE(fs::exists(folder_.path() / "run/checkpoints/epoch-0-step-9.safetensors"))
+      << "those within an epoch go with its end";
+}
+
+TEST_F(RunPipelineTest, AFlowThatDoesNotTrainIsDoneAgainAfterThoseBeforeIt) {
+  StageScript model;
+  model.keeps_state = true;
+  add_stage("model", model, "train");
+  pipeline_.spec.flows.push_back({"judge", "j", {}, {}});
+  add_stage("counter", model, "judge");
+  pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"judge", 1}};
+  flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch != 1 || options.run.flow != "judge") return;
+    stop_.soon = true;
+    result.cancelled = true;
+  };
+  EXPECT_EQ(run().code, ExitCode::cancelled);
+  EXPECT_TRUE(fs::exists(folder_.path() / "run/checkpoints/epoch-1-flow-1.safetensors"));
+  EXPECT_THAT(messages_.str(), HasSubstr("in epoch 2 of 3, after 1 of its flows"));
+  stop_.soon = false;
+  flows_.script = nullptr;
+  events_.clear();
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(events_, Contains("flow judge 1"));
+  EXPECT_THAT(events_, Not(Contains("flow train 1")));
+  // The state counts the flows: the one that was stopped must not count twice.
+  const std::string flows = R"("flow":"judge","stage":"counter","name":"flows","step":0,"value":)";
+  EXPECT_THAT(file("metrics.jsonl"), AllOf(HasSubstr(R"("epoch":1,)" + flows + "2}"),
+                                           HasSubstr(R"("epoch":2,)" + flows + "3}")));
+}
+
 TEST_F(RunPipelineTest, AStageThatEndsItselfOnRequestIsNoFailure) {
   add_stages();
   flows_.script = [this](const FlowOptions& /*options*/, FlowResult& result) {
-    stop_.drain = true;
+    stop_.soon = true;
     result.error = Error("stopped in the middle", Fault::cancelled);
   };
   const RunSummary summary = run();
@@ -435,12 +576,12 @@ class MadeByFlowTest : public RunPipelineTest {
   void stop_in(std::int64_t epoch) {
     flows_.script = [this, epoch](const FlowOptions& options, FlowResult& result) {
       if (options.run.epoch != epoch) return;
-      stop_.drain = true;
+      stop_.soon = true;
       result.cancelled = true;
     };
   }
   RunSummary go_on() {
-    stop_.drain = false;
+    stop_.soon = false;
     flows_.script = nullptr;
     events_.clear();
     return resume();
@@ -644,7 +785,7 @@ TEST_F(RunPipelineTest, AFlowsLineLeavesDetailsOfItsMetricsOut) {
 
 TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {
   add_stages();
-  stop_.drain = true;
+  stop_.soon = true;
   EXPECT_EQ(run().code, ExitCode::cancelled);
   EXPECT_THAT(events_, IsEmpty());
 }
@@ -652,7 +793,7 @@ TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {
 TEST_F(RunPipelineTest, AnInterruptedRunWithoutCheckpointSaysThatItBeginsAgain) {
   add_stages();
   flows_.script = [this](const FlowOptions& /*options*/, FlowResult& result) {
-    stop_.drain = true;
+    stop_.soon = true;
     result.cancelled = true;
   };
   const RunSummary summary = run();

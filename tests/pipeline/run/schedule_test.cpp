@@ -90,7 +90,7 @@ TEST(Schedule, CheckpointsEveryNthEpochAndAtTheEnd) {
   ScheduleSpec schedule;
   schedule.epochs = 5;
   schedule.each_epoch = {{"t", 1}};
-  schedule.checkpoint_every = 2;
+  schedule.checkpoint_every.epochs = 2;
   Script script;
   SchedulePosition position;
   run_schedule(schedule, position, script);
@@ -98,13 +98,15 @@ TEST(Schedule, CheckpointsEveryNthEpochAndAtTheEnd) {
                                        "t@4", "checkpoint 5"));
 }
 
-TEST(Schedule, AFlowThatStopsLeavesTheLastWholeEpoch) {
+TEST(Schedule, AFlowThatStopsIsTheNext) {
   Script script;
   script.stop_in = "evaluate@1";
   SchedulePosition position;
   EXPECT_EQ(run_schedule(two_flows(3), position, script), ScheduleEnd::stopped);
   EXPECT_EQ(position.epochs_done, 1);
-  EXPECT_EQ(script.last, position);
+  EXPECT_EQ(position.flows_done, 1);
+  EXPECT_EQ(script.last.epochs_done, 1);
+  EXPECT_EQ(script.last.flows_done, 0);
 }
 
 TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
@@ -112,12 +114,18 @@ TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
   script.stop_after = "train@0";
   SchedulePosition position;
   EXPECT_EQ(run_schedule(two_flows(3), position, script), ScheduleEnd::stopped);
-  EXPECT_THAT(script.done, ElementsAre("train@0"));
+  EXPECT_THAT(script.done, ElementsAre("train@0", "checkpoint 0"));
+  EXPECT_EQ(script.last.flows_done, 1);
+
+  Script rest;
+  EXPECT_EQ(run_schedule(two_flows(3), position, rest), ScheduleEnd::complete);
+  EXPECT_THAT(rest.done, ElementsAre("evaluate@0", "checkpoint 1", "train@1", "evaluate@1",
+                                     "checkpoint 2", "train@2", "evaluate@2", "checkpoint 3"));
 }
 
 TEST(Schedule, ARequestAtTheEndOfAnEpochIsCheckpointedThere) {
   ScheduleSpec schedule = two_flows(9);
-  schedule.checkpoint_every = 5;
+  schedule.checkpoint_every.epochs = 5;
   Script script;
   script.stop_after = "evaluate@2";
   SchedulePosition position;
@@ -184,7 +192,7 @@ TEST(EarlyStop, WaitsForPatienceMeasurementsWithoutGain) {
 
 TEST(EarlyStop, TheBestEpochIsCheckpointedWheneverItComes) {
   ScheduleSpec schedule = stopping(Goal::highest, 3);
-  schedule.checkpoint_every = 100;
+  schedule.checkpoint_every.epochs = 100;
   Script script;
   script.values = {0.1, 0.3, 0.2, 0.2, 0.2};
   SchedulePosition position;

@@ -38,7 +38,7 @@ TEST(StopSignals, ASignalAsksToDrain) {
       stop, [&](int count) { told.set_value(count); }, [] { FAIL() << "nobody asked twice"; });
   ::kill(::getpid(), SIGINT);
   EXPECT_EQ(told.get_future().get(), 1);
-  EXPECT_TRUE(stop.drain);
+  EXPECT_TRUE(stop.soon);
   EXPECT_FALSE(stop.cancel);
 }
 
@@ -58,7 +58,7 @@ TEST(StopState, InterruptsTheFlowThatObserves) {
   int interrupts = 0;
   stop.observe([&] { ++interrupts; });
   EXPECT_EQ(interrupts, 0);
-  stop.drain = true;
+  stop.soon = true;
   stop.interrupt();
   EXPECT_EQ(interrupts, 1);
   stop.observe(nullptr);

@@ -2,12 +2,18 @@
 #include <seam/plugin.hpp>
 #include <seam/tensor.hpp>
 
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
+
+#include <unistd.h>
 
 namespace seam::test {
 namespace {
@@ -77,7 +83,33 @@ class OneBatch final : public Transform {
   Action action_ = Action::spoil;
 };
 
+/// Sends the process a signal at one packet, where the environment says so: "train 1 7 2" is flow,
+/// epoch, packet, signal. After a request to stop it waits until the run knows.
+class Raise final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.raise";
+
+  void declare(Declaration& d) override { d.doc("Raises a signal."); }
+  void open(Context& context) override {
+    const std::string variable = "SEAM_TEST_RAISE_" + std::string(context.stage());
+    const char* text = std::getenv(variable.c_str());  // NOLINT(concurrency-mt-unsafe)
+    if (text != nullptr) std::istringstream(text) >> flow_ >> epoch_ >> packet_ >> signal_;
+  }
+  void process(Packet& packet, Context& context) const override {
+    if (context.flow() != flow_ || context.epoch() != epoch_ || packet.sequence() != packet_)
+      return;
+    ::kill(::getpid(), signal_);
+    while (!context.stop_requested()) std::this_thread::yield();
+  }
+
+ private:
+  std::string flow_;
+  std::int64_t epoch_ = 0;
+  std::uint64_t packet_ = 0;
+  int signal_ = 0;
+};
+
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::OneBatch)
+SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::OneBatch, seam::test::Raise)

@@ -1,0 +1,53 @@
+/// The points at which a running flow can be left, and what is done when it stands at one.
+///
+///     batch: number 6 is made of all packets before 224 ──► made(7, 224)
+///     lane:  7 steps are through ──► stop wanted, or a checkpoint due? ──► every stage ready? ──►
+///     keep
+///
+/// A request to stop ends the flow at its next point; where it turns out that it has none, at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/graph/flow_state.hpp"
+#include "pipeline/graph/resumable.hpp"
+#include "pipeline/graph/step.hpp"
+
+namespace seam::host {
+
+class FlowPoints {
+ public:
+  /// `stages`: by node. All of these outlive this object; the state's options have a keeper.
+  FlowPoints(FlowState& state, const Resumable& resumable, const std::vector<StageRunner*>& stages);
+
+  [[nodiscard]] const PointStages& stages() const { return names_; }
+  /// The collector made the last of `steps` batches of the packets before `inputs`, and holds none.
+  void made(std::uint64_t steps, std::uint64_t inputs);
+  /// The stage cannot be left within the flow; from any thread.
+  void cannot(const StageRunner& stage);
+  /// On the compute thread: `steps` batches are through, and the next has not begun.
+  void stand_at(std::uint64_t steps, StepLane::Boundary boundary);
+
+ private:
+  void forget_before(std::uint64_t steps);
+  [[nodiscard]] bool find(std::uint64_t steps, std::uint64_t& inputs) const;
+  /// Whether every stage of the step can be left now.
+  [[nodiscard]] bool all_ready();
+  void keep(std::uint64_t steps, std::uint64_t inputs);
+  void give_up(const std::string& why);
+
+  FlowState& state_;
+  FlowKeeper& keeper_;
+  std::vector<StageRunner*> in_step_;
+  PointStages names_;
+  std::atomic<bool> given_up_ = false;
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for those to come
+};
+
+}  // namespace seam::host

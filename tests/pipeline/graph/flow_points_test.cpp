@@ -1,0 +1,343 @@
+/// Training flows that are left between two steps and gone on with: what is done before and after
+/// together is what one that was never left does, for any number of threads.
+#include "pipeline/graph/flow_points.hpp"
+
+#include <gmock/gmock.h>
+
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/pipeline/graph/flow_fixture.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+inline constexpr Field<std::vector<std::int64_t>> members{"members"};
+
+/// Gathers numbers: `size` each, or all that share number / `group` where that is set, which only
+/// the first of the next group tells.
+class Gather final : public Collector {
+ public:
+  Gather(std::size_t size, std::int64_t group) : size_(size), group_(group) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+    d.provides(members);
+    d.replaces_packets();
+  }
+  void begin(Context& /*context*/) override { held_.clear(); }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    const std::int64_t value = packet.get(number);
+    if (group_ > 0 && !held_.empty() && held_.back() / group_ != value / group_) send(emitter);
+    if (value == refused) throw Error("not this one");
+    held_.push_back(value);
+    if (group_ == 0 && held_.size() == size_) send(emitter);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (!held_.empty()) send(emitter);
+    return More::no;
+  }
+  Pause pause(Context& /*context*/) override { return held_.empty() ? Pause::ready : Pause::later; }
+
+  std::int64_t refused = -1'000;
+
+ private:
+  void send(Emitter& emitter) {
+    Packet packet;
+    packet.set(number, held_.front());
+    packet.set(members, std::exchange(held_, {}));
+    emitter.emit(std::move(packet));
+  }
+  std::size_t size_;
+  std::int64_t group_;
+  std::vector<std::int64_t> held_;
+};
+
+/// Trains: keeps what its steps saw, and can be left after every `accumulate`th.
+class Learn final : public Sink {
+ public:
+  Learn(std::vector<std::string>& seen, std::int64_t accumulate, std::optional<Pause> says)
+      : seen_(seen), accumulate_(accumulate), says_(says) {}
+  void declare(Declaration& d) override {
+    d.needs(members);
+    d.trains();
+    d.keeps_state();
+  }
+  void begin(Context& /*context*/) override { left_ = 0; }
+  void process(const Packet& packet, Context& context) override {
+    std::string text = std::to_string(packet.sequence()) + ":";
+    for (const std::int64_t member : packet.get(members)) text += " " + std::to_string(member);
+    text += " r" + std::to_string(context.random(packet).bits64() % 1000);
+    seen_.push_back(std::move(text));
+    left_ = (left_ + 1) % accumulate_;
+    if (on_step) on_step(seen_.size());
+  }
+  void end(Context& /*context*/) override { seen_.emplace_back("end"); }
+  Pause pause(Context& /*context*/) override {
+    return says_.value_or(left_ == 0 ? Pause::ready : Pause::later);
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+
+  std::function<void(std::size_t)> on_step;
+
+ private:
+  std::vector<std::string>& seen_;
+  std::int64_t accumulate_;
+  std::optional<Pause> says_;
+  std::int64_t left_ = 0;
+};
+
+class KeepAll final : public FlowKeeper {
+ public:
+  [[nodiscard]] bool wants_point(std::uint64_t steps) override { return steps % every == 0; }
+  [[nodiscard]] std::string keep(const FlowPoint& point, const PointStages& stages) override {
+    points.push_back(point);
+    names = stages;
+    return refusal;
+  }
+  void going_on(const PointStages& stages) override { gone_on = stages.in_step; }
+  void cannot_keep(const std::string& why) override { obstacles.push_back(why); }
+
+  std::uint64_t every = 1'000'000;
+  std::string refusal;
+  std::vector<FlowPoint> points;
+  PointStages names;
+  std::vector<std::string> obstacles;
+  std::vector<std::string> gone_on;
+};
+
+class FlowPointsTest : public FlowTest {
+ protected:
+  FlowPointsTest() {
+    options_.keeper = &keeper_;
+    options_.stop = &stop_;
+    options_.run.seed = 5;
+  }
+
+  /// count -> work -> gather -> learn, with 103 numbers; `work` fails on some.
+  void make(std::int64_t accumulate = 1, std::int64_t group = 0,
+            std::optional<Pause> says = std::nullopt) {
+    stages_.clear();
+    seen_.clear();
+    worked_ = 0;
+    add<Count>("count", 103);
+    add<ParallelCall>("work", [this](Packet& packet, Context& context) {
+      ++worked_;
+      const bool first = packet.get(number) % 6 == 0;
+      if (!first && context.random(packet).bits64() % 10 == 0) throw Error("some, by their number");
+    });
+    options_.stage_specs["work"].on_error = OnError::skip;
+    add<Gather>("gather", 4, group);
+    add<Learn>("learn", seen_, accumulate, says);
+  }
+  void on_step(std::function<void(std::size_t)> body) {
+    static_cast<Learn&>(stages_.at("learn")->stage()).on_step = std::move(body);
+  }
+  FlowResult run_chain(int threads) { return run({"count", "work", "gather", "learn"}, threads); }
+
+  /// Runs on from the point that was kept last.
+  FlowResult go_on(int threads) {
+    stop_.soon = false;
+    options_.from = keeper_.points.back();
+    keeper_.points.clear();
+    worked_ = 0;
+    on_step(nullptr);
+    FlowResult result = run_chain(threads);
+    options_.from = {};
+    return result;
+  }
+
+  StopState stop_;
+  KeepAll keeper_;
+  std::vector<std::string> seen_;
+  std::atomic<std::int64_t> worked_ = 0;
+};
+
+TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
+  for (const std::int64_t group : {0, 6}) {
+    make(1, group);
+    const FlowResult whole = run_chain(1);
+    const std::vector<std::string> expected = seen_;
+    ASSERT_GT(expected.size(), 15U);
+    ASSERT_GT(whole.failures.size(), 3U);
+    for (std::size_t step = 1; step < expected.size(); ++step) {
+      for (const int threads : {1, 8}) {
+        SCOPED_TRACE("group " + std::to_string(group) + ", step " + std::to_string(step) + ", " +
+                     std::to_string(threads) + " threads");
+        make(1, group);
+        on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == step; });
+        const FlowResult stopped = run_chain(threads);
+        EXPECT_THAT(stopped.imbalances, IsEmpty());
+        if (!stopped.cancelled) {  // behind the last full batch there is no point
+          EXPECT_GE(step + 2, expected.size());
+          EXPECT_EQ(seen_, expected);
+          stop_.soon = false;
+          continue;
+        }
+        ASSERT_EQ(keeper_.points.size(), 1U);
+        EXPECT_EQ(keeper_.points[0].steps, step);
+        const std::uint64_t inputs = keeper_.points[0].inputs;
+        const FlowResult rest = go_on(threads);
+        EXPECT_FALSE(rest.cancelled);
+        EXPECT_FALSE(rest.error);
+        EXPECT_THAT(rest.imbalances, IsEmpty());
+        EXPECT_EQ(worked_, 103 - static_cast<std::int64_t>(inputs)) << "nothing twice";
+        EXPECT_EQ(seen_, expected);
+        EXPECT_THAT(keeper_.gone_on, ElementsAre("learn"));
+        EXPECT_EQ(rest.skipped, whole.skipped);
+        EXPECT_EQ(rest.failures, whole.failures);
+      }
+    }
+  }
+}
+
+TEST_F(FlowPointsTest, APacketThatTheCollectorRefusesAfterItEmittedIsNotLost) {
+  const auto refuse = [this] {
+    make(1, 6);
+    static_cast<Gather&>(stages_.at("gather")->stage()).refused = 30;  // the first of a group
+    options_.stage_specs["gather"].on_error = OnError::skip;
+  };
+  refuse();
+  const FlowResult whole = run_chain(1);
+  const std::vector<std::string> expected = seen_;
+  for (const int threads : {1, 8}) {
+    refuse();
+    on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 5; });
+    EXPECT_TRUE(run_chain(threads).cancelled);
+    EXPECT_EQ(keeper_.points.back().inputs, 31U);
+    const FlowResult rest = go_on(threads);
+    EXPECT_EQ(seen_, expected);
+    EXPECT_EQ(rest.failures, whole.failures);
+  }
+}
+
+TEST_F(FlowPointsTest, WaitsForTheEndOfAnAccumulation) {
+  make(3);
+  run_chain(1);
+  const std::vector<std::string> expected = seen_;
+  make(3);
+  on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 4; });
+  EXPECT_TRUE(run_chain(2).cancelled);
+  ASSERT_EQ(keeper_.points.size(), 1U);
+  EXPECT_EQ(keeper_.points[0].steps, 6U);
+  EXPECT_FALSE(go_on(2).error);
+  EXPECT_EQ(seen_, expected);
+}
+
+TEST_F(FlowPointsTest, KeepsPointsWhileItGoesOn) {
+  make();
+  keeper_.every = 5;
+  const FlowResult result = run_chain(2);
+  EXPECT_FALSE(result.cancelled);
+  const std::vector<std::string> expected = seen_;
+  ASSERT_EQ(keeper_.points.size(), 4U);  // of some 23 steps
+  EXPECT_EQ(keeper_.points[3].steps, 20U);
+  EXPECT_THAT(keeper_.names.passed_over, ElementsAre("work", "gather"));
+  EXPECT_THAT(keeper_.names.in_step, ElementsAre("learn"));
+  const std::vector<FlowPoint> points = keeper_.points;
+  for (const FlowPoint& point : points) {
+    keeper_.points = {point};
+    make();
+    seen_.assign(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(point.steps));
+    go_on(2);
+    EXPECT_EQ(seen_, expected);
+  }
+}
+
+TEST_F(FlowPointsTest, BeforeItsFirstStepItIsLeftAtItsStart) {
+  make();
+  stop_.soon = true;
+  EXPECT_TRUE(run_chain(2).cancelled);
+  ASSERT_EQ(keeper_.points.size(), 1U);
+  EXPECT_EQ(keeper_.points[0], FlowPoint());
+  EXPECT_THAT(seen_, IsEmpty());
+}
+
+TEST_F(FlowPointsTest, AStageThatCannotBeLeftEndsTheFlowAtOnce) {
+  make(1, 0, Pause::unsupported);
+  on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 4; });
+  const FlowResult result = run_chain(2);
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_THAT(result.imbalances, IsEmpty());
+  EXPECT_EQ(seen_.size(), 4U);
+  EXPECT_THAT(keeper_.points, IsEmpty());
+  EXPECT_THAT(keeper_.obstacles, ElementsAre("stage 'learn' (test) cannot be left within a flow"));
+}
+
+TEST_F(FlowPointsTest, APointThatIsRefusedEndsTheFlowAtOnce) {
+  make();
+  keeper_.refusal = "the test says so";
+  on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 4; });
+  EXPECT_TRUE(run_chain(2).cancelled);
+  EXPECT_EQ(seen_.size(), 4U);
+  EXPECT_THAT(keeper_.obstacles, ElementsAre("the test says so"));
+}
+
+TEST_F(FlowPointsTest, WhatStandsInTheWayIsNamed) {
+  make();
+  const auto obstacle = [this](const FlowSpec& flow) {
+    keeper_.obstacles.clear();
+    run_flow(flow, 1);
+    return keeper_.obstacles.empty() ? std::string() : keeper_.obstacles.front();
+  };
+  add<Call<Transform>>("serial", [](Packet&, Context&) {});
+  add<Call<Transform>>(
+      "model", [](Packet&, Context&) {}, true);
+  add<Keep>("keep", kept_);
+  add<Gather>("inner", 2, 0);
+  EXPECT_THAT(obstacle(chain({"count", "serial", "gather", "learn"})),
+              HasSubstr("'serial' needs all packets"));
+  EXPECT_THAT(obstacle(chain({"count", "gather", "serial", "learn"})),
+              HasSubstr("'serial' stands between"));
+  EXPECT_THAT(obstacle(chain({"count", "gather", "model", "inner", "learn"})),
+              HasSubstr("'inner' makes packets inside the training step"));
+  FlowSpec forked = chain({"count", "work", "gather", "learn", "keep"});
+  forked.nodes[4].inputs = {1};
+  EXPECT_THAT(obstacle(forked), HasSubstr("'keep' needs all packets"));
+  forked = chain({"count", "gather", "learn", "model"});
+  forked.nodes[3].inputs = {1};
+  EXPECT_THAT(obstacle(forked), HasSubstr("several branches"));
+  options_.stage_specs["work"].references = {{"like", "other"}};
+  options_.stage_specs["other"].references = {{"like", "learn"}};
+  EXPECT_THAT(obstacle(chain({"count", "work", "gather", "learn"})),
+              HasSubstr("'work' refers to a stage of the training step"));
+}
+
+TEST_F(FlowPointsTest, ACollectorBeforeTheLastIsRunAgain) {
+  const std::vector<std::string> names{"count", "sums", "work", "gather", "learn"};
+  make();
+  add<Sum>("sums", 2, 7);
+  EXPECT_FALSE(run(names, 1).error);
+  const std::vector<std::string> expected = seen_;
+  make();
+  add<Sum>("sums", 2, 7);
+  on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 6; });
+  const FlowResult stopped = run(names, 8);
+  ASSERT_TRUE(stopped.cancelled);
+  stop_.soon = false;
+  options_.from = keeper_.points.back();
+  on_step(nullptr);
+  const FlowResult rest = run(names, 8);
+  EXPECT_THAT(rest.imbalances, IsEmpty());
+  EXPECT_EQ(seen_, expected);
+}
+
+TEST_F(FlowPointsTest, APointOfAFlowThatHasNoneIsRefused) {
+  make();
+  add<Call<Transform>>("serial", [](Packet&, Context&) {});
+  options_.from.steps = 3;
+  const FlowResult result = run({"count", "serial", "gather", "learn"});
+  ASSERT_TRUE(result.error);
+  EXPECT_THAT(result.error->what(), HasSubstr("'serial'"));
+}
+
+}  // namespace
+}  // namespace seam::host

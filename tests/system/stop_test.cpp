@@ -1,0 +1,226 @@
+/// A training that is stopped, or killed, within an epoch goes on to the same bytes: two losses,
+/// dropout, a frozen part and accumulated gradients, with the real program and the real stages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "seam/safetensors.hpp"
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// `at_picture` stands behind `decode` in all flows, `at_batch` behind the model in training.
+constexpr const char* small = R"(
+[stage.train_items]
+root = "wardrobe"
+items = 28
+[stage.query_items]
+root = "wardrobe"
+items = 28
+[stage.gallery_items]
+root = "wardrobe"
+items = 28
+[stage.at_picture]
+use = "test.raise"
+[stage.at_batch]
+use = "test.raise"
+[stage.triplets]
+per_epoch = 64
+[stage.triplet_batch]
+size = 24
+[stage.model]
+width = 8
+primary_channels = 64
+dropout = 0.3
+freeze = ["f.0.*"]
+[stage.adam]
+accumulate = 2
+warm_up = 3
+epochs = 2
+gradient_norm = true
+[flow]
+train    = "train_items -> triplets -> decode -> at_picture -> resize -> augment -> triplet_batch -> model -> at_batch -> triplet_loss -> category_loss -> adam"
+gallery  = "gallery_items -> decode -> at_picture -> resize -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> at_picture -> resize -> batch -> model -> search -> recall"
+[schedule]
+epochs = 2
+each_epoch = ["train", "gallery", "evaluate"]
+)";
+
+/// The same with batches of 4 items with 3 pictures each, which only the next batch's first ends.
+constexpr const char* pairs = R"(
+[stage.pairs]
+use = "sampling.pk"
+items = 4
+images = 3
+per_epoch = 8
+[stage.pair_batch]
+use = "batch"
+size = 12
+[stage.pair_loss]
+use = "loss.batch_hard"
+[flow]
+train    = "train_items -> pairs -> decode -> at_picture -> resize -> augment -> pair_batch -> model -> at_batch -> pair_loss -> category_loss -> adam"
+)";
+
+class StopTest : public ::testing::Test {
+ protected:
+  StopTest() { write("small.toml", ""); }
+
+  void write(const std::string& name, const std::string& more) const {
+    std::string text =
+        "extends = \"" + std::string(SEAM_SOURCE) + "/pipelines/demo-two-losses.toml\"\n" + small;
+    folder_.write(name, text);
+    if (!more.empty()) folder_.write("pk.toml", "extends = \"small.toml\"\n" + more);
+  }
+  [[nodiscard]] std::vector<std::string> run_into(const std::string& directory, int threads,
+                                                  const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{
+        "run",       file_,     "--plugin-path", SEAM_SYSTEM_PLUGINS,
+        "--run-dir", directory, "--threads",     std::to_string(threads)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Finished resume(const std::string& directory, int threads,
+                  const std::map<std::string, std::string>& environment = {}) const {
+    return seam({"run", "--resume", directory, "--threads", std::to_string(threads)},
+                folder_.path(), environment);
+  }
+  void run_whole() {
+    const Finished finished = seam(run_into("whole", 2), folder_.path());
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  }
+  [[nodiscard]] std::string metrics(const std::string& directory) const {
+    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+  }
+  [[nodiscard]] std::map<std::string, Archive::Entry> weights(const std::string& directory) const {
+    return read_safetensors(folder_.path() / directory / "checkpoints/epoch-2.safetensors").tensors;
+  }
+  [[nodiscard]] bool has_checkpoint(const std::string& directory, const std::string& name) const {
+    return fs::exists(folder_.path() / directory / "checkpoints" / (name + ".safetensors"));
+  }
+  void expect_as_whole(const std::string& directory) const {
+    EXPECT_EQ(metrics(directory), metrics("whole"));
+    EXPECT_TRUE(weights(directory) == weights("whole")) << "other weights or moments";
+    for (const auto& entry : fs::directory_iterator(folder_.path() / directory / "checkpoints")) {
+      EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("step")));
+    }
+  }
+  /// Where test.raise raises: "train 1 7" is flow, epoch, packet.
+  static std::map<std::string, std::string> raise(const std::string& stage,
+                                                  const std::string& where, int signal) {
+    return {{"SEAM_TEST_RAISE_" + stage, where + " " + std::to_string(signal)}};
+  }
+  Finished stop(const std::string& directory, int threads, const std::string& stage,
+                const std::string& where) const {
+    Finished stopped =
+        seam(run_into(directory, threads), folder_.path(), raise(stage, where, SIGINT));
+    EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("seam run --resume"));
+    EXPECT_THAT(text_of_file(folder_.path() / directory / "summary.json"),
+                HasSubstr("\"outcome\":\"cancelled\""));
+    return stopped;
+  }
+
+  TemporaryFolder folder_;
+  std::string file_ = "small.toml";
+};
+
+// 64 triplets in batches of 8 make 8 batches and 4 steps of the optimizer.
+TEST_F(StopTest, AtTheNextStepOfTheOptimizer) {
+  run_whole();
+  for (const int threads : {1, 8}) {
+    const std::string directory = "stopped" + std::to_string(threads);
+    const Finished stopped = stop(directory, threads, "at_batch", "train 1 2");
+    EXPECT_THAT(stopped.err, HasSubstr("in epoch 2 of 2, after step 4 of flow 'train'; go on from "
+                                       "epoch-1-step-4.safetensors"));
+    const Finished resumed = resume(directory, threads);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err,
+                AllOf(HasSubstr("going on in epoch 2 of 2, after step 4 of flow 'train'"),
+                      HasSubstr("train: 96 packets")))
+        << "none of the first four batches is decoded again";
+    expect_as_whole(directory);
+  }
+}
+
+TEST_F(StopTest, AtAnyMomentAgainAndAgain) {
+  write("small.toml", pairs);
+  file_ = "pk.toml";
+  run_whole();
+  std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same moments each time
+  const auto below = [&random](unsigned count) { return std::to_string(random() % count); };
+  for (const int threads : {1, 8}) {
+    const std::string directory = "stopped" + std::to_string(threads);
+    stop(directory, threads, "at_picture", "train 0 " + below(96));
+    for (const std::string& where :
+         {"train 0 " + below(96), "gallery 0 " + below(20), "evaluate 0 " + below(20),
+          "train 1 " + below(96), "train 1 " + below(96), "evaluate 1 " + below(20)}) {
+      SCOPED_TRACE(where + " with " + std::to_string(threads) + " threads");
+      // A picture that is through already raises nothing: then the run ends.
+      const Finished again = resume(directory, threads, raise("at_picture", where, SIGINT));
+      ASSERT_TRUE(again.exit_code == 4 || again.exit_code == 0) << again.err;
+    }
+    const Finished resumed = resume(directory, threads);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_as_whole(directory);
+  }
+}
+
+TEST_F(StopTest, KilledItGoesOnFromACheckpointWithinTheEpoch) {
+  run_whole();
+  const std::vector<std::string> every{"--set", "schedule.checkpoint_every={ steps = 3 }"};
+  const Finished killed =
+      seam(run_into("killed", 2, every), folder_.path(), raise("at_batch", "train 1 7", SIGKILL));
+  EXPECT_EQ(killed.signal, SIGKILL);
+  // Due after 3 and 6 steps; after 3, half of the optimizer's gradient is there.
+  EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-4"));
+  EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-6"));
+  const Finished resumed = resume("killed", 2);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("after step 6 of flow 'train'"));
+  expect_as_whole("killed");
+}
+
+TEST_F(StopTest, BetweenTheFlowsOfAnEpochNothingIsTrainedAgain) {
+  run_whole();
+  stop("stopped", 2, "at_picture", "evaluate 1 3");
+  EXPECT_TRUE(has_checkpoint("stopped", "epoch-1-flow-2"));
+  const Finished resumed = resume("stopped", 2);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, AllOf(Not(HasSubstr("train:")), Not(HasSubstr("gallery:"))));
+  expect_as_whole("stopped");
+}
+
+TEST_F(StopTest, AStageThatCannotBeLeftIsNamedAndTheEpochIsDoneAgain) {
+  folder_.write("digest.toml", R"(extends = "small.toml"
+[stage.digest]
+use = "test.digest"
+[flow]
+train = "train_items -> triplets -> decode -> at_picture -> resize -> augment -> triplet_batch -> digest -> model -> at_batch -> triplet_loss -> category_loss -> adam"
+)");
+  file_ = "digest.toml";
+  run_whole();
+  const Finished stopped = stop("stopped", 2, "at_batch", "train 1 2");
+  EXPECT_THAT(stopped.err, HasSubstr("'digest'"));
+  const Finished resumed = resume("stopped", 2);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_as_whole("stopped");
+}
+
+}  // namespace
+}  // namespace seam::test
