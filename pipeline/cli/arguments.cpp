@@ -19,6 +19,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/run/run_directory.hpp"
+#include "pipeline/run/time_limit.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -177,6 +178,17 @@ class CommandLine {
     verb.add_option("--trace", run_.trace,
                     "write when each stage worked on what, for ui.perfetto.dev")
         ->type_name("FILE");
+    verb.add_option("--time-limit", run_.time_limit,
+                    "stop after this time as on SIGTERM, with a checkpoint: 3h, 90m, 1h30m")
+        ->type_name("TIME")
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+              return duration_of(text) ? std::string()
+                                       : "it takes hours, minutes and seconds, such as 3h, 90m or "
+                                         "1h30m, not " +
+                                             text;
+            },
+            ""));
     verb.get_option("--set")->excludes(resume);
     add_choice(verb, "--color", run_.colour, {"auto", "always", "never"},
                "colours; auto: on a terminal, unless NO_COLOR is set");

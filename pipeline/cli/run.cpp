@@ -4,12 +4,14 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/run/stop_signals.hpp"
+#include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
 
 namespace seam::host {
@@ -82,6 +84,12 @@ ExitCode run_verb(const RunArguments& arguments) {
         // for it. Files appear whole or not at all, so that nothing is half written.
         std::_Exit(static_cast<int>(ExitCode::cancelled));
       });
+  std::optional<TimeLimit> time_limit;
+  if (const auto limit = duration_of(arguments.time_limit)) {
+    time_limit.emplace(stop, *limit, [&display] {
+      display.message("the time limit is reached: stopping after the step under way");
+    });
+  }
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;

@@ -26,6 +26,7 @@ struct RunArguments {
   std::string trace;            ///< empty: none
   std::string colour = "auto";  ///< or "always", "never"
   bool timing = false;          ///< times of all stages at the end
+  std::string time_limit;       ///< as duration_of() takes it; empty: none
   bool quiet = false;
 };
 ExitCode run_verb(const RunArguments& arguments);

@@ -206,6 +206,21 @@ TEST_F(StopTest, BetweenTheFlowsOfAnEpochNothingIsTrainedAgain) {
   expect_as_whole("stopped");
 }
 
+TEST_F(StopTest, ATimeLimitStopsItInTheSameWay) {
+  const Finished refused = seam(run_into("out", 1, {"--time-limit", "3"}), folder_.path());
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("such as 3h, 90m or 1h30m, not 3"));
+  run_whole();
+  // Signal 0 is none: the stage waits until the run is asked to stop, which a busy machine may be
+  // before its first flow.
+  const Finished stopped = seam(run_into("out", 2, {"--time-limit", "1s"}), folder_.path(),
+                                raise("at_batch", "train 0 2", 0));
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("the time limit is reached"));
+  ASSERT_EQ(resume("out", 2).exit_code, 0);
+  expect_as_whole("out");
+}
+
 TEST_F(StopTest, AStageThatCannotBeLeftIsNamedAndTheEpochIsDoneAgain) {
   folder_.write("digest.toml", R"(extends = "small.toml"
 [stage.digest]
