@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -9,6 +11,7 @@
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
+#include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
 namespace {
@@ -53,7 +56,7 @@ ExitCode compare_verb(const CompareArguments& arguments) {
   } else if (arguments.csv) {
     std::cout << to_csv(comparison);
   } else {
-    std::cout << to_text(comparison, terminal_width());
+    std::cout << to_text(comparison, terminal_width(STDOUT_FILENO));
   }
   if (comparison.rankings.empty()) {
     return report_error(Error("there is nothing to rank: none of these runs is complete"));

@@ -1,8 +1,5 @@
 #include "pipeline/cli/report.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -52,12 +49,6 @@ bool is_run(const std::string& file, const std::vector<std::string>& set) {
                 Fault::configuration);
   }
   return true;
-}
-
-std::optional<std::size_t> terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
 }
 
 }  // namespace seam::host

@@ -1,7 +1,6 @@
 /// How the program speaks of errors: one way for all verbs.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +27,5 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 /// Whether `file` is the folder of a run instead of a pipeline file. Throws seam::Error
 /// (configuration) if it is and `set`, the values of --set, is not empty.
 bool is_run(const std::string& file, const std::vector<std::string>& set);
-
-/// Characters of a line on the terminal behind standard output; none: there is no terminal.
-std::optional<std::size_t> terminal_width();
 
 }  // namespace seam::host

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,8 +11,9 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
-#include "pipeline/experiments/text_table.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/table.hpp"
+#include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
 namespace {
@@ -85,7 +87,7 @@ std::string table(const std::vector<Listed>& list) {
       {"epochs", Align::right, Room::fixed},
       {one_metric ? *metrics.begin() : "score", Align::right, Room::fixed},
       {"parameters that differ", Align::left, Room::flexible}};
-  const std::optional<std::size_t> width = terminal_width();
+  const std::optional<std::size_t> width = terminal_width(STDOUT_FILENO);
   if (width && table_width(columns, rows) > *width) {  // names and parameters say more
     constexpr int started = 1;
     columns.erase(columns.begin() + started);

@@ -1,5 +1,7 @@
 #include "pipeline/experiments/sweep.hpp"
 
+#include <unistd.h>
+
 #include <iostream>
 #include <string>
 
@@ -7,6 +9,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
 namespace {
@@ -32,7 +35,8 @@ SweepRequest request_of(const SweepArguments& arguments) {
 void compare(const std::filesystem::path& folder) {
   try {
     const Comparison comparison = compare_runs(runs_of_sweep(folder, ""), {});
-    if (!comparison.rankings.empty()) std::cout << "\n" << to_text(comparison, terminal_width());
+    if (!comparison.rankings.empty())
+      std::cout << "\n" << to_text(comparison, terminal_width(STDOUT_FILENO));
   } catch (const Error& error) {
     say("no table: " + error.full_message());
   }

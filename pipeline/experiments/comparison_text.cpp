@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "pipeline/experiments/text_table.hpp"
+#include "pipeline/text/table.hpp"
 #include "pipeline/text/json.hpp"
 
 namespace seam::host {

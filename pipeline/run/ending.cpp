@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/text/table.hpp"
+
 namespace seam::host {
 namespace {
 

@@ -10,6 +10,7 @@
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
 
 namespace seam::host {

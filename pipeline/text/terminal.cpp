@@ -94,28 +94,4 @@ std::string cut_front(std::string_view text, std::size_t width) {
   return std::string(ellipsis) + std::string(text.substr(begin.size()));
 }
 
-std::string columns(const std::vector<std::vector<std::string>>& rows,
-                    const std::vector<Align>& aligns) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t at = 0; at < row.size(); ++at) {
-      widths[at] = std::max(widths[at], columns_of(row[at]));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t at = 0; at < row.size(); ++at) {
-      const std::string blanks(widths[at] - columns_of(row[at]), ' ');
-      const bool right = at < aligns.size() && aligns[at] == Align::right;
-      line += at == 0 ? "" : "  ";
-      line += right ? blanks + row[at] : row[at] + blanks;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 }  // namespace seam::host

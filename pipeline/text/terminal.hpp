@@ -1,7 +1,4 @@
-/// Text for a terminal: its width, colours where they are wanted, columns.
-///
-///     columns({{"metric", "value"}, {"recall.r@1", "0.66"}}, ...)     metric      value
-///                                                                      recall.r@1   0.66
+/// Text for a terminal: its width, colours where they are wanted, how much room a text takes.
 #pragma once
 
 #include <cstddef>
@@ -44,11 +41,5 @@ std::size_t columns_of(std::string_view text);
 std::string cut(std::string_view text, std::size_t width);
 /// The same, with an ellipsis in front of its end where it was too long: "…dicted.r@10".
 std::string cut_front(std::string_view text, std::size_t width);
-
-enum class Align : std::uint8_t { left, right };
-/// Rows as aligned columns, two blanks apart, without blanks at their ends; columns beyond `aligns`
-/// go to the left.
-std::string columns(const std::vector<std::vector<std::string>>& rows,
-                    const std::vector<Align>& aligns);
 
 }  // namespace seam::host

@@ -35,13 +35,6 @@ TEST(Terminal, CutsBetweenCharacters) {
   EXPECT_EQ(cut_front("ab", 0), "");
 }
 
-TEST(Terminal, AlignsColumns) {
-  EXPECT_EQ(columns({{"a", "value", "end"}, {"long", "± 1"}}, {Align::left, Align::right}),
-            "a     value  end\n"
-            "long    ± 1\n");
-  EXPECT_EQ(columns({}, {}), "");
-}
-
 TEST(Terminal, AFileIsNoTerminal) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

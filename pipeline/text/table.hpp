@@ -1,4 +1,7 @@
-/// Rows of texts as columns, fitted to the width of a terminal.
+/// Rows of texts as aligned columns, where asked for fitted to the width of a terminal.
+///
+///     metric      value
+///     recall.r@1   0.66
 #pragma once
 
 #include <cstddef>
@@ -27,7 +30,11 @@ std::string table_text(const std::vector<TableColumn>& columns,
                        const std::vector<std::vector<std::string>>& rows,
                        std::optional<std::size_t> width);
 
-/// How wide that is where nothing is cut.
+/// The same without titles and without a limit; columns beyond `aligns` go to the left.
+std::string columns(const std::vector<std::vector<std::string>>& rows,
+                    const std::vector<Align>& aligns);
+
+/// How wide table_text() is where nothing is cut.
 std::size_t table_width(const std::vector<TableColumn>& columns,
                         const std::vector<std::vector<std::string>>& rows);
 
