@@ -321,9 +321,10 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   DistinctProblems problems;
   const fs::file_status status = fs::status(request.file);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    refuse(fmt::format("'{}' is a pipe or a device; a sweep reads its file once for each run and "
-                       "needs an ordinary one",
-                       request.file.string()));
+    refuse(
+        fmt::format("'{}' is a pipe or a device; a sweep reads its file once for each run and "
+                    "needs an ordinary one",
+                    request.file.string()));
   }
   const LoadedSweep table = load_sweep(request.file, request.set, request.environment);
   const bool broken = std::ranges::any_of(
