@@ -206,7 +206,7 @@ class MetricChoice {
     comparison.which = choice.which;
   }
 
-  void add(const RunFolder& run, const std::vector<HeadlineScore>& headlines) {
+  void add(const RunFolder& run, const std::vector<Score>& headlines) {
     any_run_ = run.path;
     if (headlines.empty()) return;
     if (choice_.metric.empty()) {
@@ -218,7 +218,7 @@ class MetricChoice {
       comparison_.metric = first;
       first_name_ = first_name_.empty() ? run.name : first_name_;
     }
-    const auto own = std::ranges::find(headlines, comparison_.metric, &HeadlineScore::metric);
+    const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
     if (own == headlines.end()) return;
     if (comparison_.flow.empty()) comparison_.flow = own->flow;
     if (direction_ && *direction_ != own->better && !choice_.better) {
@@ -340,7 +340,7 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
   Comparison comparison;
   MetricChoice metric(choice, comparison);
   std::vector<const RunFolder*> complete;
-  std::map<const RunFolder*, std::vector<HeadlineScore>> headlines;
+  std::map<const RunFolder*, std::vector<Score>> headlines;
   for (const RunFolder& run : runs) {
     if (run.state != RunState::complete) {
       comparison.unranked.push_back({run.name, why_not_ranked(run)});
@@ -362,8 +362,7 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
     }
     ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch};
     note_data(*run, value->flow, own);
-    const auto headline =
-        std::ranges::find(headlines[run], comparison.metric, &HeadlineScore::metric);
+    const auto headline = std::ranges::find(headlines[run], comparison.metric, &Score::metric);
     if (headline != headlines[run].end()) own.data["protocol"] = headline->protocol;
     scored.push_back(std::move(own));
   }

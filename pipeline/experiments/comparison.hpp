@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/experiments/metric_values.hpp"
 #include "pipeline/experiments/run_folder.hpp"
-#include "pipeline/experiments/scores.hpp"
 #include "pipeline/experiments/statistics.hpp"
 
 namespace seam::host {

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "pipeline/text/table.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/table.hpp"
 
 namespace seam::host {
 namespace {

@@ -148,7 +148,7 @@ std::string settings_text(const Parameters& settings) {
 
 std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric) {
   if (run.parameters.empty() || !fs::exists(run.path / "metrics.jsonl")) return std::nullopt;
-  const std::vector<HeadlineScore> headlines = read_headlines(run.path);
+  const std::vector<Score> headlines = read_headlines(run.path);
   ShownScore shown;
   std::string flow;
   shown.metric = metric;
@@ -159,7 +159,7 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
     if (headlines.empty()) return std::nullopt;
     shown.metric = headlines.front().metric;
     flow = headlines.front().flow;
-  } else if (const auto known = std::ranges::find(headlines, metric, &HeadlineScore::metric);
+  } else if (const auto known = std::ranges::find(headlines, metric, &Score::metric);
              known != headlines.end()) {
     flow = known->flow;
   }

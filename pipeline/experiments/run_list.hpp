@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/experiments/metric_values.hpp"
 #include "pipeline/experiments/run_folder.hpp"
-#include "pipeline/experiments/scores.hpp"
 
 namespace seam::host {
 

@@ -6,13 +6,14 @@
 #include <array>
 #include <fstream>
 #include <functional>
-#include <limits>
 #include <map>
 #include <sstream>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "pipeline/run/metrics_file.hpp"
+#include "pipeline/run/scores.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -27,23 +28,8 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-/// metrics.jsonl has infinity as 1e999, which readers of IEEE numbers turn back into infinity; this
-/// one refuses it.
-std::string with_readable_infinity(std::string line) {
-  for (const std::string_view sign : {"-", ""}) {
-    const std::string end = fmt::format("\"value\":{}1e999}}", sign);
-    if (!line.ends_with(end)) continue;
-    line.resize(line.size() - end.size());
-    return line + fmt::format("\"value\":\"{}inf\"}}", sign);
-  }
-  return line;
-}
-
-double number_of(const Json& value) {
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  if (value == "inf") return std::numeric_limits<double>::infinity();
-  if (value == "-inf") return -std::numeric_limits<double>::infinity();
-  return value.get<double>();
+std::string left_out(const std::string& file) {
+  return "The last line of " + file + " is incomplete and was left out.";
 }
 
 /// Calls `take` with each line of a line file. A run under way may have written half of the last
@@ -59,12 +45,11 @@ void for_each_line(const fs::path& file, RunRecord& record,
   for (std::string line; std::getline(stream, line);) {
     ++number;
     if (stream.eof()) {
-      record.notes.push_back("The last line of " + file.filename().string() +
-                             " is incomplete and was left out.");
+      record.notes.push_back(left_out(file.filename().string()));
       break;
     }
     try {
-      take(Json::parse(with_readable_infinity(std::move(line))));
+      take(Json::parse(line));
     } catch (const Json::exception& error) {
       throw Error(fmt::format("{}:{}: this is no line that a run writes: {}", file.string(), number,
                               error.what()),
@@ -76,18 +61,19 @@ void for_each_line(const fs::path& file, RunRecord& record,
 
 void read_metrics(RunRecord& record) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> place;
-  for_each_line(record.folder / "metrics.jsonl", record, [&](const Json& line) {
-    MetricSeries series{line.at("flow").get<std::string>(),
-                        line.at("stage").get<std::string>(),
-                        line.at("name").get<std::string>(),
-                        line.value("when", std::string()),
-                        {}};
+  const fs::path file = record.folder / "metrics.jsonl";
+  if (!fs::exists(file)) {
+    record.notes.emplace_back("There is no metrics.jsonl in the folder.");
+    return;
+  }
+  const LastLine last = seam::host::read_metrics(file, [&](MetricLine&& line) {
+    MetricSeries series{line.flow, line.stage, line.name, line.when, {}};
     const auto [at, fresh] = place.try_emplace(
         {series.flow, series.stage, series.name, series.when}, record.metrics.size());
     if (fresh) record.metrics.push_back(std::move(series));
-    record.metrics[at->second].points.push_back(
-        {line.at("epoch").get<std::int64_t>(), number_of(line.at("value"))});
+    record.metrics[at->second].points.push_back({line.epoch, line.value});
   });
+  if (last == LastLine::incomplete) record.notes.push_back(left_out("metrics.jsonl"));
 }
 
 Json read_json(const fs::path& file) {
@@ -101,22 +87,8 @@ Json read_json(const fs::path& file) {
 void read_scores(RunRecord& record) {
   const fs::path file = record.folder / "score.json";
   if (!fs::exists(file)) return;
-  const Json root = read_json(file);
-  try {
-    if (const Json& format = root.at("format"); format != 1) {
-      throw Error(fmt::format("'{}' is of format {}, and this program reads format 1; use the "
-                              "version of Seam that wrote it",
-                              file.string(), json_line(format)),
-                  Fault::data);
-    }
-    for (const Json& score : root.at("scores")) {
-      static_cast<void>(score.at("metric").get<std::string>());
-      static_cast<void>(number_of(score.at("value")));
-      record.scores.push_back(score);
-    }
-  } catch (const Json::exception& error) {
-    throw Error("'" + file.string() + "' is not what a run writes: " + error.what(), Fault::data);
-  }
+  static_cast<void>(seam::host::read_scores(file));  // throws where it is not what a run writes
+  for (const Json& score : read_json(file).at("scores")) record.scores.push_back(score);
 }
 
 /// "epoch-0003" of "epoch-0003-evaluate-recall-recall-k".

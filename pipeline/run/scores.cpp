@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/run/metrics_file.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
 #include "seam/error.hpp"
@@ -83,33 +84,18 @@ bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   });
 }
 
-/// Reads metrics.jsonl as the flows that wrote it.
-class MetricsReader {
+/// Puts the lines of metrics.jsonl together to the flows that wrote them.
+class FlowsOfMetrics {
  public:
-  MetricsReader(std::filesystem::path file, Scores& scores)
-      : file_(std::move(file)), scores_(scores) {}
+  explicit FlowsOfMetrics(Scores& scores) : scores_(scores) {}
 
-  void line(const std::string& text) {
-    ++number_;
-    // Lines of one metric differ in their ends: {"epoch":..,"name":..  ,"step":..,"value":..}
-    const std::size_t split = text.find(",\"step\":");
-    if (split == std::string::npos) refuse();
-    if (text.compare(0, split, begin_) != 0) {
-      end_metric();
-      begin_ = text.substr(0, split);
-    }
-    // 1e999, infinity, is more than the parser takes; from_chars and strtod differ in locales.
-    const std::size_t value_at = text.find(",\"value\":", split);
-    if (value_at == std::string::npos) refuse();
-    const std::string value = text.substr(value_at + 9);
-    std::string when;
-    if (const std::size_t at = value.find(",\"when\":"); at != std::string::npos) {
-      when = parsed("{" + value.substr(at + 1)).at("when").get<std::string>();
-    }
-    const std::string step = text.substr(split + 8, value_at - split - 8);
-    if (!values_.empty() && (step == "0" || when != when_)) end_metric();
-    when_ = std::move(when);
-    values_.push_back(number(value.substr(0, value.find_first_of(",}"))));
+  void add(MetricLine&& line) {
+    const bool goes_on = line.step != 0 && !values_.empty() && line.epoch == line_.epoch &&
+                         line.flow == line_.flow && line.when == line_.when &&
+                         line.metric() == line_.metric();
+    if (!goes_on) end_metric();
+    values_.push_back(line.value);
+    line_ = std::move(line);
   }
 
   void end() {
@@ -118,64 +104,32 @@ class MetricsReader {
   }
 
  private:
-  [[noreturn]] void refuse() const {
-    throw Error(
-        fmt::format("line {} of '{}' is not a metric that a run wrote; restore the file, "
-                    "or start a new run",
-                    number_, file_.string()));
-  }
-
-  [[nodiscard]] Json parsed(const std::string& text) const {
-    Json json = Json::parse(text, nullptr, false);
-    if (!json.is_object()) refuse();
-    return json;
-  }
-
-  [[nodiscard]] double number(const std::string& text) const {
-    if (text == "null") return std::numeric_limits<double>::quiet_NaN();
-    if (text == "1e999") return std::numeric_limits<double>::infinity();
-    if (text == "-1e999") return -std::numeric_limits<double>::infinity();
-    const Json json = Json::parse(text, nullptr, false);
-    if (!json.is_number()) refuse();
-    return json.get<double>();
-  }
-
   /// Adds the metric whose lines end here to its flow.
   void end_metric() {
     if (values_.empty()) return;
-    const Json json = parsed(begin_ + "}");
-    try {
-      const auto epoch = json.at("epoch").get<std::int64_t>();
-      auto flow = json.at("flow").get<std::string>();
-      const std::string metric =
-          json.at("stage").get<std::string>() + "." + json.at("name").get<std::string>();
-      if (epoch != epoch_ || flow != flow_ || when_ != flow_when_ || means_.contains(metric)) {
-        end_flow();
-      }
-      epoch_ = epoch;
-      flow_ = std::move(flow);
-      flow_when_ = when_;
-      means_[metric] = {mean(values_), values_.size()};
-    } catch (const Json::exception&) {
-      refuse();
+    const std::string metric = line_.metric();
+    if (line_.epoch != epoch_ || line_.flow != flow_ || line_.when != when_ ||
+        means_.contains(metric)) {
+      end_flow();
     }
+    epoch_ = line_.epoch;
+    flow_ = line_.flow;
+    when_ = line_.when;
+    means_[metric] = {mean(values_), values_.size()};
     values_.clear();
   }
 
   void end_flow() {
-    if (!means_.empty() && !flow_.empty()) scores_.flow_ended(flow_, epoch_, flow_when_, means_);
+    if (!means_.empty()) scores_.flow_ended(flow_, epoch_, when_, means_);
     means_.clear();
   }
 
-  std::filesystem::path file_;
-  Scores& scores_;  // the caller's, outlives this
-  std::uint64_t number_ = 0;
-  std::string begin_;  // of the lines of the metric that is read
-  std::string when_;
+  Scores& scores_;   // the caller's, outlives this
+  MetricLine line_;  // the newest
   std::vector<double> values_;
   std::int64_t epoch_ = 0;  // of the flow that is read
   std::string flow_;
-  std::string flow_when_;
+  std::string when_;
   FlowMeans means_;
 };
 
@@ -269,15 +223,10 @@ void Scores::note(const Rank& rank, Score score) {
 }
 
 void Scores::restore(const std::filesystem::path& metrics, std::uint64_t size) {
-  std::ifstream stream(metrics, std::ios::binary);
-  if (!stream && size > 0) throw Error("cannot open '" + metrics.string() + "'");
-  MetricsReader reader(metrics, *this);
-  std::uint64_t read = 0;
-  for (std::string line; read < size && std::getline(stream, line);) {
-    read += line.size() + 1;
-    reader.line(line);
-  }
-  reader.end();
+  FlowsOfMetrics flows(*this);
+  read_metrics(
+      metrics, [&](MetricLine&& line) { flows.add(std::move(line)); }, size);
+  flows.end();
 }
 
 std::vector<Score> Scores::list() const {

@@ -1,4 +1,4 @@
-#include "pipeline/experiments/scores.hpp"
+#include "pipeline/experiments/metric_values.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class Scores : public ::testing::Test {
+class MetricValues : public ::testing::Test {
  protected:
   test::TemporaryFolder folder_;
 };
@@ -30,7 +30,7 @@ constexpr const char* metrics =
 {"epoch":2,"flow":"test","stage":"recall","name":"none.r@1","step":0,"value":0.75,"when":"after"}
 {"epoch":3,"flow":"train","stage":"loss","name":"lo)";
 
-TEST_F(Scores, AValueEachTimeAFlowRan) {
+TEST_F(MetricValues, AValueEachTimeAFlowRan) {
   folder_.write("metrics.jsonl", metrics);
   const std::vector<MetricValue> losses = read_metric(folder_.path(), "loss.loss");
   ASSERT_EQ(losses.size(), 3U);
@@ -41,7 +41,7 @@ TEST_F(Scores, AValueEachTimeAFlowRan) {
   EXPECT_TRUE(read_metric(folder_.path(), "other.loss").empty());
 }
 
-TEST_F(Scores, TheLastOrTheBestEpochOfAFlow) {
+TEST_F(MetricValues, TheLastOrTheBestEpochOfAFlow) {
   folder_.write("metrics.jsonl", metrics);
   const std::string metric = "recall.none.r@1";
   const auto values = read_metric(folder_.path(), metric);
@@ -59,20 +59,20 @@ TEST_F(Scores, TheLastOrTheBestEpochOfAFlow) {
   }
 }
 
-TEST_F(Scores, NotANumberIsNeverTheBest) {
+TEST_F(MetricValues, NotANumberIsNeverTheBest) {
   const std::vector<MetricValue> values{
       {0, "f", "", std::nan("")}, {1, "f", "", 2}, {2, "f", "", std::nan("")}};
   EXPECT_EQ(choose_value(values, "m", "", WhichEpoch::best, Better::lower)->epoch, 1);
   EXPECT_TRUE(std::isnan(choose_value(values, "m", "", WhichEpoch::last, Better::lower)->value));
 }
 
-TEST_F(Scores, ADamagedLineIsRefused) {
+TEST_F(MetricValues, ADamagedLineIsRefused) {
   folder_.write("metrics.jsonl",
                 "{\"epoch\":0,\"flow\":\"train\",\"stage\":\"loss\",\"name\":\"loss\",\"st\n");
   EXPECT_THROW(read_metric(folder_.path(), "loss.loss"), Error);
 }
 
-TEST_F(Scores, HeadlinesOfAScoreFile) {
+TEST_F(MetricValues, HeadlinesOfAScoreFile) {
   EXPECT_TRUE(read_headlines(folder_.path()).empty());
   folder_.write("score.json",
                 R"({"format":1,"scores":[{"metric":"recall.none.r@1","value":0.66,
@@ -88,7 +88,7 @@ TEST_F(Scores, HeadlinesOfAScoreFile) {
   EXPECT_EQ(headlines[1].protocol, "");
 }
 
-TEST_F(Scores, AScoreFileOfAnotherKindIsRefused) {
+TEST_F(MetricValues, AScoreFileOfAnotherKindIsRefused) {
   for (const char* text : {"", "[]", R"({"format":2,"scores":[]})", R"({"scores":[]})",
                            R"({"format":1,"scores":[{"metric":"m","better":"up"}]})",
                            R"({"format":1,"scores":[{"better":"higher"}]})"}) {

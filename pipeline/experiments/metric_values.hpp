@@ -12,21 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "seam/declaration.hpp"
+#include "pipeline/run/scores.hpp"
 
 namespace seam::host {
 
-/// A metric that the run's stages declare as a headline.
-struct HeadlineScore {
-  std::string metric;  ///< "recall.none.r@1"
-  Better better = Better::higher;
-  std::string flow;      ///< that recorded it
-  std::string protocol;  ///< of the evaluation; may be empty
-};
-
-/// The most important first; empty where the folder has no score.json. Throws seam::Error (data)
-/// where it cannot be read, or is of another format.
-std::vector<HeadlineScore> read_headlines(const std::filesystem::path& run);
+/// Those of score.json, the most important first; empty where the folder has none. Throws
+/// seam::Error (data) where it cannot be read, or is of another format.
+std::vector<Score> read_headlines(const std::filesystem::path& run);
 
 enum class WhichEpoch : std::uint8_t { last, best };
 

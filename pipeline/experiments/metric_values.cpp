@@ -1,0 +1,83 @@
+#include "pipeline/experiments/metric_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "pipeline/run/metrics_file.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_better(double value, double than, Better better) {
+  if (std::isnan(value)) return false;
+  if (std::isnan(than)) return true;
+  return better == Better::higher ? value > than : value < than;
+}
+
+}  // namespace
+
+std::vector<Score> read_headlines(const fs::path& run) {
+  const fs::path file = run / "score.json";
+  return fs::exists(file) ? read_scores(file) : std::vector<Score>();
+}
+
+std::vector<MetricValue> read_metric(const fs::path& run, const std::string& metric) {
+  std::vector<MetricValue> values;
+  std::vector<std::uint64_t> steps;
+  read_metrics(run / "metrics.jsonl", [&](MetricLine&& line) {
+    if (line.metric() != metric) return;
+    const bool same = !values.empty() && values.back().epoch == line.epoch &&
+                      values.back().flow == line.flow && values.back().when == line.when &&
+                      line.step != 0;
+    if (same) {
+      values.back().value += line.value;
+      ++steps.back();
+    } else {
+      values.push_back({line.epoch, std::move(line.flow), std::move(line.when), line.value});
+      steps.push_back(1);
+    }
+  });
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    values[at].value /= static_cast<double>(steps[at]);
+  }
+  return values;
+}
+
+std::vector<std::string> metric_names(const fs::path& run) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  read_metrics(run / "metrics.jsonl", [&](MetricLine&& line) {
+    if (line.step == 0 && seen.insert(line.metric()).second) names.push_back(line.metric());
+  });
+  return names;
+}
+
+std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
+                                        const std::string& metric, const std::string& flow,
+                                        WhichEpoch which, Better better) {
+  std::vector<std::string> flows;
+  std::optional<MetricValue> chosen;
+  for (const MetricValue& value : values) {
+    if (!flow.empty() && value.flow != flow) continue;
+    if (std::ranges::find(flows, value.flow) == flows.end()) flows.push_back(value.flow);
+    if (!chosen || which == WhichEpoch::last || is_better(value.value, chosen->value, better)) {
+      chosen = value;
+    }
+  }
+  if (flows.size() > 1) {
+    throw Error(fmt::format("the metric '{}' is recorded by several flows ({}); choose one with "
+                            "--metric FLOW:{}",
+                            metric, enumerated(flows), metric),
+                Fault::configuration);
+  }
+  return chosen;
+}
+
+}  // namespace seam::host

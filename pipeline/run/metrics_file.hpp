@@ -1,0 +1,37 @@
+/// Reads metrics.jsonl back, which a Recorder wrote.
+///
+///     {"epoch":3,"flow":"train","stage":"loss","name":"loss","step":0,"value":0.5}  ──► MetricLine
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+
+namespace seam::host {
+
+/// A value that a stage recorded; those of one metric in one flow are in the order of their steps.
+struct MetricLine {
+  std::int64_t epoch = 0;  ///< from 0
+  std::string flow;
+  std::string stage;
+  std::string name;
+  std::uint64_t step = 0;  ///< from 0 for each metric, each time that the flow runs
+  double value = 0;        ///< may be NaN or infinite
+  std::string when;        ///< "before", "after"; empty: in the epochs
+
+  /// "stage.name"
+  [[nodiscard]] std::string metric() const { return stage + "." + name; }
+};
+
+/// Whether a process is writing the last line, or was killed while it did.
+enum class LastLine : std::uint8_t { whole, incomplete };
+
+/// Calls `take` for each whole line in the first `size` bytes. Throws seam::Error (data) where the
+/// file cannot be read, or a line is none that a run wrote.
+LastLine read_metrics(const std::filesystem::path& file,
+                      const std::function<void(MetricLine&&)>& take,
+                      std::uint64_t size = std::numeric_limits<std::uint64_t>::max());
+
+}  // namespace seam::host
