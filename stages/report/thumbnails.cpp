@@ -17,13 +17,13 @@ namespace seam::stages {
 namespace fs = std::filesystem;
 
 fs::path file_of(const Origin& origin, const fs::path& root) {
-  const fs::path name = origin.item;
+  fs::path name = origin.item;
   std::error_code missing;
   if (name.empty()) {
     throw Error("its data set does not name a file", Fault::data);
   }
   if (!root.empty()) {
-    const fs::path file = root / name;  // an absolute name stays as it is
+    fs::path file = root / name;  // an absolute name stays as it is
     if (fs::is_regular_file(file, missing)) return file;
     throw Error("there is no file '" + file.string() +
                     "'; 'root' names the folder that the list's names are relative to",
@@ -34,7 +34,7 @@ fs::path file_of(const Origin& origin, const fs::path& root) {
   constexpr int most_folders = 4;
   fs::path folder = origin.file ? fs::path(*origin.file) : fs::path();
   for (int above = 0; above < most_folders; ++above) {
-    const fs::path file = folder / name;
+    fs::path file = folder / name;
     if (fs::is_regular_file(file, missing)) return file;
     if (folder.empty()) break;  // the working directory
     folder = folder.parent_path() == folder ? fs::path() : folder.parent_path();

@@ -5,9 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <seam/image.hpp>
