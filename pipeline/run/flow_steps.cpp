@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/count.hpp"
@@ -119,10 +118,7 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
 
 FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings,
                      std::optional<FlowUnderWay> under_way)
-    : parts_(parts),
-      identity_(std::move(identity)),
-      trainings_(trainings),
-      under_way_(std::move(under_way)) {}
+    : parts_(parts), checkpoints_(parts_, std::move(identity), trainings, std::move(under_way)) {}
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
@@ -144,7 +140,7 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   FlowOptions options;
   options.run = run_state(spec, parts_.options, parts_.directory, parts_.services);
   options.run.epoch = epoch;
-  options.run.trainings = trainings_;
+  options.run.trainings = checkpoints_.trainings();
   options.run.flow = flow.name;
   options.limits = spec.limits;
   for (const StageSpec& stage : spec.stages) options.stage_specs.emplace(stage.name, stage);
@@ -155,8 +151,8 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   options.progress = &progress;
   options.stop = parts_.options.stop;
   options.calls = parts_.trace;
-  options.keeper = this;
-  if (under_way_) options.from = under_way_->point;
+  options.keeper = &checkpoints_;
+  if (checkpoints_.under_way()) options.from = checkpoints_.under_way()->point;
 
   FlowView view;
   view.flow = flow.name;
@@ -190,20 +186,7 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   const FlowSpec& flow = flow_named(spec, name);
   parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
   const auto began = std::chrono::system_clock::now();
-  if (under_way_ && under_way_->flow != name) {
-    throw Error(fmt::format("the checkpoint was written within flow '{}', but the schedule of "
-                            "resolved.toml has flow '{}' there; put it back as it was",
-                            under_way_->flow, name),
-                Fault::configuration);
-  }
-  flow_ = name;
-  start_ = frame(parts_.summary.position);
-  start_states_.clear();
-  const bool trains = parts_.stages.trains(flow);
-  if (!trains) start_states_ = parts_.stages.changeable_by(flow, start_.position);
-  kept_ = under_way_.has_value();
-  step_due_ = false;
-  obstacle_.clear();
+  checkpoints_.flow_begins(flow);
   const FlowResult result = run_on_engine(flow, epoch);
   const std::uint64_t skipped_before = parts_.summary.skipped_packets;
   const std::optional<Error> unrecorded = note_flow(flow, epoch, result, began);
@@ -222,14 +205,12 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   }
   if (error) throw Error(*error);
   if (on_request || result.cancelled) {
-    if (!trains) keep_start();
-    if (trains && !kept_) tell_nothing_kept();
+    checkpoints_.flow_stopped();
     return FlowEnd::stopped;
   }
-  under_way_.reset();
+  checkpoints_.flow_ended();
   note_scores(name, epoch);
   finished_before_[name] = finished_;
-  if (trains) ++trainings_;
   return FlowEnd::complete;
 }
 
@@ -314,114 +295,6 @@ void FlowSteps::epoch_ended(const SchedulePosition& position) {
                     parts_.pipeline.spec.schedule.stop_early->metric, position.without_gain,
                     position.best ? metric_text(*position.best) : "none", position.best_epochs));
   }
-}
-
-Checkpoint FlowSteps::frame(const SchedulePosition& position) const {
-  Checkpoint checkpoint;
-  checkpoint.position = position;
-  const Recorder::Sizes sizes = parts_.recorder.sizes();
-  checkpoint.metrics_size = sizes.metrics;
-  checkpoint.timing_size = sizes.timing;
-  checkpoint.skipped_size = sizes.skipped;
-  checkpoint.skipped_packets = parts_.summary.skipped_packets;
-  checkpoint.trainings = trainings_;
-  checkpoint.means = parts_.services.metrics().means();
-  if (position.flows_done > 0) checkpoint.epoch_means = parts_.services.metrics().of_this_epoch();
-  checkpoint.pipeline_hash = identity_.pipeline_hash;
-  checkpoint.plugins = identity_.plugins;
-  checkpoint.numerics = identity_.numerics;
-  return checkpoint;
-}
-
-void FlowSteps::checkpoint(const SchedulePosition& position) {
-  Checkpoint checkpoint = frame(position);
-  checkpoint.stages = parts_.stages.save(position);
-  write(checkpoint);
-}
-
-void FlowSteps::write(const Checkpoint& checkpoint) {
-  parts_.recorder.sync();
-  try {
-    CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
-  } catch (Error& error) {
-    error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
-    throw;
-  }
-  last_checkpoint_ = Clock::now();
-}
-
-bool FlowSteps::keeps_within_flows() const {
-  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
-  return every.steps || every.minutes;
-}
-
-bool FlowSteps::wants_point(std::uint64_t steps) {
-  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
-  constexpr double seconds_a_minute = 60;
-  step_due_ =
-      step_due_ || (every.steps && steps % static_cast<std::uint64_t>(*every.steps) == 0) ||
-      (every.minutes && seconds_since(last_checkpoint_) >= *every.minutes * seconds_a_minute);
-  return step_due_;
-}
-
-std::string FlowSteps::keep(const FlowPoint& point, const PointStages& stages) {
-  const Metrics& metrics = parts_.services.metrics();
-  for (const auto& [stage, recorded] : metrics.recorded_by(stages.passed_over)) {
-    return fmt::format("stage '{}' records metrics of packets that would not come again", stage);
-  }
-  if (parts_.pipeline.spec.max_error_share) {
-    return "a `max_errors` that is a share is judged over a whole flow";
-  }
-  Checkpoint checkpoint = start_;
-  if (point.steps > 0) {
-    checkpoint.flow = FlowUnderWay{flow_, point, metrics.recorded_by(stages.in_step)};
-  } else if (nothing_done()) {
-    kept_ = true;
-    return {};
-  }
-  checkpoint.stages = parts_.stages.save(start_.position, stages.in_step);
-  write(checkpoint);
-  under_way_ = std::move(checkpoint.flow);
-  kept_ = true;
-  step_due_ = false;
-  return {};
-}
-
-void FlowSteps::going_on(const PointStages& stages) {
-  parts_.services.metrics().put_back(stages.in_step, under_way_->recorded);
-}
-
-void FlowSteps::cannot_keep(const std::string& why) {
-  const std::lock_guard lock(obstacle_mutex_);
-  obstacle_ = why;
-  if (!keeps_within_flows() || !told_.insert(flow_).second) return;
-  parts_.services.message(LogLevel::warning,
-                          fmt::format("flow '{}' has no checkpoints within it: {}", flow_, why));
-}
-
-void FlowSteps::tell_nothing_kept() {
-  parts_.services.message(
-      LogLevel::warning,
-      fmt::format(
-          "what flow '{}' has done since the last checkpoint is not kept: {}", flow_,
-          obstacle_.empty() ? "it was stopped where its stages cannot be left" : obstacle_));
-}
-
-bool FlowSteps::nothing_done() const {
-  const SchedulePosition& position = start_.position;
-  const bool past_before = position.before_done && !parts_.pipeline.spec.schedule.before.empty();
-  return !past_before && position.epochs_done == 0 && position.flows_done == 0;
-}
-
-void FlowSteps::keep_start() {
-  if (nothing_done()) return;
-  Checkpoint checkpoint = start_;
-  checkpoint.stages = parts_.stages.save(start_.position);
-  for (StageState& state : checkpoint.stages) {
-    const auto before = std::ranges::find(start_states_, state.name, &StageState::name);
-    if (before != start_states_.end()) state = *before;
-  }
-  write(checkpoint);
 }
 
 }  // namespace seam::host

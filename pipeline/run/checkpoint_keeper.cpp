@@ -1,0 +1,147 @@
+#include "pipeline/run/checkpoint_keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace seam::host {
+
+CheckpointKeeper::CheckpointKeeper(const RunParts& parts, RunIdentity identity,
+                                   std::int64_t trainings, std::optional<FlowUnderWay> under_way)
+    : parts_(parts),
+      identity_(std::move(identity)),
+      trainings_(trainings),
+      under_way_(std::move(under_way)) {}
+
+Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
+  Checkpoint checkpoint;
+  checkpoint.position = position;
+  const Recorder::Sizes sizes = parts_.recorder.sizes();
+  checkpoint.metrics_size = sizes.metrics;
+  checkpoint.timing_size = sizes.timing;
+  checkpoint.skipped_size = sizes.skipped;
+  checkpoint.skipped_packets = parts_.summary.skipped_packets;
+  checkpoint.trainings = trainings_;
+  checkpoint.means = parts_.services.metrics().means();
+  if (position.flows_done > 0) checkpoint.epoch_means = parts_.services.metrics().of_this_epoch();
+  checkpoint.pipeline_hash = identity_.pipeline_hash;
+  checkpoint.plugins = identity_.plugins;
+  checkpoint.numerics = identity_.numerics;
+  return checkpoint;
+}
+
+void CheckpointKeeper::write_at(const SchedulePosition& position) {
+  Checkpoint checkpoint = frame(position);
+  checkpoint.stages = parts_.stages.save(position);
+  write(checkpoint);
+}
+
+void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
+  if (under_way_ && under_way_->flow != flow.name) {
+    throw Error(fmt::format("the checkpoint was written within flow '{}', but the schedule of "
+                            "resolved.toml has flow '{}' there; put it back as it was",
+                            under_way_->flow, flow.name),
+                Fault::configuration);
+  }
+  flow_ = flow.name;
+  trains_ = parts_.stages.trains(flow);
+  start_ = frame(parts_.summary.position);
+  start_states_.clear();
+  if (!trains_) start_states_ = parts_.stages.changeable_by(flow, start_.position);
+  kept_ = under_way_.has_value();
+  due_ = false;
+  obstacle_.clear();
+}
+
+void CheckpointKeeper::flow_ended() {
+  under_way_.reset();
+  if (trains_) ++trainings_;
+}
+
+void CheckpointKeeper::flow_stopped() {
+  if (!trains_) {
+    keep_start();
+  } else if (!kept_) {
+    parts_.services.message(
+        LogLevel::warning,
+        fmt::format(
+            "what flow '{}' has done since the last checkpoint is not kept: {}", flow_,
+            obstacle_.empty() ? "it was stopped where its stages cannot be left" : obstacle_));
+  }
+}
+
+void CheckpointKeeper::write(const Checkpoint& checkpoint) {
+  parts_.recorder.sync();
+  try {
+    CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
+  } catch (Error& error) {
+    error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
+    throw;
+  }
+  last_checkpoint_ = Clock::now();
+}
+
+bool CheckpointKeeper::wants_point(std::uint64_t steps) {
+  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
+  constexpr double seconds_a_minute = 60;
+  due_ = due_ || (every.steps && steps % static_cast<std::uint64_t>(*every.steps) == 0) ||
+         (every.minutes && std::chrono::duration<double>(Clock::now() - last_checkpoint_).count() >=
+                               *every.minutes * seconds_a_minute);
+  return due_;
+}
+
+std::string CheckpointKeeper::keep(const FlowPoint& point, const PointStages& stages) {
+  const Metrics& metrics = parts_.services.metrics();
+  for (const auto& [stage, recorded] : metrics.recorded_by(stages.passed_over)) {
+    return fmt::format("stage '{}' records metrics of packets that would not come again", stage);
+  }
+  if (parts_.pipeline.spec.max_error_share) {
+    return "a `max_errors` that is a share is judged over a whole flow";
+  }
+  Checkpoint checkpoint = start_;
+  if (point.steps > 0) {
+    checkpoint.flow = FlowUnderWay{flow_, point, metrics.recorded_by(stages.in_step)};
+  } else if (nothing_done()) {
+    kept_ = true;
+    return {};
+  }
+  checkpoint.stages = parts_.stages.save(start_.position, stages.in_step);
+  write(checkpoint);
+  under_way_ = std::move(checkpoint.flow);
+  kept_ = true;
+  due_ = false;
+  return {};
+}
+
+void CheckpointKeeper::going_on(const PointStages& stages) {
+  parts_.services.metrics().put_back(stages.in_step, under_way_->recorded);
+}
+
+void CheckpointKeeper::cannot_keep(const std::string& why) {
+  const std::lock_guard lock(obstacle_mutex_);
+  obstacle_ = why;
+  const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
+  if ((!every.steps && !every.minutes) || !told_.insert(flow_).second) return;
+  parts_.services.message(LogLevel::warning,
+                          fmt::format("flow '{}' has no checkpoints within it: {}", flow_, why));
+}
+
+bool CheckpointKeeper::nothing_done() const {
+  const SchedulePosition& position = start_.position;
+  const bool past_before = position.before_done && !parts_.pipeline.spec.schedule.before.empty();
+  return !past_before && position.epochs_done == 0 && position.flows_done == 0;
+}
+
+void CheckpointKeeper::keep_start() {
+  if (nothing_done()) return;
+  Checkpoint checkpoint = start_;
+  checkpoint.stages = parts_.stages.save(start_.position);
+  for (StageState& state : checkpoint.stages) {
+    const auto before = std::ranges::find(start_states_, state.name, &StageState::name);
+    if (before != start_states_.end()) state = *before;
+  }
+  write(checkpoint);
+}
+
+}  // namespace seam::host
