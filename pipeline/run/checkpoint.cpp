@@ -432,7 +432,7 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
                       name.epochs == checkpoint.position.best_epochs;
     // Those within an epoch go with it; one that would come after the newest is of `before`, or of
     // a process that went on from an earlier one.
-    const bool outdated = name.is_within_epoch() && (whole > 0 || name > written);
+    const bool outdated = name.is_within_epoch() && (whole > 0 || written < name);
     const bool too_many = ++(name.is_within_epoch() ? within : whole) > 2;
     std::error_code ignored;  // a file too many does no harm
     if (!best && (outdated || too_many)) fs::remove(present, ignored);

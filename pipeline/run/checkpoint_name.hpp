@@ -5,11 +5,11 @@
 ///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "pipeline/run/schedule.hpp"
 
@@ -21,7 +21,10 @@ struct CheckpointName {
   std::uint64_t steps = 0;
 
   /// Older ones are less.
-  friend auto operator<=>(const CheckpointName&, const CheckpointName&) = default;
+  friend bool operator<(const CheckpointName& a, const CheckpointName& b) {
+    return std::tie(a.epochs, a.flows, a.steps) < std::tie(b.epochs, b.flows, b.steps);
+  }
+  friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
   [[nodiscard]] bool is_within_epoch() const { return flows > 0 || steps > 0; }
 };
 
