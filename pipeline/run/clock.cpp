@@ -33,6 +33,8 @@ std::string compact_time_text(std::chrono::system_clock::time_point time) {
 
 std::string duration_text(double seconds) {
   if (!(seconds >= 0)) return "?";
+  constexpr double least = 0.001;
+  if (seconds > 0 && seconds < least) return "<0.001 s";
   if (seconds < 9.95) return fmt::format("{:.2g} s", seconds);
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/text/count.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 /// Enough to see two digits of the error: 0.663 ± 0.021.
 std::string number_with(double value, const std::optional<double>& error) {
-  if (!std::isfinite(value) || !error || *error <= 0) return fmt::format("{:.4g}", value);
+  if (!std::isfinite(value) || !error || *error <= 0) return number_for_people(value);
   const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(*error))), 0, 8);
   return fmt::format("{:.{}f}", value, decimals);
 }

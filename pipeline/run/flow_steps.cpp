@@ -13,11 +13,6 @@
 namespace seam::host {
 namespace {
 
-/// A number as it stands in a line for people.
-std::string metric_text(double value) {
-  return fmt::format("{:.4g}", value);
-}
-
 double seconds_since(std::chrono::steady_clock::time_point from) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
 }
@@ -26,18 +21,45 @@ double seconds_since(std::chrono::steady_clock::time_point from) {
 std::string metrics_text(const std::vector<std::string>& names, const FlowMeans& means) {
   std::string text;
   for (const std::string& name : names) {
-    text +=
-        fmt::format("{} {} {}", text.empty() ? ":" : ",", name, metric_text(means.at(name).value));
+    text += fmt::format("{} {} {}", text.empty() ? ":" : ",", name,
+                        number_for_people(means.at(name).value));
   }
   return text;
 }
 
-/// The metrics that fit behind a line of `used` characters: whole ones.
-std::string fitting(const std::string& metrics, std::size_t width, std::size_t used) {
-  if (used + metrics.size() <= width) return metrics;
-  const std::size_t room = width > used ? width - used : 0;
-  const std::size_t end = metrics.rfind(", ", room);
-  return end == std::string::npos ? std::string() : metrics.substr(0, end);
+/// "recall.none.r@1 0.66", "none.mrr@50 0.71": behind another metric of its stage a metric is
+/// without the stage's name.
+std::vector<std::string> headline_texts(const std::vector<std::string>& names,
+                                        const FlowMeans& means) {
+  std::vector<std::string> texts;
+  std::string stage;  // of the one before, and a full stop
+  for (const std::string& name : names) {
+    const bool same = !stage.empty() && name.starts_with(stage);
+    texts.push_back(fmt::format("{} {}", same ? name.substr(stage.size()) : name,
+                                number_for_people(means.at(name).value)));
+    stage = name.substr(0, name.find('.') + 1);
+  }
+  return texts;
+}
+
+/// One line of at most `width` characters: the first of the beginnings, the shortest of which comes
+/// last, that leaves room for two headlines, and as many headlines as there is room for.
+std::string fitting(const std::vector<std::string>& beginnings,
+                    const std::vector<std::string>& headlines, const std::string& end,
+                    std::size_t width) {
+  std::string line;
+  for (const std::string& beginning : beginnings) {
+    line = beginning;
+    std::size_t shown = 0;
+    for (const std::string& headline : headlines) {
+      const std::string more = (shown == 0 ? ": " : ", ") + headline;
+      if (line.size() + more.size() + end.size() > width) break;
+      line += more;
+      ++shown;
+    }
+    if (shown >= std::min<std::size_t>(headlines.size(), 2)) break;
+  }
+  return line + end;
 }
 
 /// For a flow without headlines: the first few of the numbers that its stages recorded, but for
@@ -253,26 +275,25 @@ void FlowSteps::note_scores(const std::string& flow, std::int64_t epoch) {
 std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
                                  const FlowResult& result) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
-  std::string line = in_epochs(schedule, flow.name)
-                         ? fmt::format("epoch {}/{}  ", epoch + 1, schedule.epochs)
-                         : std::string();
-  line += fmt::format("{}: {} in {}", flow.name, packets_text(finished_),
-                      duration_text(result.seconds));
+  const std::string name =
+      (in_epochs(schedule, flow.name) ? fmt::format("epoch {}/{}  ", epoch + 1, schedule.epochs)
+                                      : std::string()) +
+      flow.name;
+  const std::string time = duration_text(result.seconds);
+  const std::string packets = fmt::format("{}: {} in {}", name, packets_text(finished_), time);
   const std::string rate =
       result.seconds > 0 && finished_ > 0
           ? " (" + rate_text(static_cast<double>(finished_) / result.seconds) + ")"
           : std::string();
   const std::string end = result.cancelled ? " (stopped on request)" : "";
   const FlowMeans& means = parts_.services.metrics().last_flow();
-  const std::vector<std::string> headlines = headlines_of(parts_.pipeline, flow, means);
+  const std::vector<std::string> headlines =
+      headline_texts(headlines_of(parts_.pipeline, flow, means), means);
   if (headlines.empty()) {
-    return line + rate + metrics_text(first_metrics(flow, means), means) + end;
+    return packets + rate + metrics_text(first_metrics(flow, means), means) + end;
   }
-  // On one line: the rate where there is room for it, and as many headlines as there is room for.
-  const std::string metrics = metrics_text(headlines, means);
-  const std::size_t width = parts_.display.note_width();
-  if (line.size() + rate.size() + metrics.size() + end.size() <= width) line += rate;
-  return line + fitting(metrics, width, line.size() + end.size()) + end;
+  return fitting({packets + rate, packets, name + " in " + time, name}, headlines, end,
+                 parts_.display.note_width());
 }
 
 std::vector<std::string> FlowSteps::metric_names() const {
@@ -289,11 +310,11 @@ void FlowSteps::epoch_begins(std::int64_t /*epoch*/) {
 void FlowSteps::epoch_ended(const SchedulePosition& position) {
   last_epoch_seconds_ = seconds_since(epoch_began_);
   if (position.stopped_early) {
-    parts_.services.note(
-        fmt::format("{} has not improved for {} measurements; the best value, {}, was measured "
-                    "after epoch {}",
-                    parts_.pipeline.spec.schedule.stop_early->metric, position.without_gain,
-                    position.best ? metric_text(*position.best) : "none", position.best_epochs));
+    parts_.services.note(fmt::format(
+        "{} has not improved for {} measurements; the best value, {}, was measured "
+        "after epoch {}",
+        parts_.pipeline.spec.schedule.stop_early->metric, position.without_gain,
+        position.best ? number_for_people(*position.best) : "none", position.best_epochs));
   }
 }
 

@@ -1,6 +1,9 @@
 #include "pipeline/text/count.hpp"
 
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 
 namespace seam::host {
 
@@ -12,6 +15,15 @@ std::string count_text(std::uint64_t count) {
     text += digits[at];
   }
   return text;
+}
+
+std::string number_for_people(double number) {
+  constexpr double least = 1e4;  // from here on, four digits need an exponent
+  constexpr double most = 1e7;
+  const double size = std::abs(number);
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), size >= least && size < most ? "%.0f" : "%.4g", number);
+  return text.data();
 }
 
 std::string packets_text(std::uint64_t count) {

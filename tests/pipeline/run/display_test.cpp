@@ -62,6 +62,8 @@ TEST(ProgressLine, FitsTheTerminal) {
 
 TEST(Clock, WritesDurationsForPeople) {
   EXPECT_EQ(duration_text(0.0421), "0.042 s");
+  EXPECT_EQ(duration_text(0), "0 s");
+  EXPECT_EQ(duration_text(0.000085), "<0.001 s");
   EXPECT_EQ(duration_text(9.94), "9.9 s");
   EXPECT_EQ(duration_text(59.4), "59 s");
   EXPECT_EQ(duration_text(60), "1 min 0 s");

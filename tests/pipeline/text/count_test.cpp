@@ -5,6 +5,16 @@
 namespace seam::host {
 namespace {
 
+TEST(Number, HasFourDigits) {
+  EXPECT_EQ(number_for_people(0.66312), "0.6631");
+  EXPECT_EQ(number_for_people(3.21355), "3.214");
+  EXPECT_EQ(number_for_people(10618.4), "10618");
+  EXPECT_EQ(number_for_people(-123456), "-123456");
+  EXPECT_EQ(number_for_people(1.062e9), "1.062e+09");
+  EXPECT_EQ(number_for_people(0.000106), "0.000106");
+  EXPECT_EQ(number_for_people(0), "0");
+}
+
 TEST(Count, IsGroupedByThousands) {
   EXPECT_EQ(count_text(0), "0");
   EXPECT_EQ(count_text(999), "999");
