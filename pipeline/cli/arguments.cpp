@@ -51,10 +51,10 @@ class CommandLine {
   CommandLine() {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", "seam " + seam_version());
-    app_.set_help_flag("-h,--help", "this text");
+    app_.set_help_flag("-h,--help", "show this help");
     app_.footer(
         "Example: seam run pipelines/demo.toml --set schedule.epochs=2\n"
-        "`seam VERB --help` explains a verb. Exit codes: 0 success, 2 configuration,\n"
+        "`seam COMMAND --help` describes a command. Exit codes: 0 success, 2 configuration,\n"
         "3 data, 4 cancelled, 5 internal, 6 incomplete.");
     add_run();
     add_sweep();
@@ -109,7 +109,7 @@ class CommandLine {
   CLI::App& add_to(CLI::App& parent, const std::string& name, const std::string& example,
                    const std::string& doc, std::function<ExitCode()> verb) {
     CLI::App& added = *parent.add_subcommand(name, doc);
-    added.set_help_flag("-h,--help", "this text");
+    added.set_help_flag("-h,--help", "show this help");
     added.footer("Example: seam " + example);
     added.callback([this, verb = std::move(verb)] { chosen_ = verb; });
     return added;
@@ -155,28 +155,26 @@ class CommandLine {
   }
 
   void add_run() {
-    CLI::App& verb = add("run", "Run a pipeline file, or go on with an earlier run",
+    CLI::App& verb = add("run", "Run a pipeline file, or resume an earlier run",
                          "pipelines/demo.toml --threads 4\n         seam run --resume "
                          "runs/demo-20260301-093000-1",
                          [this] { return run_verb(run_); });
     CLI::Option* file = verb.add_option("file", run_.file, "the pipeline file")->type_name("FILE");
-    CLI::Option* resume =
-        verb.add_option("--resume", run_.resume, "go on with the run in this folder")
-            ->type_name("DIR")
-            ->excludes(file);
+    CLI::Option* resume = verb.add_option("--resume", run_.resume, "resume the run in this folder")
+                              ->type_name("DIR")
+                              ->excludes(file);
     add_set(verb, run_.set);
     verb.add_option("--threads", run_.threads,
-                    "threads to use; else what the file says, else the machine's cores")
+                    "thread limit; default: `threads` of the file, then the available cores")
         ->type_name("N")
         ->check(CLI::Range(1, most_threads).description(""));
     add_numerics(verb);
     add_plugin_path(verb, run_.plugin_paths);
     verb.add_option("--run-dir", run_.run_directory,
-                    "folder to leave the run in; else runs/NAME-DATE-TIME-N")
+                    "folder of the run; default: runs/NAME-DATE-TIME-N")
         ->type_name("DIR")
         ->excludes(resume);
-    verb.add_option("--trace", run_.trace,
-                    "write when each stage worked on what, for ui.perfetto.dev")
+    verb.add_option("--trace", run_.trace, "write a timeline of all stages, for ui.perfetto.dev")
         ->type_name("FILE");
     verb.add_option("--time-limit", run_.time_limit,
                     "stop after this time as on SIGTERM, with a checkpoint: 3h, 90m, 1h30m")
@@ -203,8 +201,9 @@ class CommandLine {
 
   /// Where and in what a run computes.
   void add_numerics(CLI::App& verb) {
-    verb.add_option("--device", run_.device,
-                    "where to compute: cpu, cuda, cuda:1 or auto; else what the file says")
+    verb.add_option(
+            "--device", run_.device,
+            "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
         ->type_name("DEVICE")
         ->check(CLI::Validator(
             [](const std::string& text) {
@@ -213,13 +212,14 @@ class CommandLine {
             },
             ""));
     add_choice(verb, "--precision", run_.precision, {"float32", "bfloat16"},
-               "in what to compute; else what the file says");
+               "floating-point precision; default: `precision` of the file");
     const auto say = [this](bool value) {
       return [this, value](std::int64_t /*times*/) { run_.deterministic = value; };
     };
     CLI::Option* deterministic =
-        verb.add_flag("--deterministic", say(true), "only operations that give the same bits");
-    verb.add_flag("--no-deterministic", say(false), "faster operations on a GPU as well")
+        verb.add_flag("--deterministic", say(true), "use only deterministic operations");
+    verb.add_flag("--no-deterministic", say(false),
+                  "also use nondeterministic operations, which may be faster on a GPU")
         ->excludes(deterministic);
   }
 
@@ -304,15 +304,15 @@ class CommandLine {
     verb.add_option("files", check_.files, "the pipeline files")->type_name("FILE")->required();
     add_set(verb, check_.set);
     add_plugin_path(verb, check_.plugin_paths);
-    verb.add_flag("--json", check_.json, "all problems as one JSON array");
+    verb.add_flag("--json", check_.json, "print all problems as one JSON array");
   }
 
   void add_plugins() {
-    CLI::App& verb = add("plugins", "List the plugins that are found and their stages", "--json",
+    CLI::App& verb = add("plugins", "List the plugins and their stages", "--json",
                          [this] { return plugins_verb(plugins_); });
     add_plugin_path(verb, plugins_.plugin_paths);
-    verb.add_flag("--json", plugins_.json, "for programs");
-    verb.add_flag("--load", plugins_.load, "load each one, and say what goes wrong");
+    verb.add_flag("--json", plugins_.json, "print JSON");
+    verb.add_flag("--load", plugins_.load, "load each plugin, and report errors");
   }
 
   void add_inspect() {
@@ -324,23 +324,23 @@ class CommandLine {
           return inspect_verb(inspect_);
         });
     verb.add_option("stage", inspected_,
-                    "the stage's type, as `use` names it, or a field such as embedding; behind a "
-                    "pipeline file or a run's folder a stage's name there")
+                    "the stage type, as in `use`, or a field such as embedding; after a pipeline "
+                    "file or a run folder, the name of a stage in it")
         ->type_name(std::string(file_and_stage))
         ->required()
         ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
     verb.parse_complete_callback([this] {
       if (inspected_.size() > 2) {
-        throw CLI::ArgumentMismatch("it takes a STAGE, or a FILE and a STAGE in it, not '" +
-                                    inspected_[2] + "' as well");
+        throw CLI::ArgumentMismatch("expected STAGE, or FILE and STAGE, but there is also '" +
+                                    inspected_[2] + "'");
       }
     });
     repeatable(verb, "--set", inspect_.set, "KEY=VALUE",
-               "set a parameter, such as classes=50, or with a file a key of it, such as "
+               "set a parameter, such as classes=50; with a file, set one of its keys, such as "
                "stage.model.classes=50; may be repeated");
     add_plugin_path(verb, inspect_.plugin_paths);
-    CLI::Option* json = verb.add_flag("--json", inspect_.json, "for programs");
-    verb.add_flag("--markdown", inspect_.markdown, "as a page of the documentation")
+    CLI::Option* json = verb.add_flag("--json", inspect_.json, "print JSON");
+    verb.add_flag("--markdown", inspect_.markdown, "print the page of the documentation")
         ->excludes(json)
         ->excludes(verb.get_option("--set"));
   }
@@ -349,7 +349,7 @@ class CommandLine {
     CLI::App& verb = add("graph", "Draw a pipeline's flows",
                          "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg",
                          [this] { return graph_verb(graph_); });
-    verb.add_option("file", graph_.file, "the pipeline file, or the folder of a run")
+    verb.add_option("file", graph_.file, "a pipeline file or a run folder")
         ->type_name("FILE")
         ->required();
     add_choice(verb, "--format", graph_.format, {"dot", "mermaid"}, "dot (Graphviz) or mermaid");
@@ -378,34 +378,36 @@ class CommandLine {
   }
 
   void add_new() {
-    CLI::App& parent = *app_.add_subcommand("new", "Begin a plugin or a pipeline file");
-    parent.set_help_flag("-h,--help", "this text");
+    CLI::App& parent = *app_.add_subcommand("new", "Create a plugin project or a pipeline file");
+    parent.set_help_flag("-h,--help", "show this help");
     parent.require_subcommand(1);
     parent.footer("Example: seam new plugin acme.unsharp_mask");
     CLI::App& plugin =
         add_to(parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
-               "Write a project with a plugin: a stage, its test, a pipeline that runs it",
+               "Create a plugin project: a stage, its test and a pipeline that runs it",
                [this] { return new_plugin_verb(new_plugin_); });
-    plugin.add_option("name", new_plugin_.name, "the stage's name, as `use` will say it")
+    plugin.add_option("name", new_plugin_.name, "the stage type, as in `use`")
         ->type_name("NAME")
         ->required();
     add_choice(plugin, "--kind", new_plugin_.kind,
                {"transform", "source", "collector", "sink", "model"},
-               "what the stage is: transform, source, collector, sink, or model: a network");
-    plugin.add_flag("--tensor", new_plugin_.tensor, "the stage works on tensors, with LibTorch");
+               "kind of stage; model: a transform that is a neural network");
+    plugin.add_flag("--tensor", new_plugin_.tensor, "use tensors, with LibTorch");
     plugin
-        .add_option("--output", new_plugin_.output, "the folder to make; else named like the stage")
+        .add_option("--output", new_plugin_.output,
+                    "folder to create; default: named after the stage")
         ->type_name("DIR");
-    CLI::App& pipeline = add_to(parent, "pipeline", "new pipeline first_try",
-                                "Write a pipeline file that trains, and the schema for editors",
-                                [this] { return new_pipeline_verb(new_pipeline_); });
-    pipeline.add_option("name", new_pipeline_.name, "the file's name; .toml may be left out")
+    CLI::App& pipeline =
+        add_to(parent, "pipeline", "new pipeline first_try",
+               "Create a pipeline file for training, and the JSON Schema for editors",
+               [this] { return new_pipeline_verb(new_pipeline_); });
+    pipeline.add_option("name", new_pipeline_.name, "file name; .toml is optional")
         ->type_name("NAME")
         ->required();
   }
 
   void add_doctor() {
-    CLI::App& verb = add("doctor", "Say what this program is, may use and finds", "",
+    CLI::App& verb = add("doctor", "Show version, resources and plugins", "",
                          [this] { return doctor_verb(doctor_); });
     add_plugin_path(verb, doctor_.plugin_paths);
   }

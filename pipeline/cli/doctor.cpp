@@ -30,16 +30,16 @@ void print_threads() {
             << fmt::format("  cores this process may use: {}\n", cores.affinity)
             << (cores.quota ? fmt::format("  cgroup CPU quota: {:.2f} cores\n", *cores.quota)
                             : std::string("  cgroup CPU quota: none\n"))
-            << fmt::format("  a run's budget without --threads: {}\n", cores.usable());
+            << fmt::format("  thread limit of a run without --threads: {}\n", cores.usable());
   for (const std::string_view variable : thread_variables) {
     const std::string name(variable);
     const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
-    std::cout << fmt::format("  {}: {}; a run sets it to its budget\n", name,
+    std::cout << fmt::format("  {}: {}; a run sets it to its thread limit\n", name,
                              value == nullptr ? "not set" : value);
   }
   const SpinPolicy spin = spin_policy();
   std::cout << fmt::format("  idle OpenMP threads: {}={}, {}\n", spin.variable, spin.value,
-                           spin.of_user ? "from your environment; a run leaves it"
+                           spin.of_user ? "from your environment; a run does not change it"
                                         : "set by a run: a short spin, then sleep")
             << fmt::format("  freed memory: {}\n", describe(freed_memory_choice()));
 }
@@ -53,7 +53,7 @@ void print_devices(Registry& registry) {
     try {
       registry.try_loading(file);
     } catch (const Error& error) {
-      std::cout << "  not known: " << error.what() << "\n";
+      std::cout << "  unknown: " << error.what() << "\n";
       return;
     }
     const DeviceList devices = registry.devices();

@@ -94,7 +94,7 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
   LoadResult loaded = load_stage(stage.type(), {}, process_environment(), registry);
   report_problems(loaded.problems);
   if (!loaded.pipeline) {
-    throw Error(stage.type() + " cannot be made with its defaults", Fault::configuration);
+    throw Error(stage.type() + " cannot be created with its defaults", Fault::configuration);
   }
   return network_of(*loaded.pipeline, loaded.pipeline->spec.stages.front().name, threads);
 }
@@ -192,8 +192,8 @@ ExitCode inspect_type(const InspectArguments& arguments) {
   if (const auto network = network_by_default(*stage, needed, registry, threads)) {
     print_network(*network);
   } else if (tells_of_network(*stage)) {
-    std::cout << "\nnetwork: not made, since it needs " << enumerated(needed)
-              << "; give that with --set, or name a pipeline file before the stage" << std::endl;
+    std::cout << "\nnetwork: not created, because it needs " << enumerated(needed)
+              << "; set it with --set, or name a pipeline file before the stage" << std::endl;
   }
   return ExitCode::success;
 }

@@ -68,14 +68,14 @@ std::string page_of(const VerbHelp& verb) {
     if (!option.positional() && !option.value.empty()) page += " " + italic(option.value);
     page += "\n" + roff(option.doc) + "\n";
   }
-  page += ".TP\n" + bold("--help") + "\nThis, in short.\n";
+  page += ".TP\n" + bold("--help") + "\nShow a summary of the options.\n";
   page += ".SH EXAMPLE\n.EX\n" + roff("seam " + verb.name + " " + verb.example) + "\n.EE\n";
   return page + ".SH SEE ALSO\n" + bold("seam") + "(1)\n";
 }
 
 std::string overview(const ProgramHelp& help) {
   std::string page = head("seam", help.doc);
-  page += ".SH SYNOPSIS\n" + bold("seam") + " " + italic("VERB") + " ...\n.SH VERBS\n";
+  page += ".SH SYNOPSIS\n" + bold("seam") + " " + italic("COMMAND") + " ...\n.SH COMMANDS\n";
   for (const VerbHelp& verb : help.verbs) {
     page += ".TP\n" + bold("seam " + verb.name) + "\n" + roff(verb.doc) + "\n";
   }
@@ -84,22 +84,23 @@ std::string overview(const ProgramHelp& help) {
   };
   page += ".SH EXIT STATUS\n";
   page += entry("0", "Success.") +
-          entry("2", "The pipeline file, the command line or a plugin is wrong.") +
-          entry("3", "Something is wrong with the data: pictures, lists, files.") +
-          entry("4", "Stopped by a signal; a run goes on with seam run --resume.") +
+          entry("2", "An error in the pipeline file, the command line or a plugin.") +
+          entry("3", "An error in the data: pictures, lists, files.") +
+          entry("4", "Stopped by a signal; resume a run with seam run --resume.") +
           entry("5", "A defect of a stage or of Seam.") +
           entry("6", "The ledger does not balance: packets were lost. Do not trust the results.");
   page += ".SH ENVIRONMENT\n";
-  page += entry("SEAM_PLUGIN_PATH",
-                "Plugins and folders of plugins, between colons, searched before Seam's own.") +
-          entry("XDG_CACHE_HOME",
-                "What stages say of themselves is kept in its folder seam, or in ~/.cache/seam.");
+  page +=
+      entry("SEAM_PLUGIN_PATH",
+            "Plugins and folders of plugins, separated by colons, searched before Seam's own.") +
+      entry("XDG_CACHE_HOME",
+            "Descriptions of stages are cached in its folder seam, or in ~/.cache/seam.");
   page += ".SH FILES\n";
   page += entry("runs/NAME-DATE-TIME-N",
-                "What a run leaves: resolved.toml, metrics.jsonl, run.log, "
+                "The files of a run: resolved.toml, metrics.jsonl, score.json, run.log, "
                 "summary.json, checkpoints/, reports/.") +
           entry("runs/NAME-sweep-DATE-TIME-N",
-                "What a sweep leaves: sweep.json, and a folder for each run.");
+                "The files of a sweep: sweep.json, and a folder for each run.");
   page += ".SH SEE ALSO\n";
   for (std::size_t at = 0; at < help.verbs.size(); ++at) {
     page += bold("seam-" + with_hyphens(help.verbs[at].name)) + "(1)" +

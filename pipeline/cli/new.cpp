@@ -29,8 +29,8 @@ Error refuse(const std::string& message) {
 fs::path template_folder() {
   fs::path folder = own_prefix() / "share/seam/template";
   if (!fs::is_directory(folder)) {
-    throw refuse("the templates are not where this program was installed: there is no folder '" +
-                 folder.string() + "'; install Seam again");
+    throw refuse("the templates are missing: there is no folder '" + folder.string() +
+                 "'; reinstall Seam");
   }
   return folder;
 }
@@ -89,7 +89,7 @@ void copy_folder(const fs::path& from, const fs::path& to, const Replacements& r
 void expect_nothing_at(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) {
-    throw refuse("'" + path.string() + "' is there already, and nothing of yours is overwritten; " +
+    throw refuse("'" + path.string() + "' already exists and is not overwritten; " +
                  "choose another name");
   }
 }
@@ -169,12 +169,13 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const fs::path prefix = own_prefix();
   const std::string where =
       system_prefix(prefix) ? std::string() : " -DCMAKE_PREFIX_PATH=" + prefix.string();
-  std::cout << "made " << folder.string() << "/ with the stage '" << arguments.name << "'. Next:\n"
+  std::cout << "created " << folder.string() << "/ with the stage '" << arguments.name
+            << "'. Next:\n"
             << "  cd " << folder.string() << "\n"
             << "  cmake -B build" << where << " && cmake --build build\n"
             << "  ctest --test-dir build --output-on-failure\n"
             << "  SEAM_PLUGIN_PATH=build/lib/seam/plugins seam run pipeline.toml\n"
-            << "README.md says what each file is." << std::endl;
+            << "README.md describes the files." << std::endl;
   return ExitCode::success;
 }
 
@@ -194,9 +195,9 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   if (!schema_there) write_whole_file(schema, schema_text({}));
   write_whole_file(
       file, replaced(text_of(template_folder() / "pipeline.toml"), {{"template_pipeline", word}}));
-  std::cout << "made " << file.string() << (schema_there ? "" : " and " + schema.string())
+  std::cout << "created " << file.string() << (schema_there ? "" : " and " + schema.string())
             << ". Next:\n"
-            << (schema_there ? "  seam schema > " + schema.string() + "   # renews it\n" : "")
+            << (schema_there ? "  seam schema > " + schema.string() + "   # updates it\n" : "")
             << "  seam check " << file.string() << "\n"
             << "  seam run " << file.string() << std::endl;
   return ExitCode::success;

@@ -45,7 +45,7 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
 bool is_run(const std::string& file, const std::vector<std::string>& set) {
   if (!std::filesystem::is_directory(file)) return false;
   if (!set.empty()) {
-    throw Error("--set cannot be used with the folder of a run, whose parameters are settled",
+    throw Error("--set cannot be used with the folder of a run, whose parameters are fixed",
                 Fault::configuration);
   }
   return true;

@@ -74,8 +74,9 @@ ExitCode run_verb(const RunArguments& arguments) {
   const StopSignals signals(
       stop,
       [&display](int count) {
-        display.message(count == 1 ? "stopping after the step under way; once more to cancel it"
-                                   : "cancelling: what is under way is given one second to finish");
+        display.message(count == 1
+                            ? "stopping after the current step; press Ctrl-C again to cancel it"
+                            : "cancelling: stages have one second to finish");
       },
       [&display] {
         const Display::Now now = display.now();
@@ -96,7 +97,7 @@ ExitCode run_verb(const RunArguments& arguments) {
   // A run that is complete needs no data; one that is not says what is missing when it opens it.
   const auto& missing = prepared.loaded.pipeline->missing_data;
   if (arguments.resume.empty() && !missing.empty()) {
-    std::string text = "nothing was run, because data is missing:";
+    std::string text = "the run was not started, because data is missing:";
     for (const std::string& sentence : missing) text += "\n  " + sentence;
     return report_error(Error(text, Fault::data));
   }

@@ -328,10 +328,9 @@ std::vector<std::byte> bytes_of(const fs::path& checkpoint) {
   try {
     return read_file(checkpoint);
   } catch (const Error& error) {
-    throw Error(
-        std::string("the newest checkpoint that is left may be whole but cannot be read: ") +
-        error.what() +
-        "; make it readable, or move it out of the folder to go on from the one before");
+    throw Error(std::string("the newest checkpoint may be intact but cannot be read: ") +
+                error.what() +
+                "; make it readable, or move it out of the folder to resume from the one before");
   }
 }
 
@@ -350,7 +349,7 @@ std::vector<fs::path> files_in(const fs::path& folder, const KeyOf& key_of) {
   // Before the first checkpoint there is no folder. Any other fault is no answer to which there
   // are.
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw folder_fault("cannot look through", folder, error);
+    throw folder_fault("cannot list", folder, error);
   }
   std::ranges::sort(found, std::greater());
   std::vector<fs::path> files;
@@ -420,7 +419,7 @@ CheckpointName name_of(const Checkpoint& checkpoint) {
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
   std::error_code made;
   fs::create_directories(folder_, made);
-  if (made) throw folder_fault("cannot make", folder_, made);
+  if (made) throw folder_fault("cannot create", folder_, made);
   const CheckpointName written = name_of(checkpoint);
   fs::path file = folder_ / to_text(written);
   write_checkpoint(file, checkpoint);
@@ -480,7 +479,7 @@ fs::path CheckpointFolder::set_aside(const fs::path& file) {
   }
   std::error_code error;
   fs::rename(file, aside, error);
-  if (error) throw folder_fault("cannot set aside", file, error);
+  if (error) throw folder_fault("cannot rename", file, error);
   return aside;
 }
 

@@ -71,7 +71,7 @@ std::vector<Part> parts_of(const FlowView& view, double seconds) {
   const auto fullest = std::ranges::max_element(activity, {}, &StageActivity::waiting);
   if (fullest != activity.end() && fullest->waiting > 1) {
     parts.push_back(
-        {0, fmt::format("{} wait for {}", count_text(fullest->waiting), fullest->stage)});
+        {0, fmt::format("{} queued for {}", count_text(fullest->waiting), fullest->stage)});
   }
   if (view.expected && rate > 0) {
     parts.push_back(

@@ -40,7 +40,7 @@ struct FlowView {
   const Metrics* metrics = nullptr;
 };
 
-/// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 wait for model  flow ends in
+/// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 queued for model  flow ends in
 /// 50 s  run ends in 4 min 10 s": packets of the sources that are through, a batch counted as those
 /// that it stands for.
 std::string progress_line(const FlowView& view, double seconds);

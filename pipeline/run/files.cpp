@@ -91,7 +91,7 @@ WholeFile::~WholeFile() {
 void WholeFile::commit() {
   file_.sync();
   file_.close();
-  if (::rename(part_.c_str(), path_.c_str()) != 0) throw system_fault("cannot make", path_);
+  if (::rename(part_.c_str(), path_.c_str()) != 0) throw system_fault("cannot create", path_);
   committed_ = true;
   sync_folder_of(path_);
 }
@@ -105,7 +105,7 @@ void write_whole_file(const fs::path& path, std::string_view text) {
 std::vector<std::byte> read_file(const fs::path& path) {
   const Descriptor file(path, O_RDONLY);
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) throw system_fault("cannot look at", path);
+  if (::fstat(file.number(), &status) != 0) throw system_fault("cannot examine", path);
   if (S_ISDIR(status.st_mode)) throw system_fault("cannot read", path, EISDIR);
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   std::size_t filled = 0;
@@ -123,14 +123,14 @@ std::vector<std::byte> read_file(const fs::path& path) {
 LineFile::LineFile(const fs::path& path, std::uint64_t size)
     : file_(path, O_WRONLY | O_CREAT | O_APPEND), size_(size) {
   struct stat status {};
-  if (::fstat(file_.number(), &status) != 0) throw system_fault("cannot look at", path);
+  if (::fstat(file_.number(), &status) != 0) throw system_fault("cannot examine", path);
   if (static_cast<std::uint64_t>(status.st_size) < size) {
     throw Error("'" + path.string() + "' has " + std::to_string(status.st_size) +
                 " bytes, but the run had written " + std::to_string(size) +
-                "; it was shortened after the run wrote it");
+                "; it was truncated after the run wrote it");
   }
   if (::ftruncate(file_.number(), static_cast<off_t>(size)) != 0) {
-    throw system_fault("cannot cut", path);
+    throw system_fault("cannot truncate", path);
   }
 }
 

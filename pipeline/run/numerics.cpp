@@ -26,17 +26,17 @@ Error no_device(const CheckedPipeline& pipeline, const std::vector<std::string>&
   const std::string libtorch = libtorch_of(pipeline.plugins);
   std::string text = fmt::format("device '{}' does not exist; ", pipeline.spec.device);
   if (pipeline.devices == nullptr) {
-    text += "no plugin of this pipeline uses LibTorch, so that all of it runs on 'cpu'";
+    text += "no plugin of this pipeline uses LibTorch, so all of it runs on 'cpu'";
   } else {
     text += fmt::format("there {} {}", devices.size() == 1 ? "is" : "are", enumerated(devices));
     if (libtorch.ends_with("+cpu")) {
       text += fmt::format(
-          "; the plugins' LibTorch, {}, is built for CPUs alone: build them against "
-          "one for CUDA",
+          "; the plugins' LibTorch, {}, is built for CPUs only: build them against "
+          "a CUDA build",
           libtorch);
     } else if (devices.size() == 1) {
       text += fmt::format(
-          "; LibTorch {} finds no GPU: `nvidia-smi` says whether there is one that "
+          "; LibTorch {} finds no GPU: `nvidia-smi` shows whether there is one that "
           "this process may use",
           libtorch);
     }

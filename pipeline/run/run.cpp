@@ -137,7 +137,7 @@ void Run::attempt(const std::function<void()>& work) {
   } catch (const std::filesystem::filesystem_error& error) {  // a disk, not a defect
     failed(Error(error.what(), Fault::data));
   } catch (const std::bad_alloc&) {
-    failed(Error("there is not enough memory", Fault::internal));
+    failed(Error("out of memory", Fault::internal));
   } catch (const std::exception& error) {
     failed(Error(error.what(), Fault::internal));
   }
@@ -186,13 +186,12 @@ void Run::restore() {
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
     const auto aside = CheckpointFolder::set_aside(damaged.file);
-    services_->message(
-        LogLevel::warning,
-        fmt::format("{}; it is kept as '{}', and the run goes back to the one before", damaged.how,
-                    aside.filename().string()));
+    services_->message(LogLevel::warning,
+                       fmt::format("{}; it is kept as '{}', and the checkpoint before it is used",
+                                   damaged.how, aside.filename().string()));
   }
   if (!newest.checkpoint) {
-    services_->note("the run has no checkpoint yet; it begins from the start");
+    services_->note("the run has no checkpoint yet; starting from the beginning");
     return;
   }
   begin_ = std::move(*newest.checkpoint);
@@ -203,7 +202,7 @@ void Run::restore() {
   services_->metrics().restore(begin_.means);
   const bool within = begin_.flow || summary_.position.flows_done > 0;
   services_->note(
-      fmt::format("going on {}, from {}",
+      fmt::format("resuming {}, from {}",
                   within ? place_text(begin_.flow)
                          : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
                                        spec_.schedule.epochs),
@@ -230,22 +229,21 @@ void Run::warn_of_differences() const {
   if (begin_.pipeline_hash != identity_.pipeline_hash) {
     services_->message(
         LogLevel::warning,
-        "resolved.toml is not what the checkpoint was written with; the results will "
-        "differ from those of an undisturbed run");
+        "resolved.toml has changed since the checkpoint was written; the results will "
+        "differ from those of an uninterrupted run");
   }
   if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
     services_->message(
         LogLevel::warning,
         fmt::format(
-            "the checkpoint was computed on {}, and the run goes on on {}; the results will "
-            "differ from those of an undisturbed run",
+            "the checkpoint was computed on {}, and the run continues on {}; the results will "
+            "differ from those of an uninterrupted run",
             begin_.numerics, identity_.numerics));
   }
   if (begin_.plugins != identity_.plugins) {
-    services_->message(
-        LogLevel::warning,
-        "the plugins are not those that the checkpoint was written with; the results "
-        "may differ from those of an undisturbed run");
+    services_->message(LogLevel::warning,
+                       "the plugins have changed since the checkpoint was written; the results "
+                       "may differ from those of an uninterrupted run");
   }
 }
 
@@ -290,10 +288,10 @@ void Run::go_through_schedule() {
   const auto files = CheckpointFolder(directory_->checkpoints()).files();
   services_->message(
       LogLevel::warning,
-      fmt::format("stopped on request {}; {}\n  seam run --resume {}",
+      fmt::format("stopped on request {}; {}; resume with:\n  seam run --resume {}",
                   place_text(steps.under_way()),
-                  files.empty() ? "there is no checkpoint yet, so it begins from the start by"
-                                : "go on from " + files.front().filename().string() + " by",
+                  files.empty() ? "there is no checkpoint yet, all work will be repeated"
+                                : "the newest checkpoint is " + files.front().filename().string(),
                   directory_->path().string()));
 }
 

@@ -49,7 +49,7 @@ void refuse_unless_empty(const fs::path& folder) {
   if (std::ranges::all_of(fs::directory_iterator(folder), is_lock)) return;
   const bool run = fs::exists(folder / "resolved.toml");
   throw Error("'" + folder.string() + "' " +
-                  (run ? "holds a run already; go on with it by --resume, or name another folder"
+                  (run ? "already holds a run; resume it with --resume, or name another folder"
                        : "is not empty; name a new or empty folder with --run-dir"),
               Fault::configuration);
 }
@@ -57,7 +57,7 @@ void refuse_unless_empty(const fs::path& folder) {
 void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw folder_fault("cannot make the run's folder", path, error);
+  if (error) throw folder_fault("cannot create the run folder", path, error);
 }
 
 std::string text_of(const toml::table& table, std::string_view key) {
@@ -86,8 +86,8 @@ Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plug
 
 std::string headed_text(const Launch& launch, const std::string& pipeline) {
   std::string text =
-      "# This run's pipeline, complete: what it extends, variables and overrides are in it.\n"
-      "# `seam run --resume` on this folder reads it, with the lines below.\n";
+      "# The complete pipeline of this run: extends, variables and overrides are resolved.\n"
+      "# `seam run --resume` reads it, with the lines below.\n";
   const auto line = [&text](const std::string& content) {
     text += head_mark;
     text += content + "\n";
@@ -130,8 +130,8 @@ Launch parse_launch(const std::string& text, const std::string& file) {
       }
     }
   } catch (const toml::parse_error& error) {
-    throw Error("the lines '#:' at the head of '" + file + "' are no TOML any more: " +
-                    std::string(error.description()) + "; put them back as they were",
+    throw Error("the lines '#:' at the head of '" + file +
+                    "' are not valid TOML: " + std::string(error.description()) + "; restore them",
                 Fault::configuration);
   }
   return launch;
@@ -141,11 +141,10 @@ Launch read_launch(const fs::path& run_directory) {
   const fs::path file = run_directory / "resolved.toml";
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    throw Error(
-        "'" + run_directory.string() +
-            "' is not the folder of a run: it has no readable resolved.toml; --resume takes "
-            "a folder that `seam run` left",
-        Fault::configuration);
+    throw Error("'" + run_directory.string() +
+                    "' is not a run folder: it has no readable resolved.toml; --resume takes "
+                    "a folder that `seam run` wrote",
+                Fault::configuration);
   }
   std::ostringstream text;
   text << stream.rdbuf();

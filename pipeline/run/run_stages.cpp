@@ -41,8 +41,7 @@ Error missing_state(const StageRunner& runner) {
     return Error(begin +
                      "because the schedule that it was written with fills the stage again before "
                      "anything reads it, or reads it no more; the schedule of resolved.toml does "
-                     "not: put it back as it "
-                     "was, or let a flow through the stage run first",
+                     "not: restore the schedule, or run a flow through the stage first",
                  Fault::configuration);
   }
   return Error(begin + "which keeps one; the plugin that offers " + runner.type() +

@@ -92,7 +92,7 @@ void RunServices::report(std::string_view stage, std::string_view title, std::st
   }
   std::error_code made;
   fs::create_directories(reports_, made);
-  if (made) throw Error("cannot make '" + reports_.string() + "': " + made.message());
+  if (made) throw Error("cannot create '" + reports_.string() + "': " + made.message());
   write_whole_file(file,
                    fmt::format("# {}\n\n{}{}", title, text, text.ends_with('\n') ? "" : "\n"));
   display_.report(stage, title, text);

@@ -41,7 +41,7 @@ sigset_t stop_set() {
 
 int checked(int descriptor, const char* what) {
   if (descriptor < 0) {
-    throw Error(std::string("cannot watch for signals: ") + what + ": " +
+    throw Error(std::string("cannot handle signals: ") + what + ": " +
                     std::generic_category().message(errno),
                 Fault::internal);
   }

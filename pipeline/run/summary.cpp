@@ -62,8 +62,8 @@ std::string useless_stages_text(const RunSummary& summary) {
     for (const StageCount& stage : flow.stages) {
       if (stage.received < 2 || stage.failed < stage.received) continue;
       text += fmt::format(
-          "warning: stage '{}' failed on every one of its {} packets in {}; "
-          "its `on_error` let the run go on, a `max_errors` in [pipeline] would end it\n",
+          "warning: stage '{}' failed on all of its {} packets in {}; its `on_error` let the run "
+          "continue; to end such a run, set `max_errors` in [pipeline]\n",
           stage.stage, count_text(stage.received), flow.flow);
     }
   }
@@ -255,7 +255,7 @@ std::string to_table(const RunSummary& summary, Timing timing) {
   std::string text = timing == Timing::whole ? whole_table(summary) : brief_table(summary);
   text += data_stall_text(summary, timing) + drops_text(summary);
   if (summary.skipped_packets > 0) {
-    text += fmt::format("skipped: {} failed; skipped.jsonl says which and why\n",
+    text += fmt::format("skipped: {} failed; see skipped.jsonl\n",
                         packets_text(summary.skipped_packets));
   }
   return text + useless_stages_text(summary) + ledger_text(summary);

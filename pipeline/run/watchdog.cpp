@@ -15,14 +15,14 @@ namespace {
 
 /// Which call of the stage has not returned, if any.
 std::optional<std::string> inside_text(const StageActivity& stage) {
-  if (stage.inside > 0) return "is at work on " + packets_text(stage.inside);
+  if (stage.inside > 0) return "is processing " + packets_text(stage.inside);
   switch (stage.call) {
     case StageActivity::Call::begin:
-      return "is getting ready for the flow";
+      return "is preparing for the flow";
     case StageActivity::Call::produce:
-      return "is making a packet";
+      return "is producing a packet";
     case StageActivity::Call::end:
-      return stage.kind == StageKind::collector ? "is sending what it gathered"
+      return stage.kind == StageKind::collector ? "is emitting what it gathered"
                                                 : "is finishing after its last packet";
     case StageActivity::Call::none:
       break;
@@ -34,11 +34,10 @@ std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
   if (auto inside = inside_text(stage)) return *inside;
   if (stage.waits_for_room) {
     return fmt::format(
-        "waits for room: [limits] packets = {} or bytes = {} are under way further down",
+        "waits for room: the limit of [limits] packets = {} or bytes = {} is reached",
         limits.packets, limits.bytes);
   }
-  return stage.waiting > 0 ? "has not started on the packets that wait for it"
-                           : "waits for packets";
+  return stage.waiting > 0 ? "has not started on its waiting packets" : "waits for packets";
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ std::optional<std::chrono::nanoseconds> StallClock::look(std::uint64_t done, Tim
 
 std::string stall_text(const std::string& place, double seconds,
                        const std::vector<StageActivity>& activity, const LimitSpec& limits) {
-  std::string text = fmt::format("{} has stood still for {}:", place, duration_text(seconds));
+  std::string text = fmt::format("{} has made no progress for {}:", place, duration_text(seconds));
   std::size_t width = 0;
   for (const StageActivity& stage : activity) width = std::max(width, stage.stage.size());
   for (const StageActivity& stage : activity) {
@@ -66,9 +65,8 @@ std::string stall_text(const std::string& place, double seconds,
     if (stage.waiting > 0) text += fmt::format("; {} waiting", packets_text(stage.waiting));
   }
   text +=
-      "\nIt may only need more time ([limits] stall_seconds sets after how long this is said); "
-      "Ctrl-C "
-      "stops the run and keeps its last checkpoint.";
+      "\nIt may just need more time ([limits] stall_seconds sets when this warning appears). "
+      "Ctrl-C stops the run; its last checkpoint is kept.";
   return text;
 }
 
@@ -80,9 +78,9 @@ std::string overdue_text(const std::vector<StageActivity>& activity,
       text += fmt::format("\n  {}  {}", stage.stage, *inside);
     }
   }
-  text += "\nThe process ends here";
+  text += "\nThe process exits now";
   if (!run_directory.empty()) {
-    text += "; this goes on from the last checkpoint:\n  seam run --resume " + run_directory;
+    text += "; resume from the last checkpoint with:\n  seam run --resume " + run_directory;
   }
   return text;
 }

@@ -260,7 +260,7 @@ def stages_that_fail(table, root):
 
 
 def sources_that_block(table, root):
-    for hearing, said in (("good", "stopped on request.*"), ("deaf", r"calls  is making a packet\n.*")):
+    for hearing, said in (("good", "stopped on request.*"), ("deaf", r"calls  is producing a packet\n.*")):
         place = Place(root, f"source-{hearing}", LISTENING)
         run = place.run("out", "--set", f"stage.calls.hearing={hearing}")
         run.read_until("waiting for a caller")
@@ -290,7 +290,7 @@ def signals(table, root):
             gate.open()
         run.end()
         gate.remove()
-        table.row(name, run, r"stopped on request.*|The process ends here.*", 4, "-",
+        table.row(name, run, r"stopped on request.*|The process exits now.*", 4, "-",
                   place.compare("out", ("--set", "stage.numbers.n=4000")))
 
 
@@ -411,7 +411,7 @@ def files_that_change(table, root):
     (place.folder / "out/checkpoints/epoch-4.safetensors").unlink()
     resumed = place.resume("out")
     same = place.metrics("out") == place.metrics("whole")
-    table.row("... and resumed with the other plugin", resumed, r"the plugins are not those.*", 0,
+    table.row("... and resumed with the other plugin", resumed, r"the plugins have changed.*", 0,
               ledger_of(resumed), "identical" if same else "differ")
 
 

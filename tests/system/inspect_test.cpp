@@ -99,7 +99,7 @@ TEST_F(InspectTest, ANetworkThatCannotBeMadeIsAnError) {
 TEST_F(InspectTest, WithoutARequiredParameterThereIsNoNetwork) {
   const Finished script = inspect({"model.torchscript"});
   EXPECT_EQ(script.exit_code, 0) << script.err;
-  EXPECT_THAT(script.out, HasSubstr("network: not made, since it needs file;"));
+  EXPECT_THAT(script.out, HasSubstr("network: not created, because it needs file;"));
   EXPECT_THAT(inspect({"model.torchscript", "--json"}).out, HasSubstr("\"network\":null"));
   const Finished other = inspect({"model.torchscript", "--set", "output=0"});
   EXPECT_EQ(other.exit_code, 2);

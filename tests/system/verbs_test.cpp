@@ -270,7 +270,7 @@ TEST_F(VerbsTest, NewPipelineWritesAFileThatChecks) {
   EXPECT_EQ(seam({"check", "first_try.toml"}).exit_code, 0);
   const Finished again = seam({"new", "pipeline", "first_try"});
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.err, HasSubstr("nothing of yours is overwritten"));
+  EXPECT_THAT(again.err, HasSubstr("already exists and is not overwritten"));
 }
 
 TEST_F(VerbsTest, NewPluginWritesAProject) {

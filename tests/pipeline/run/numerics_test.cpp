@@ -70,7 +70,7 @@ TEST(Numerics, ALibTorchForCpusAloneIsNamedAsTheReason) {
   pipeline.plugins.emplace_back().manifest.libtorch = "none";
   pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0+cpu";
   EXPECT_THAT(refusal(pipeline), HasSubstr("there is cpu; the plugins' LibTorch, 2.13.0+cpu, is "
-                                           "built for CPUs alone"));
+                                           "built for CPUs only"));
   pipeline.plugins[1].manifest.libtorch = "2.13.0+cuda";
   EXPECT_THAT(refusal(pipeline), HasSubstr("finds no GPU"));
   pipeline.devices = nullptr;

@@ -65,7 +65,7 @@ TEST(RunDirectory, RefusesAFolderWithOtherThings) {
               HasSubstr("is not empty"));
   folder.write("resolved.toml", "");
   EXPECT_THAT(complaint([&] { RunDirectory::create(folder.path(), "x"); }),
-              HasSubstr("holds a run already"));
+              HasSubstr("already holds a run"));
 }
 
 TEST(RunDirectory, OneProcessAtATime) {
@@ -78,7 +78,7 @@ TEST(RunDirectory, OneProcessAtATime) {
 TEST(RunDirectory, AFolderThatIsNoRunIsSaidSo) {
   const TemporaryFolder folder;
   EXPECT_THAT(complaint([&] { RunDirectory::reopen(folder.path()); }),
-              HasSubstr("is not the folder of a run"));
+              HasSubstr("is not a run folder"));
 }
 
 }  // namespace

@@ -613,7 +613,7 @@ TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
   const RunSummary summary = go_on();
   EXPECT_EQ(summary.code, ExitCode::configuration);
   EXPECT_THAT(summary.error->full_message(),
-              AllOf(HasSubstr("no state of stage 'gallery'"), HasSubstr("put it back as it was")));
+              AllOf(HasSubstr("no state of stage 'gallery'"), HasSubstr("restore the schedule")));
 }
 
 TEST_F(RunPipelineTest, ACheckpointThatCannotBeReadIsRefusedAndLeftAlone) {
@@ -649,7 +649,7 @@ TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {
   pipeline_.spec.schedule.epochs = 4;
   pipeline_.spec.resolved += "changed";
   EXPECT_EQ(resume().code, ExitCode::success);
-  EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml is not what the checkpoint"));
+  EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml has changed since the checkpoint"));
 }
 
 TEST_F(RunPipelineTest, StagesAndTheRunsFolderLearnWhereAndInWhatItComputes) {
@@ -674,7 +674,7 @@ TEST_F(RunPipelineTest, AResumeOnAnotherDeviceIsWarnedOfByName) {
   options_.numerics.device = "cuda:0";
   EXPECT_EQ(resume().code, ExitCode::success);
   EXPECT_THAT(messages_.str(), HasSubstr("the checkpoint was computed on cpu in float32, and the "
-                                         "run goes on on cuda:0 in float32"));
+                                         "run continues on cuda:0 in float32"));
 }
 
 TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {

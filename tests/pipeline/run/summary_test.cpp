@@ -68,9 +68,8 @@ TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
   FlowResult result = result_of(2000, 4);
   result.stages[1].failed = 2000;
   summary.flows[0].add(result);
-  EXPECT_THAT(
-      to_table(summary, Timing::brief),
-      HasSubstr("warning: stage 'decode' failed on every one of its 2,000 packets in train"));
+  EXPECT_THAT(to_table(summary, Timing::brief),
+              HasSubstr("warning: stage 'decode' failed on all of its 2,000 packets in train"));
 
   summary.error = Error("no such folder");
   EXPECT_THAT(to_table(summary, Timing::brief), Not(HasSubstr("warning")))
@@ -93,10 +92,10 @@ TEST(Summary, OnePacketIsNotSeveral) {
   RunSummary summary;
   summary.skipped_packets = 1;
   EXPECT_THAT(to_table(summary, Timing::brief),
-              HasSubstr("skipped: 1 packet failed; skipped.jsonl says"));
+              HasSubstr("skipped: 1 packet failed; see skipped.jsonl"));
   summary.skipped_packets = 1600;
   EXPECT_THAT(to_table(summary, Timing::brief),
-              HasSubstr("skipped: 1,600 packets failed; skipped.jsonl says"));
+              HasSubstr("skipped: 1,600 packets failed; see skipped.jsonl"));
 }
 
 TEST(Summary, JsonTellsHowItEnded) {

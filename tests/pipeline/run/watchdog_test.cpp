@@ -44,20 +44,19 @@ TEST(StallText, SaysWhatEveryStageIsDoing) {
   };
   EXPECT_EQ(
       stall_text("flow 'train' in epoch 2 of 4", 75, activity, {.packets = 2, .bytes = 100}),
-      "flow 'train' in epoch 2 of 4 has stood still for 1 min 15 s:\n"
-      "  items   waits for room: [limits] packets = 2 or bytes = 100 are under way further down\n"
-      "  decode  is at work on 1 packet; 1 packet waiting\n"
-      "  model   has not started on the packets that wait for it; 1,200 packets waiting\n"
+      "flow 'train' in epoch 2 of 4 has made no progress for 1 min 15 s:\n"
+      "  items   waits for room: the limit of [limits] packets = 2 or bytes = 100 is reached\n"
+      "  decode  is processing 1 packet; 1 packet waiting\n"
+      "  model   has not started on its waiting packets; 1,200 packets waiting\n"
       "  total   waits for packets\n"
-      "It may only need more time ([limits] stall_seconds sets after how long this is said); "
-      "Ctrl-C "
-      "stops the run and keeps its last checkpoint.");
+      "It may just need more time ([limits] stall_seconds sets when this warning appears). "
+      "Ctrl-C stops the run; its last checkpoint is kept.");
 }
 
 TEST(StallText, NamesTheSourceThatDoesNotReturn) {
   const std::vector<StageActivity> activity{
       {.stage = "items", .kind = StageKind::source, .call = StageActivity::Call::produce}};
-  EXPECT_NE(stall_text("flow 'a'", 60, activity, {}).find("items  is making a packet"),
+  EXPECT_NE(stall_text("flow 'a'", 60, activity, {}).find("items  is producing a packet"),
             std::string::npos);
 }
 
