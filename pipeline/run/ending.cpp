@@ -178,7 +178,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
 std::string shell_path(const fs::path& path, const fs::path& here) {
   const fs::path below = path.lexically_relative(here);
   const bool inside = !below.empty() && *below.begin() != "..";
-  const std::string text = (inside ? below : path).string();
+  std::string text = (inside ? below : path).string();
   const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c >= 0x80U ||
            std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;

@@ -61,7 +61,7 @@ LastLine read_metrics(const std::filesystem::path& file,
   std::uint64_t number = 0;
   for (std::string line; read < size && std::getline(stream, line);) {
     ++number;
-    if (stream.eof()) return LastLine::incomplete;
+    if (stream.eof() && size == all_of_it) return LastLine::incomplete;
     read += line.size() + 1;
     try {
       take(parsed(std::move(line)));
@@ -73,6 +73,12 @@ LastLine read_metrics(const std::filesystem::path& file,
     }
   }
   if (stream.bad()) throw Error("cannot read '" + file.string() + "'");
+  if (size != all_of_it && read != size) {
+    throw Error(
+        fmt::format("'{}' does not have the {} bytes of whole lines that the run had "
+                    "written; restore the file, or start a new run",
+                    file.string(), size));
+  }
   return LastLine::whole;
 }
 

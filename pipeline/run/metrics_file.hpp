@@ -28,10 +28,13 @@ struct MetricLine {
 /// Whether a process is writing the last line, or was killed while it did.
 enum class LastLine : std::uint8_t { whole, incomplete };
 
+constexpr std::uint64_t all_of_it = std::numeric_limits<std::uint64_t>::max();
+
 /// Calls `take` for each whole line in the first `size` bytes. Throws seam::Error (data) where the
-/// file cannot be read, or a line is none that a run wrote.
+/// file cannot be read, is shorter than `size`, has no line break there, or has a line that no run
+/// wrote.
 LastLine read_metrics(const std::filesystem::path& file,
                       const std::function<void(MetricLine&&)>& take,
-                      std::uint64_t size = std::numeric_limits<std::uint64_t>::max());
+                      std::uint64_t size = all_of_it);
 
 }  // namespace seam::host

@@ -161,7 +161,7 @@ fs::path make_numbered_folder(const std::string& name) {
     std::error_code error;
     // True for the one process that made it.
     if (fs::create_directory(path, error)) return path;
-    if (error) throw folder_fault("cannot make the run's folder", path, error);
+    if (error) throw folder_fault("cannot create the run folder", path, error);
   }
 }
 

@@ -51,7 +51,7 @@ class Scores {
   bool flow_ended(const std::string& flow, std::int64_t epoch, const std::string& when,
                   const FlowMeans& means);
   /// Takes up the flows in the first `size` bytes of a metrics.jsonl. Throws seam::Error (data)
-  /// where a line is not one that a run wrote.
+  /// where it is shorter or a line is not one that a run wrote.
   void restore(const std::filesystem::path& metrics, std::uint64_t size);
 
   /// The most important first.

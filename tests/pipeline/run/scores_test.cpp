@@ -180,6 +180,20 @@ TEST_F(ScoresTest, AFlowThatRunsTwiceInARowIsTwoFlows) {
   EXPECT_EQ(scores_.list().at(0).best, (Score::Best{0.75, 0}));
 }
 
+TEST_F(ScoresTest, AFileThatWasCutIsRefused) {
+  const TemporaryFolder folder;
+  Metrics metrics;
+  metrics.record("recall", "mrr", 0.5);
+  const std::string line = metrics.take_lines(0, "evaluate", {"recall"}, {}, "");
+  const auto file = folder.write("metrics.jsonl", line);
+  EXPECT_NO_THROW(scores_.restore(file, line.size()));
+  for (const std::uint64_t size : {line.size() - 1, line.size() + 1, 2 * line.size()}) {
+    EXPECT_THROW(scores_.restore(file, size), Error) << size;
+  }
+  EXPECT_THROW(scores_.restore(folder.path() / "missing.jsonl", 1), Error);
+  EXPECT_NO_THROW(scores_.restore(folder.path() / "missing.jsonl", 0));
+}
+
 TEST_F(ScoresTest, ALineThatNoRunWroteIsRefused) {
   const TemporaryFolder folder;
   for (const std::string line :
