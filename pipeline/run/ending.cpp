@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <optional>
@@ -121,14 +120,11 @@ std::string protocols_text(const std::vector<Score>& scores) {
   return text;
 }
 
-/// Whether pipelines/embed.toml can use what was trained: it names these stages.
+/// Whether pipelines/embed.toml can use what was trained: it names this stage and this path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
-  if (!summary.trains) return false;
-  constexpr std::array needed{"model", "decode", "resize", "batch"};
-  return std::ranges::all_of(needed, [&spec](std::string_view name) {
-    return std::ranges::any_of(spec.stages,
-                               [name](const StageSpec& stage) { return stage.name == name; });
-  });
+  return summary.trains &&
+         std::ranges::find(spec.stages, "model", &StageSpec::name) != spec.stages.end() &&
+         std::ranges::find(spec.paths, "prepare", &PathSpec::name) != spec.paths.end();
 }
 
 bool is_there(const fs::path& path) {
@@ -201,6 +197,7 @@ std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const
   if (!summary.complete) {
     return text + line("next", painted(screen, Paint::cyan, "seam run --resume " + run));
   }
+  text += line("next", painted(screen, Paint::cyan, "seam report " + run));
   const fs::path embed = fs::path("pipelines") / "embed.toml";
   if (!can_embed(summary, spec) || !is_there(embed)) return text;
   // A full path: `extends` is relative to the file.
@@ -211,8 +208,8 @@ std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const
   const std::string command = fmt::format("seam run {}", embed.string());
   constexpr std::size_t indent = 6;
   const bool fits = indent + variables.size() + 1 + command.size() <= screen.width;
-  return text + line("next", painted(screen, Paint::cyan,
-                                     variables + (fits ? " " : " \\\n      ") + command));
+  return text +
+         line("", painted(screen, Paint::cyan, variables + (fits ? " " : " \\\n      ") + command));
 }
 
 }  // namespace seam::host

@@ -117,7 +117,7 @@ TEST(NextText, OffersToResumeWhatIsNotComplete) {
   summary.run_directory = "/data/run";
   EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam run --resume /data/run\n");
   summary.complete = true;
-  EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\n");
+  EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam report /data/run\n");
 }
 
 }  // namespace

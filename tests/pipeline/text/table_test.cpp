@@ -31,11 +31,11 @@ TEST(Table, DoesNotCutBelowAFewCharacters) {
             "größer       12\n");
 }
 
-TEST(Table, AlignsColumns) {
-  EXPECT_EQ(columns({{"a", "value", "end"}, {"long", "± 1"}}, {Align::left, Align::right}),
+TEST(Table, WithoutTitlesOrLimit) {
+  EXPECT_EQ(host::columns({{"a", "value", "end"}, {"long", "± 1"}}, {Align::left, Align::right}),
             "a     value  end\n"
             "long    ± 1\n");
-  EXPECT_EQ(columns({}, {}), "");
+  EXPECT_EQ(host::columns({}, {}), "");
 }
 
 }  // namespace
