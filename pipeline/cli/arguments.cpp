@@ -232,7 +232,7 @@ class CommandLine {
     CLI::Option* file =
         verb.add_option("file", sweep_.file, "the pipeline file")->type_name("FILE");
     CLI::Option* resume =
-        verb.add_option("--resume", sweep_.resume, "go on with the sweep in this folder")
+        verb.add_option("--resume", sweep_.resume, "resume the sweep in this folder")
             ->type_name("DIR")
             ->excludes(file);
     repeatable(verb, "--over", sweep_.over, "KEY=VALUES",

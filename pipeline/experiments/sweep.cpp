@@ -292,7 +292,7 @@ class Execution {
     std::string text = fmt::format("{} of {} runs are complete", complete_, all);
     if (failed_ > 0) text += fmt::format(", {} failed", failed_);
     if (stopped_ > 0) text += fmt::format(", {} stopped", stopped_);
-    if (complete_ < all) text += "; go on with\n  seam sweep --resume " + folder_.string();
+    if (complete_ < all) text += "; resume with:\n  seam sweep --resume " + folder_.string();
     options_.say(text);
   }
 
@@ -377,7 +377,7 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
     fs::create_directories(folder);
     if (is_sweep_folder(folder)) {
       refuse(
-          fmt::format("'{}' holds a sweep already; go on with it by --resume, or name another "
+          fmt::format("'{}' holds a sweep already; resume it with --resume, or name another "
                       "folder",
                       folder.string()));
     }

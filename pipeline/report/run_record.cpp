@@ -88,7 +88,8 @@ void read_scores(RunRecord& record) {
   const fs::path file = record.folder / "score.json";
   if (!fs::exists(file)) return;
   static_cast<void>(seam::host::read_scores(file));  // throws where it is not what a run writes
-  for (const Json& score : read_json(file).at("scores")) record.scores.push_back(score);
+  const Json root = read_json(file);
+  for (const Json& score : root.at("scores")) record.scores.push_back(score);
 }
 
 /// "epoch-0003" of "epoch-0003-evaluate-recall-recall-k".

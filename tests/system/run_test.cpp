@@ -182,7 +182,7 @@ TEST_F(RunTest, TheScoreComesLastAndSaysWhereTheRunIs) {
   const Finished finished = run("out");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const std::string score = finished.out.substr(finished.out.find("\nscore after epoch 4 of 4\n"));
-  EXPECT_THAT(score, EndsWith("\n\nrun   out\n"));
+  EXPECT_THAT(score, EndsWith("\n\nrun   out\nnext  seam report out\n"));
   EXPECT_THAT(score, Not(HasSubstr("ledger")));
   EXPECT_THAT(finished.out, HasSubstr("bottleneck"));
   EXPECT_THAT(finished.out, HasSubstr("the 4 slowest of 5 stages; --timing shows all"));

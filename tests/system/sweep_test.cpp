@@ -124,7 +124,7 @@ TEST_F(SweepTest, KilledWithItsRunsItGoesOn) {
   const Finished resumed = test::seam({"sweep", "--resume", "out"}, here());
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(text_of_file(here() / "out/amount=1,seed=1/run.log"),
-              HasSubstr("going on after epoch 2 of 4"));
+              HasSubstr("resuming after epoch 2 of 4"));
   for (const char* run : {"amount=1,seed=1", "amount=1,seed=2", "amount=3,seed=2"}) {
     EXPECT_EQ(metrics(std::string("out/") + run), metrics(std::string("whole/") + run));
   }
@@ -236,6 +236,11 @@ TEST_F(SweepTest, TheFileMaySayWhatToGoOver) {
 
 TEST_F(SweepTest, RunsAreListedAndCompared) {
   ASSERT_EQ(sweep("runs/sweep", grid_).exit_code, 0);
+  const auto for_runs = [this](const auto& work) {
+    for (const auto& entry : fs::directory_iterator(here() / "runs/sweep")) {
+      if (fs::exists(entry.path() / "resolved.toml")) work(entry.path());
+    }
+  };
   const Finished list = seam({"runs", "--metric", "total.total"});
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_THAT(list.out,
@@ -244,6 +249,7 @@ TEST_F(SweepTest, RunsAreListedAndCompared) {
   EXPECT_THAT(seam({"runs", "--json"}).out,
               HasSubstr("\"changed\":{\"pipeline.seed\":\"1\",\"stage.add.amount\":\"1\"}"));
 
+  for_runs([](const fs::path& run) { fs::remove(run / "score.json"); });
   const Finished unclear = seam({"compare", "runs/sweep"});
   EXPECT_EQ(unclear.exit_code, 2);
   EXPECT_THAT(unclear.err, AllOf(HasSubstr("--metric STAGE.METRIC"), HasSubstr("total.loss")));
@@ -254,12 +260,12 @@ TEST_F(SweepTest, RunsAreListedAndCompared) {
   EXPECT_EQ(seam({"compare", "runs"}).exit_code, 2);
   EXPECT_EQ(seam({"runs", "elsewhere"}).exit_code, 2);
 
-  for (const auto& entry : fs::directory_iterator(here() / "runs/sweep")) {
-    if (!fs::exists(entry.path() / "resolved.toml")) continue;
-    folder_.write("runs/sweep/" + entry.path().filename().string() + "/score.json",
-                  R"({"format":1,"scores":[{"metric":"total.total","value":1,"better":"higher",
-                  "flow":"train","epoch":3,"protocol":"counting/4"}]})");
-  }
+  for_runs([this](const fs::path& run) {
+    folder_.write("runs/sweep/" + run.filename().string() + "/score.json",
+                  R"({"format":1,"scores":[{"metric":"total.total","value":1,"standard_error":null,
+                  "better":"higher","flow":"train","epoch":3,"best":{"value":1,"epoch":3},
+                  "protocol":"counting/4"}]})");
+  });
   const Finished table = seam({"compare", "runs/sweep"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out,

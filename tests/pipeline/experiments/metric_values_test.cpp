@@ -78,7 +78,8 @@ TEST_F(MetricValues, HeadlinesOfAScoreFile) {
                 R"({"format":1,"scores":[{"metric":"recall.none.r@1","value":0.66,
                 "standard_error":0.02,"better":"higher","flow":"evaluate","epoch":12,
                 "best":{"value":0.7,"epoch":8},"protocol":"inshop-subset/img64"},
-                {"metric":"loss.loss","value":null,"better":"lower","flow":"train"}]})");
+                {"metric":"loss.loss","value":null,"standard_error":null,
+                "better":"lower","flow":"train","epoch":12,"best":null,"protocol":null}]})");
   const auto headlines = read_headlines(folder_.path());
   ASSERT_EQ(headlines.size(), 2U);
   EXPECT_EQ(headlines[0].metric, "recall.none.r@1");

@@ -75,11 +75,11 @@ TEST_F(RunRecordTest, TakesARunThatIsUnderWay) {
 
 TEST_F(RunRecordTest, NamesTheLineThatIsDamaged) {
   run_.write("metrics.jsonl", std::string(metrics) + "{\"epoch\":\n" + metrics);
-  EXPECT_THAT(refusal(), HasSubstr("metrics.jsonl:6: "));
+  EXPECT_THAT(refusal(), HasSubstr("line 6 of '"));
   run_.write("metrics.jsonl",
              "{\"epoch\":\"0\",\"flow\":\"f\",\"stage\":\"s\",\"name\":\"n\","
              "\"value\":1}\n");
-  EXPECT_THAT(refusal(), HasSubstr("metrics.jsonl:1: "));
+  EXPECT_THAT(refusal(), HasSubstr("line 1 of '"));
 }
 
 TEST_F(RunRecordTest, RefusesFilesThatItCannotRead) {
@@ -101,12 +101,14 @@ TEST_F(RunRecordTest, RefusesAFolderThatIsNoRun) {
 }
 
 TEST_F(RunRecordTest, ReadsScoresOfOneFormat) {
-  run_.write("score.json", R"({"format":1,"scores":[{"metric":"recall.r@1","value":0.6}]})");
+  run_.write("score.json", R"({"format":1,"scores":[{"metric":"recall.r@1","value":0.6,
+                            "standard_error":null,"better":"higher","flow":"evaluate","epoch":1,
+                            "best":null,"protocol":null}]})");
   EXPECT_THAT(read_run(run_.path()).scores, SizeIs(1));
   run_.write("score.json", R"({"format":2,"scores":[]})");
-  EXPECT_THAT(refusal(), HasSubstr("is of format 2, and this program reads format 1"));
+  EXPECT_THAT(refusal(), HasSubstr("it has format 2, and this version of Seam reads format 1"));
   run_.write("score.json", R"({"format":1,"scores":[{"value":0.6}]})");
-  EXPECT_THAT(refusal(), HasSubstr("score.json' is not what a run writes"));
+  EXPECT_THAT(refusal(), HasSubstr("score.json' is not the score of a run"));
 }
 
 TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {

@@ -418,8 +418,8 @@ TEST_F(PointTest, ARunGoesOnWithinAFlow) {
   EXPECT_EQ(stopped.code, ExitCode::cancelled);
   EXPECT_EQ(stopped.steps_done, 2U);
   EXPECT_THAT(messages_.str(),
-              HasSubstr("in epoch 2 of 3, after step 2 of flow 'train'; go on from "
-                        "epoch-1-step-2.safetensors by"));
+              HasSubstr("in epoch 2 of 3, after step 2 of flow 'train'; the newest "
+                        "checkpoint is epoch-1-step-2.safetensors"));
   EXPECT_EQ(go_on().code, ExitCode::success);
   EXPECT_EQ(from_, point_);
   const std::string loss = R"({"epoch":1,"flow":"train","stage":"model","name":"loss","step":)";
@@ -445,7 +445,7 @@ TEST_F(PointTest, MetricsOfPacketsThatWouldNotComeAgainStandInTheWay) {
   EXPECT_THAT(said_, HasSubstr("stage 'plain' records metrics"));
   EXPECT_THAT(messages_.str(), AllOf(HasSubstr("what flow 'train' has done since the last "
                                                "checkpoint is not kept: stage 'plain' records"),
-                                     HasSubstr("go on from epoch-1.safetensors by")));
+                                     HasSubstr("the newest checkpoint is epoch-1.safetensors")));
 }
 
 TEST_F(PointTest, AShareOfErrorsIsJudgedOverAWholeFlow) {
