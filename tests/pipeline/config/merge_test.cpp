@@ -8,7 +8,6 @@
 namespace seam::host {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

@@ -11,10 +11,8 @@
 namespace seam::host {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 Score score(const std::string& metric, double value, std::int64_t epoch, const Score::Best& best) {
   Score score;
