@@ -110,6 +110,12 @@ ExitCode runs_verb(const RunsArguments& arguments) {
     std::cout << "no runs in '" << arguments.folder << "'\n";
     return ExitCode::success;
   }
+  const auto has_score = [](const Listed& entry) { return entry.score.has_value(); };
+  if (!arguments.metric.empty() && std::ranges::none_of(list, has_score)) {
+    throw Error("no run has recorded '" + arguments.metric +
+                    "'; it takes [FLOW:]STAGE.METRIC, and a run's metrics.jsonl has them all",
+                Fault::configuration);
+  }
   std::cout << table(list);
   for (const Listed& entry : list) {
     if (entry.run.note.empty() || entry.run.state == RunState::running) continue;

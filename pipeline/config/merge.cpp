@@ -94,6 +94,21 @@ std::optional<std::string> use_of(std::string name, const std::vector<const Tabl
   return std::nullopt;
 }
 
+/// A stage that is no longer like another one keeps the keys that it had from it.
+void keep_what_it_was(Table& stage, const Table& stages, const Environment& environment) {
+  std::set<std::string> asked;
+  std::optional<std::string> like = text_at(stage, "like", environment);
+  while (like && asked.insert(*like).second) {
+    const Table* other = table_at(stages, *like);
+    if (other == nullptr) break;
+    for (const Entry& entry : other->entries) {
+      if (entry.key != "like" && stage.find(entry.key) == nullptr) stage.entries.push_back(entry);
+    }
+    like = text_at(*other, "like", environment);
+  }
+  std::erase_if(stage.entries, [](const Entry& entry) { return entry.key == "like"; });
+}
+
 /// Takes the parameters of stages that become others by `over` out of `base`. What becomes of a
 /// packet that a stage fails on stays.
 void drop_what_was_for_others(Table& base, const Table& over, const Environment& environment) {
@@ -120,8 +135,7 @@ void drop_what_was_for_others(Table& base, const Table& over, const Environment&
     }
   }
   for (Entry* stage : like_no_more) {
-    std::erase_if(stage->node.table()->entries,
-                  [](const Entry& entry) { return entry.key == "like"; });
+    keep_what_it_was(*stage->node.table(), *base_entry->node.table(), environment);
   }
   for (Entry* stage : changed) {
     std::erase_if(stage->node.table()->entries,

@@ -129,10 +129,20 @@ std::vector<double> values_of(const Group& group) {
 }
 
 Difference difference_between(const Group& group, const Group& best) {
-  std::vector<double> differences;
+  // Seeds within a fold are trained and measured on the same pictures: only folds are independent.
+  std::map<Parameters, std::vector<double>> by_folds;
   for (const GroupMember& member : group.members) {
     const auto other = std::ranges::find(best.members, member.replicate, &GroupMember::replicate);
-    if (other != best.members.end()) differences.push_back(member.value - other->value);
+    if (other == best.members.end()) continue;
+    Parameters folds = member.replicate;
+    folds.erase("pipeline.seed");
+    by_folds[folds].push_back(member.value - other->value);
+  }
+  std::vector<double> differences;
+  if (by_folds.size() == 1) {
+    differences = by_folds.begin()->second;
+  } else {
+    for (const auto& [folds, of_seeds] : by_folds) differences.push_back(mean_of(of_seeds));
   }
   Difference difference;
   difference.pairs = differences.size();
@@ -160,16 +170,29 @@ void measure(std::vector<Group>& groups, Better better) {
   }
 }
 
-/// "evaluate" -> its steps' stages; the first is its source.
+/// Appends the stages of a text, those of the paths in it included.
+void add_stages(const Parameters& parameters, const std::string& text, TextKind kind,
+                std::vector<std::string>& stages, int most_deep) {
+  for (const FlowStep& step : parse_flow(text, kind).steps) {
+    const std::string path = "path." + step.stage;
+    if (most_deep > 0 && find(parameters, path) != nullptr) {
+      add_stages(parameters, text_parameter(parameters, path), TextKind::path, stages,
+                 most_deep - 1);
+    } else {
+      stages.push_back(step.stage);
+    }
+  }
+}
+
+/// "evaluate" -> its stages; the first is its source.
 std::map<std::string, std::vector<std::string>> flows_of(const Parameters& parameters) {
   constexpr std::string_view prefix = "flow.";
   std::map<std::string, std::vector<std::string>> flows;
   for (const auto& [key, value] : parameters) {
     if (!key.starts_with(prefix)) continue;
-    std::vector<std::string>& stages = flows[key.substr(prefix.size())];
-    for (const FlowStep& step : parse_flow(text_parameter(parameters, key)).steps) {
-      stages.push_back(step.stage);
-    }
+    constexpr int deeper_than_any = 32;  // paths in paths; cycles are refused before a run
+    add_stages(parameters, text_parameter(parameters, key), TextKind::flow,
+               flows[key.substr(prefix.size())], deeper_than_any);
   }
   return flows;
 }
@@ -186,6 +209,31 @@ std::set<std::string> referred_by(const Parameters& parameters, const std::strin
     }
   }
   return stages;
+}
+
+/// Packets that failed or were dropped each time that the flow ran: these are not measured.
+std::string lost_in_flow(const FlowTotal& total) {
+  std::uint64_t lost = 0;
+  for (const StageCount& stage : total.stages) lost += stage.failed + stage.dropped_total();
+  return fmt::format("{:.6g}", static_cast<double>(lost) / static_cast<double>(total.times));
+}
+
+/// The stages of these flows that come behind all that other flows have as well, such as the model:
+/// what they are set to decides what is measured, not what is trained.
+std::set<std::string> measuring_stages(const std::map<std::string, std::vector<std::string>>& flows,
+                                       const std::set<std::string>& of_interest) {
+  std::set<std::string> elsewhere;
+  for (const auto& [name, stages] : flows) {
+    if (!of_interest.contains(name)) elsewhere.insert(stages.begin(), stages.end());
+  }
+  std::set<std::string> found;
+  for (const std::string& name : of_interest) {
+    const std::vector<std::string>& stages = flows.at(name);
+    const auto shared = std::find_if(stages.rbegin(), stages.rend(),
+                                     [&](const auto& stage) { return elsewhere.contains(stage); });
+    if (shared != stages.rend()) found.insert(shared.base(), stages.end());
+  }
+  return found;
 }
 
 /// How many packets the flow's source made each time that it ran.
@@ -296,6 +344,15 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
       }
     }
   }
+  for (const std::string& stage : measuring_stages(flows, of_interest)) {
+    const std::string prefix = "stage." + stage + ".";
+    const std::string use = text_parameter(run.parameters, prefix + "use");
+    if (use.starts_with("report.") || use.starts_with("export.")) continue;  // they only write
+    for (auto at = run.parameters.lower_bound(prefix);
+         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
+      if (changes_results(at->first)) scored.data[at->first] = at->second;
+    }
+  }
   for (const std::string& name : of_interest) {
     const std::vector<std::string>& stages = flows.at(name);
     if (stages.empty()) continue;
@@ -305,12 +362,14 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
          at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
       if (is_replicate_key(at->first)) {
         folds += ", fold " + at->second;
-      } else if (!at->first.ends_with(".threads")) {  // which nothing may depend on
+      } else if (changes_results(at->first)) {
         scored.data[at->first] = at->second;
       }
     }
     if (const auto packets = packets_of_flow(run, name)) {
       scored.counts[fmt::format("packets of {}{}", name, folds)] = std::to_string(*packets);
+      const auto total = std::ranges::find(run.flows, name, &FlowTotal::flow);
+      scored.counts[fmt::format("lost packets of {}{}", name, folds)] = lost_in_flow(*total);
     }
   }
 }
@@ -360,10 +419,15 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
       comparison.unranked.push_back({run->name, why_not_measured(*run, comparison)});
       continue;
     }
+    if (choice.which == WhichEpoch::last && is_cut(headlines[run], comparison.metric, *value)) {
+      comparison.unranked.push_back(
+          {run->name, "its metrics.jsonl ends before its score.json: restore it"});
+      continue;
+    }
     ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch};
     note_data(*run, value->flow, own);
-    const auto headline = std::ranges::find(headlines[run], comparison.metric, &Score::metric);
-    if (headline != headlines[run].end()) own.data["protocol"] = headline->protocol;
+    const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
+    own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {

@@ -55,16 +55,18 @@ std::vector<TableColumn> score_columns() {
           {"95 % interval", Align::left, Room::fixed}};
 }
 
-std::vector<std::string> score_cells(const Group& group, bool best) {
+/// `best_size`: runs of the best group.
+std::vector<std::string> score_cells(const Group& group, bool best, std::size_t best_size) {
   std::string difference = best ? "best" : "";
   std::string bounds;
   if (group.difference) {
     difference = group.difference->pairs > 0 ? signed_text(group.difference->mean) : "unpaired";
     if (const auto& interval = group.difference->bounds) {
       bounds = fmt::format("[{}, {}]", signed_text(interval->low), signed_text(interval->high));
-      if (group.difference->pairs < group.members.size()) {
-        bounds += " of " + plural(group.difference->pairs, "pair");
-      }
+    }
+    const std::size_t pairs = group.difference->pairs;
+    if (pairs > 0 && pairs < std::max(group.members.size(), best_size)) {
+      bounds += (bounds.empty() ? "of " : " of ") + plural(pairs, "pair");
     }
   }
   return {std::to_string(group.members.size()), measured(group.mean),
@@ -85,7 +87,8 @@ std::string wide_table(const Ranking& ranking, std::optional<std::size_t> width,
     std::vector<std::string>& row = rows.emplace_back();
     for (const auto& [key, value] : group.parameters) row.push_back(value);
     const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
-    for (std::string& cell : score_cells(group, best)) row.push_back(std::move(cell));
+    for (std::string& cell : score_cells(group, best, ranking.groups.front().members.size()))
+      row.push_back(std::move(cell));
   }
   constexpr std::size_t usual_width = 120;  // of a file or pipe that somebody reads
   fits = table_width(columns, rows) <= width.value_or(usual_width);
@@ -108,7 +111,8 @@ std::string tall_table(const Ranking& ranking, std::optional<std::size_t> width)
     const Group& group = ranking.groups[at];
     rows.push_back({group_name(at)});
     const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
-    for (std::string& cell : score_cells(group, best)) rows.back().push_back(std::move(cell));
+    for (std::string& cell : score_cells(group, best, ranking.groups.front().members.size()))
+      rows.back().push_back(std::move(cell));
     meanings += fmt::format("\n{}: {}\n", group_name(at), group.members.front().name);
     std::vector<std::vector<std::string>> lines;
     for (const auto& [key, value] : group.parameters) lines.push_back({"  " + key, value});
@@ -230,7 +234,9 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   if (differences) {
     text +=
         "\nto the best: mean difference of runs with the same seed and fold, and its 95 % "
-        "confidence\ninterval (Student's t), not corrected for the number of rows\n";
+        "confidence\ninterval (Student's t), not corrected for the number of rows; one that "
+        "contains 0 shows "
+        "no\ndifference\n";
   }
   if (!comparison.unranked.empty()) text += text.empty() ? "not ranked:\n" : "\nnot ranked:\n";
   for (const Unranked& run : comparison.unranked) {

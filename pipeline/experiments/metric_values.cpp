@@ -67,7 +67,11 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
   for (const MetricValue& value : values) {
     if (!flow.empty() && value.flow != flow) continue;
     if (std::ranges::find(flows, value.flow) == flows.end()) flows.push_back(value.flow);
-    if (!chosen || which == WhichEpoch::last || is_better(value.value, chosen->value, better)) {
+    // The best is that of an epoch, so not what was measured before them, unless that is all.
+    const bool before = which == WhichEpoch::best && value.when == "before";
+    if (chosen && before) continue;
+    if (!chosen || which == WhichEpoch::last || chosen->when == "before" ||
+        is_better(value.value, chosen->value, better)) {
       chosen = value;
     }
   }
@@ -78,6 +82,13 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
                 Fault::configuration);
   }
   return chosen;
+}
+
+bool is_cut(const std::vector<Score>& scores, const std::string& metric, const MetricValue& last) {
+  return std::ranges::any_of(scores, [&](const Score& score) {
+    return score.metric == metric && score.flow == last.flow &&
+           (score.epoch != last.epoch || score.when != last.when);
+  });
 }
 
 }  // namespace seam::host

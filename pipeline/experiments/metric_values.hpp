@@ -42,4 +42,7 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
                                         const std::string& metric, const std::string& flow,
                                         WhichEpoch which, Better better);
 
+/// Whether score.json has a later value: metrics.jsonl has lost its end.
+bool is_cut(const std::vector<Score>& scores, const std::string& metric, const MetricValue& last);
+
 }  // namespace seam::host

@@ -95,7 +95,8 @@ bool changes_results(std::string_view key) {
   static constexpr std::array<std::string_view, 4> without_effect{
       "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every"};
   return std::ranges::find(without_effect, key) == without_effect.end() &&
-         !key.starts_with("limits.");
+         !key.starts_with("limits.") && !key.ends_with(".threads") &&
+         !key.ends_with(".concurrency");
 }
 
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
@@ -162,6 +163,13 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
   } else if (const auto known = std::ranges::find(headlines, metric, &Score::metric);
              known != headlines.end()) {
     flow = known->flow;
+  }
+  if (const auto own = std::ranges::find_if(
+          headlines,
+          [&](const Score& score) { return score.metric == shown.metric && score.flow == flow; });
+      own != headlines.end()) {  // of whole flows alone
+    shown.value = {own->epoch, own->flow, own->when, own->value};
+    return shown;
   }
   const auto value = choose_value(read_metric(run.path, shown.metric), shown.metric, flow,
                                   WhichEpoch::last, Better::higher);

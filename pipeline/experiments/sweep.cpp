@@ -212,7 +212,7 @@ class Execution {
     }
     command.environment = options_.environment;
     if (!plan_.plugin_search_path.empty()) {
-      command.environment.emplace(plugin_variable, plan_.plugin_search_path);
+      command.environment.insert_or_assign(plugin_variable, plan_.plugin_search_path);
     }
     command.output = folder_ / "output" / (name + ".txt");
     return command;

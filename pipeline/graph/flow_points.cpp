@@ -1,6 +1,7 @@
 #include "pipeline/graph/flow_points.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace seam::host {
 
@@ -61,7 +62,7 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
   std::uint64_t inputs = 0;
   try {
     if (steps == state_.options.from.steps) {  // nothing was done yet
-      if (steps == 0) keep(0, 0);
+      if (steps == 0 && all_ready()) keep(0, 0);
       state_.halt();
       return;
     }
@@ -69,6 +70,9 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
     keep(steps, inputs);
   } catch (const Error& error) {
     state_.fail(error);
+    return;
+  } catch (const std::exception& error) {
+    state_.fail(Error(error.what(), Fault::internal));
     return;
   }
   if (stop && !given_up_) state_.halt();

@@ -286,6 +286,12 @@ More Segment::pump() {
     }
     if (on_portion) on_portion();
   }
+  if (next_out_ < passed_over_ && !flow_.discarding() && !flow_.stop_requested()) {
+    flow_.fail(Error("stage '" + last().name() + "' makes " + std::to_string(next_out_) +
+                         " packets, and " + std::to_string(passed_over_) +
+                         " were through when the flow was left: its data has changed since",
+                     Fault::data));
+  }
   // Whether it was interrupted or had come to its end nobody can tell.
   if (source && flow_.stop_requested()) flow_.cut();
   pumping_ = false;

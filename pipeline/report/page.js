@@ -191,13 +191,15 @@
     const rows = metrics.map((metric) => {
       const scores = runs.map((run) => run.scores.find((score) => score.metric === metric));
       const protocols = new Set(scores.filter(Boolean).map((score) => score.protocol || ""));
+      const comparable = protocols.size === 1 && !protocols.has("");
       const values = scores.filter((score) => score && isNumber(score.value)).map((score) => score.value);
       const better = (scores.find(Boolean) || {}).better;
       const best = better === "lower" ? Math.min(...values) : Math.max(...values);
       const { name, of } = metricName(metric);
       return [make("span", {}, name, " ", make("span", { class: "soft" }, of),
-        protocols.size > 1 ? make("div", { class: "warn small" }, "not one protocol: do not compare") : null),
-      ...scores.map((score) => make("td", { class: score && values.length > 1 && protocols.size === 1 && score.value === best ? "number best" : "number" },
+        values.length > 1 && !comparable ? make("div", { class: "warn small" },
+          protocols.size > 1 ? "not one protocol: do not compare" : "no protocol is named: compare by seam compare") : null),
+      ...scores.map((score) => make("td", { class: score && values.length > 1 && comparable && score.value === best ? "number best" : "number" },
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
         score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null))];

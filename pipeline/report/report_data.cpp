@@ -123,6 +123,23 @@ Json settings_json(const std::vector<Setting>& settings) {
   return rows;
 }
 
+/// The run's own scores, each with the protocol that its stage reported: that says more than the
+/// parameter of the name, such as how many queries were scored.
+Json with_protocols(const RunRecord& record) {
+  Json scores = record.scores;
+  for (Json& score : scores) {
+    const auto metric = score.at("metric").get<std::string>();
+    const std::size_t dot = metric.find('.');
+    const std::size_t end = metric.find('.', dot + 1);
+    if (dot == std::string::npos || end == std::string::npos) continue;
+    const std::string mask = metric.substr(dot + 1, end - dot - 1);
+    const std::string protocol = protocol_in(record.reports, score.value("flow", std::string()),
+                                             metric.substr(0, dot), mask);
+    if (!protocol.empty()) score["protocol"] = protocol;
+  }
+  return scores;
+}
+
 Json run_json(const RunRecord& record, const std::string& label) {
   std::vector<std::string> notes = record.notes;
   Json pictures = Json::array();
@@ -137,7 +154,7 @@ Json run_json(const RunRecord& record, const std::string& label) {
           {"folder", fs::absolute(record.folder).lexically_normal().string()},
           {"launch", launch_json(record.launch)},
           {"summary", record.summary ? *record.summary : Json()},
-          {"scores", record.scores.empty() ? scores_of(record) : Json(record.scores)},
+          {"scores", record.scores.empty() ? scores_of(record) : with_protocols(record)},
           {"scores_from", record.scores.empty() ? "metrics.jsonl" : "score.json"},
           {"recall", recall_of(record.metrics)},
           {"curves", std::move(curves)},
@@ -277,7 +294,7 @@ Json report_data(const std::vector<RunRecord>& records, const std::vector<std::s
     settings.push_back(compared(records[run]));
   }
   Json differing = Json::array();
-  for (const Difference& difference : differences(settings)) {
+  for (const SettingDifference& difference : differences(settings)) {
     Json values = Json::array();
     for (const auto& value : difference.values) values.push_back(value ? Json(*value) : Json());
     differing.push_back({{"name", difference.name}, {"values", std::move(values)}});

@@ -139,7 +139,8 @@ RunRecord read_run(const fs::path& folder) {
   if (!fs::exists(resolved)) {
     throw Error("'" + folder.string() +
                     "' is not the folder of a run: it has no resolved.toml; name a folder that "
-                    "`seam run` left, such as runs/demo-20260301-093000-1",
+                    "`seam run` left, such as runs/demo-20260301-093000-1, or one of the folders "
+                    "in a sweep's",
                 Fault::configuration);
   }
   record.launch = read_launch(folder);

@@ -83,8 +83,8 @@ std::vector<Setting> read_settings(const std::string& text, const std::string& f
   }
 }
 
-std::vector<Difference> differences(const std::vector<std::vector<Setting>>& runs) {
-  std::vector<Difference> found;
+std::vector<SettingDifference> differences(const std::vector<std::vector<Setting>>& runs) {
+  std::vector<SettingDifference> found;
   std::map<std::string, std::size_t> place;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const Setting& setting : runs[run]) {
@@ -94,7 +94,7 @@ std::vector<Difference> differences(const std::vector<std::vector<Setting>>& run
       found[at->second].values[run] = setting.value;
     }
   }
-  std::erase_if(found, [](const Difference& difference) {
+  std::erase_if(found, [](const SettingDifference& difference) {
     return std::ranges::all_of(
         difference.values, [&](const auto& value) { return value == difference.values.front(); });
   });

@@ -25,14 +25,14 @@ struct Setting {
 std::vector<Setting> read_settings(const std::string& text, const std::string& file);
 
 /// A key that does not have the same value in all runs; none where a run does not have the key.
-struct Difference {
+struct SettingDifference {
   std::string name;  ///< "stage.model.classes"
   std::vector<std::optional<std::string>> values;
 
-  friend bool operator==(const Difference&, const Difference&) = default;
+  friend bool operator==(const SettingDifference&, const SettingDifference&) = default;
 };
 
 /// In the order in which the keys first appear.
-std::vector<Difference> differences(const std::vector<std::vector<Setting>>& runs);
+std::vector<SettingDifference> differences(const std::vector<std::vector<Setting>>& runs);
 
 }  // namespace seam::host

@@ -32,6 +32,9 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
 }
 
 void CheckpointKeeper::write_at(const SchedulePosition& position) {
+  // Until the flow that is resumed has gone on, the checkpoint that it came from stands: what the
+  // stages have loaded is of the middle of that flow.
+  if (under_way_) return;
   Checkpoint checkpoint = frame(position);
   checkpoint.stages = parts_.stages.save(position);
   write(checkpoint);

@@ -196,6 +196,15 @@ void Run::restore() {
   }
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
+  if ((begin_.flow || begin_.position.flows_done > 0) &&
+      begin_.pipeline_hash != identity_.pipeline_hash) {
+    throw Error(
+        fmt::format("'{}' was written within an epoch, and resolved.toml has changed since: "
+                    "where to go on in another pipeline is not defined; put resolved.toml "
+                    "back as it was, or remove the checkpoints within the epoch",
+                    newest.file.string()),
+        Fault::configuration);
+  }
   warn_of_differences();
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;

@@ -215,7 +215,8 @@ void Scores::note(const Rank& rank, Score score) {
   if (const auto before = scores_.find(rank); before != scores_.end()) {
     score.best = before->second.best;
   }
-  if (!std::isnan(score.value) &&
+  // What was measured before the epochs is no epoch's.
+  if (score.when != "before" && !std::isnan(score.value) &&
       (!score.best || is_better(score.value, score.best->value, score.better))) {
     score.best = {score.value, score.epoch};
   }

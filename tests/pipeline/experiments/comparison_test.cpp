@@ -148,6 +148,25 @@ TEST_F(Ranks, FoldsAreRepetitions) {
   EXPECT_NEAR(rank()[0].groups[0].deviation.value(), 0.1414214, 1e-6);
 }
 
+TEST_F(Ranks, SeedsOfAFoldAreOnePair) {
+  for (const int fold : {0, 1}) {
+    for (const int seed : {1, 2, 3}) {
+      for (const char* margin : {"0.2", "0.5"}) {
+        const double better = margin[2] == '5' ? 0.02 + 0.04 * fold : 0;
+        ScoredRun run = scored(margin, seed, 0.5 + 0.01 * seed + better);
+        run.parameters["stage.items.fold"] = std::to_string(fold);
+        runs_.push_back(run);
+      }
+    }
+  }
+  const std::vector<Ranking> rankings = rank();
+  const Difference difference = rankings.at(0).groups.at(1).difference.value();
+  EXPECT_EQ(difference.pairs, 2U);
+  EXPECT_NEAR(difference.mean, -0.04, 1e-12);
+  // -0.02 and -0.06: deviation 0.0282843, 12.7062 * 0.0282843 / sqrt(2)
+  EXPECT_NEAR(difference.bounds.value().high, -0.04 + 0.254124, 1e-5);
+}
+
 TEST_F(Ranks, DataThatIsNotCutHasNoFold) {
   runs_ = {scored("0.2", 1, 0.5), scored("0.5", 1, 0.6)};
   runs_[0].parameters["stage.query.fold"] = "0";
@@ -178,7 +197,8 @@ margin  runs    mean  deviation  to the best  95 % interval
 0.2        2  0.5100     0.0141      -0.1100  [-0.2371, +0.0171]
 
 to the best: mean difference of runs with the same seed and fold, and its 95 % confidence
-interval (Student's t), not corrected for the number of rows
+interval (Student's t), not corrected for the number of rows; one that contains 0 shows no
+difference
 
 not ranked:
   margin=1,seed=1: not started
@@ -203,9 +223,14 @@ TEST_F(Ranks, ManyParametersAreListedBelow) {
 
 TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
   RunFolder run;
-  run.parameters = {{"flow.train", "\"train_items -> model -> loss\""},
-                    {"flow.gallery", "\"gallery_items -> model -> index\""},
-                    {"flow.evaluate", "\"query_items -> model -> search -> recall\""},
+  run.parameters = {{"flow.train", "\"train_items -> resize -> model -> loss\""},
+                    {"flow.gallery", "\"gallery_items -> embed -> index\""},
+                    {"flow.evaluate", "\"query_items -> measure\""},
+                    {"path.embed", "\"resize -> model\""},
+                    {"path.measure", "\"embed -> search -> {recall, neighbours}\""},
+                    {"stage.resize.height", "64"},
+                    {"stage.recall.lone_queries", "\"miss\""},
+                    {"stage.recall.concurrency", "2"},
                     {"stage.train_items.use", "\"dataset.folder\""},
                     {"stage.train_items.limit", "10"},
                     {"stage.gallery_items.use", "\"dataset.folder\""},
@@ -222,14 +247,21 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
   StageCount source;
   source.kind = StageKind::source;
   source.emitted = 30;
-  evaluate.stages = {source};
+  StageCount decode;
+  decode.failed = 6;
+  evaluate.stages = {source, decode};
   run.flows = {evaluate};
   ScoredRun scored;
   note_data(run, "evaluate", scored);
   EXPECT_THAT(scored.data, ElementsAre(Pair("stage.gallery_items.root", "\"g\""),
                                        Pair("stage.gallery_items.use", "\"dataset.folder\""),
-                                       Pair("stage.query_items.use", "\"dataset.folder\"")));
-  EXPECT_THAT(scored.counts, ElementsAre(Pair("packets of evaluate, fold 1", "10")));
+                                       Pair("stage.index.use", "\"retrieval.index\""),
+                                       Pair("stage.query_items.use", "\"dataset.folder\""),
+                                       Pair("stage.recall.lone_queries", "\"miss\""),
+                                       Pair("stage.search.index", "\"index\""),
+                                       Pair("stage.search.use", "\"retrieval.search\"")));
+  EXPECT_THAT(scored.counts, ElementsAre(Pair("lost packets of evaluate, fold 1", "2"),
+                                         Pair("packets of evaluate, fold 1", "10")));
 }
 
 }  // namespace

@@ -66,6 +66,23 @@ TEST_F(MetricValues, NotANumberIsNeverTheBest) {
   EXPECT_TRUE(std::isnan(choose_value(values, "m", "", WhichEpoch::last, Better::lower)->value));
 }
 
+TEST_F(MetricValues, WhatWasMeasuredBeforeTheEpochsIsNotTheBestOfThem) {
+  const std::vector<MetricValue> values{{0, "f", "before", 9}, {0, "f", "", 1}, {1, "f", "", 2}};
+  EXPECT_EQ(choose_value(values, "m", "", WhichEpoch::best, Better::higher)->value, 2);
+  EXPECT_EQ(choose_value({values[0]}, "m", "", WhichEpoch::best, Better::higher)->value, 9);
+}
+
+TEST_F(MetricValues, AFileThatEndsBeforeTheScoreIsCut) {
+  Score score;
+  score.metric = "m";
+  score.flow = "f";
+  score.epoch = 3;
+  EXPECT_TRUE(is_cut({score}, "m", {2, "f", "", 1}));
+  EXPECT_FALSE(is_cut({score}, "m", {3, "f", "", 1}));
+  EXPECT_FALSE(is_cut({score}, "other", {2, "f", "", 1}));
+  EXPECT_FALSE(is_cut({score}, "m", {2, "g", "", 1}));
+}
+
 TEST_F(MetricValues, ADamagedLineIsRefused) {
   folder_.write("metrics.jsonl",
                 "{\"epoch\":0,\"flow\":\"train\",\"stage\":\"loss\",\"name\":\"loss\",\"st\n");

@@ -52,8 +52,8 @@ TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {
   const std::vector<Setting> second{{"pipeline", "seed", "1", SetBy::default_value},
                                     {"stage.adam", "rate", "0.2", SetBy::file}};
   EXPECT_THAT(differences({first, second}),
-              ElementsAre(Difference{"stage.adam.rate", {"0.1", "0.2"}},
-                          Difference{"stage.adam.only", {"true", std::nullopt}}));
+              ElementsAre(SettingDifference{"stage.adam.rate", {"0.1", "0.2"}},
+                          SettingDifference{"stage.adam.only", {"true", std::nullopt}}));
   EXPECT_THAT(differences({first, first}), IsEmpty());
 }
 
