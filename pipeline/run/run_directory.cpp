@@ -157,7 +157,7 @@ fs::path make_numbered_folder(const std::string& name) {
   const std::string stem =
       folder_name(name) + "-" + compact_time_text(std::chrono::system_clock::now()) + "-";
   for (int number = 1;; ++number) {
-    const fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
+    fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
     std::error_code error;
     // True for the one process that made it.
     if (fs::create_directory(path, error)) return path;

@@ -18,7 +18,7 @@
 namespace seam::host {
 namespace {
 
-constexpr int format = 1;  // of score.json
+constexpr int score_format = 1;  // of score.json
 constexpr std::string_view error_suffix = ".standard_error";
 
 /// A headline as one flow recorded it: the stage's position in the flow, the headline's in its
@@ -248,7 +248,7 @@ std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const Flo
 std::string score_json(const std::vector<Score>& scores) {
   Json list = Json::array();
   for (const Score& score : scores) list.push_back(to_json(score));
-  return json_line({{"format", format}, {"scores", std::move(list)}}) + "\n";
+  return json_line({{"format", score_format}, {"scores", std::move(list)}}) + "\n";
 }
 
 std::vector<Score> read_scores(const std::filesystem::path& file) {
@@ -259,9 +259,9 @@ std::vector<Score> read_scores(const std::filesystem::path& file) {
   };
   try {
     const Json root = Json::parse(stream);
-    if (const auto number = root.at("format").get<int>(); number != format) {
+    if (const auto number = root.at("format").get<int>(); number != score_format) {
       throw refuse(fmt::format("it has format {}, and this version of Seam reads format {}", number,
-                               format));
+                               score_format));
     }
     std::vector<Score> scores;
     for (const Json& score : root.at("scores")) scores.push_back(score_of(score));
