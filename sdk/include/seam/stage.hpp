@@ -67,7 +67,7 @@ class SEAM_EXPORT Stage {
   virtual void load(const Archive& /*archive*/) {}
 
   /// Asked between two packets of a flow: records what is yet to be recorded of those that are
-  /// through, and says whether the flow can be left here and gone on with by begin(), load() and
+  /// through, and says whether the flow can be left here and gone on with by load(), begin() and
   /// the packets that follow. A collector is asked while it emits, and is ready where it holds no
   /// other packet. Sources are not asked: a flow that is resumed runs them from the start.
   virtual Pause pause(Context& /*context*/) { return Pause::unsupported; }
