@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_sweep(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
 
@@ -59,8 +59,8 @@ void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::st
   for (std::size_t at = 0; at < pipelines.size(); ++at) {
     const auto [first, is_new] = seen.emplace(pipelines[at], at);
     if (is_new) continue;
-    refuse(fmt::format("the runs '{}' and '{}' would be the same; name each value once",
-                       runs[first->second].name, runs[at].name));
+    refuse_sweep(fmt::format("the runs '{}' and '{}' would be the same; name each value once",
+                             runs[first->second].name, runs[at].name));
   }
 }
 
@@ -70,7 +70,7 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec) {
   plan.random = request.random ? request.random : spec.random;
   plan.random_seed = request.random_seed.value_or(spec.random_seed);
   if (plan.over.empty()) {
-    refuse(
+    refuse_sweep(
         fmt::format("there is nothing to go over: name parameters and their values by --over "
                     "stage.loss.margin=0.2,0.5,1, or in a table [sweep] of '{}'",
                     request.file.string()));
@@ -152,8 +152,8 @@ class Execution {
       return std::make_unique<FolderLock>(folder_);
     } catch (const Error& error) {
       if (error.fault() != Fault::configuration) throw;
-      refuse(fmt::format("another process works on the sweep '{}'; wait until it has ended",
-                         folder_.string()));
+      refuse_sweep(fmt::format("another process works on the sweep '{}'; wait until it has ended",
+                               folder_.string()));
     }
   }
 
@@ -163,9 +163,9 @@ class Execution {
       if (runs[at].state == RunState::complete) {
         ++complete_;
       } else if (runs[at].state == RunState::running) {
-        refuse(fmt::format("the run '{}' is still worked on ({}); wait until that has ended",
-                           runs[at].path.string(),
-                           runs[at].note.empty() ? "another process" : runs[at].note));
+        refuse_sweep(fmt::format("the run '{}' is still worked on ({}); wait until that has ended",
+                                 runs[at].path.string(),
+                                 runs[at].note.empty() ? "another process" : runs[at].note));
       } else {
         todo_.push_back(at);
       }
@@ -321,7 +321,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   DistinctProblems problems;
   const fs::file_status status = fs::status(request.file);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    refuse(
+    refuse_sweep(
         fmt::format("'{}' is a pipe or a device; a sweep reads its file once for each run and "
                     "needs an ordinary one",
                     request.file.string()));
@@ -376,14 +376,14 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
     folder = fs::absolute(requested).lexically_normal();
     fs::create_directories(folder);
     if (is_sweep_folder(folder)) {
-      refuse(
+      refuse_sweep(
           fmt::format("'{}' holds a sweep already; resume it with --resume, or name another "
                       "folder",
                       folder.string()));
     }
     if (!fs::is_empty(folder)) {
-      refuse(fmt::format("'{}' is not empty; name a new or empty folder with --sweep-dir",
-                         folder.string()));
+      refuse_sweep(fmt::format("'{}' is not empty; name a new or empty folder with --sweep-dir",
+                               folder.string()));
     }
   }
   fs::create_directories(folder / "pipelines");
@@ -402,7 +402,7 @@ ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,
 
 std::vector<int> shared_out(int threads, int jobs) {
   if (threads < jobs) {
-    refuse(
+    refuse_sweep(
         fmt::format("{} runs at a time need {} threads, but there are {}; use --jobs {} or say "
                     "--threads {}",
                     jobs, jobs, threads, threads, jobs));

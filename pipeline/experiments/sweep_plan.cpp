@@ -25,7 +25,7 @@ constexpr int plan_format = 1;
 
 using Choice = std::vector<std::string>;  // a value for each of some axes
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_plan(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
 
@@ -82,7 +82,7 @@ std::vector<Choice> draw_different(const std::vector<const Axis*>& axes,
       std::ranges::none_of(axes, [](const Axis* axis) { return axis->interval.has_value(); });
   const std::size_t all = finite ? combinations(axes) : most_runs + 1;
   const auto too_few = [&](std::size_t count) {
-    refuse(
+    refuse_plan(
         fmt::format("{} combinations are to be drawn, but there are only {}; leave out --random "
                     "to go through all of them",
                     wanted, count));
@@ -162,12 +162,12 @@ void make_names_differ(std::vector<PlannedRun>& runs) {
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
                                   const std::optional<RandomSearch>& random) {
   if (axes.empty())
-    refuse("there is nothing to go over; name a parameter and its values by --over");
+    refuse_plan("there is nothing to go over; name a parameter and its values by --over");
   std::vector<const Axis*> drawn;
   std::vector<const Axis*> crossed;
   for (const Axis& axis : axes) {
     if (axis.interval && !random) {
-      refuse(
+      refuse_plan(
           fmt::format("'{}' has a range to draw from, which needs --random N; or write its "
                       "values one by one",
                       axis.keys.front()));
@@ -179,12 +179,14 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
   }
   std::vector<Choice> choices{Choice()};
   if (random) {
-    if (drawn.empty()) refuse("--random has nothing to draw: seeds and folds are all gone through");
+    if (drawn.empty())
+      refuse_plan("--random has nothing to draw: seeds and folds are all gone through");
     choices = draw_different(drawn, *random);
   }
   const std::size_t each = combinations(crossed);
   if (each * choices.size() > most_runs) {
-    refuse(fmt::format("these are more than {} runs; --random N draws some of them", most_runs));
+    refuse_plan(
+        fmt::format("these are more than {} runs; --random N draws some of them", most_runs));
   }
   std::vector<const Axis*> order = drawn;
   order.insert(order.end(), crossed.begin(), crossed.end());
@@ -235,17 +237,18 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
 SweepPlan read_plan(const fs::path& folder) {
   const fs::path file = folder / "sweep.json";
   if (!is_sweep_folder(folder)) {
-    refuse("'" + folder.string() +
-           "' is not the folder of a sweep: it has no sweep.json; --resume takes a folder that "
-           "`seam sweep` left");
+    refuse_plan(
+        "'" + folder.string() +
+        "' is not the folder of a sweep: it has no sweep.json; --resume takes a folder that "
+        "`seam sweep` left");
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error("cannot open '" + file.string() + "'");
   try {
     const Json json = Json::parse(stream);
     if (json.at("format") != plan_format) {
-      refuse(fmt::format("'{}' has format {}; this version of Seam reads format {}", file.string(),
-                         json.at("format").dump(), plan_format));
+      refuse_plan(fmt::format("'{}' has format {}; this version of Seam reads format {}",
+                              file.string(), json.at("format").dump(), plan_format));
     }
     SweepPlan plan;
     plan.name = json.at("name").get<std::string>();
