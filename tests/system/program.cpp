@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace seam::test {
@@ -169,6 +170,10 @@ std::string text_of_file(const fs::path& file) {
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
+}
+
+void wait_for_text(const std::filesystem::path& file, const std::string& text) {
+  while (text_of_file(file).find(text) == std::string::npos) std::this_thread::yield();
 }
 
 }  // namespace seam::test

@@ -73,5 +73,7 @@ class Gate {
 };
 
 std::string text_of_file(const std::filesystem::path& file);
+/// Reads a file that another process writes until it holds the text.
+void wait_for_text(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace seam::test
