@@ -68,11 +68,6 @@ std::string replaced(const std::string& text, const Replacements& replacements) 
   return result;
 }
 
-std::string text_of(const fs::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void copy_folder(const fs::path& from, const fs::path& to, const Replacements& replacements) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
     const fs::path relative = fs::relative(entry.path(), from);
@@ -82,7 +77,7 @@ void copy_folder(const fs::path& from, const fs::path& to, const Replacements& r
       continue;
     }
     fs::create_directories(target.parent_path());
-    write_whole_file(target, replaced(text_of(entry.path()), replacements));
+    write_whole_file(target, replaced(read_text_file(entry.path()), replacements));
   }
 }
 
@@ -193,8 +188,8 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   const bool schema_there = fs::exists(schema, error);
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   if (!schema_there) write_whole_file(schema, schema_text({}));
-  write_whole_file(
-      file, replaced(text_of(template_folder() / "pipeline.toml"), {{"template_pipeline", word}}));
+  write_whole_file(file, replaced(read_text_file(template_folder() / "pipeline.toml"),
+                                  {{"template_pipeline", word}}));
   std::cout << "created " << file.string() << (schema_there ? "" : " and " + schema.string())
             << ". Next:\n"
             << (schema_there ? "  seam schema > " + schema.string() + "   # updates it\n" : "")

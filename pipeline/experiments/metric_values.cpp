@@ -13,15 +13,6 @@
 
 namespace seam::host {
 namespace fs = std::filesystem;
-namespace {
-
-bool is_better(double value, double than, Better better) {
-  if (std::isnan(value)) return false;
-  if (std::isnan(than)) return true;
-  return better == Better::higher ? value > than : value < than;
-}
-
-}  // namespace
 
 std::vector<Score> read_headlines(const fs::path& run) {
   const fs::path file = run / "score.json";

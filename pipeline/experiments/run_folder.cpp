@@ -59,11 +59,6 @@ void flatten(const Table& table, const std::string& prefix, Parameters& paramete
   }
 }
 
-std::string file_text(const fs::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::int64_t integer_parameter(const Parameters& parameters, std::string_view key) {
   const auto found = parameters.find(key);
   if (found == parameters.end()) return 0;
@@ -93,7 +88,7 @@ std::int64_t epochs_of_files(const fs::path& folder) {
 
 void read_summary(const fs::path& file, RunFolder& run) {
   try {
-    const Json json = Json::parse(file_text(file));
+    const Json json = Json::parse(read_text_file(file));
     const auto code = static_cast<ExitCode>(json.at("exit_code").get<int>());
     const bool complete = json.at("complete").get<bool>();
     run.epochs_done = json.at("epochs_done").get<std::int64_t>();
@@ -136,7 +131,7 @@ std::string state_text(RunState state) {
 Parameters read_parameters(const fs::path& resolved) {
   Sources sources;
   Findings findings(sources);
-  const Source& source = sources.add(resolved.string(), file_text(resolved));
+  const Source& source = sources.add(resolved.string(), read_text_file(resolved));
   Node root = read_document(source, findings);
   if (!root.broken) expand_tree(*root.table(), {}, sources, findings);
   if (findings.has_errors()) {

@@ -92,11 +92,10 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec) {
 
 /// What a run's process says last, such as an error before there was a folder to note it in.
 std::string last_line(const fs::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string text = read_text_file(file);
+  while (text.ends_with('\n')) text.pop_back();
   const std::size_t line = text.rfind('\n');
-  return std::string(line == std::string_view::npos ? text : text.substr(line + 1));
+  return line == std::string::npos ? text : text.substr(line + 1);
 }
 
 ExitCode code_of(const ChildEnd& end) {

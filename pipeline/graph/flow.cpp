@@ -164,9 +164,8 @@ FlowResult RunningFlow::run() {
 
 void RunningFlow::refuse_point_without_points() const {
   if (points_ || options_.from.steps == 0) return;
-  throw Error("the flow '" + spec_.name + "' was left after step " +
-                  std::to_string(options_.from.steps) +
-                  ", from where it cannot go on now: " + resumable_.obstacle,
+  throw Error("flow '" + spec_.name + "' cannot be resumed after step " +
+                  std::to_string(options_.from.steps) + ": " + resumable_.obstacle,
               Fault::configuration);
 }
 

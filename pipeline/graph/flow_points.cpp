@@ -32,7 +32,7 @@ void FlowPoints::made(std::uint64_t steps, std::uint64_t inputs) {
 }
 
 void FlowPoints::cannot(const StageRunner& stage) {
-  give_up("stage '" + stage.name() + "' (" + stage.type() + ") cannot be left within a flow");
+  give_up("stage '" + stage.name() + "' (" + stage.type() + ") cannot be paused within a flow");
 }
 
 void FlowPoints::give_up(const std::string& why) {

@@ -287,9 +287,9 @@ More Segment::pump() {
     if (on_portion) on_portion();
   }
   if (next_out_ < passed_over_ && !flow_.discarding() && !flow_.stop_requested()) {
-    flow_.fail(Error("stage '" + last().name() + "' makes " + std::to_string(next_out_) +
-                         " packets, and " + std::to_string(passed_over_) +
-                         " were through when the flow was left: its data has changed since",
+    flow_.fail(Error("stage '" + last().name() + "' now produces " + std::to_string(next_out_) +
+                         " packets, but " + std::to_string(passed_over_) +
+                         " had been processed when the run was stopped: its data has changed",
                      Fault::data));
   }
   // Whether it was interrupted or had come to its end nobody can tell.

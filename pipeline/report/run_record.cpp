@@ -7,11 +7,11 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "pipeline/run/files.hpp"
 #include "pipeline/run/metrics_file.hpp"
 #include "pipeline/run/scores.hpp"
 #include "seam/error.hpp"
@@ -19,14 +19,6 @@
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream) throw Error("cannot read '" + file.string() + "'", Fault::data);
-  return text.str();
-}
 
 std::string left_out(const std::string& file) {
   return "The last line of " + file + " is incomplete and was left out.";
@@ -78,7 +70,7 @@ void read_metrics(RunRecord& record) {
 
 Json read_json(const fs::path& file) {
   try {
-    return Json::parse(text_of(file));
+    return Json::parse(read_text_file(file));
   } catch (const Json::exception& error) {
     throw Error("'" + file.string() + "' is no JSON: " + error.what(), Fault::data);
   }
@@ -126,7 +118,8 @@ void read_reports(RunRecord& record) {
     if (!fresh && is_later(moment, at->second)) at->second = moment;
   }
   for (const auto& [name, moment] : latest) {
-    record.reports.push_back({name, moment, text_of(folder / (moment + "-" + name + ".md"))});
+    record.reports.push_back(
+        {name, moment, read_text_file(folder / (moment + "-" + name + ".md"))});
   }
 }
 
@@ -144,7 +137,7 @@ RunRecord read_run(const fs::path& folder) {
                 Fault::configuration);
   }
   record.launch = read_launch(folder);
-  record.settings = read_settings(text_of(resolved), resolved.string());
+  record.settings = read_settings(read_text_file(resolved), resolved.string());
   read_metrics(record);
   for_each_line(folder / "timing.jsonl", record,
                 [&](const Json& line) { record.timing.push_back(line); });

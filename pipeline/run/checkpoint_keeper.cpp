@@ -43,7 +43,7 @@ void CheckpointKeeper::write_at(const SchedulePosition& position) {
 void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
   if (under_way_ && under_way_->flow != flow.name) {
     throw Error(fmt::format("the checkpoint was written within flow '{}', but the schedule of "
-                            "resolved.toml has flow '{}' there; put it back as it was",
+                            "resolved.toml has flow '{}' there; restore resolved.toml",
                             under_way_->flow, flow.name),
                 Fault::configuration);
   }
@@ -69,8 +69,8 @@ void CheckpointKeeper::flow_stopped() {
     parts_.services.message(
         LogLevel::warning,
         fmt::format(
-            "what flow '{}' has done since the last checkpoint is not kept: {}", flow_,
-            obstacle_.empty() ? "it was stopped where its stages cannot be left" : obstacle_));
+            "the work of flow '{}' since the last checkpoint is lost: {}", flow_,
+            obstacle_.empty() ? "it was stopped where its stages cannot be paused" : obstacle_));
   }
 }
 
@@ -97,7 +97,8 @@ bool CheckpointKeeper::wants_point(std::uint64_t steps) {
 std::string CheckpointKeeper::keep(const FlowPoint& point, const PointStages& stages) {
   const Metrics& metrics = parts_.services.metrics();
   for (const auto& [stage, recorded] : metrics.recorded_by(stages.passed_over)) {
-    return fmt::format("stage '{}' records metrics of packets that would not come again", stage);
+    return fmt::format("stage '{}' records metrics of packets that a resumed run does not repeat",
+                       stage);
   }
   if (parts_.pipeline.spec.max_error_share) {
     return "a `max_errors` that is a share is judged over a whole flow";

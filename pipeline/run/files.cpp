@@ -120,6 +120,11 @@ std::vector<std::byte> read_file(const fs::path& path) {
   return bytes;
 }
 
+std::string read_text_file(const fs::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 LineFile::LineFile(const fs::path& path, std::uint64_t size)
     : file_(path, O_WRONLY | O_CREAT | O_APPEND), size_(size) {
   struct stat status {};

@@ -65,6 +65,7 @@ class WholeFile {
 
 void write_whole_file(const std::filesystem::path& path, std::string_view text);
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+std::string read_text_file(const std::filesystem::path& path);
 
 class LineFile {
  public:

@@ -200,8 +200,8 @@ void Run::restore() {
       begin_.pipeline_hash != identity_.pipeline_hash) {
     throw Error(
         fmt::format("'{}' was written within an epoch, and resolved.toml has changed since: "
-                    "where to go on in another pipeline is not defined; put resolved.toml "
-                    "back as it was, or remove the checkpoints within the epoch",
+                    "within an epoch, a run resumes only with the same pipeline; restore "
+                    "resolved.toml, or delete the checkpoints within the epoch",
                     newest.file.string()),
         Fault::configuration);
   }

@@ -64,10 +64,6 @@ std::optional<double> error_of(const FlowMeans& means, const std::string& metric
   return error->second.value;
 }
 
-bool is_better(double value, double than, Better better) {
-  return better == Better::higher ? value > than : value < than;
-}
-
 /// The stage's parameter `protocol`, in which it says what its numbers may be compared with.
 std::string protocol_of(const PipelineSpec& spec, const std::string& stage) {
   const auto found = std::ranges::find(spec.stages, stage, &StageSpec::name);
@@ -234,6 +230,12 @@ std::vector<Score> Scores::list() const {
   std::vector<Score> list;
   for (const auto& [rank, score] : scores_) list.push_back(score);
   return list;
+}
+
+bool is_better(double value, double than, Better better) {
+  if (std::isnan(value)) return false;
+  if (std::isnan(than)) return true;
+  return better == Better::higher ? value > than : value < than;
 }
 
 std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,

@@ -67,6 +67,9 @@ class Scores {
   std::map<Rank, Score> scores_;
 };
 
+/// NaN is never better, and any number is better than NaN.
+[[nodiscard]] bool is_better(double value, double than, Better better);
+
 /// The headlines of a flow's stages that it recorded, the most important first.
 std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                       const FlowMeans& means);

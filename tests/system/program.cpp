@@ -165,6 +165,41 @@ void Gate::remove() const {
   fs::remove(folder_ / "go");
 }
 
+std::string counting_pipeline(int packets) {
+  return R"(
+[pipeline]
+name = "counting"
+seed = 5
+
+[stage.numbers]
+use = "test.count"
+n = )" + std::to_string(packets) +
+         R"(
+
+[stage.add]
+use = "test.add"
+amount = 3
+chance = 100
+
+[stage.gate]
+use = "test.gate"
+folder = "gate"
+epoch = 2
+
+[stage.fail]
+use = "test.fail"
+
+[stage.total]
+use = "test.total"
+
+[flow]
+train = "numbers -> gate -> fail -> add -> total"
+
+[schedule]
+epochs = 4
+)";
+}
+
 std::string text_of_file(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;

@@ -72,6 +72,10 @@ class Gate {
   std::filesystem::path folder_;
 };
 
+/// A pipeline that counts `packets` and adds them up in four epochs, past a gate in the third and a
+/// stage that can be told to fail.
+std::string counting_pipeline(int packets);
+
 std::string text_of_file(const std::filesystem::path& file);
 /// Reads a file that another process writes until it holds the text.
 void wait_for_text(const std::filesystem::path& file, const std::string& text);

@@ -21,41 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* counting = R"(
-[pipeline]
-name = "counting"
-seed = 5
-
-[stage.numbers]
-use = "test.count"
-n = 40
-
-[stage.add]
-use = "test.add"
-amount = 3
-chance = 100
-
-[stage.gate]
-use = "test.gate"
-folder = "gate"
-epoch = 2
-
-[stage.fail]
-use = "test.fail"
-
-[stage.total]
-use = "test.total"
-
-[flow]
-train = "numbers -> gate -> fail -> add -> total"
-
-[schedule]
-epochs = 4
-)";
-
 class RunTest : public ::testing::Test {
  protected:
-  RunTest() { folder_.write("counting.toml", counting); }
+  RunTest() { folder_.write("counting.toml", counting_pipeline(40)); }
 
   [[nodiscard]] const fs::path& here() const { return folder_.path(); }
 

@@ -22,36 +22,6 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* counting = R"(
-[pipeline]
-name = "counting"
-
-[stage.numbers]
-use = "test.count"
-n = 20
-
-[stage.add]
-use = "test.add"
-chance = 100
-
-[stage.gate]
-use = "test.gate"
-folder = "gate"
-epoch = 2
-
-[stage.fail]
-use = "test.fail"
-
-[stage.total]
-use = "test.total"
-
-[flow]
-train = "numbers -> gate -> fail -> add -> total"
-
-[schedule]
-epochs = 4
-)";
-
 /// Waits until no process holds the run's folder any more.
 void wait_until_free(const fs::path& run) {
   const int file = ::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC);
@@ -62,7 +32,7 @@ void wait_until_free(const fs::path& run) {
 
 class SweepTest : public ::testing::Test {
  protected:
-  SweepTest() { folder_.write("counting.toml", counting); }
+  SweepTest() { folder_.write("counting.toml", counting_pipeline(20)); }
 
   [[nodiscard]] const fs::path& here() const { return folder_.path(); }
   [[nodiscard]] Finished seam(const std::vector<std::string>& arguments) const {

@@ -161,6 +161,17 @@ class FlowPointsTest : public FlowTest {
   std::atomic<std::int64_t> worked_ = 0;
 };
 
+TEST_F(FlowPointsTest, DataThatShrankIsRefused) {
+  make();
+  options_.from.steps = 30;
+  options_.from.inputs = 120;  // there are 103
+  const FlowResult result = run_chain(1);
+  ASSERT_TRUE(result.error);
+  EXPECT_EQ(result.error->fault(), Fault::data);
+  EXPECT_THAT(result.error->what(),
+              HasSubstr("stage 'count' now produces 103 packets, but 120 had been processed"));
+}
+
 TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
   for (const std::int64_t group : {0, 6}) {
     make(1, group);
@@ -269,7 +280,8 @@ TEST_F(FlowPointsTest, AStageThatCannotBeLeftEndsTheFlowAtOnce) {
   EXPECT_THAT(result.imbalances, IsEmpty());
   EXPECT_EQ(seen_.size(), 4U);
   EXPECT_THAT(keeper_.points, IsEmpty());
-  EXPECT_THAT(keeper_.obstacles, ElementsAre("stage 'learn' (test) cannot be left within a flow"));
+  EXPECT_THAT(keeper_.obstacles,
+              ElementsAre("stage 'learn' (test) cannot be paused within a flow"));
 }
 
 TEST_F(FlowPointsTest, APointThatIsRefusedEndsTheFlowAtOnce) {

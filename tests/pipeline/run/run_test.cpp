@@ -443,8 +443,8 @@ TEST_F(PointTest, MetricsOfPacketsThatWouldNotComeAgainStandInTheWay) {
   passed_over_ = {"plain"};  // which records how many flows it began
   run();
   EXPECT_THAT(said_, HasSubstr("stage 'plain' records metrics"));
-  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("what flow 'train' has done since the last "
-                                               "checkpoint is not kept: stage 'plain' records"),
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("the work of flow 'train' since the last "
+                                               "checkpoint is lost: stage 'plain' records"),
                                      HasSubstr("the newest checkpoint is epoch-1.safetensors")));
 }
 
@@ -464,6 +464,32 @@ TEST_F(PointTest, OfAnotherScheduleItIsRefused) {
   EXPECT_EQ(summary.code, ExitCode::configuration);
   EXPECT_THAT(summary.error->full_message(),
               HasSubstr("within flow 'train', but the schedule of resolved.toml has flow 'fit'"));
+}
+
+TEST_F(PointTest, OfAnotherPipelineItIsRefused) {
+  stop_within_epoch_1();
+  run();
+  pipeline_.spec.resolved += "changed";
+  const RunSummary summary = go_on();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(),
+              AllOf(HasSubstr("epoch-1-step-2.safetensors' was written within an epoch"),
+                    HasSubstr("a run resumes only with the same pipeline")));
+}
+
+TEST_F(PointTest, AStopBeforeTheFlowGoesOnLeavesItsPoint) {
+  pipeline_.spec.schedule.before = {"train"};
+  pipeline_.spec.schedule.each_epoch = {{"train", 1}};
+  flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+    options.run.services->metric("model", "loss", 1.5);
+    stop_.soon = true;
+    result.cancelled = true;
+    said_ = options.keeper->keep(point_, {passed_over_, {"model"}});
+  };
+  run();
+  const std::string kept = file("checkpoints/epoch-0-step-2.safetensors");
+  EXPECT_EQ(resume().code, ExitCode::cancelled) << "stop_.soon is still set";
+  EXPECT_EQ(file("checkpoints/epoch-0-step-2.safetensors"), kept);
 }
 
 TEST_F(PointTest, AreWantedAfterSoManyStepsOrMinutes) {
