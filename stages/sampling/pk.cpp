@@ -21,17 +21,32 @@ void Pk::declare(Declaration& declaration) {
                         "repeated, or they are left out",
                         {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
   declaration
+      .parameter("categories", categories_per_batch_,
+                 "C: categories from which a batch draws its items, P / C items of each, so that "
+                 "negatives look alike; it divides P. 0: from any")
+      .range(0, 1 << 20);
+  declaration
       .parameter("per_epoch", per_epoch_,
                  "batches an epoch; if unset, as many as full batches of different items there "
                  "are, so that each item comes once")
       .at_least(1);
   declaration.needs(field::item);
+  declaration.accepts(field::category).doc("needed where `categories` is set");
   declaration.provides(field::group).doc("the batch's number in the epoch");
+}
+
+void Pk::open(Context& /*context*/) {
+  if (categories_per_batch_ == 0 || items_per_batch_ % categories_per_batch_ == 0) return;
+  throw Error("a batch of " + counted(items_per_batch_, "item") + " cannot be drawn evenly from " +
+                  std::to_string(categories_per_batch_) +
+                  " categories; set 'categories' to a divisor of 'items'",
+              Fault::configuration);
 }
 
 void Pk::begin(Context& /*context*/) {
   rows_.clear();
   items_.clear();
+  categories_.clear();
   item_numbers_.clear();
   sampler_.reset();
   batch_.clear();
@@ -43,11 +58,21 @@ void Pk::begin(Context& /*context*/) {
 void Pk::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
   const auto next = static_cast<std::int64_t>(item_numbers_.size());
   items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
+  if (categories_per_batch_ > 0) {
+    if (!packet.has(field::category)) {
+      throw Error("the image has no category, but batches are drawn from " +
+                      counted(categories_per_batch_, "category", "categories") +
+                      "; use a data set with categories, or leave 'categories' unset",
+                  Fault::configuration);
+    }
+    categories_.push_back(packet.get(field::category));
+  }
   rows_.push_back(std::move(packet));
 }
 
 void Pk::start(const Context& context) {
-  sampler_.emplace(items_, items_per_batch_, images_per_item_, few_images_);
+  sampler_.emplace(items_, items_per_batch_, images_per_item_, few_images_,
+                   BatchCategories{categories_per_batch_, categories_});
   count_ = per_epoch_.value_or(sampler_->round());
   const std::int64_t few = sampler_->few_image_items();
   if (few > 0 && context.epoch() == 0) {

@@ -25,6 +25,7 @@ class Pk final : public Collector {
   static constexpr std::string_view name = "sampling.pk";
 
   void declare(Declaration& declaration) override;
+  void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
   /// Emits the images of one item a call.
@@ -35,11 +36,13 @@ class Pk final : public Collector {
 
   std::int64_t items_per_batch_ = 16;
   std::int64_t images_per_item_ = 4;
+  std::int64_t categories_per_batch_ = 0;
   FewImages few_images_ = FewImages::repeat;
   std::optional<std::int64_t> per_epoch_;
 
   std::vector<Packet> rows_;
   std::vector<std::int64_t> items_;
+  std::vector<std::int64_t> categories_;  // of the rows; empty unless asked for
   std::unordered_map<std::string, std::int64_t> item_numbers_;
   std::optional<PkSampler> sampler_;
   std::vector<std::int64_t> batch_;  // rows of the batch that is being sent

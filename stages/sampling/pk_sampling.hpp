@@ -3,10 +3,18 @@
 ///
 ///     items in a new order ──► P at a time ──► K images of each
 ///
+/// With categories, batches are drawn from a few of them, since items that look alike are the
+/// negatives that teach most:
+///
+///     items in a new order, category by category ──► cut into cells of P / C items
+///     cells in a new order ──► C at a time ──► K images of each item
+///
 /// A batch depends on (seed, stream, epoch, its number) alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <seam/random.hpp>
 #include <span>
 #include <vector>
 
@@ -18,16 +26,24 @@ enum class FewImages : std::uint8_t {
   skip     ///< such items are never drawn
 };
 
+/// From how many categories a batch draws its items.
+struct BatchCategories {
+  std::int64_t count = 0;  ///< C, which divides P; 0: from any
+  std::span<const std::int64_t>
+      of_rows{};  ///< the category of each row; an item's first row counts
+};
+
 class PkSampler {
  public:
   /// `items[row]` is the item of a row, any numbers. Throws seam::Error where fewer than
   /// `items_per_batch` items can be drawn.
   PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
-            std::int64_t images_per_item, FewImages few);
+            std::int64_t images_per_item, FewImages few, BatchCategories categories = {});
 
   /// The P * K rows of batch `number` (from 0) of an epoch, item by item. In round()
   /// batches each item comes at most once; then a new order begins. The images of an item are drawn
-  /// without replacement where it has K.
+  /// without replacement where it has K. With categories, a cell of items holds two of them where
+  /// one ends and the next begins.
   [[nodiscard]] std::vector<std::int64_t> draw(std::uint64_t seed, std::uint64_t stream,
                                                std::uint64_t epoch, std::uint64_t number) const;
 
@@ -40,10 +56,17 @@ class PkSampler {
   [[nodiscard]] std::int64_t few_image_items() const { return few_image_items_; }
 
  private:
+  /// The positions in drawn_ of a batch's items.
+  [[nodiscard]] std::vector<std::size_t> places(const Random& key, std::uint64_t in_round) const;
+  [[nodiscard]] std::vector<std::size_t> places_by_category(Random key,
+                                                            std::uint64_t in_round) const;
+
   std::int64_t items_per_batch_;
   std::int64_t images_per_item_;
+  std::int64_t categories_per_batch_;
   std::vector<std::vector<std::int64_t>> rows_of_item_;
   std::vector<std::size_t> drawn_;  // positions of the items that can be drawn
+  std::vector<std::vector<std::size_t>> places_of_category_;  // in drawn_; empty without categories
   std::int64_t few_image_items_ = 0;
 };
 

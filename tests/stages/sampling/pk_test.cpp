@@ -148,6 +148,75 @@ TEST(PkSampler, RefusesTooFewItems) {
   EXPECT_EQ(error_of({0, 1}, 2, 4, FewImages::repeat), "no error");
 }
 
+/// 100 items with two images each: 50 of one category, 30 of another and 20 of a third.
+struct Categorised {
+  Rows items = even_items(100, 2);
+  Rows categories;  // of the rows
+  Categorised() {
+    for (const std::int64_t item : items) categories.push_back(item < 50 ? 7 : item < 80 ? 3 : 5);
+  }
+  [[nodiscard]] PkSampler sampler(std::int64_t p, std::int64_t count) const {
+    return {items, p, 2, FewImages::repeat, {count, categories}};
+  }
+  /// How many items of each category a batch has.
+  [[nodiscard]] std::map<std::int64_t, int> in(const Rows& batch) const {
+    std::map<std::int64_t, int> counts;
+    for (std::size_t i = 0; i < batch.size(); i += 2) {
+      ++counts[categories[static_cast<std::size_t>(batch[i])]];
+    }
+    return counts;
+  }
+};
+
+TEST(PkSampler, DrawsABatchFromAsManyCategoriesAsAskedFor) {
+  const Categorised data;
+  const PkSampler sampler = data.sampler(10, 2);
+  ASSERT_EQ(sampler.round(), 10);
+  int of_one = 0;
+  int of_two = 0;
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    const std::map<std::int64_t, int> counts = data.in(sampler.draw(1, 2, number / 10, number));
+    // Each category's items are a multiple of a cell of five, so that no cell holds two.
+    for (const auto& [category, count] : counts) EXPECT_EQ(count % 5, 0) << category;
+    (counts.size() == 1 ? of_one : of_two) += 1;
+  }
+  EXPECT_EQ(of_one + of_two, 100);
+  EXPECT_GT(of_two, 30) << "cells should meet those of other categories";
+  EXPECT_GT(of_one, 10) << "and of their own";
+}
+
+TEST(PkSampler, WithCategoriesShowsEachItemOnceARoundInANewOrder) {
+  const Categorised data;
+  const PkSampler sampler = data.sampler(20, 4);
+  std::set<Rows> orders;
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    std::set<std::int64_t> seen;
+    Rows order;
+    for (std::uint64_t number = 0; number < 5; ++number) {
+      const Rows batch = sampler.draw(7, 0, epoch, number);
+      ASSERT_EQ(batch, sampler.draw(7, 0, epoch, number));
+      for (const std::int64_t row : batch) {
+        seen.insert(data.items[static_cast<std::size_t>(row)]);
+        order.push_back(row);
+      }
+    }
+    EXPECT_EQ(seen.size(), 100U);
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 3U);
+}
+
+TEST(PkSampler, WhereACategoryEndsACellHoldsTwo) {
+  const Categorised data;
+  const PkSampler sampler = data.sampler(16, 1);  // 50, 30 and 20 items are no multiples
+  ASSERT_EQ(sampler.round(), 6);
+  int mixed = 0;
+  for (std::uint64_t number = 0; number < 6; ++number) {
+    mixed += data.in(sampler.draw(1, 1, 1, number)).size() > 1 ? 1 : 0;
+  }
+  EXPECT_LE(mixed, 2);
+}
+
 void push_images(testing::Harness& harness) {
   for (int i = 0; i < 12; ++i) {
     Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
@@ -223,6 +292,20 @@ TEST(PkStage, SaysWhatBecomesOfItemsWithFewImages) {
   EXPECT_THAT(harness->log(),
               Contains(::testing::Field(&testing::LogLine::text,
                                         HasSubstr("4 items have fewer than 4 images"))));
+}
+
+TEST(PkStage, RefusesToDrawFromCategoriesThatItDoesNotKnow) {
+  const auto harness = pk(2, 2);
+  harness->set("categories", std::int64_t{1});
+  push_images(*harness);
+  ASSERT_FALSE(harness->errors().empty());
+  EXPECT_THAT(harness->errors()[0].what(), HasSubstr("the image has no category"));
+}
+
+TEST(PkStage, RefusesCategoriesThatDoNotDivideABatch) {
+  const auto harness = pk(4, 2);
+  harness->set("categories", std::int64_t{3});
+  EXPECT_THROW(push_images(*harness), Error);
 }
 
 TEST(PkStage, RefusesWhatCannotFillABatch) {
