@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "stages/counted.hpp"
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 
@@ -35,16 +37,45 @@ void Decode::declare(Declaration& d) {
       .unit("pixels");
   d.parameter("colour", colour_, "grey: three equal channels, for what must not see colours",
               {{"rgb", Colour::rgb}, {"grey", Colour::grey}});
+  d.parameter("cache", cache_mebibytes_,
+              "memory for decoded pictures, so that later epochs need not decode them again; 0: "
+              "none")
+      .range(0, 1 << 24)
+      .unit("MiB");
   d.needs(field::path).doc("the file to read");
   d.provides(field::image).doc("its pixels, upright, 8-bit RGB");
 }
 
-void Decode::process(Packet& packet, Context& /*context*/) const {
-  const std::filesystem::path& path = packet.get(field::path);
+void Decode::open(Context& /*context*/) {
+  constexpr std::uint64_t mebibyte = 1U << 20U;
+  if (cache_mebibytes_ == 0) return;
+  cache_ = std::make_unique<PictureCache>(static_cast<std::uint64_t>(cache_mebibytes_) * mebibyte);
+}
+
+Image Decode::decoded(const std::filesystem::path& path) const {
   const std::vector<std::uint8_t> bytes = read_file(path);
   Image image =
       decode_image(bytes, path.string(), {.max_pixels = static_cast<std::uint64_t>(max_pixels_)});
   if (colour_ == Colour::grey) take_colour_away(image);
+  return image;
+}
+
+void Decode::process(Packet& packet, Context& context) const {
+  const std::filesystem::path& path = packet.get(field::path);
+  // Before the file is read: if it is written to meanwhile, the next epoch reads it again.
+  const std::optional<FileStamp> stamp = cache_ ? stamp_of(path) : std::nullopt;
+  if (stamp) {
+    if (std::optional<Image> kept = cache_->find(path, *stamp)) {
+      packet.set(field::image, *std::move(kept));
+      return;
+    }
+  }
+  Image image = decoded(path);
+  if (stamp && cache_->keep(path, *stamp, image)) {
+    context.info("the cache of " + counted(cache_mebibytes_, "MiB", "MiB") + " is full with " +
+                 counted(cache_->pictures(), "picture") +
+                 "; the others are decoded in each epoch (raise 'cache' to keep more)");
+  }
   packet.set(field::image, std::move(image));
 }
 

@@ -4,26 +4,36 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include <seam/stage.hpp>
 
+#include "stages/image/picture_cache.hpp"
+
 namespace seam::stages {
 
 /// Reads the file that `path` names and decodes it (decode_image.hpp). A file that is missing, cut
-/// short, damaged, of no known format or too large is an error of its packet.
+/// short, damaged, of no known format or too large is an error of its packet. With `cache`, a file
+/// that has not changed is decoded once a run.
 class Decode final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.decode";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
   void process(Packet& packet, Context& context) const override;
 
  private:
   enum class Colour : std::uint8_t { rgb, grey };
 
+  [[nodiscard]] Image decoded(const std::filesystem::path& path) const;
+
   Colour colour_ = Colour::rgb;
   std::int64_t max_pixels_ = 64'000'000;
+  std::int64_t cache_mebibytes_ = 0;
+  std::unique_ptr<PictureCache> cache_;  // none without `cache`
 };
 
 }  // namespace seam::stages

@@ -135,6 +135,51 @@ TEST_F(DecodeTest, RefusesMorePixelsThanTheParameterAllows) {
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("max_pixels"));
 }
 
+TEST_F(DecodeTest, WithACacheAFileThatHasNotChangedIsReadOnce) {
+  const test::Bytes first = test::encode(test::smooth_picture(6, 9), ".png");
+  const std::filesystem::path path = write("a.png", first);
+  harness_.set("cache", 1).push(packet_for(path)).push(packet_for(path));
+  ASSERT_THAT(harness_.outputs(), SizeIs(2));
+  Image once = harness_.outputs()[0].get(field::image);
+  EXPECT_EQ(harness_.outputs()[1].get(field::image), once);
+  // A stage that writes into its picture leaves the others' alone.
+  once.data()[0] ^= 255U;
+  harness_.push(packet_for(path));
+  EXPECT_EQ(harness_.outputs()[2].get(field::image), decode_image(first, "png"));
+  // Damage behind the same size and time is not seen: the file was not read.
+  const auto written = std::filesystem::last_write_time(path);
+  ASSERT_EQ(write("a.png", test::Bytes(first.size())), path);
+  std::filesystem::last_write_time(path, written);
+  harness_.push(packet_for(path));
+  ASSERT_THAT(harness_.errors(), IsEmpty());
+  ASSERT_THAT(harness_.outputs(), SizeIs(4));
+}
+
+TEST_F(DecodeTest, WithACacheAFileThatChangesIsReadAgain) {
+  const std::filesystem::path path =
+      write("a.png", test::encode(test::smooth_picture(6, 9), ".png"));
+  harness_.set("cache", 1).push(packet_for(path));
+  ASSERT_EQ(write("a.png", test::encode(test::smooth_picture(20, 30), ".png")), path);
+  harness_.push(packet_for(path));
+  ASSERT_THAT(harness_.outputs(), SizeIs(2));
+  EXPECT_EQ(harness_.outputs()[1].get(field::image).height(), 20);
+  std::filesystem::remove(path);
+  harness_.push(packet_for(path));
+  EXPECT_THAT(harness_.errors(), SizeIs(1));
+}
+
+TEST_F(DecodeTest, SaysOnceThatItsCacheIsFull) {
+  harness_.set("cache", 1);
+  for (int i = 0; i < 4; ++i) {  // 750 KiB each
+    harness_.push(packet_for(
+        write(std::to_string(i) + ".jpg", test::encode(test::smooth_picture(500, 512), ".jpg"))));
+  }
+  EXPECT_THAT(harness_.outputs(), SizeIs(4));
+  ASSERT_THAT(harness_.log(), SizeIs(1));
+  EXPECT_THAT(harness_.log()[0].text,
+              AllOf(HasSubstr("1 MiB is full with 1 picture"), HasSubstr("raise 'cache'")));
+}
+
 TEST_F(DecodeTest, ReadsTheSameWithManyThreads) {
   std::vector<Packet> packets;
   for (int i = 0; i < 40; ++i) {
