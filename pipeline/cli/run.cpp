@@ -10,6 +10,7 @@
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/run/files.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
@@ -31,7 +32,9 @@ ColourUse colour_of(const RunArguments& arguments) {
 
 LoadOptions load_options(const RunArguments& arguments) {
   if (!arguments.resume.empty()) {
-    return resume_options(arguments.resume, arguments.plugin_paths);
+    LoadOptions options = resume_options(arguments.resume, arguments.plugin_paths);
+    options.overrides = arguments.set;
+    return options;
   }
   LoadOptions options;
   options.file = arguments.file;
@@ -51,7 +54,18 @@ LoadOptions load_options(const RunArguments& arguments) {
   return options;
 }
 
-/// What the command line says of a run that goes on holds for this process; its resolved.toml
+/// The pipeline of a run that goes on without what --set says of it. None: there were errors.
+std::optional<PipelineSpec> unchanged_spec(const RunArguments& arguments, int threads) {
+  LoadOptions options = resume_options(arguments.resume, arguments.plugin_paths);
+  options.environment = process_environment();
+  options.decide_threads = [threads](std::optional<int> /*in_file*/) { return threads; };
+  LoadResult loaded = load_pipeline(options);
+  if (loaded.pipeline) return std::move(loaded.pipeline->spec);
+  report_problems(loaded.problems);
+  return std::nullopt;
+}
+
+/// What the other options say of a run that goes on holds for this process; its resolved.toml
 /// stays.
 void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
   if (!arguments.device.empty()) spec.device = arguments.device;
@@ -64,7 +78,10 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
 }  // namespace
 
 ExitCode run_verb(const RunArguments& arguments) {
+  RunOptions options;
+  const bool resume = !arguments.resume.empty();
   LoadOptions to_load = load_options(arguments);
+  if (resume) options.resolved_toml = read_text_file(to_load.file);
   to_load.environment = process_environment();
   StopSignals::block();  // the display has a thread
   StopState stop;
@@ -102,8 +119,12 @@ ExitCode run_verb(const RunArguments& arguments) {
     return report_error(Error(text, Fault::data));
   }
 
-  RunOptions options;
-  const bool resume = !arguments.resume.empty();
+  std::optional<PipelineSpec> unchanged;
+  if (resume && !arguments.set.empty()) {
+    unchanged = unchanged_spec(arguments, prepared.threads);
+    if (!unchanged) return ExitCode::configuration;
+    options.unchanged = &*unchanged;
+  }
   options.start = resume ? Start::resume : Start::fresh;
   options.run_directory = resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;

@@ -11,6 +11,7 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/run/changes_json.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
@@ -52,7 +53,8 @@ Json to_json(const Listed& entry) {
             {"epochs_done", entry.run.epochs_done},
             {"epochs", entry.run.epochs},
             {"score", nullptr},
-            {"changed", std::move(changed)}};
+            {"changed", std::move(changed)},
+            {"changed_on_resume", changes_json(entry.run.changes)}};
   if (entry.score) {
     json["score"] = {{"metric", entry.score->metric},
                      {"epoch", entry.score->value.epoch},
@@ -120,6 +122,12 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   for (const Listed& entry : list) {
     if (entry.run.note.empty() || entry.run.state == RunState::running) continue;
     std::cout << entry.run.name << ": " << entry.run.note << "\n";
+  }
+  for (const Listed& entry : list) {
+    for (const RecordedChange& change : entry.run.changes) {
+      if (change.parameters.empty()) continue;
+      std::cout << entry.run.name << ": resumed with other parameters " << to_text(change) << "\n";
+    }
   }
   return ExitCode::success;
 }

@@ -60,6 +60,12 @@ struct Unranked {
   std::string why;
 };
 
+/// A run that was resumed with other values of parameters that can change results.
+struct ChangedRun {
+  std::string name;
+  std::vector<RecordedChange> changes;
+};
+
 struct Comparison {
   std::string metric;
   std::string flow;
@@ -67,6 +73,7 @@ struct Comparison {
   WhichEpoch which = WhichEpoch::last;
   std::vector<Ranking> rankings;  ///< the one of most runs first
   std::vector<Unranked> unranked;
+  std::vector<ChangedRun> changed;  ///< those of the rankings
 };
 
 /// The confidence of intervals.

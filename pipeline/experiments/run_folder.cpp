@@ -9,55 +9,15 @@
 #include <utility>
 
 #include "pipeline/config/document.hpp"
-#include "pipeline/config/findings.hpp"
-#include "pipeline/config/host_keys.hpp"
-#include "pipeline/config/merge.hpp"
-#include "pipeline/config/source.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
-#include "seam/declaration.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
-
-std::string text_of(const Node& node);
-
-std::string inline_text(const Table& table) {
-  std::string text;
-  for (const Entry& entry : table.entries) {
-    text += (text.empty() ? "" : ", ") + entry.key + " = " + text_of(entry.node);
-  }
-  return "{ " + text + " }";
-}
-
-std::string text_of(const Node& node) {
-  if (const auto* flag = std::get_if<bool>(&node.value)) return seam::to_text(Value{*flag});
-  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
-    return seam::to_text(Value{*integer});
-  }
-  if (const auto* number = std::get_if<double>(&node.value)) return seam::to_text(Value{*number});
-  if (const std::string* text = node.text()) return seam::to_text(Value{*text});
-  if (const auto* moment = std::get_if<Moment>(&node.value)) return moment->text;
-  if (const Table* table = node.table()) return inline_text(*table);
-  std::string text;
-  for (const Node& element : *node.array()) text += (text.empty() ? "" : ", ") + text_of(element);
-  return "[" + text + "]";
-}
-
-void flatten(const Table& table, const std::string& prefix, Parameters& parameters) {
-  for (const Entry& entry : table.entries) {
-    const std::string key = prefix.empty() ? entry.key : prefix + "." + entry.key;
-    if (const Table* inner = entry.node.table()) {
-      flatten(*inner, key, parameters);
-    } else {
-      parameters[key] = text_of(entry.node);
-    }
-  }
-}
 
 std::int64_t integer_parameter(const Parameters& parameters, std::string_view key) {
   const auto found = parameters.find(key);
@@ -129,18 +89,7 @@ std::string state_text(RunState state) {
 }
 
 Parameters read_parameters(const fs::path& resolved) {
-  Sources sources;
-  Findings findings(sources);
-  const Source& source = sources.add(resolved.string(), read_text_file(resolved));
-  Node root = read_document(source, findings);
-  if (!root.broken) expand_tree(*root.table(), {}, sources, findings);
-  if (findings.has_errors()) {
-    throw Error("'" + resolved.string() +
-                "' is not the pipeline of a run: " + findings.in_order().front().message);
-  }
-  Parameters parameters;
-  flatten(*root.table(), "", parameters);
-  return parameters;
+  return parameters_of(read_text_file(resolved), resolved.string());
 }
 
 std::string text_parameter(const Parameters& parameters, std::string_view key) {
@@ -148,6 +97,12 @@ std::string text_parameter(const Parameters& parameters, std::string_view key) {
   if (found == parameters.end()) return {};
   const Node node = read_set_value(found->second, {"", 0, 0, 1});
   return node.text() != nullptr ? *node.text() : std::string();
+}
+
+Parameters parameters_over_run(const RunFolder& run) {
+  Parameters parameters = run.parameters;
+  for (const auto& [key, values] : values_over_run(run.changes)) parameters[key] = values;
+  return parameters;
 }
 
 bool is_run_folder(const fs::path& folder) {
@@ -164,6 +119,7 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     const Launch launch = read_launch(folder);
     run.started = launch.started;
     run.pipeline = launch.file;
+    run.changes = launch.changes;
     run.parameters = read_parameters(folder / "resolved.toml");
     run.epochs = integer_parameter(run.parameters, "schedule.epochs");
     run.state = RunState::interrupted;

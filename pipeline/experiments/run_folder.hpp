@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "pipeline/config/parameters.hpp"
+#include "pipeline/run/recorded_change.hpp"
 #include "pipeline/run/summary.hpp"
 
 namespace seam::host {
@@ -22,9 +24,6 @@ enum class RunState : std::uint8_t { missing, running, complete, stopped, failed
 
 /// "complete", "not started", ...
 std::string state_text(RunState state);
-
-/// "stage.loss.margin" -> "0.2": every key of a resolved pipeline, its value as TOML writes it.
-using Parameters = std::map<std::string, std::string, std::less<>>;
 
 /// Reads a resolved.toml. Throws seam::Error (data) where it is no TOML.
 Parameters read_parameters(const std::filesystem::path& resolved);
@@ -40,12 +39,17 @@ struct RunFolder {
   std::string pipeline;  ///< the file, absolute
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
-  Parameters parameters;
+  Parameters parameters;                ///< the newest values
+  std::vector<RecordedChange> changes;  ///< of parameters, when it was resumed
   std::vector<FlowTotal> flows;  ///< of the process that worked on it last; empty until it ended
 };
 
 /// Whether the folder holds a run.
 bool is_run_folder(const std::filesystem::path& folder);
+
+/// The parameters of a run; of one that was changed when the run was resumed, all its values: "0.1,
+/// then 0.01 from epoch 25".
+Parameters parameters_over_run(const RunFolder& run);
 
 /// A folder without a run is `missing`. Throws seam::Error (data) where a file in it is damaged.
 RunFolder read_run(const std::filesystem::path& folder, const std::string& name);

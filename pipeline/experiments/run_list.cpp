@@ -1,7 +1,6 @@
 #include "pipeline/experiments/run_list.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -91,32 +90,26 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
   return runs;
 }
 
-bool changes_results(std::string_view key) {
-  static constexpr std::array<std::string_view, 4> without_effect{
-      "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every"};
-  return std::ranges::find(without_effect, key) == without_effect.end() &&
-         !key.starts_with("limits.") && !key.ends_with(".threads") &&
-         !key.ends_with(".concurrency");
-}
-
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
+  std::vector<Parameters> parameters;
+  for (const RunFolder& run : runs) parameters.push_back(parameters_over_run(run));
   std::map<std::string, std::vector<std::size_t>> by_file;
   for (std::size_t at = 0; at < runs.size(); ++at) {
     // What was not started has only the keys of its sweep.
-    if (!runs[at].parameters.empty()) by_file[runs[at].pipeline].push_back(at);
+    if (!parameters[at].empty()) by_file[runs[at].pipeline].push_back(at);
   }
   std::vector<Parameters> changed(runs.size());
   for (const auto& [file, members] : by_file) {
     std::set<std::string> keys;
     for (const std::size_t at : members) {
-      for (const auto& [key, value] : runs[at].parameters) keys.insert(key);
+      for (const auto& [key, value] : parameters[at]) keys.insert(key);
     }
     for (const std::string& key : keys) {
       if (!changes_results(key)) continue;
       std::set<std::string> values;
       for (const std::size_t at : members) {
-        const auto found = runs[at].parameters.find(key);
-        if (found != runs[at].parameters.end()) {
+        const auto found = parameters[at].find(key);
+        if (found != parameters[at].end()) {
           values.insert(found->second);
         } else if (runs[at].state != RunState::missing) {
           values.insert("");
@@ -124,8 +117,8 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
       }
       if (values.size() < 2) continue;
       for (const std::size_t at : members) {
-        const auto found = runs[at].parameters.find(key);
-        if (found != runs[at].parameters.end()) {
+        const auto found = parameters[at].find(key);
+        if (found != parameters[at].end()) {
           changed[at][key] = found->second;
         } else if (runs[at].state != RunState::missing) {
           changed[at][key] = "not set";

@@ -23,9 +23,6 @@ std::vector<RunFolder> find_runs(const std::filesystem::path& folder);
 std::vector<RunFolder> runs_of_sweep(const std::filesystem::path& folder,
                                      const std::string& prefix);
 
-/// Whether a parameter can change what a run computes; its name or its threads cannot.
-bool changes_results(std::string_view key);
-
 /// For each run, the parameters in which not all runs of its pipeline file are equal.
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs);
 

@@ -225,6 +225,7 @@
     if (summary && summary.outcome && summary.outcome !== "success") {
       box.push(make("p", { class: "bad" }, `${summary.outcome}${summary.error ? `: ${summary.error}` : ""}`));
     }
+    for (const change of run.changes) box.push(make("p", { class: "warn small" }, `Resumed with other parameters ${change.text}`));
     for (const note of run.notes) box.push(make("p", { class: "warn small" }, note));
     for (const curve of run.curves.filter((each) => each.not_finite > 0)) {
       box.push(make("p", { class: "bad" }, `${curve.stage}.${curve.name} was not finite in ${count(curve.not_finite)} of its records.`));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "pipeline/report/pictures.hpp"
+#include "pipeline/run/changes_json.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -162,6 +163,7 @@ Json run_json(const RunRecord& record, const std::string& label) {
           {"reports", std::move(reports)},
           {"pictures", std::move(pictures)},
           {"settings", settings_json(record.settings)},
+          {"changes", changes_json(record.launch.changes)},
           {"notes", notes}};
 }
 
@@ -175,7 +177,12 @@ std::vector<Setting> compared(const RunRecord& record) {
     if (plugin.libtorch != "none")
       settings.push_back({"plugin", name + " libtorch", plugin.libtorch});
   }
-  settings.insert(settings.end(), record.settings.begin(), record.settings.end());
+  const Parameters changed = values_over_run(record.launch.changes);
+  for (Setting setting : record.settings) {
+    const auto values = changed.find(setting.table + "." + setting.key);
+    if (values != changed.end()) setting.value = values->second;
+    settings.push_back(std::move(setting));
+  }
   return settings;
 }
 

@@ -14,9 +14,11 @@
 
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/clock.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/recorder.hpp"
+#include "pipeline/run/resume_changes.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/scores.hpp"
@@ -66,7 +68,13 @@ class Run final {
  private:
   void start();
   void restore();
-  void warn_of_differences() const;
+  /// What --set changes, where the run goes on; refuses what cannot be.
+  void plan_changes(const Launch& before, const std::filesystem::path& newest);
+  /// The new resolved.toml, whose head says what was changed: both in one file, so that they agree
+  /// whenever the process dies.
+  void record_changes();
+  /// `known`: the checkpoint's pipeline is another one by changes that are recorded.
+  void warn_of_differences(bool known) const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
@@ -91,6 +99,9 @@ class Run final {
   std::unique_ptr<RunServices> services_;
   std::unique_ptr<Trace> trace_;  // null: none
   Launch launch_;
+  Launch recorded_;  // of a resume: the head of resolved.toml, as it is to be
+  bool rewrite_resolved_ = false;
+  std::vector<ParameterChange> changes_;  // by --set
   RunIdentity identity_;
   Checkpoint begin_;  // where the run goes on; as it is made where it begins
   bool from_checkpoint_ = false;
@@ -176,12 +187,23 @@ void Run::start() {
 /// Reads the newest checkpoint and says what differs from the run that wrote it.
 void Run::restore() {
   if (options_.start == Start::fresh) return;
-  const Launch before = read_launch(directory_->path());
-  if (before.working_directory != launch_.working_directory) {
+  const std::string resolved = read_text_file(directory_->resolved());
+  if (!options_.resolved_toml.empty() && options_.resolved_toml != resolved) {
+    throw Error(fmt::format("'{}' was changed by another process while this one read it; resume "
+                            "the run again",
+                            directory_->resolved().string()),
+                Fault::configuration);
+  }
+  recorded_ = parse_launch(resolved, directory_->resolved().string());
+  if (recorded_.working_directory != launch_.working_directory) {
     services_->message(
         LogLevel::warning,
         fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
-                    before.working_directory, launch_.working_directory));
+                    recorded_.working_directory, launch_.working_directory));
+  }
+  if (options_.unchanged != nullptr) {
+    refuse_other_graph(*options_.unchanged, spec_, directory_->path().string());
+    changes_ = changes_between(options_.unchanged->resolved, spec_.resolved);
   }
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
@@ -192,20 +214,15 @@ void Run::restore() {
   }
   if (!newest.checkpoint) {
     services_->note("the run has no checkpoint yet; starting from the beginning");
+    if (!changes_.empty()) services_->note(to_text(RecordedChange{{}, {}, {}, changes_}));
+    // Nothing that was computed with other values is left.
+    rewrite_resolved_ = !changes_.empty() || !recorded_.changes.empty();
+    recorded_.changes.clear();
     return;
   }
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
-  if ((begin_.flow || begin_.position.flows_done > 0) &&
-      begin_.pipeline_hash != identity_.pipeline_hash) {
-    throw Error(
-        fmt::format("'{}' was written within an epoch, and resolved.toml has changed since: "
-                    "within an epoch, a run resumes only with the same pipeline; restore "
-                    "resolved.toml, or delete the checkpoints within the epoch",
-                    newest.file.string()),
-        Fault::configuration);
-  }
-  warn_of_differences();
+  plan_changes(recorded_, newest.file);
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;
   services_->metrics().restore(begin_.means);
@@ -216,6 +233,56 @@ void Run::restore() {
                          : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
                                        spec_.schedule.epochs),
                   newest.file.filename().string()));
+  if (!changes_.empty()) {
+    services_->note(to_text(RecordedChange{name_of(begin_), {}, {}, changes_}));
+  }
+}
+
+void Run::plan_changes(const Launch& before, const std::filesystem::path& newest) {
+  const CheckpointName at = name_of(begin_);
+  const std::string pipeline = options_.unchanged != nullptr ? sha256(options_.unchanged->resolved)
+                                                             : identity_.pipeline_hash;
+  const bool known =
+      begin_.pipeline_hash == pipeline || is_known(before.changes, at, begin_.pipeline_hash);
+  summary_.position = begin_.position;
+  const bool within = begin_.flow || begin_.position.flows_done > 0;
+  if (within && !known) {
+    throw Error(
+        fmt::format("'{}' was written within an epoch, and resolved.toml has changed since: "
+                    "within an epoch, a run resumes only with the same pipeline; restore "
+                    "resolved.toml, or delete the checkpoints within the epoch",
+                    newest.string()),
+        Fault::configuration);
+  }
+  std::vector<RecordedChange> record = with_change(
+      before.changes, {at, time_text(std::chrono::system_clock::now()), {pipeline}, changes_});
+  const std::vector<ParameterChange> since = !record.empty() && record.back().at == at
+                                                 ? record.back().parameters
+                                                 : std::vector<ParameterChange>();
+  if (within) {
+    refuse_within_epoch(since, spec_.schedule, begin_.position, place_text(begin_.flow),
+                        newest.filename().string());
+  }
+  const bool after_was_done = begin_.position.after_done;
+  begin_.position = continued(since, spec_.schedule, begin_.position);
+  refuse_without_effect(changes_, spec_.schedule, begin_.position);
+  if (after_was_done && !begin_.position.after_done) {
+    for (const std::string& flow : spec_.schedule.after) {
+      if (!stages_.trains(flow_named(spec_, flow))) continue;
+      throw Error(fmt::format("the epochs cannot go on: flow '{}', which trains, has run after "
+                              "them; start a new run with `weights = \"{}\"`",
+                              flow, directory_->path().string()),
+                  Fault::configuration);
+    }
+  }
+  warn_of_differences(known);
+  rewrite_resolved_ = !changes_.empty() || record != before.changes;
+  recorded_.changes = std::move(record);
+}
+
+void Run::record_changes() {
+  if (!rewrite_resolved_) return;
+  write_whole_file(directory_->resolved(), headed_text(recorded_, spec_.resolved));
 }
 
 std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
@@ -234,8 +301,8 @@ std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
   return fmt::format("after {} of {} epochs", position.epochs_done, spec_.schedule.epochs);
 }
 
-void Run::warn_of_differences() const {
-  if (begin_.pipeline_hash != identity_.pipeline_hash) {
+void Run::warn_of_differences(bool known) const {
+  if (!known) {
     services_->message(
         LogLevel::warning,
         "resolved.toml has changed since the checkpoint was written; the results will "
@@ -285,6 +352,7 @@ void Run::go_through_schedule() {
   Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size});
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
+  record_changes();  // the stages have taken their states: the run goes on
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},

@@ -32,6 +32,12 @@ struct RunOptions {
   StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
   Timing timing = Timing::brief;
   std::filesystem::path trace;  ///< a file for every stage's times; empty: none
+  /// Of a resume with --set: the pipeline without it, the caller's, outlives the run. Null: there
+  /// is none.
+  const PipelineSpec* unchanged = nullptr;
+  /// Of a resume: the resolved.toml that was loaded; refused where it is another when the folder is
+  /// locked. Empty: not checked.
+  std::string resolved_toml;
 };
 
 /// Never throws for what a user, a stage or a disk does: that is in the summary. Stages are closed

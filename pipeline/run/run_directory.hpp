@@ -20,6 +20,7 @@
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/run/recorded_change.hpp"
 
 namespace seam::host {
 
@@ -33,7 +34,8 @@ struct PluginUsed {
   friend bool operator==(const PluginUsed&, const PluginUsed&) = default;
 };
 
-/// What a run was started with; the head of resolved.toml.
+/// What a run was started with, and what was changed when it was resumed; the head of
+/// resolved.toml.
 struct Launch {
   std::string version;            ///< of Seam
   std::string compiler;           ///< that built it
@@ -41,6 +43,7 @@ struct Launch {
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
   std::vector<PluginUsed> plugins;
+  std::vector<RecordedChange> changes;  ///< in the order of the run
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

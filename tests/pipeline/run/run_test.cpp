@@ -678,6 +678,101 @@ TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {
   EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml has changed since the checkpoint"));
 }
 
+/// Runs that are resumed with another rate.
+class ChangedRunTest : public RunPipelineTest {
+ protected:
+  ChangedRunTest() {
+    StageScript model;
+    model.keeps_state = true;
+    add_stage("model", model, "train");
+    pipeline_.spec.resolved = "[stage.model]\nrate = 1\n";
+    EXPECT_EQ(run().code, ExitCode::success);
+    unchanged_ = pipeline_.spec;
+    options_.unchanged = &unchanged_;
+    pipeline_.spec.resolved = "[stage.model]\nrate = 2\n";
+    pipeline_.spec.schedule.epochs = 5;
+  }
+  [[nodiscard]] std::vector<RecordedChange> recorded() const {
+    return read_launch(folder_.path() / "run").changes;
+  }
+
+  PipelineSpec unchanged_;
+  const ParameterChange change_{"stage.model.rate", "1", "2"};
+};
+
+TEST_F(ChangedRunTest, TheRecordSaysFromWhenOn) {
+  EXPECT_EQ(resume().code, ExitCode::success);
+  ASSERT_EQ(recorded().size(), 1U);
+  EXPECT_EQ(recorded().front().at, (CheckpointName{3, 0, 0}));
+  EXPECT_THAT(recorded().front().parameters, ElementsAre(change_));
+  EXPECT_THAT(file("run.log"), HasSubstr("from epoch 4 on: stage.model.rate = 2 (was 1)"));
+  EXPECT_THAT(messages_.str(), Not(HasSubstr("has changed")));
+}
+
+TEST_F(ChangedRunTest, OneThatGoesBackHasTheChangeFromThereOn) {
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    result.error = Error("no flow", Fault::data);
+  };
+  EXPECT_EQ(resume().code, ExitCode::data);
+  EXPECT_EQ(recorded().front().at, (CheckpointName{3, 0, 0}));
+  flows_.script = nullptr;
+  fs::resize_file(folder_.path() / "run/checkpoints/epoch-3.safetensors", 50);
+  options_.unchanged = nullptr;
+  EXPECT_EQ(resume().code, ExitCode::success);
+  ASSERT_EQ(recorded().size(), 1U);
+  EXPECT_EQ(recorded().front().at, (CheckpointName{2, 0, 0}));
+  EXPECT_THAT(recorded().front().parameters, ElementsAre(change_));
+  EXPECT_THAT(messages_.str(), Not(HasSubstr("has changed")));
+}
+
+TEST_F(ChangedRunTest, WithoutACheckpointItIsARunOfTheNewValues) {
+  fs::remove_all(folder_.path() / "run/checkpoints");
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(recorded(), IsEmpty());
+  EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 2"));
+}
+
+TEST_F(ChangedRunTest, AStageThatRefusesItsStateLeavesTheRecord) {
+  const std::string before = file("resolved.toml");
+  StageScript model;
+  model.keeps_state = true;
+  model.fails_in = "load";
+  model.events = &events_;
+  model.place = &place_;
+  pipeline_.stages["model"] = std::make_unique<StageRunner>(
+      "model", "test.stage", std::make_unique<Scripted>("model", model));
+  EXPECT_EQ(resume().code, ExitCode::configuration);
+  EXPECT_EQ(file("resolved.toml"), before);
+}
+
+TEST_F(ChangedRunTest, AnotherProcessMayHaveBeenQuicker) {
+  options_.resolved_toml = file("resolved.toml");
+  folder_.write("run/resolved.toml", options_.resolved_toml + "# changed\n");
+  const RunSummary summary = resume();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("was changed by another process"));
+}
+
+TEST_F(ChangedRunTest, FlowsAfterTheEpochsThatTrainEndThem) {
+  fs::remove_all(folder_.path() / "run");
+  pipeline_.spec = unchanged_;
+  pipeline_.spec.flows.push_back({"tune", "t", {}, {}});
+  StageScript trains;
+  trains.trains = true;
+  add_stage("tuner", trains, "tune");
+  pipeline_.spec.schedule.after = {"tune"};
+  unchanged_ = pipeline_.spec;
+  options_.unchanged = nullptr;
+  options_.start = Start::fresh;
+  EXPECT_EQ(run().code, ExitCode::success);
+  options_.unchanged = &unchanged_;
+  pipeline_.spec.resolved = "[stage.model]\nrate = 2\n";
+  pipeline_.spec.schedule.epochs = 5;
+  const RunSummary summary = resume();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("flow 'tune', which trains"));
+}
+
 TEST_F(RunPipelineTest, StagesAndTheRunsFolderLearnWhereAndInWhatItComputes) {
   add_stages();
   options_.numerics = {"cuda:1", Precision::bfloat16, false};

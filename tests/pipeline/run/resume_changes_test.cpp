@@ -1,0 +1,175 @@
+#include "pipeline/run/resume_changes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string complaint(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  return "accepted";
+}
+
+ScheduleSpec schedule(std::int64_t epochs) {
+  ScheduleSpec schedule;
+  schedule.epochs = epochs;
+  schedule.each_epoch = {{"train", 1}, {"evaluate", 5}};
+  return schedule;
+}
+
+/// In the course of an epoch.
+SchedulePosition within(std::int64_t epochs_done) {
+  SchedulePosition position;
+  position.before_done = true;
+  position.epochs_done = epochs_done;
+  position.flows_done = 1;
+  return position;
+}
+
+std::string within_epoch(const ParameterChange& change, const ScheduleSpec& now,
+                         const SchedulePosition& position) {
+  return complaint([&] { refuse_within_epoch({change}, now, position, "in epoch 3", "a file"); });
+}
+
+TEST(ChangesBetween, AreKeysWhoseValuesDiffer) {
+  EXPECT_THAT(changes_between("[a]\nx = 1\ny = 2\nz = { n = 1 }\n",
+                              "[a]\nx = 1  # default\ny = 3\nw = 4\n"),
+              ElementsAre(ParameterChange{"a.w", {}, "4"}, ParameterChange{"a.y", "2", "3"},
+                          ParameterChange{"a.z.n", "1", {}}));
+}
+
+TEST(WithinAnEpoch, WhatLeavesItsNumbersMayChange) {
+  for (const char* key : {"schedule.checkpoint_every", "schedule.checkpoint_every.steps",
+                          "limits.bytes", "pipeline.threads", "stage.decode.concurrency"}) {
+    EXPECT_EQ(within_epoch({key, "1", "2"}, schedule(9), within(2)), "accepted") << key;
+  }
+  EXPECT_EQ(within_epoch({"pipeline.max_errors", {}, "20"}, schedule(9), within(2)), "accepted");
+  EXPECT_THAT(within_epoch({"pipeline.max_errors", {}, "0.2"}, schedule(9), within(2)),
+              HasSubstr("'pipeline.max_errors' cannot be changed here"));
+  EXPECT_THAT(within_epoch({"stage.adam.rate", "1", "2"}, schedule(9), within(2)),
+              HasSubstr("'stage.adam.rate' cannot be changed here: the newest checkpoint, 'a "
+                        "file', was written in epoch 3"));
+}
+
+TEST(WithinAnEpoch, AnotherNumberOfEpochsLeavesItsFlows) {
+  const auto epochs = [](std::int64_t before, std::int64_t now, const SchedulePosition& at) {
+    return within_epoch({"schedule.epochs", std::to_string(before), ""}, schedule(now), at);
+  };
+  EXPECT_EQ(epochs(9, 20, within(2)), "accepted");
+  EXPECT_EQ(epochs(5, 20, within(4)), "accepted") << "it is evaluated every fifth epoch";
+  EXPECT_THAT(epochs(9, 20, within(8)), HasSubstr("cannot be changed")) << "it was the last one";
+  EXPECT_THAT(epochs(9, 3, within(2)), HasSubstr("cannot be changed")) << "it would be the last";
+  EXPECT_THAT(epochs(9, 2, within(2)), HasSubstr("cannot be changed"));
+  EXPECT_THAT(epochs(9, 20, within(9)), HasSubstr("cannot be changed")) << "after the epochs";
+  SchedulePosition before;
+  before.flows_done = 1;
+  EXPECT_EQ(epochs(9, 1, before), "accepted");
+}
+
+SchedulePosition stopped_early() {
+  SchedulePosition position;
+  position.before_done = true;
+  position.epochs_done = 7;
+  position.stopped_early = true;
+  position.best = 0.5;
+  position.best_epochs = 4;
+  position.without_gain = 3;
+  position.epochs_measured = 7;
+  position.after_done = true;
+  return position;
+}
+
+TEST(Continued, TheFlowsAfterTheEpochsRunAgainBehindMoreOfThem) {
+  SchedulePosition position = stopped_early();
+  position.stopped_early = false;
+  EXPECT_FALSE(continued({}, schedule(8), position).after_done);
+  EXPECT_TRUE(continued({}, schedule(7), position).after_done);
+  EXPECT_TRUE(continued({}, schedule(8), stopped_early()).after_done);
+}
+
+TEST(Continued, AnotherRuleMeasuresAnew) {
+  ScheduleSpec now = schedule(9);
+  now.stop_early = StopEarly{"recall.r@1", 5, Goal::highest};
+  const auto patience =
+      continued({{"schedule.stop_early.patience", "3", "5"}}, now, stopped_early());
+  EXPECT_FALSE(patience.stopped_early);
+  EXPECT_EQ(patience.best, 0.5);
+  EXPECT_FALSE(patience.after_done);
+  now.stop_early->patience = 3;
+  EXPECT_TRUE(
+      continued({{"schedule.stop_early.patience", "2", "3"}}, now, stopped_early()).stopped_early);
+  const auto metric =
+      continued({{"schedule.stop_early.metric", "\"a.b\"", "\"a.c\""}}, now, stopped_early());
+  EXPECT_FALSE(metric.stopped_early);
+  EXPECT_FALSE(metric.best);
+  EXPECT_EQ(metric.epochs_measured, 0);
+}
+
+TEST(WithoutEffect, IsRefused) {
+  const auto refusal = [](const std::string& key, const ScheduleSpec& now,
+                          const SchedulePosition& position) {
+    return complaint([&] { refuse_without_effect({{key, "1", "2"}}, now, position); });
+  };
+  SchedulePosition done = stopped_early();
+  EXPECT_THAT(refusal("schedule.epochs", schedule(20), done),
+              HasSubstr("stop_early ended it after epoch 7"));
+  done.stopped_early = false;
+  EXPECT_THAT(refusal("stage.a.b", schedule(7), done), HasSubstr("stage.a.b would have no effect"));
+  EXPECT_THAT(refusal("schedule.epochs", schedule(6), done), HasSubstr("7 epochs are done"));
+  EXPECT_EQ(refusal("schedule.epochs", schedule(8), done), "accepted");
+}
+
+class OtherGraph : public ::testing::Test {
+ protected:
+  OtherGraph() {
+    before_.stages.resize(2);
+    before_.stages[0].name = "search";
+    before_.stages[0].use = "retrieval.search";
+    before_.stages[0].references = {{"index", "gallery"}};
+    before_.stages[1].name = "gallery";
+    before_.flows = {{"train", "a -> b", {}, {}}};
+    before_.schedule = schedule(3);
+    now_ = before_;
+  }
+  std::string refusal() {
+    std::string text = complaint([&] { refuse_other_graph(before_, now_, "runs/x"); });
+    now_ = before_;
+    return text;
+  }
+
+  PipelineSpec before_;
+  PipelineSpec now_;
+};
+
+TEST_F(OtherGraph, IsRefusedByName) {
+  EXPECT_EQ(refusal(), "accepted");
+  now_.schedule.each_epoch[1].every = 1;
+  EXPECT_EQ(refusal(), "accepted");
+  now_.stages[0].references["index"] = "other";
+  EXPECT_THAT(refusal(), HasSubstr("'stage.search.index' cannot be changed when a run is resumed: "
+                                   "it is \"gallery\", and --set makes it \"other\""));
+  now_.stages.pop_back();
+  EXPECT_THAT(refusal(), HasSubstr("'stage.gallery.use'"));
+  now_.flows.front().text = "a -> c";
+  EXPECT_THAT(refusal(), HasSubstr("weights = \"runs/x\""));
+  now_.paths.push_back({"p", "a"});
+  EXPECT_THAT(refusal(), HasSubstr("'path.p'"));
+  now_.schedule.each_epoch.pop_back();
+  EXPECT_THAT(refusal(), HasSubstr("'schedule.each_epoch'"));
+}
+
+}  // namespace
+}  // namespace seam::host
