@@ -1,0 +1,60 @@
+#include "stages/baseline/pixels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace seam::stages {
+
+void Pixels::declare(Declaration& d) {
+  d.doc(
+      "Takes the pixels of each picture for its embedding: a baseline without training. A trained "
+      "model that retrieves no better has learned nothing. `image.resize` decides how many pixels "
+      "there are.");
+  d.parameter("centred", centred_,
+              "subtract the mean of all values of the picture, so that brightness does not count; "
+              "with unit_length, distances rank pictures as their correlation does");
+  d.parameter("unit_length", unit_length_,
+              "scale to length 1, so that contrast does not count; a picture whose values are all "
+              "zero stays zero");
+  d.needs(field::images);
+  d.provides(field::embedding);
+}
+
+void Pixels::process(Packet& packet, Context& context) {
+  const Tensor images = on_host(packet.get(field::images));
+  const std::int64_t rows = images.size(0);
+  const std::int64_t width = images.size(1) * images.size(2) * images.size(3);
+  Tensor embedding = images.reshape({rows, width}).clone();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::span<float> values(embedding.data_ptr<float>() + row * width,
+                                  static_cast<std::size_t>(width));
+    if (centred_) centre(values);
+    if (unit_length_) scale_to_unit_length(values);
+  }
+  packet.set(field::embedding, embedding.to(device_of(context)));
+}
+
+void centre(std::span<float> values) {
+  if (values.empty()) return;
+  double sum = 0;
+  for (const float value : values) sum += value;
+  const double mean = sum / static_cast<double>(values.size());
+  for (float& value : values) value = static_cast<float>(value - mean);
+}
+
+void scale_to_unit_length(std::span<float> values) {
+  double squares = 0;
+  for (const float value : values) squares += static_cast<double>(value) * value;
+  // What rounding leaves of a picture of one colour has no direction either: 8-bit pixels that
+  // differ at all are longer by far.
+  constexpr double least = 1e-6;
+  const double length = std::sqrt(squares);
+  if (!(length > least * std::sqrt(static_cast<double>(values.size())))) {
+    if (!std::isnan(length)) std::fill(values.begin(), values.end(), 0.F);  // NaN is the index's
+    return;
+  }
+  for (float& value : values) value = static_cast<float>(value / length);
+}
+
+}  // namespace seam::stages

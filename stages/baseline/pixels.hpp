@@ -1,0 +1,30 @@
+/// Stage `baseline.pixels`: the pixels of each picture are its embedding; nothing is trained.
+///
+///     images [N,3,H,W] ──► minus the picture's mean ──► unit length ──► embedding [N,3*H*W]
+#pragma once
+
+#include <seam/tensor.hpp>
+
+#include <span>
+#include <string_view>
+
+namespace seam::stages {
+
+class Pixels final : public Compute<Transform> {
+ public:
+  static constexpr std::string_view name = "baseline.pixels";
+
+  void declare(Declaration& d) override;
+  void process(Packet& packet, Context& context) override;
+
+ private:
+  bool centred_ = true;
+  bool unit_length_ = true;
+};
+
+/// Subtracts the mean of the values, summed in double in their order.
+void centre(std::span<float> values);
+/// Scales the values to length 1; zeros, which have no direction, stay zeros.
+void scale_to_unit_length(std::span<float> values);
+
+}  // namespace seam::stages

@@ -1,0 +1,96 @@
+#include "stages/baseline/pixels.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+
+Packet packet_of(const Tensor& images) {
+  Packet packet;
+  packet.set(field::images, images);
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Pixels>({
+    .packets =
+        [](Harness&) {
+          std::vector<Packet> packets;
+          for (const float scale : {1.F, 2.F, 3.F}) {
+            packets.push_back(
+                packet_of((torch::arange(48.F).view({2, 3, 2, 4}) * scale).sin().abs()));
+          }
+          return packets;
+        },
+});
+
+Tensor embedded(Harness& harness, const Tensor& images) {
+  harness.push(packet_of(images)).finish();
+  return harness.outputs().empty() ? Tensor() : harness.outputs().front().get(field::embedding);
+}
+
+TEST(Pixels, AreCentredAndOfUnitLength) {
+  Harness harness("pixels", std::make_unique<Pixels>());
+  const Tensor embedding = embedded(harness, torch::arange(6.F).view({1, 3, 1, 2}) / 10);
+  ASSERT_TRUE(embedding.defined());
+  // 0 to 5 minus 2.5, over the root of 17.5.
+  const Tensor expected = (torch::arange(6.F).view({1, 6}) - 2.5) / std::sqrt(17.5);
+  EXPECT_TRUE(torch::allclose(embedding, expected, 0, 1e-6)) << embedding;
+}
+
+TEST(Pixels, AreTheSameWhateverLayoutTheBatchHas) {
+  const Tensor images = torch::arange(36.F).view({1, 3, 3, 4}).sin().abs();
+  Harness rows("pixels", std::make_unique<Pixels>());
+  Harness planes("pixels", std::make_unique<Pixels>());
+  EXPECT_TRUE(torch::equal(embedded(rows, images.contiguous(torch::MemoryFormat::ChannelsLast)),
+                           embedded(planes, images)));
+}
+
+TEST(Pixels, BrightnessAndContrastDoNotCount) {
+  const Tensor picture = torch::arange(12.F).view({1, 3, 2, 2}).sin().abs();
+  Harness harness("pixels", std::make_unique<Pixels>());
+  const Tensor both = embedded(harness, torch::cat({picture, picture * 0.5 + 0.2}));
+  EXPECT_TRUE(torch::allclose(both[0], both[1], 0, 1e-6));
+}
+
+TEST(Pixels, CanBeLeftAsTheyAre) {
+  Harness harness("pixels", std::make_unique<Pixels>());
+  harness.set("centred", false).set("unit_length", false);
+  const Tensor images = torch::arange(6.F).view({1, 3, 1, 2});
+  EXPECT_TRUE(torch::equal(embedded(harness, images), images.view({1, 6})));
+  EXPECT_NE(embedded(harness, images).data_ptr(), images.data_ptr());
+}
+
+TEST(Pixels, APictureOfOneColourIsZeroNotNoise) {
+  for (const float grey : {0.F, 0.1F, 1.F}) {
+    Harness harness("pixels", std::make_unique<Pixels>());
+    const Tensor embedding = embedded(harness, torch::full({1, 3, 24, 24}, grey));
+    EXPECT_TRUE(torch::equal(embedding, torch::zeros_like(embedding))) << grey;
+  }
+}
+
+TEST(Pixels, NaNIsNotHidden) {
+  Harness harness("pixels", std::make_unique<Pixels>());
+  Tensor images = torch::rand({1, 3, 2, 2});
+  images[0][1][0][0] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(embedded(harness, images).isnan().any().item<bool>());
+}
+
+TEST(Pixels, ABatchWithoutRowsIsEmbeddedAsNone) {
+  Harness harness("pixels", std::make_unique<Pixels>());
+  EXPECT_EQ(embedded(harness, torch::zeros({0, 3, 2, 2})).sizes(), torch::IntArrayRef({0, 12}));
+}
+
+}  // namespace
+}  // namespace seam::stages
