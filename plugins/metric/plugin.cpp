@@ -1,0 +1,7 @@
+#include <seam/plugin.hpp>
+
+#include "stages/metric/accuracy.hpp"
+
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(Accuracy)

@@ -1,0 +1,178 @@
+#include "stages/metric/accuracy.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+namespace {
+
+std::string percent(double share) {
+  std::string text(32, '\0');
+  const int length = std::snprintf(text.data(), text.size(), "%.2f", 100 * share);
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
+  const auto at = static_cast<std::size_t>(number);
+  if (at >= names.size() || names[at].empty()) return std::to_string(number);
+  std::string text;
+  for (const char c : names[at]) {
+    if (c == '|') text += '\\';
+    text += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return text;
+}
+
+}  // namespace
+
+void Accuracy::declare(Declaration& d) {
+  d.doc(
+      "Top-k accuracy over all pictures of a flow: how often the true category is among the k "
+      "classes of the highest scores. Equal scores are ranked by class number.");
+  d.parameter("k", ks_, "the k of top-k accuracy, each smaller than the number of classes")
+      .at_least(1);
+  d.parameter("from", from_, "the field that is taken for scores",
+              {{"logits", From::logits}, {"class_lengths", From::class_lengths}});
+  d.parameter("per_class", per_class_, "whether to add a table by class");
+  const auto largest = std::max_element(ks_.begin(), ks_.end());
+  const std::int64_t least = largest == ks_.end() || *largest < 1 ? 2 : *largest + 1;
+  d.needs(field()).contract("f32[N," + std::to_string(least) + "+]");
+  d.needs(field::categories).doc("the labels, from 0");
+  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.upstream(names_, "what classes are called in the table by class");
+  if (largest == ks_.end()) return;
+  const std::int64_t smallest = *std::min_element(ks_.begin(), ks_.end());
+  d.headline("accuracy@" + std::to_string(smallest), Better::higher);
+  if (*largest != smallest) d.headline("accuracy@" + std::to_string(*largest), Better::higher);
+}
+
+const Field<Tensor>& Accuracy::field() const {
+  return from_ == From::logits ? field::logits : field::class_lengths;
+}
+
+void Accuracy::open(Context& /*context*/) {
+  if (!ks_.empty()) return;
+  throw Error("'k' is empty; top-k accuracy needs at least one k", Fault::configuration);
+}
+
+void Accuracy::begin(Context& /*context*/) {
+  counter_.reset();
+}
+
+std::vector<std::string> Accuracy::category_names() const {
+  const std::vector<std::string>* names = nullptr;
+  for (const CategoryNames* source : names_) {
+    if (names != nullptr && *names != source->category_names()) return {};
+    names = &source->category_names();
+  }
+  return names == nullptr ? std::vector<std::string>() : *names;
+}
+
+void Accuracy::begin_with(std::int64_t classes, const Context& context) {
+  const auto named = static_cast<std::int64_t>(category_names().size());
+  if (named > classes) {
+    throw Error("the data set has " + counted(named, "category", "categories") +
+                    ", but the scores are of " + counted(classes, "class", "classes") +
+                    "; give the model as many",
+                Fault::configuration);
+  }
+  if (named > 0 && named < classes) {
+    context.warn("the scores are of " + counted(classes, "class", "classes") +
+                 ", but the data set has " + counted(named, "category", "categories") +
+                 ": a model with more classes than it needs may predict one that there is not");
+  }
+  counter_.emplace(ks_, classes);
+}
+
+void Accuracy::process(const Packet& packet, Context& context) {
+  const Tensor scores = on_host(packet.get(field()));
+  const std::vector<std::int64_t>& labels = packet.get(field::categories);
+  const std::int64_t rows = scores.size(0);
+  const std::int64_t classes = scores.size(1);
+  if (static_cast<std::int64_t>(labels.size()) != rows) {
+    throw Error("the fields of one batch must have the same number of rows, but '" +
+                    std::string(field().name) + "' has " + std::to_string(rows) +
+                    " and 'categories' has " + std::to_string(labels.size()),
+                Fault::internal);
+  }
+  if (rows == 0) return;
+  if (!counter_) begin_with(classes, context);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    try {
+      counter_->add({scores.data_ptr<float>() + row * classes, static_cast<std::size_t>(classes)},
+                    labels[at]);
+    } catch (const Error& error) {
+      const bool named = packet.has(field::origins) && at < packet.get(field::origins).size();
+      throw Error((named ? packet.get(field::origins)[at].text() : "row " + std::to_string(row)) +
+                  " " + error.what());
+    }
+  }
+}
+
+void Accuracy::end(Context& context) {
+  if (!counter_) throw Error("no picture arrived, so there is no accuracy to report");
+  const AccuracyResult result = counter_->result();
+  for (std::size_t i = 0; i < result.ks.size(); ++i) {
+    const std::string metric = "accuracy@" + std::to_string(result.ks[i]);
+    context.metric(metric, result.accuracy[i]);
+    context.metric(metric + ".optimistic", result.optimistic[i]);
+    context.metric(metric + ".pessimistic", result.pessimistic[i]);
+    context.metric(metric + ".standard_error", result.standard_error[i]);
+  }
+  context.metric("images", static_cast<double>(result.images));
+  context.report("Accuracy", accuracy_table(result));
+  if (per_class_) context.report("Accuracy by class", class_table(result, category_names()));
+}
+
+std::string accuracy_table(const AccuracyResult& result) {
+  std::int64_t most = 0;
+  std::int64_t present = 0;
+  for (const ClassAccuracy& of_class : result.by_class) {
+    most = std::max(most, of_class.images);
+    present += of_class.images > 0 ? 1 : 0;
+  }
+  const auto classes = static_cast<std::int64_t>(result.by_class.size());
+  std::string text = counted(result.images, "image") + " of " +
+                     counted(present, "class", "classes") + "; scores of " +
+                     counted(classes, "class", "classes") +
+                     ".\n\n| | accuracy | 95 % interval | chance |\n|---|---:|---:|---:|\n";
+  for (std::size_t i = 0; i < result.ks.size(); ++i) {
+    const Interval interval = wilson_interval(result.accuracy[i], result.images);
+    text += "| top-" + std::to_string(result.ks[i]) + " | " + percent(result.accuracy[i]) + " | " +
+            percent(interval.low) + " to " + percent(interval.high) + " | " +
+            percent(static_cast<double>(result.ks[i]) / static_cast<double>(classes)) + " |\n";
+    if (result.optimistic[i] == result.pessimistic[i]) continue;
+    text += "| · ties lucky or not | " + percent(result.pessimistic[i]) + " to " +
+            percent(result.optimistic[i]) + " | | |\n";
+  }
+  return text +
+         "\nPercent of images whose class is among the K highest scores. Chance: K classes drawn "
+         "at random. The most frequent class alone has " +
+         percent(static_cast<double>(most) / static_cast<double>(result.images)) + " %.\n";
+}
+
+std::string class_table(const AccuracyResult& result, const std::vector<std::string>& names) {
+  std::string text = "| class | images |";
+  for (const std::int64_t k : result.ks) text += " top-" + std::to_string(k) + " |";
+  text += " most often taken for |\n|---|---:|";
+  for (std::size_t i = 0; i < result.ks.size(); ++i) text += "---:|";
+  text += "---|\n";
+  for (std::size_t label = 0; label < result.by_class.size(); ++label) {
+    const ClassAccuracy& of_class = result.by_class[label];
+    if (of_class.images == 0) continue;
+    text += "| " + class_text(static_cast<std::int64_t>(label), names) + " | " +
+            grouped(of_class.images) + " |";
+    for (const double accuracy : of_class.accuracy) text += " " + percent(accuracy) + " |";
+    text += of_class.most_taken_for < 0 ? " |\n"
+                                        : " " + class_text(of_class.most_taken_for, names) + " (" +
+                                              grouped(of_class.taken_for_it) + ") |\n";
+  }
+  return text;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,52 @@
+/// Stage `metric.accuracy`: how many pictures a model classifies right.
+///
+///     logits (or class_lengths), categories ──► [ metric.accuracy ] ──► metrics, report
+#pragma once
+
+#include <seam/category_names.hpp>
+#include <seam/tensor.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/metric/top_k.hpp"
+
+namespace seam::stages {
+
+/// Reports `accuracy@K` for each K, each also as `.standard_error`, `.optimistic` and
+/// `.pessimistic`, the bounds over ties; fractions. And `images`, their number.
+class Accuracy final : public Compute<Sink> {
+ public:
+  static constexpr std::string_view name = "metric.accuracy";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  void process(const Packet& packet, Context& context) override;
+  void end(Context& context) override;
+
+ private:
+  enum class From : std::uint8_t { logits, class_lengths };
+
+  [[nodiscard]] const Field<Tensor>& field() const;
+  /// Of all sources before it; empty where they have none, or not the same.
+  [[nodiscard]] std::vector<std::string> category_names() const;
+  void begin_with(std::int64_t classes, const Context& context);
+
+  std::vector<std::int64_t> ks_{1};
+  From from_ = From::logits;
+  bool per_class_ = true;
+  Refs<CategoryNames> names_;
+  std::optional<TopKCounter> counter_;
+};
+
+/// "accuracy@1 | 91.20 | ...": what all pictures amount to, in Markdown.
+[[nodiscard]] std::string accuracy_table(const AccuracyResult& result);
+/// A row for each class that has pictures. `names`: by number; those without one are numbers.
+[[nodiscard]] std::string class_table(const AccuracyResult& result,
+                                      const std::vector<std::string>& names);
+
+}  // namespace seam::stages
