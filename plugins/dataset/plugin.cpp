@@ -1,5 +1,6 @@
 #include <seam/plugin.hpp>
 
+#include "stages/dataset/category.hpp"
 #include "stages/dataset/folder.hpp"
 #include "stages/dataset/inshop.hpp"
 #include "stages/dataset/mnist.hpp"
@@ -8,4 +9,4 @@
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Folder, Inshop, Mnist, Table, Wardrobe)
+SEAM_PLUGIN(Category, Folder, Inshop, Mnist, Table, Wardrobe)

@@ -1,0 +1,143 @@
+#include "stages/dataset/category.hpp"
+
+#include <seam/box.hpp>
+#include <system_error>
+#include <utility>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 3> split_names{"train", "val", "test"};
+
+}  // namespace
+
+void Category::declare(Declaration& declaration) {
+  declaration.doc(
+      "Serves one split of DeepFashion's Category and Attribute Prediction Benchmark, an image a "
+      "packet.\n\nThe lists are read and joined as a whole before the first image: their counts, "
+      "categories, statuses and boxes, and that they are of the same images.");
+  declaration
+      .parameter("root", root_,
+                 "the folder that the lists' image names are relative to, with 'img'")
+      .required()
+      .folder_with({"img"});
+  declaration.parameter("annotations", annotations_,
+                        "the folder of list_category_cloth.txt, list_category_img.txt and "
+                        "list_bbox.txt, relative to root");
+  declaration.parameter("partition", partition_, "the partition list, relative to root");
+  declaration.parameter("split", split_, "which part of the list to serve",
+                        {{"train", CategorySplit::train},
+                         {"val", CategorySplit::validation},
+                         {"test", CategorySplit::test}});
+  declaration.parameter(
+      "categories", numbers_,
+      "used: number those that an image of any split is of, 46 in the official lists; all: every "
+      "one that is named, 50 in the official lists",
+      {{"used", CategoryNumbers::used}, {"all", CategoryNumbers::all}});
+  declaration.parameter("boxes", boxes_,
+                        "field: hand on the item's bounding box as the field 'box', which "
+                        "image.crop with box = true cuts out; ignore: whole pictures",
+                        {{"ignore", Boxes::ignore}, {"field", Boxes::field}});
+  const std::array<const char*, 3> official{"209222", "40000", "40000"};
+  for (std::size_t split = 0; split < split_names.size(); ++split) {
+    declaration
+        .parameter(std::string("expect_") + split_names[split], expected_[split],
+                   "how many " + std::string(split_names[split]) + " images the lists must have (" +
+                       official[split] + " in the official ones)")
+        .at_least(0);
+  }
+  declaration
+      .parameter("expect_categories", expected_categories_,
+                 "how many categories must be numbered (46 used ones in the official lists)")
+      .at_least(1);
+  rows_.declare(declaration, {.item = "the folder that the image lies in",
+                              .category = "from 0, in the order of list_category_cloth.txt",
+                              .index = "position in the split, from 0, before folds cut it"});
+  if (boxes_ == Boxes::field) {
+    declaration.provides(field::box)
+        .doc("left, top, right and bottom in pixels of the file's picture");
+  }
+  declaration.offers<CategoryNames>(*this);
+}
+
+CategoryList Category::read() const {
+  const fs::path folder = root_ / annotations_;
+  std::error_code fault;
+  if (!fs::is_directory(folder, fault)) {
+    throw Error("no folder '" + folder.string() +
+                "' with list_category_img.txt and list_category_cloth.txt; set 'annotations' to "
+                "the folder that has them, relative to root");
+  }
+  CategoryLists lists{
+      .images = read_list_text(folder / "list_category_img.txt", "a list of images and categories"),
+      .categories = read_list_text(folder / "list_category_cloth.txt", "a list of categories"),
+      .partition = read_list_text(root_ / partition_,
+                                  "a list of images and the statuses train, val and test"),
+      .boxes = {}};
+  if (boxes_ == Boxes::field) {
+    lists.boxes = read_list_text(folder / "list_bbox.txt", "a list of images and their boxes");
+  }
+  return join_category_lists(lists, numbers_);
+}
+
+void Category::check(const CategoryList& list) const {
+  for (std::size_t split = 0; split < expected_.size(); ++split) {
+    if (!expected_[split] || *expected_[split] == list.images[split]) continue;
+    throw Error("'" + (root_ / partition_).string() + "': " + grouped(list.images[split]) + " " +
+                split_names[split] + " images, but " + grouped(*expected_[split]) +
+                " were expected; this is another list than the experiment was written for");
+  }
+  const auto categories = static_cast<std::int64_t>(list.categories.size());
+  if (!expected_categories_ || *expected_categories_ == categories) return;
+  throw Error("'" + (root_ / annotations_).string() +
+              "': " + counted(categories, "category", "categories") + ", but " +
+              grouped(*expected_categories_) +
+              " were expected; this is another list than the experiment was written for");
+}
+
+void Category::open(Context& context) {
+  std::error_code fault;
+  if (!fs::is_directory(root_, fault)) {
+    throw Error("no folder '" + root_.string() +
+                "' with the data set; set 'root' to the folder that holds 'img'");
+  }
+  CategoryList list = read();
+  check(list);
+  const auto split = static_cast<std::size_t>(split_);
+  const std::string images = std::string(split_names[split]) + " images";
+  std::vector<PictureRow> rows;
+  box_of_row_.clear();
+  for (CategoryRow& row : list.rows) {
+    if (row.split != split_) continue;
+    rows.push_back({root_ / row.path, row.path, std::move(row.item), row.category,
+                    static_cast<std::int64_t>(rows.size()), row.line});
+    box_of_row_.push_back(row.box);
+  }
+  const std::string name_of_list = (root_ / annotations_ / "list_category_img.txt").string();
+  if (rows.empty()) throw Error("'" + (root_ / partition_).string() + "' holds no " + images);
+  if (!fs::exists(rows.front().path, fault)) {
+    throw Error("'" + rows.front().path.string() + "' is missing, the first of the " + images +
+                "; unpack the images under root, so that '" + rows.front().name + "' is there");
+  }
+  context.info("train " + counted(list.images[0], "image") + ", val " +
+               counted(list.images[1], "image") + ", test " + counted(list.images[2], "image") +
+               "; " + counted(list.categories.size(), "category", "categories"));
+  vocabulary_ = std::move(list.categories);
+  rows_.open(std::move(rows), name_of_list, context, images);
+}
+
+void Category::begin(Context& /*context*/) {
+  rows_.begin();
+}
+
+More Category::produce(Emitter& emitter, Context& context) {
+  return rows_.produce(emitter, context, [this](Packet& packet, std::size_t at) {
+    if (boxes_ == Boxes::field) packet.set(field::box, box_of_row_[at]);
+  });
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,59 @@
+/// Joins the lists of DeepFashion's Category and Attribute Prediction Benchmark into one.
+///
+///     list_category_cloth.txt    Anorak 1, Blazer 1, Blouse 1, ...     the vocabulary
+///     list_category_img.txt      img/Sheer_Blouse/img_00000001.jpg 3   counted from 1: Blouse
+///     list_eval_partition.txt    img/Sheer_Blouse/img_00000001.jpg train
+///     list_bbox.txt              img/Sheer_Blouse/img_00000001.jpg 072 079 232 273
+///
+/// Source: Liu et al., "DeepFashion: Powering Robust Clothes Recognition and Retrieval with Rich
+/// Annotations", CVPR 2016.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages/dataset/counted_list.hpp"
+
+namespace seam::stages {
+
+enum class CategorySplit : std::uint8_t { train, validation, test };
+
+/// Which categories are numbered, from 0, in the order of the vocabulary.
+enum class CategoryNumbers : std::uint8_t {
+  used,  ///< those that an image of any split is of: 46 of the official 50
+  all,
+};
+
+struct CategoryRow {
+  std::string path;  ///< as written, relative to the data set's root
+  std::string item;  ///< the folder that the image lies in
+  std::int64_t category = 0;
+  CategorySplit split = CategorySplit::train;
+  std::array<float, 4> box{};  ///< left, top, right, bottom; zeros without a list of boxes
+  std::int64_t line = 0;       ///< of the list of images
+};
+
+struct CategoryList {
+  std::vector<CategoryRow> rows;         ///< in the order of the list of images
+  std::vector<std::string> categories;   ///< by number
+  std::array<std::int64_t, 3> images{};  ///< a split's number is the index
+};
+
+struct CategoryLists {
+  ListText images;
+  ListText categories;
+  ListText partition;
+  std::optional<ListText> boxes;
+};
+
+/// Throws seam::Error naming file and line where a list is not as parse_counted_list wants it; a
+/// category is named twice, or its type is not 1, 2 or 3; a label is no number of a category; a
+/// status is none of train, val and test; a box is no box; a path is absolute, climbs out with
+/// "..", has no folder, or is listed twice; or the lists are not of the same images.
+[[nodiscard]] CategoryList join_category_lists(const CategoryLists& lists,
+                                               CategoryNumbers numbers = CategoryNumbers::used);
+
+}  // namespace seam::stages

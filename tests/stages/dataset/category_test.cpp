@@ -1,0 +1,263 @@
+#include "stages/dataset/category.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <seam/box.hpp>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/stages/dataset/layout.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string cloth = "4\ncategory_name  category_type\nAnorak 1\nBlazer 1\nJeans 2\nDress 3\n";
+const std::string images =
+    "4\nimage_name  category_label\n"
+    "img/Blue_Jeans/img_1.jpg      3\n"
+    "img/Long_Dress/img_1.jpg      4\n"
+    "img/Long_Dress/img_2.jpg      4\n"
+    "img/Warm_Anorak/img_1.jpg     1\n";
+const std::string partition =
+    "4\nimage_name evaluation_status\n"
+    "img/Blue_Jeans/img_1.jpg train\nimg/Long_Dress/img_1.jpg val\n"
+    "img/Warm_Anorak/img_1.jpg train\nimg/Long_Dress/img_2.jpg test\n";
+const std::string boxes =
+    "4\nimage_name  x_1  y_1  x_2  y_2\n"
+    "img/Blue_Jeans/img_1.jpg 001 002 030 040\nimg/Long_Dress/img_1.jpg 0 0 1 1\n"
+    "img/Long_Dress/img_2.jpg 5 6 7 8\nimg/Warm_Anorak/img_1.jpg 072 079 232 273\n";
+
+void write_data_set(const TemporaryFolder& folder) {
+  write_file(folder.path() / "Anno_coarse/list_category_cloth.txt", cloth);
+  write_file(folder.path() / "Anno_coarse/list_category_img.txt", images);
+  write_file(folder.path() / "Anno_coarse/list_bbox.txt", boxes);
+  write_file(folder.path() / "Eval/list_eval_partition.txt", partition);
+  for (const char* image :
+       {"Blue_Jeans/img_1.jpg", "Long_Dress/img_1.jpg", "Long_Dress/img_2.jpg"}) {
+    write_file(folder.path() / "img" / image, "pixels");
+  }
+}
+
+const auto conformance = seam::testing::conformance<Category>({
+    .parameters = {{"root", std::string("nowhere")}, {"boxes", std::string("field")}},
+    .connect =
+        [](Harness& harness) {
+          auto folder = shared_folder(&write_data_set);
+          harness.set("root", folder->path().string());
+          return folder;
+        },
+});
+
+CategoryLists lists() {
+  return {{"img.txt", images},
+          {"cloth.txt", cloth},
+          {"eval.txt", partition},
+          ListText{"bbox.txt", boxes}};
+}
+
+std::string error_with(const std::function<void(CategoryLists&)>& change) {
+  CategoryLists changed = lists();
+  change(changed);
+  return error_of([&] { static_cast<void>(join_category_lists(changed)); });
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(CategoryLists, AreJoinedByTheNamesOfImages) {
+  const CategoryList list = join_category_lists(lists());
+  ASSERT_EQ(list.rows.size(), 4U);
+  EXPECT_THAT(list.categories, ElementsAre("Anorak", "Jeans", "Dress"));  // nothing is a Blazer
+  EXPECT_THAT(list.images, ElementsAre(2, 1, 1));
+  const CategoryRow& anorak = list.rows[3];
+  EXPECT_EQ(anorak.path, "img/Warm_Anorak/img_1.jpg");
+  EXPECT_EQ(anorak.item, "Warm_Anorak");
+  EXPECT_EQ(anorak.category, 0);
+  EXPECT_EQ(anorak.split, CategorySplit::train);
+  EXPECT_THAT(anorak.box, ElementsAre(72, 79, 232, 273));
+  EXPECT_EQ(list.rows[2].split, CategorySplit::test);
+  EXPECT_EQ(list.rows[2].category, 2);
+}
+
+TEST(CategoryLists, AllCategoriesCanBeNumbered) {
+  const CategoryList list = join_category_lists(lists(), CategoryNumbers::all);
+  EXPECT_THAT(list.categories, ElementsAre("Anorak", "Blazer", "Jeans", "Dress"));
+  EXPECT_EQ(list.rows[0].category, 2);
+}
+
+TEST(CategoryLists, WindowsLinesAndBlankEndsAreRead) {
+  CategoryLists changed = lists();
+  std::string text = "\xEF\xBB\xBF";
+  for (const char c : partition) text += c == '\n' ? "\r\n" : std::string(1, c);
+  changed.partition.text = text + "\r\n\n";
+  EXPECT_EQ(join_category_lists(changed).rows.size(), 4U);
+}
+
+TEST(CategoryLists, EveryListThatIsCutShortIsRefused) {
+  for (auto list :
+       {&CategoryLists::images, &CategoryLists::categories, &CategoryLists::partition}) {
+    const CategoryLists whole = lists();
+    const std::string& text = (whole.*list).text;
+    for (std::size_t length = 0; length + 1 < text.size(); ++length) {
+      CategoryLists changed = whole;
+      (changed.*list).text.resize(length);
+      // Cut within the last word, some of it may be left that means something else.
+      if (text.find('\n', length) == text.size() - 1 && text[length - 1] != '\n') continue;
+      EXPECT_NE(error_of([&] { static_cast<void>(join_category_lists(changed)); }), "no error")
+          << whole.images.name << " " << length;
+    }
+  }
+}
+
+TEST(CategoryLists, CountsAndColumnsAreChecked) {
+  EXPECT_THAT(error_with([](auto& l) { l.images.text[0] = '5'; }),
+              HasSubstr("img.txt:1: the first line promises 5 rows, but 4 follow"));
+  EXPECT_THAT(error_with([](auto& l) { l.images.text = "many\n"; }), HasSubstr("number of rows"));
+  EXPECT_THAT(error_with([](auto& l) { l.images.text.clear(); }), HasSubstr("is empty"));
+  EXPECT_THAT(
+      error_with([](auto& l) { std::swap(l.images.text, l.categories.text); }),
+      HasSubstr("column names 'category_name category_type', but begins with 'image_name'"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.images.text = replaced(l.images.text, "img_2.jpg ", "img 2.jpg ");
+              }),
+              HasSubstr("img.txt:5: 3 columns where there must be 2"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.images.text = replaced(l.images.text, "img/Warm", "\nimg/Warm");
+              }),
+              HasSubstr("img.txt:6: the line is blank, but rows follow"));
+}
+
+TEST(CategoryLists, LabelsStatusesAndBoxesAreChecked) {
+  for (const char* wrong : {"0", "5", "x", "-1", "1.0", "99999999999999999999"}) {
+    EXPECT_THAT(error_with([&](auto& l) {
+                  l.images.text =
+                      replaced(l.images.text, "     3\n", std::string(" ") + wrong + "\n");
+                }),
+                HasSubstr("img.txt:3: category label"))
+        << wrong;
+  }
+  EXPECT_THAT(
+      error_with([](auto& l) { l.partition.text = replaced(l.partition.text, " val", " valid"); }),
+      HasSubstr("eval.txt:4: unknown status 'valid'"));
+  for (const char* wrong : {"30 2 30 40", "31 2 30 40", "1 40 30 40", "-1 2 30 40", "a 2 30 40"}) {
+    EXPECT_THAT(error_with([&](auto& l) {
+                  l.boxes->text = replaced(l.boxes->text, "001 002 030 040", wrong);
+                }),
+                HasSubstr("bbox.txt:3: "))
+        << wrong;
+  }
+}
+
+TEST(CategoryLists, TheVocabularyIsChecked) {
+  EXPECT_THAT(error_with([](auto& l) {
+                l.categories.text = replaced(l.categories.text, "Blazer", "Anorak");
+              }),
+              HasSubstr("cloth.txt:4: category 'Anorak' is named a second time"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.categories.text = replaced(l.categories.text, "Dress 3", "Dress 4");
+              }),
+              HasSubstr("category type '4'"));
+  EXPECT_THAT(error_with([](auto& l) { l.categories.text = "0\ncategory_name category_type\n"; }),
+              HasSubstr("no category is named"));
+}
+
+TEST(CategoryLists, OfDifferentImagesAreRefused) {
+  EXPECT_THAT(error_with([](auto& l) {
+                l.partition.text = replaced(l.partition.text, "img/Warm", "img/Cold");
+              }),
+              HasSubstr("'img/Cold_Anorak/img_1.jpg' is not in 'img.txt'"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.partition.text =
+                    replaced(l.partition.text, "Long_Dress/img_2", "Long_Dress/img_1");
+              }),
+              HasSubstr("listed a second time; first on line 4"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.images.text = replaced(l.images.text, "Long_Dress/img_2", "Long_Dress/img_1");
+              }),
+              HasSubstr("img.txt:5: image 'img/Long_Dress/img_1.jpg' is listed a second time"));
+  EXPECT_THAT(error_with([](auto& l) {
+                l.partition.text = replaced(l.partition.text, "img/Long_Dress/img_1.jpg val\n", "");
+                l.partition.text[0] = '3';
+              }),
+              HasSubstr("'img/Long_Dress/img_1.jpg' is missing"));
+}
+
+TEST(CategoryLists, PathsThatLeaveTheDataSetAreRefused) {
+  for (const char* wrong : {"/img/a.jpg", "../a/b.jpg", "img//a.jpg", "a.jpg"}) {
+    EXPECT_THAT(error_with([&](auto& l) {
+                  l.images.text = replaced(l.images.text, "img/Blue_Jeans/img_1.jpg", wrong);
+                }),
+                HasSubstr("img.txt:3: image name"))
+        << wrong;
+  }
+}
+
+class CategoryStage : public ::testing::Test {
+ protected:
+  CategoryStage() { write_data_set(folder_); }
+  [[nodiscard]] std::unique_ptr<Harness> make() const {
+    auto harness = std::make_unique<Harness>("items", std::make_unique<Category>());
+    harness->set("root", folder_.path().string());
+    return harness;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CategoryStage, ServesASplit) {
+  const auto harness = make();
+  harness->produce();
+  ASSERT_EQ(harness->outputs().size(), 2U);
+  const Packet& second = harness->outputs()[1];
+  EXPECT_EQ(second.get(field::path), folder_.path() / "img/Warm_Anorak/img_1.jpg");
+  EXPECT_EQ(second.get(field::item), "Warm_Anorak");
+  EXPECT_EQ(second.get(field::category), 0);
+  EXPECT_EQ(second.get(field::index), 1);
+  EXPECT_FALSE(second.has(field::box));
+  EXPECT_THAT(second.origin().text(), HasSubstr("list_category_img.txt:6"));
+  EXPECT_THAT(names_of(*harness), ElementsAre("Anorak", "Jeans", "Dress"));
+}
+
+TEST_F(CategoryStage, HandsOnTheBoxOfEachPicture) {
+  const auto harness = make();
+  harness->set("boxes", "field").set("split", "test").produce();
+  ASSERT_EQ(harness->outputs().size(), 1U);
+  EXPECT_THAT(harness->outputs()[0].get(field::box), ElementsAre(5, 6, 7, 8));
+}
+
+TEST_F(CategoryStage, CountsOtherThanExpectedAreRefused) {
+  const auto refused = [&](const std::string& parameter, int value) {
+    const auto harness = make();
+    harness->set(parameter, value);
+    return error_of([&] { harness->open(); });
+  };
+  EXPECT_EQ(refused("expect_train", 2), "no error");
+  EXPECT_THAT(refused("expect_train", 209'222), HasSubstr("2 train images, but 209,222"));
+  EXPECT_THAT(refused("expect_val", 0), HasSubstr("1 val images, but 0"));
+  EXPECT_THAT(refused("expect_test", 2), HasSubstr("1 test images, but 2"));
+  EXPECT_EQ(refused("expect_categories", 3), "no error");
+  EXPECT_THAT(refused("expect_categories", 46), HasSubstr("3 categories, but 46"));
+}
+
+TEST_F(CategoryStage, AMissingListOrPictureIsNamed) {
+  std::filesystem::remove(folder_.path() / "img/Blue_Jeans/img_1.jpg");
+  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("Blue_Jeans/img_1.jpg' is missing"));
+  std::filesystem::remove(folder_.path() / "Anno_coarse/list_bbox.txt");
+  const auto harness = make();
+  harness->set("boxes", "field");
+  EXPECT_THAT(error_of([&] { harness->open(); }), HasSubstr("no file"));
+  std::filesystem::remove_all(folder_.path() / "Anno_coarse");
+  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("'annotations'"));
+}
+
+}  // namespace
+}  // namespace seam::stages
