@@ -291,7 +291,7 @@
       const loss = keys.find((other) => other.endsWith("\nloss") && other.split("\n")[1] === key.split("\n")[1]);
       return loss !== undefined && text(curvesOf(loss)) === text(curvesOf(key));
     };
-    const useful = keys.filter((key) => !/\.(optimistic|pessimistic)$/.test(key) && !repeats(key) &&
+    const useful = keys.filter((key) => !/\.(optimistic|pessimistic|interval_low|interval_high|chance)$/.test(key) && !repeats(key) &&
       curvesOf(key).some((curve) => curve.x.length > 1));
     const first = useful.filter((key) => /\n(loss|total|rate)$/.test(key));
     const recorded = (key) => curvesOf(key).some((curve) => /^r@\d+$/.test(curve.name));

@@ -146,6 +146,10 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
       query.tied_beyond_relevant = ranking.neighbours.tied_beyond_relevant[q];
       query.relevant = rankings.relevant[q];
       query.item = rankings.item[q];
+      // Under the true category only its images compete, and how many these are is not known.
+      if (!reads_labels(ranking.mask)) {
+        query.searched = rankings.gallery_images - (rankings.self_excluded ? 1 : 0);
+      }
       query.category = categories ? packet[field::categories][q] : -1;
       counted_[m].counter.add(query);
     }
@@ -174,6 +178,11 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
       const std::string metric = mask + "r@" + std::to_string(recall.ks[i]);
       report(metric, {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
       report_error(metric, recall.standard_error[i]);
+      if (!recall.interval.empty()) {
+        context.metric(metric + ".interval_low", recall.interval[i].low);
+        context.metric(metric + ".interval_high", recall.interval[i].high);
+      }
+      if (!recall.chance.empty()) context.metric(metric + ".chance", recall.chance[i]);
     }
     report(mask + "mrr@" + std::to_string(recall.ks.back()), recall.mrr);
     if (recall.r_precision) report(mask + "r_precision", *recall.r_precision);

@@ -20,7 +20,8 @@ namespace seam::stages {
 
 /// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
 /// K, `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
-/// ties, and recall also as `.standard_error`; fractions.
+/// ties, and recall also as `.standard_error`, `.interval_low` and `.interval_high` (95 %) and
+/// `.chance`; fractions.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";

@@ -100,6 +100,7 @@ void RecallCounter::add(const RankedQuery& query) {
   }
   ++counted_;
   ++of_item.queries;
+  ++by_difficulty_[{query.searched, query.relevant}];
   const std::vector<TieBlock> blocks = blocks_of(query);
   add_recall(query, blocks);
   add_ranks(query, blocks);
@@ -110,6 +111,7 @@ void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBl
   CategoryHits& of_category = by_category_[query.category];
   of_category.hits.resize(ks_.size());
   ++of_category.queries;
+  of_category.items.insert(query.item);
   const std::vector<std::int64_t> hits = hits_by_row(query, largest_k());
   const auto block = std::ranges::find_if(blocks, [](const TieBlock& b) { return b.relevant > 0; });
   const bool found = block != blocks.end();
@@ -167,6 +169,37 @@ Bounded RecallCounter::mean(double RankSums::*sum) const {
   return {by_row_.*sum / counted, unlucky_.*sum / counted, lucky_.*sum / counted};
 }
 
+/// The standard error and the interval of recall.
+void RecallCounter::add_errors(RecallResult& result) const {
+  std::vector<ItemSums> items;
+  items.reserve(by_item_.size());
+  for (const auto& [item, sums] : by_item_) {
+    items.push_back({sums.queries, {sums.hits.begin(), sums.hits.end()}});
+  }
+  for (std::size_t i = 0; i < ks_.size(); ++i) {
+    double squares = 0;
+    for (const ItemSums& item : items) {
+      const double deviation = item.sums[i] - static_cast<double>(item.queries) * result.recall[i];
+      squares += deviation * deviation;
+    }
+    result.standard_error.push_back(std::sqrt(squares) / static_cast<double>(counted_));
+  }
+  result.interval = bootstrap_intervals(items);
+}
+
+std::vector<double> RecallCounter::chance() const {
+  std::vector<double> chances(ks_.size());
+  for (const auto& [difficulty, queries] : by_difficulty_) {
+    const auto [searched, relevant] = difficulty;
+    if (searched < 1) return {};
+    for (std::size_t i = 0; i < ks_.size(); ++i) {
+      chances[i] += static_cast<double>(queries) * chance_of_hit(searched, relevant, ks_[i]) /
+                    static_cast<double>(counted_);
+    }
+  }
+  return chances;
+}
+
 RecallResult RecallCounter::result() const {
   if (queries_ == 0) throw Error("no query arrived, so there is no recall to report");
   if (lone_ == queries_) {
@@ -187,21 +220,17 @@ RecallResult RecallCounter::result() const {
   for (std::size_t i = 0; i < ks_.size(); ++i) {
     result.precision.push_back(static_cast<double>(relevant_found_[i]) /
                                (counted * static_cast<double>(ks_[i])));
-    double squares = 0;
-    for (const auto& [item, sums] : by_item_) {
-      const double deviation =
-          static_cast<double>(sums.hits[i]) - static_cast<double>(sums.queries) * result.recall[i];
-      squares += deviation * deviation;
-    }
-    result.standard_error.push_back(std::sqrt(squares) / counted);
   }
+  add_errors(result);
+  result.chance = chance();
   if (all_relevant_in_reach_) {
     result.r_precision = mean(&RankSums::r_precision);
     result.map_at_r = mean(&RankSums::map_at_r);
   }
   result.mrr = mean(&RankSums::mrr);
   for (const auto& [category, sums] : by_category_) {
-    result.by_category[category] = {sums.queries, shares(sums.hits, sums.queries)};
+    result.by_category[category] = {sums.queries, static_cast<std::int64_t>(sums.items.size()),
+                                    shares(sums.hits, sums.queries)};
   }
   return result;
 }

@@ -12,9 +12,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "stages/retrieval/bootstrap.hpp"
 
 namespace seam::stages {
 
@@ -33,6 +37,7 @@ struct RankedQuery {
   std::int64_t relevant = 0;  ///< R: all gallery images of its item, itself not counted
   std::int64_t item = 0;
   std::int64_t category = -1;  ///< -1: unknown
+  std::int64_t searched = 0;   ///< gallery images it could find; 0: not known
 };
 
 /// Neighbours of one query at one distance, those beyond the cut included.
@@ -44,6 +49,7 @@ struct TieBlock {
 
 struct CategoryRecall {
   std::int64_t queries = 0;
+  std::int64_t items = 0;      ///< different ones among the queries
   std::vector<double> recall;  ///< for each K
 };
 
@@ -69,6 +75,10 @@ struct RecallResult {
   /// Of `recall`, with the queries of one item treated as one observation (cluster-robust): images
   /// of one item succeed and fail together, so counting them apart would promise too much.
   std::vector<double> standard_error;
+  /// Of `recall`, by bootstrap over items; empty where the queries show fewer than two items.
+  std::vector<ConfidenceInterval> interval;
+  /// What a random order of the gallery would score; empty where its size was not said.
+  std::vector<double> chance;
   std::vector<double> precision;  ///< relevant among the first K, divided by K
   /// Relevant among the first R, divided by R; none where an R is larger than what was searched.
   std::optional<Bounded> r_precision;
@@ -103,6 +113,7 @@ class RecallCounter {
   };
   struct CategoryHits {
     std::int64_t queries = 0;
+    std::set<std::int64_t> items;
     std::vector<std::int64_t> hits;
   };
 
@@ -116,6 +127,8 @@ class RecallCounter {
   [[nodiscard]] RankSums ranks_of(const RankedQuery& query,
                                   const std::vector<std::int64_t>& hits) const;
   [[nodiscard]] Bounded mean(double RankSums::*sum) const;
+  void add_errors(RecallResult& result) const;
+  [[nodiscard]] std::vector<double> chance() const;
 
   std::vector<std::int64_t> ks_;
   LoneQueries policy_;
@@ -132,6 +145,8 @@ class RecallCounter {
   RankSums unlucky_;
   std::map<std::int64_t, ItemHits> by_item_;
   std::map<std::int64_t, CategoryHits> by_category_;
+  /// How many queries there are of each (searched, relevant).
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> by_difficulty_;
 };
 
 }  // namespace seam::stages

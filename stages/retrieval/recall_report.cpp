@@ -51,6 +51,31 @@ std::string category_text(std::int64_t category, const std::vector<std::string>&
   return text;
 }
 
+/// What is known of each recall beside its value, each a row.
+std::string rows_below(const RecallResult& recall) {
+  std::string text;
+  if (!recall.interval.empty()) {
+    text += "| · 95 % interval | |";
+    for (const ConfidenceInterval& interval : recall.interval) {
+      text += " " + percent(interval.low) + " to " + percent(interval.high) + " |";
+    }
+    text += "\n";
+  }
+  if (recall.optimistic != recall.pessimistic) {
+    text += "| · ties lucky or not | |";
+    for (std::size_t i = 0; i < recall.ks.size(); ++i) {
+      text += " " + percent(recall.pessimistic[i]) + " to " + percent(recall.optimistic[i]) + " |";
+    }
+    text += "\n";
+  }
+  if (!recall.chance.empty()) {
+    text += "| · chance | |";
+    for (const double share : recall.chance) text += " " + precise(share) + " |";
+    text += "\n";
+  }
+  return text;
+}
+
 std::string head(const RecallResult& result, const std::string& first_columns, int count) {
   std::string text = first_columns;
   for (const std::int64_t k : result.ks) text += " R@" + std::to_string(k) + " |";
@@ -156,17 +181,12 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       text += " " + percent(recall.recall[i]) + " ± " + percent(recall.standard_error[i]) + " |";
     }
     text += "\n";
-    if (recall.optimistic == recall.pessimistic) continue;
-    text += "| · ties lucky or not | |";
-    for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      text += " " + percent(recall.pessimistic[i]) + " to " + percent(recall.optimistic[i]) + " |";
-    }
-    text += "\n";
+    text += rows_below(recall);
   }
   text +=
       "\nPercent of queries with an image of the same item among the K nearest; ± one standard "
-      "error, by "
-      "item.\n\n";
+      "error, by item. Intervals are by bootstrap over items; chance is that of a gallery in "
+      "random order.\n\n";
   text += "| mask | MRR@" + std::to_string(first.ks.back()) +
           " | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
   bool bounds = false;
@@ -194,9 +214,10 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
 }
 
 std::string category_table(const MaskResult& result, const std::vector<std::string>& names) {
-  std::string text = head(result.recall, "| category | queries |", 2);
+  std::string text = head(result.recall, "| category | items | queries |", 3);
   for (const auto& [category, recall] : result.recall.by_category) {
-    text += "| " + category_text(category, names) + " | " + grouped(recall.queries) + " |";
+    text += "| " + category_text(category, names) + " | " + grouped(recall.items) + " | " +
+            grouped(recall.queries) + " |";
     for (const double share : recall.recall) text += " " + percent(share) + " |";
     text += "\n";
   }

@@ -270,8 +270,31 @@ TEST(RecallAtK, CountsByCategory) {
   }
   const RecallResult result = counter.result();
   EXPECT_EQ(result.by_category.at(0).queries, 2);
+  EXPECT_EQ(result.by_category.at(0).items, 2);
+  EXPECT_EQ(result.by_category.at(3).items, 1);
   EXPECT_THAT(result.by_category.at(0).recall, ElementsAre(0.5));
   EXPECT_THAT(result.by_category.at(3).recall, ElementsAre(1.0));
+}
+
+TEST(RecallAtK, ChanceIsThatOfARandomOrder) {
+  RecallCounter counter({1, 2});
+  const std::vector<float> distances{0.5F, 0.6F};
+  const Numbers found{1, 2};
+  RankedQuery query;
+  query.items = found;
+  query.distances = distances;
+  query.item = 1;
+  query.searched = 10;
+  query.relevant = 1;
+  counter.add(query);
+  query.relevant = 3;
+  counter.add(query);
+  const RecallResult result = counter.result();
+  // 1/10 and 3/10; then 1 - 9/10 8/9 and 1 - 7/10 6/9.
+  EXPECT_THAT(result.chance, ElementsAre(DoubleNear(0.2, 1e-15), DoubleNear(11. / 30, 1e-15)));
+  query.searched = 0;
+  counter.add(query);
+  EXPECT_TRUE(counter.result().chance.empty());
 }
 
 TEST(RecallAtK, SortsKAndRefusesNonsense) {

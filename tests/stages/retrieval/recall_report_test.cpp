@@ -141,17 +141,18 @@ TEST(RecallTable, AGalleryOfOlderWeightsIsNamed) {
 
 TEST(CategoryTable, HasARowACategory) {
   MaskResult result = result_of(Mask::none);
-  result.recall.by_category[-1] = {3, {0, 1}};
-  result.recall.by_category[4] = {1200, {0.25, 0.5}};
+  result.recall.by_category[-1] = {3, 2, {0, 1}};
+  result.recall.by_category[4] = {1200, 1100, {0.25, 0.5}};
   const std::string table = category_table(result, {});
-  EXPECT_THAT(table, HasSubstr("| unknown | 3 | 0.00 | 100.00 |"));
-  EXPECT_THAT(table, HasSubstr("| 4 | 1,200 | 25.00 | 50.00 |"));
+  EXPECT_THAT(table, HasSubstr("| category | items | queries | R@1 | R@10 |"));
+  EXPECT_THAT(table, HasSubstr("| unknown | 2 | 3 | 0.00 | 100.00 |"));
+  EXPECT_THAT(table, HasSubstr("| 4 | 1,100 | 1,200 | 25.00 | 50.00 |"));
 }
 
 TEST(CategoryTable, HasTheNamesThatThereAre) {
   MaskResult result = result_of(Mask::none);
   for (const std::int64_t category : {-1, 0, 1, 2, 7}) {
-    result.recall.by_category[category] = {3, {0, 1}};
+    result.recall.by_category[category] = {3, 3, {0, 1}};
   }
   const std::string table = category_table(result, {"MEN_Denim", "a|b", ""});
   for (const char* row :
