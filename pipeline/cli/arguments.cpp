@@ -85,6 +85,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
       ->excludes(resume);
   verb.add_option("--trace", run.trace, "write a timeline of all stages, for ui.perfetto.dev")
       ->type_name("FILE");
+  verb.add_flag("--tensorboard", run.tensorboard,
+                "also write metrics and pictures for TensorBoard, into the run's folder");
   verb.add_option("--time-limit", run.time_limit,
                   "stop after this time as on SIGTERM, with a checkpoint: 3h, 90m, 1h30m")
       ->type_name("TIME")

@@ -50,6 +50,8 @@ LoadOptions load_options(const RunArguments& arguments) {
     options.overrides.push_back("pipeline.deterministic=" +
                                 std::string(*arguments.deterministic ? "true" : "false"));
   }
+  // Not as an override, which would replace a table of the file's.
+  if (arguments.tensorboard) options.event_file = EventFileUse::always;
   options.plugin_paths = arguments.plugin_paths;
   return options;
 }
@@ -73,6 +75,7 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
     spec.precision = arguments.precision == "bfloat16" ? Precision::bfloat16 : Precision::float32;
   }
   if (arguments.deterministic) spec.deterministic = *arguments.deterministic;
+  if (arguments.tensorboard && !spec.tensorboard) spec.tensorboard.emplace();
 }
 
 }  // namespace

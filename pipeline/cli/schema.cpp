@@ -114,6 +114,10 @@ struct CompoundSchema {
     return {{"anyOf", Json::array({{{"type", "integer"}, {"minimum", 1}},
                                    host_schema(checkpoint_table(rule))})}};
   }
+  Json operator()(const EventFileRule& /*form*/) const {
+    TensorBoardSpec rule;
+    return {{"anyOf", Json::array({{{"type", "boolean"}}, host_schema(tensorboard_table(rule))})}};
+  }
 };
 
 Json key_schema(const HostTable& host, const ParameterInfo& key) {

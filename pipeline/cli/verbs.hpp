@@ -21,6 +21,7 @@ struct RunArguments {
   std::string device;     ///< this and the next two: empty: what the file says
   std::string precision;  ///< "float32", "bfloat16"
   std::optional<bool> deterministic;
+  bool tensorboard = false;
   std::vector<std::string> plugin_paths;
   std::string run_directory;    ///< empty: runs/NAME-DATE-TIME-N
   std::string trace;            ///< empty: none

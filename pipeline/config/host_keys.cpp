@@ -143,6 +143,27 @@ struct CompoundReader {
     return true;
   }
 
+  bool operator()(const EventFileRule& form) const {
+    if (const bool* given = std::get_if<bool>(&entry.node.value)) {
+      form.rule->reset();
+      if (*given) form.rule->emplace();
+      return true;
+    }
+    const Table* table = entry.node.table();
+    if (table == nullptr || table->entries.empty()) {
+      findings.error(
+          "type", entry.node.place,
+          fmt::format("'{}' of {} takes true, false or {{ histograms = [\"model.*\"] }}, "
+                      "not {}",
+                      entry.key, owner, kind_of(entry.node)));
+      return false;
+    }
+    TensorBoardSpec rule;
+    if (!read_inner(tensorboard_table(rule), *table)) return false;
+    *form.rule = std::move(rule);
+    return true;
+  }
+
  private:
   [[nodiscard]] bool read_inner(const HostTable& keys, const Table& table) const {
     const std::size_t before = findings.errors();
@@ -196,6 +217,10 @@ struct CompoundWriter {
     const bool plain = !form.rule->steps && !form.rule->minutes;
     return plain ? written(Value{form.rule->epochs}) : inline_table(checkpoint_table(*form.rule));
   }
+  std::string operator()(const EventFileRule& form) const {
+    if (!*form.rule) return {};
+    return (*form.rule)->histograms.empty() ? "true" : inline_table(tensorboard_table(**form.rule));
+  }
 };
 
 std::string written_key(const HostTable& host, const ParameterInfo& key) {
@@ -240,7 +265,7 @@ const std::string* HostTable::default_text(const std::string& key) const {
 
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
-         plugin_paths, limits, stages, paths, flows, schedule, resolved] = spec;
+         plugin_paths, tensorboard, limits, stages, paths, flows, schedule, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "of the run's folder and of reports");
   table.default_is("the file's name");
@@ -271,6 +296,12 @@ HostTable pipeline_table(PipelineSpec& spec) {
   table.key("plugins", plugin_paths,
             "plugin files or folders, relative to this file; `SEAM_PLUGIN_PATH` and Seam's own are "
             "searched as well. Two that offer one stage are refused, not chosen between");
+  table.key(
+      "tensorboard", EventFileRule{&tensorboard},
+      "`true`: the run also writes its metrics and pictures as a TensorBoard event file into "
+      "its folder. `{ histograms = [\"model.*\"] }` adds histograms of the weights that match "
+      "STAGE.TENSOR, with each checkpoint after an epoch");
+  table.default_is("`false`");
   return table;
 }
 
@@ -366,6 +397,14 @@ HostTable checkpoint_table(CheckpointEvery& rule) {
   table.key("steps", steps, "after so many steps of a training flow").at_least(1);
   table.key("minutes", minutes, "after so many minutes, between two steps of a training flow")
       .range(least_minutes, most_minutes);
+  return table;
+}
+
+HostTable tensorboard_table(TensorBoardSpec& rule) {
+  auto& [histograms] = rule;
+  HostTable table("'tensorboard'", "What an event file for TensorBoard holds besides metrics.");
+  table.key("histograms", histograms,
+            "weights to draw, STAGE.TENSOR with `*` for any characters and `?` for one");
   return table;
 }
 

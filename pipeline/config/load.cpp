@@ -76,6 +76,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   PipelineSpec& spec = pipeline.spec;
   spec.file = options.file.string();
   read_settings(*tree, spec, findings);
+  if (options.event_file == EventFileUse::always && !spec.tensorboard) spec.tensorboard.emplace();
   read_sweep(*tree, findings);  // a run ignores it, but what is wrong with it is said
 
   const int threads = options.decide_threads ? options.decide_threads(spec.threads)
@@ -101,6 +102,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   }
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, known, findings);
+  check_tensorboard(*tree, known, findings);
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);

@@ -35,11 +35,18 @@ struct LoadResult {
   std::vector<Problem> problems;            ///< errors and warnings, in file order
 };
 
+/// Whether the run writes an event file for TensorBoard.
+enum class EventFileUse : std::uint8_t {
+  as_in_file,
+  always,  ///< also where the pipeline file does not ask for one
+};
+
 struct LoadOptions {
   std::filesystem::path file;
-  std::vector<std::string> overrides;              ///< --set: "stage.model.classes=50"
-  std::vector<std::string> plugin_paths;           ///< --plugin-path
-  std::map<std::string, std::string> environment;  ///< for ${VAR}
+  std::vector<std::string> overrides;                  ///< --set: "stage.model.classes=50"
+  std::vector<std::string> plugin_paths;               ///< --plugin-path
+  EventFileUse event_file = EventFileUse::as_in_file;  ///< --tensorboard
+  std::map<std::string, std::string> environment;      ///< for ${VAR}
   /// Told what the file says of threads, gives how many there are to be: called before any plugin
   /// is loaded, since libraries count threads when they are. None: what the file says, else the
   /// machine's cores.

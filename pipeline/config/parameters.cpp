@@ -69,8 +69,9 @@ bool changes_results(std::string_view key) {
   static constexpr std::array<std::string_view, 4> without_effect{
       "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every"};
   return std::ranges::find(without_effect, key) == without_effect.end() &&
-         !key.starts_with("limits.") && !key.starts_with("schedule.checkpoint_every.") &&
-         !key.ends_with(".threads") && !key.ends_with(".concurrency");
+         !key.starts_with("limits.") && !key.starts_with("pipeline.tensorboard") &&
+         !key.starts_with("schedule.checkpoint_every.") && !key.ends_with(".threads") &&
+         !key.ends_with(".concurrency");
 }
 
 }  // namespace seam::host

@@ -125,6 +125,14 @@ struct LimitSpec {
   friend bool operator==(const LimitSpec&, const LimitSpec&) = default;
 };
 
+/// What a run writes for TensorBoard besides its metrics and pictures.
+struct TensorBoardSpec {
+  /// Of the tensors whose "stage.tensor" matches one of them ('*', '?').
+  std::vector<std::string> histograms;
+
+  friend bool operator==(const TensorBoardSpec&, const TensorBoardSpec&) = default;
+};
+
 struct PipelineSpec {
   std::string file;
   std::string name;
@@ -133,9 +141,10 @@ struct PipelineSpec {
   std::string device = "cpu";  ///< is_device() says what it may be
   Precision precision = Precision::float32;
   bool deterministic = true;
-  std::optional<std::int64_t> max_errors;  ///< skipped packets that a run may have
-  std::optional<double> max_error_share;   ///< the same, as a share of what a stage gets
-  std::vector<std::string> plugin_paths;   ///< files or folders the file names
+  std::optional<std::int64_t> max_errors;      ///< skipped packets that a run may have
+  std::optional<double> max_error_share;       ///< the same, as a share of what a stage gets
+  std::vector<std::string> plugin_paths;       ///< files or folders the file names
+  std::optional<TensorBoardSpec> tensorboard;  ///< none: no event file is written
   LimitSpec limits;
   std::vector<StageSpec> stages;  ///< in the file's order
   std::vector<PathSpec> paths;

@@ -162,6 +162,34 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
   }
 }
 
+void check_tensorboard(const Table& tree, const KnownNames& known, Findings& findings) {
+  const auto inner = [](const Table* table, const char* key) -> const Node* {
+    const Entry* entry = table != nullptr ? table->find(key) : nullptr;
+    return entry != nullptr ? &entry->node : nullptr;
+  };
+  const auto table_of = [](const Node* node) { return node != nullptr ? node->table() : nullptr; };
+  const Table* rule = table_of(inner(table_of(inner(&tree, "pipeline")), "tensorboard"));
+  const Node* patterns = inner(rule, "histograms");
+  if (patterns == nullptr) return;
+  const Array single{*patterns};
+  for (const Node& node : patterns->array() != nullptr ? *patterns->array() : single) {
+    const std::string* text = node.text();
+    if (text == nullptr || node.broken) continue;  // that has been reported
+    const std::string stage = text->substr(0, text->find('.'));
+    if (stage.empty() || stage.size() + 1 >= text->size()) {
+      findings.error("pattern", node.place,
+                     fmt::format("'{}' names no tensor; 'histograms' takes STAGE.TENSOR, such as "
+                                 "\"model.*\" or \"model.*.weight\"",
+                                 *text));
+    } else if (stage.find_first_of("*?") == std::string::npos && !contains(known.stages, stage)) {
+      findings.error("unknown-stage", node.place,
+                     fmt::format("'{}' names tensors of a stage '{}', which is not in this file",
+                                 *text, stage),
+                     {did_you_mean(stage, known.stages)});
+    }
+  }
+}
+
 ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings& findings) {
   ScheduleSpec schedule;
   const std::size_t errors_before = findings.errors();

@@ -34,6 +34,9 @@ struct KnownNames {
   std::vector<std::string> stages;
 };
 
+/// Reports patterns of [pipeline]'s tensorboard that name a stage which is not in the file.
+void check_tensorboard(const Table& tree, const KnownNames& known, Findings& findings);
+
 /// The schedule; without the table, one epoch of all flows. Warns of flows that never run.
 ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings& findings);
 

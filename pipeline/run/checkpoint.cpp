@@ -196,6 +196,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   run("skipped_size", std::to_string(checkpoint.skipped_size));
   run("skipped_packets", std::to_string(checkpoint.skipped_packets));
   run("trainings", std::to_string(checkpoint.trainings));
+  if (checkpoint.training_steps) {
+    run("training_steps", std::to_string(*checkpoint.training_steps));
+  }
   run("pipeline_hash", escaped(checkpoint.pipeline_hash));
   run("plugins", escaped(checkpoint.plugins));
   run("numerics", escaped(checkpoint.numerics));
@@ -264,6 +267,9 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   checkpoint.skipped_size = run.size("skipped_size");
   checkpoint.skipped_packets = run.size("skipped_packets");
   checkpoint.trainings = run.count("trainings");
+  if (run.find(run_keys + "training_steps")) {
+    checkpoint.training_steps = run.count("training_steps");
+  }
   checkpoint.pipeline_hash = unescaped(run.text(run_keys + "pipeline_hash"));
   checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
   checkpoint.numerics = unescaped(run.text(run_keys + "numerics"));

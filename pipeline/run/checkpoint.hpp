@@ -55,11 +55,12 @@ struct Checkpoint {
   std::uint64_t timing_size = 0;
   std::uint64_t skipped_size = 0;
   std::uint64_t skipped_packets = 0;
-  std::int64_t trainings = 0;            ///< training flows that have ended
-  std::map<std::string, double> means;   ///< the newest of each metric, by "stage.metric"
-  std::vector<std::string> epoch_means;  ///< those of them that the epoch under way measured
-  std::string pipeline_hash;             ///< SHA-256 of the pipeline's resolved text
-  std::string plugins;                   ///< lines "hash path"
+  std::int64_t trainings = 0;                  ///< training flows that have ended
+  std::optional<std::int64_t> training_steps;  ///< of these; none: an earlier version wrote it
+  std::map<std::string, double> means;         ///< the newest of each metric, by "stage.metric"
+  std::vector<std::string> epoch_means;        ///< those of them that the epoch under way measured
+  std::string pipeline_hash;                   ///< SHA-256 of the pipeline's resolved text
+  std::string plugins;                         ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   std::vector<StageState> stages;
 

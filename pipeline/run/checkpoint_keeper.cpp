@@ -7,12 +7,12 @@
 
 namespace seam::host {
 
-CheckpointKeeper::CheckpointKeeper(const RunParts& parts, RunIdentity identity,
-                                   std::int64_t trainings, std::optional<FlowUnderWay> under_way)
+CheckpointKeeper::CheckpointKeeper(const RunParts& parts, RunIdentity identity, Progress progress)
     : parts_(parts),
       identity_(std::move(identity)),
-      trainings_(trainings),
-      under_way_(std::move(under_way)) {}
+      trainings_(progress.trainings),
+      training_steps_(progress.training_steps),
+      under_way_(std::move(progress.under_way)) {}
 
 Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   Checkpoint checkpoint;
@@ -23,6 +23,7 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   checkpoint.skipped_size = sizes.skipped;
   checkpoint.skipped_packets = parts_.summary.skipped_packets;
   checkpoint.trainings = trainings_;
+  checkpoint.training_steps = training_steps_;
   checkpoint.means = parts_.services.metrics().means();
   if (position.flows_done > 0) checkpoint.epoch_means = parts_.services.metrics().of_this_epoch();
   checkpoint.pipeline_hash = identity_.pipeline_hash;
@@ -57,9 +58,10 @@ void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
   obstacle_.clear();
 }
 
-void CheckpointKeeper::flow_ended() {
+void CheckpointKeeper::flow_ended(std::int64_t steps) {
   under_way_.reset();
   if (trains_) ++trainings_;
+  training_steps_ += steps;
 }
 
 void CheckpointKeeper::flow_stopped() {
@@ -75,8 +77,8 @@ void CheckpointKeeper::flow_stopped() {
 }
 
 void CheckpointKeeper::write(const Checkpoint& checkpoint) {
-  parts_.recorder.sync();
   try {
+    parts_.recorder.checkpoint(checkpoint);
     CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
   } catch (Error& error) {
     error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));

@@ -20,16 +20,15 @@ namespace seam::host {
 
 class CheckpointKeeper final : public FlowKeeper {
  public:
-  /// `trainings`: flows that trained and ended before, in earlier processes. `under_way`: the flow
-  /// that the run goes on within. The parts outlive this object.
-  CheckpointKeeper(const RunParts& parts, RunIdentity identity, std::int64_t trainings,
-                   std::optional<FlowUnderWay> under_way);
+  /// The parts outlive this object.
+  CheckpointKeeper(const RunParts& parts, RunIdentity identity, Progress progress);
 
   void write_at(const SchedulePosition& position);
 
   /// Throws seam::Error (configuration) where the run is to go on within another flow.
   void flow_begins(const FlowSpec& flow);
-  void flow_ended();
+  /// `steps`: of training.
+  void flow_ended(std::int64_t steps);
   /// Sees to a checkpoint from which the stopped flow goes on, or says why there is none.
   void flow_stopped();
 
@@ -37,6 +36,8 @@ class CheckpointKeeper final : public FlowKeeper {
   [[nodiscard]] const std::optional<FlowUnderWay>& under_way() const { return under_way_; }
   /// Flows of the run that trained and ended.
   [[nodiscard]] std::int64_t trainings() const { return trainings_; }
+  /// Their steps.
+  [[nodiscard]] std::int64_t training_steps() const { return training_steps_; }
 
   [[nodiscard]] bool wants_point(std::uint64_t steps) override;
   [[nodiscard]] std::string keep(const FlowPoint& point, const PointStages& stages) override;
@@ -58,6 +59,7 @@ class CheckpointKeeper final : public FlowKeeper {
   const RunParts& parts_;
   RunIdentity identity_;
   std::int64_t trainings_;
+  std::int64_t training_steps_;
   std::optional<FlowUnderWay> under_way_;
   Clock::time_point last_checkpoint_ = Clock::now();
 

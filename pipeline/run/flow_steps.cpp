@@ -138,9 +138,8 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   return run;
 }
 
-FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings,
-                     std::optional<FlowUnderWay> under_way)
-    : parts_(parts), checkpoints_(parts_, std::move(identity), trainings, std::move(under_way)) {}
+FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, Progress progress)
+    : parts_(parts), checkpoints_(parts_, std::move(identity), std::move(progress)) {}
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
@@ -207,11 +206,13 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   const PipelineSpec& spec = parts_.pipeline.spec;
   const FlowSpec& flow = flow_named(spec, name);
   parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
-  const auto began = std::chrono::system_clock::now();
   checkpoints_.flow_begins(flow);
+  FlowRecord record = record_of(flow, epoch);
   const FlowResult result = run_on_engine(flow, epoch);
+  record.finished = finished_;
+  record.training_steps += training_steps(result);
   const std::uint64_t skipped_before = parts_.summary.skipped_packets;
-  const std::optional<Error> unrecorded = note_flow(flow, epoch, result, began);
+  const std::optional<Error> unrecorded = note_flow(record, result);
   parts_.services.note(flow_line(flow, epoch, result));
   const std::string doing = "running " + place_text(name, epoch);
 
@@ -230,37 +231,50 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
     checkpoints_.flow_stopped();
     return FlowEnd::stopped;
   }
-  checkpoints_.flow_ended();
+  checkpoints_.flow_ended(record.training_steps);
   note_scores(name, epoch);
   finished_before_[name] = finished_;
   return FlowEnd::complete;
 }
 
-std::optional<Error> FlowSteps::note_flow(const FlowSpec& flow, std::int64_t epoch,
-                                          const FlowResult& result,
-                                          std::chrono::system_clock::time_point began) {
-  RunSummary& summary = parts_.summary;
-  auto total = std::ranges::find(summary.flows, flow.name, &FlowTotal::flow);
-  if (total == summary.flows.end()) {
-    summary.flows.emplace_back().flow = flow.name;
-    total = std::prev(summary.flows.end());
-  }
-  total->add(result);
-  summary.skipped_packets += result.skipped;
-  summary.imbalances = result.imbalances;
-
+FlowRecord FlowSteps::record_of(const FlowSpec& flow, std::int64_t epoch) const {
   FlowRecord record;
   record.flow = flow.name;
   record.epoch = epoch;
-  record.when = moment_text(parts_.pipeline.spec.schedule, summary.position, epoch);
-  record.began = began;
-  record.finished = finished_;
+  record.when = moment_text(parts_.pipeline.spec.schedule, parts_.summary.position, epoch);
+  record.began = std::chrono::system_clock::now();
+  record.steps_before = checkpoints_.training_steps();
+  if (checkpoints_.under_way()) {
+    record.training_steps = static_cast<std::int64_t>(checkpoints_.under_way()->point.steps);
+  }
   for (const FlowNode& node : flow.nodes) {
     record.stages.push_back(node.stage);
     if (parts_.stages.at(node.stage).kind() == StageKind::parallel_transform) {
       record.unordered.push_back(node.stage);
     }
   }
+  return record;
+}
+
+std::int64_t FlowSteps::training_steps(const FlowResult& result) const {
+  std::uint64_t steps = 0;
+  for (const StageCount& count : result.stages) {
+    if (!parts_.stages.at(count.stage).description().trains) continue;
+    steps = std::max(steps, count.received);
+  }
+  return static_cast<std::int64_t>(steps);
+}
+
+std::optional<Error> FlowSteps::note_flow(const FlowRecord& record, const FlowResult& result) {
+  RunSummary& summary = parts_.summary;
+  auto total = std::ranges::find(summary.flows, record.flow, &FlowTotal::flow);
+  if (total == summary.flows.end()) {
+    summary.flows.emplace_back().flow = record.flow;
+    total = std::prev(summary.flows.end());
+  }
+  total->add(result);
+  summary.skipped_packets += result.skipped;
+  summary.imbalances = result.imbalances;
   return parts_.recorder.flow_ended(record, result, parts_.services.metrics());
 }
 

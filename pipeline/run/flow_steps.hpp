@@ -22,10 +22,7 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
 
 class FlowSteps final : public ScheduleSteps {
  public:
-  /// `trainings`: flows that trained and ended before, in earlier processes. `under_way`: the flow
-  /// that the run goes on within.
-  FlowSteps(const RunParts& parts, RunIdentity identity, std::int64_t trainings,
-            std::optional<FlowUnderWay> under_way);
+  FlowSteps(const RunParts& parts, RunIdentity identity, Progress progress);
 
   /// The step after which a flow was left, and that flow; none: the run stands between two flows.
   [[nodiscard]] const std::optional<FlowUnderWay>& under_way() const {
@@ -46,9 +43,12 @@ class FlowSteps final : public ScheduleSteps {
   using Clock = std::chrono::steady_clock;
 
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
+  /// What the files say of a flow that begins now.
+  [[nodiscard]] FlowRecord record_of(const FlowSpec& flow, std::int64_t epoch) const;
+  /// Batches that the flow trained on in this process.
+  [[nodiscard]] std::int64_t training_steps(const FlowResult& result) const;
   /// Adds the flow to the summary and the files; what went wrong with those.
-  std::optional<Error> note_flow(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result,
-                                 std::chrono::system_clock::time_point began);
+  std::optional<Error> note_flow(const FlowRecord& record, const FlowResult& result);
   /// Takes up what a flow recorded, and writes score.json where a headline was among it.
   void note_scores(const std::string& flow, std::int64_t epoch);
   [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;

@@ -56,9 +56,24 @@ std::optional<std::pair<std::string, double>> Metrics::latest() const {
   return latest_;
 }
 
-std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
-                                const std::vector<std::string>& stages,
-                                const std::vector<std::string>& unordered, std::string_view when) {
+std::string metric_lines(const std::vector<RecordedSeries>& series, std::int64_t epoch,
+                         const std::string& flow, std::string_view when) {
+  const std::string end = when.empty() ? "" : ",\"when\":" + json_line(std::string(when));
+  std::string lines;
+  for (const RecordedSeries& one : series) {
+    std::string begin =
+        json_line({{"epoch", epoch}, {"flow", flow}, {"stage", one.stage}, {"name", one.name}});
+    begin.pop_back();  // its brace: the numbers follow, the only part that differs by step
+    for (std::size_t step = 0; step < one.values.size(); ++step) {
+      lines += fmt::format("{},\"step\":{},\"value\":{}{}}}\n", begin, step,
+                           number_text(one.values[step]), end);
+    }
+  }
+  return lines;
+}
+
+std::vector<RecordedSeries> Metrics::take(const std::vector<std::string>& stages,
+                                          const std::vector<std::string>& unordered) {
   Recorded recorded;
   {
     const std::lock_guard lock(mutex_);
@@ -69,35 +84,32 @@ std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
   for (const auto& [stage, stream] : recorded) {
     if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
   }
-  std::string lines;
+  std::vector<RecordedSeries> taken;
   last_flow_.clear();
-  const std::string end = when.empty() ? "" : ",\"when\":" + json_line(std::string(when));
   for (const std::string& stage : order) {
     const auto found = recorded.find(stage);
     if (found == recorded.end()) continue;
-    const bool sorted = std::ranges::find(unordered, stage) != unordered.end();
+    const bool ordered = std::ranges::find(unordered, stage) == unordered.end();
     for (auto& [name, values] : found->second) {
       // A total order, unlike operator<, also where there are nans.
-      if (sorted) {
+      if (!ordered) {
         std::ranges::sort(values,
                           [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });
       }
-      std::string begin =
-          json_line({{"epoch", epoch}, {"flow", flow}, {"stage", stage}, {"name", name}});
-      begin.pop_back();  // its brace: the numbers follow, the only part that differs by step
-      for (std::size_t step = 0; step < values.size(); ++step) {
-        lines += fmt::format("{},\"step\":{},\"value\":{}{}}}\n", begin, step,
-                             number_text(values[step]), end);
-      }
-      std::string full_name = stage;
-      full_name += '.';
-      full_name += name;
-      const double average = mean(values);
-      this_epoch_[full_name] = means_[full_name] = average;
-      last_flow_[full_name] = {average, values.size()};
+      const RecordedSeries& series =
+          taken.emplace_back(RecordedSeries{stage, name, std::move(values), ordered});
+      const double average = mean(series.values);
+      this_epoch_[series.metric()] = means_[series.metric()] = average;
+      last_flow_[series.metric()] = {average, series.values.size()};
     }
   }
-  return lines;
+  return taken;
+}
+
+std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
+                                const std::vector<std::string>& stages,
+                                const std::vector<std::string>& unordered, std::string_view when) {
+  return metric_lines(take(stages, unordered), epoch, flow, when);
 }
 
 Metrics::Recorded Metrics::recorded_by(const std::vector<std::string>& stages) const {

@@ -36,6 +36,22 @@ struct FlowMean {
 };
 using FlowMeans = std::map<std::string, FlowMean>;  ///< by "stage.metric"
 
+/// What a stage recorded under one name while a flow ran.
+struct RecordedSeries {
+  std::string stage;
+  std::string name;
+  std::vector<double> values;
+  bool ordered = true;  ///< as they were recorded; otherwise many threads did, and they are sorted
+
+  /// "stage.name"
+  [[nodiscard]] std::string metric() const { return stage + "." + name; }
+};
+
+/// Their lines in metrics.jsonl, each {"epoch":,"flow":,"stage":,"name":,"step":,"value":}, and
+/// "when":"before" or "after" for flows that run outside the epochs.
+std::string metric_lines(const std::vector<RecordedSeries>& series, std::int64_t epoch,
+                         const std::string& flow, std::string_view when = {});
+
 class Metrics {
  public:
   /// From any thread.
@@ -45,10 +61,11 @@ class Metrics {
   /// is one.
   [[nodiscard]] std::optional<std::pair<std::string, double>> latest() const;
 
-  /// The lines of what was recorded since the last call, each
-  /// {"epoch":,"flow":,"stage":,"name":,"step":,"value":}, and "when":"before" or "after" for flows
-  /// that run outside the epochs. `unordered`: stages that many threads run. The means over the
-  /// flow are value()'s from here on.
+  /// What was recorded since the last call, in the order of lines. `unordered`: stages that many
+  /// threads run. The means over the flow are value()'s from here on.
+  std::vector<RecordedSeries> take(const std::vector<std::string>& stages,
+                                   const std::vector<std::string>& unordered);
+  /// The same as lines.
   std::string take_lines(std::int64_t epoch, const std::string& flow,
                          const std::vector<std::string>& stages,
                          const std::vector<std::string>& unordered, std::string_view when = {});

@@ -1,5 +1,7 @@
 #include "pipeline/run/recorder.hpp"
 
+#include <utility>
+
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/json.hpp"
 
@@ -42,31 +44,37 @@ std::string skipped_lines(const FlowRecord& record, const FlowResult& result) {
 
 }  // namespace
 
-Recorder::Recorder(const RunDirectory& directory, const Sizes& sizes)
+Recorder::Recorder(const RunDirectory& directory, const Sizes& sizes,
+                   std::unique_ptr<TensorBoardLog> tensorboard)
     : metrics_(directory.metrics(), sizes.metrics),
       timing_(directory.timing(), sizes.timing),
-      skipped_(directory.skipped(), sizes.skipped) {}
+      skipped_(directory.skipped(), sizes.skipped),
+      tensorboard_(std::move(tensorboard)) {}
 
 void Recorder::opened(Metrics& metrics, const std::vector<std::string>& stages) {
-  const std::string lines = metrics.take_lines(0, "", stages, {});
+  const std::vector<RecordedSeries> series = metrics.take(stages, {});
   // A run that goes on has the numbers of its opening in the file already.
-  if (metrics_.size() == 0) metrics_.append(lines);
+  if (metrics_.size() > 0) return;
+  metrics_.append(metric_lines(series, 0, ""));
+  if (tensorboard_) tensorboard_->opened(series);
 }
 
 std::optional<Error> Recorder::flow_ended(const FlowRecord& record, const FlowResult& result,
                                           Metrics& metrics) {
   std::optional<Error> first;
-  const auto add = [&first](LineFile& file, const std::string& lines) {
+  const auto attempt = [&first](const auto& work) {
     try {
-      file.append(lines);
+      work();
     } catch (const Error& error) {
       if (!first) first = error;
     }
   };
-  add(metrics_, metrics.take_lines(record.epoch, record.flow, record.stages, record.unordered,
-                                   record.when.starts_with("epoch") ? std::string() : record.when));
-  add(timing_, timing_line(record, result));
-  if (result.skipped > 0) add(skipped_, skipped_lines(record, result));
+  const std::vector<RecordedSeries> series = metrics.take(record.stages, record.unordered);
+  const std::string when = record.when.starts_with("epoch") ? std::string() : record.when;
+  attempt([&] { metrics_.append(metric_lines(series, record.epoch, record.flow, when)); });
+  attempt([&] { timing_.append(timing_line(record, result)); });
+  if (result.skipped > 0) attempt([&] { skipped_.append(skipped_lines(record, result)); });
+  if (tensorboard_) attempt([&] { tensorboard_->flow_ended(record, series, result); });
   return first;
 }
 
@@ -74,9 +82,9 @@ Recorder::Sizes Recorder::sizes() const {
   return {metrics_.size(), timing_.size(), skipped_.size()};
 }
 
-Recorder::Sizes Recorder::sync() {
+void Recorder::checkpoint(const Checkpoint& checkpoint) {
+  if (tensorboard_) tensorboard_->checkpoint(checkpoint);
   for (LineFile* file : {&metrics_, &timing_, &skipped_}) file->sync();
-  return sizes();
 }
 
 }  // namespace seam::host

@@ -1,33 +1,26 @@
-/// The line files of a run: metrics.jsonl, timing.jsonl and skipped.jsonl.
+/// The line files of a run: metrics.jsonl, timing.jsonl and skipped.jsonl; and its event file for
+/// TensorBoard where one is asked for.
 ///
 ///     a flow ends ──► FlowRecord ──► lines
 ///     checkpoint ──► sizes ──► resume cuts the files back to them
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
+#include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/run/flow_record.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/run_directory.hpp"
+#include "pipeline/run/tensorboard_log.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
-
-/// A flow that ended, well or not.
-struct FlowRecord {
-  std::string flow;
-  std::int64_t epoch = 0;
-  std::string when;                    ///< moment_text()
-  std::vector<std::string> stages;     ///< in flow order
-  std::vector<std::string> unordered;  ///< those that many threads run
-  std::chrono::system_clock::time_point began;
-  std::uint64_t finished = 0;  ///< packets of the sources that are through
-};
 
 class Recorder {
  public:
@@ -38,8 +31,10 @@ class Recorder {
     std::uint64_t skipped = 0;
   };
 
-  /// Opens the files and cuts them back. Throws seam::Error where one is shorter.
-  Recorder(const RunDirectory& directory, const Sizes& sizes);
+  /// Opens the files and cuts them back. Throws seam::Error where one is shorter. `tensorboard` may
+  /// be null: no event file.
+  Recorder(const RunDirectory& directory, const Sizes& sizes,
+           std::unique_ptr<TensorBoardLog> tensorboard);
 
   /// What stages recorded when they were opened.
   void opened(Metrics& metrics, const std::vector<std::string>& stages);
@@ -50,14 +45,15 @@ class Recorder {
   [[nodiscard]] std::optional<Error> flow_ended(const FlowRecord& record, const FlowResult& result,
                                                 Metrics& metrics);
 
+  /// Before a checkpoint is written: all files that belong to it are on the disk then.
+  void checkpoint(const Checkpoint& checkpoint);
   [[nodiscard]] Sizes sizes() const;
-  /// Waits until the files are on the disk.
-  Sizes sync();
 
  private:
   LineFile metrics_;
   LineFile timing_;
   LineFile skipped_;
+  std::unique_ptr<TensorBoardLog> tensorboard_;  // null: none
 };
 
 }  // namespace seam::host

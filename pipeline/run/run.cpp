@@ -79,6 +79,9 @@ class Run final {
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
   void restore_scores();
+  /// Null: none is asked for.
+  [[nodiscard]] std::unique_ptr<TensorBoardLog> tensorboard_log() const;
+  [[nodiscard]] bool trains() const;
   void go_through_schedule();
   /// Does this and notes what it throws.
   void attempt(const std::function<void()>& work);
@@ -347,16 +350,37 @@ void Run::restore_scores() {
   }
 }
 
+bool Run::trains() const {
+  return std::ranges::any_of(scheduled_flows(spec_.schedule), [this](const std::string& flow) {
+    return stages_.trains(flow_named(spec_, flow));
+  });
+}
+
+std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
+  if (!spec_.tensorboard) return nullptr;
+  const StepAxis axis = trains() ? StepAxis::training_steps : StepAxis::epochs;
+  if (from_checkpoint_ && axis == StepAxis::training_steps && !begin_.training_steps) {
+    services_->message(
+        LogLevel::warning,
+        "the checkpoint was written by a version of Seam that did not count training "
+        "steps; in TensorBoard, the steps of this run begin at 0");
+  }
+  return std::make_unique<TensorBoardLog>(directory_->path(), *spec_.tensorboard, axis,
+                                          from_checkpoint_ ? &begin_ : nullptr, *services_);
+}
+
 void Run::go_through_schedule() {
   std::filesystem::remove(directory_->summary());  // it told how the run ended before
-  Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size});
+  Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size},
+                    tensorboard_log());
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
   record_changes();  // the stages have taken their states: the run goes on
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},
-                  identity_, begin_.trainings, std::move(begin_.flow));
+                  identity_,
+                  {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
   summary_.complete = end == ScheduleEnd::complete;
   if (summary_.complete) return;
@@ -384,9 +408,7 @@ void Run::end() {
 
 void Run::show_score() {
   summary_.scores = scores_.list();
-  summary_.trains = std::ranges::any_of(
-      scheduled_flows(spec_.schedule),
-      [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); });
+  summary_.trains = trains();
   const Screen& screen = display_.screens().results;
   display_.score(score_table(summary_.scores, spec_.schedule, screen));
   display_.result(next_text(summary_, spec_, screen));

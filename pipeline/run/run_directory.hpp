@@ -6,6 +6,7 @@
 ///       timing.jsonl      a line a flow that ran: seconds, images, peaks
 ///       skipped.jsonl     a line a packet that failed and was skipped
 ///       score.json        the metrics by which the run is judged
+///       events.out.tfevents.*   for TensorBoard, where it is asked for: one a process
 ///       run.log           what was said
 ///       summary.json      how it ended
 ///       checkpoints/      epoch-12.safetensors

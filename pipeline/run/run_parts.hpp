@@ -1,8 +1,11 @@
 /// What a run is made of, for those that carry out parts of it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/run_stages.hpp"
@@ -25,6 +28,13 @@ struct RunParts {
   Scores& scores;
   RunSummary& summary;  ///< flows, skipped packets and the ledger's sentences are added to it
   Trace* trace;         ///< null: none
+};
+
+/// How far earlier processes of the run have come in training.
+struct Progress {
+  std::int64_t trainings = 0;             ///< flows that trained and ended
+  std::int64_t training_steps = 0;        ///< theirs
+  std::optional<FlowUnderWay> under_way;  ///< the flow that the run goes on within
 };
 
 /// What a checkpoint says of the run that writes it.

@@ -34,6 +34,7 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.deterministic", {"false"}},
     {"pipeline.max_errors", {"0", "12", "0.25"}},
     {"pipeline.plugins", {"[\"HERE/mine\"]"}},
+    {"pipeline.tensorboard", {"true", "{ histograms = [\"scale.*\", \"*.bias\"] }"}},
     {"limits.packets", {"17"}},
     {"limits.bytes", {"4097", "\"1.5 KiB\""}},
     {"limits.stall_seconds", {"0", "7"}},
@@ -63,6 +64,7 @@ struct Said {
   std::optional<std::int64_t> max_errors;
   std::optional<double> max_error_share;
   std::vector<std::string> plugin_paths;
+  std::optional<TensorBoardSpec> tensorboard;
   LimitSpec limits;
   ScheduleSpec schedule;
   std::vector<std::tuple<std::string, std::string, OnError, int, std::optional<int>>> stages;
@@ -77,6 +79,7 @@ struct Said {
         max_errors(spec.max_errors),
         max_error_share(spec.max_error_share),
         plugin_paths(spec.plugin_paths),
+        tensorboard(spec.tensorboard),
         limits(spec.limits),
         schedule(spec.schedule) {
     for (const StageSpec& stage : spec.stages) {

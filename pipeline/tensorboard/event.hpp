@@ -1,0 +1,60 @@
+/// Events of TensorBoard, as the bytes of a record.
+///
+///     Scalar, Histogram, picture ──► summary ──► record ──► events.out.tfevents.*
+///     START (of a run that resumed) and CHECKPOINT ──► session log
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/tensorboard/histogram.hpp"
+#include "pipeline/tensorboard/picture_header.hpp"
+
+namespace seam::host::tensorboard {
+
+/// When something was written, and where on TensorBoard's axis it stands.
+struct Moment {
+  double wall_time = 0;  ///< seconds since 1970
+  std::int64_t step = 0;
+};
+
+/// Stored as float32, as TensorBoard shows it; NaN and infinities as such.
+struct Scalar {
+  std::string tag;  ///< UTF-8, as all texts here
+  double value = 0;
+
+  friend bool operator==(const Scalar&, const Scalar&) = default;
+};
+
+/// The first event of a file.
+[[nodiscard]] std::string version_event(double wall_time);
+/// The run resumed: what earlier files have from this step on no longer counts.
+[[nodiscard]] std::string start_event(const Moment& moment);
+/// All that precedes belongs to the checkpoint of this name.
+[[nodiscard]] std::string checkpoint_event(const Moment& moment, const std::string& checkpoint);
+[[nodiscard]] std::string scalars_event(const Moment& moment, const std::vector<Scalar>& scalars);
+[[nodiscard]] std::string histogram_event(const Moment& moment, const std::string& tag,
+                                          const Histogram& histogram);
+/// `file`: a JPEG or PNG file.
+[[nodiscard]] std::string picture_event(const Moment& moment, const std::string& tag,
+                                        const PictureHeader& header,
+                                        std::span<const std::byte> file);
+
+enum class EventKind : std::uint8_t { other, start, checkpoint, summary };
+
+/// What a run that resumes has to know of an event.
+struct EventHead {
+  EventKind kind = EventKind::other;
+  std::int64_t step = 0;
+  std::string checkpoint;  ///< its name, where it is one
+};
+
+/// None where the bytes are no event.
+[[nodiscard]] std::optional<EventHead> read_event(std::string_view bytes);
+
+}  // namespace seam::host::tensorboard

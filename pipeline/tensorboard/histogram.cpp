@@ -1,0 +1,103 @@
+#include "pipeline/tensorboard/histogram.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+namespace seam::host::tensorboard {
+namespace {
+
+constexpr std::size_t most_buckets = 64;
+
+template <class T>
+T element(const Archive::Entry& entry, std::size_t at) {
+  T value;
+  std::memcpy(&value, entry.bytes.data() + at * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// bfloat16 is the upper half of a float.
+float from_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16U);
+}
+
+std::vector<double> values_of(const Archive::Entry& entry) {
+  const std::size_t size = entry.type == "f64"   ? sizeof(double)
+                           : entry.type == "f32" ? sizeof(float)
+                                                 : sizeof(std::uint16_t);
+  std::vector<double> values(entry.bytes.size() / size);
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    if (entry.type == "f64") {
+      values[at] = element<double>(entry, at);
+    } else if (entry.type == "f32") {
+      values[at] = element<float>(entry, at);
+    } else if (entry.type == "f16") {
+      values[at] = from_half(element<std::uint16_t>(entry, at));
+    } else {
+      values[at] = from_bfloat16(element<std::uint16_t>(entry, at));
+    }
+  }
+  return values;
+}
+
+/// Which bucket a value is in. In halves: the range of two doubles may be no double.
+std::size_t bucket_of(double value, double least, double greatest, std::size_t buckets) {
+  const double share = (value / 2 - least / 2) / (greatest / 2 - least / 2);
+  return std::min(static_cast<std::size_t>(share * static_cast<double>(buckets)), buckets - 1);
+}
+
+}  // namespace
+
+bool has_histogram(std::string_view type) {
+  return type == "f64" || type == "f32" || type == "f16" || type == "bf16";
+}
+
+float from_half(std::uint16_t bits) {
+  constexpr unsigned exponent_at = 10;
+  constexpr unsigned exponent_mask = 0x1F;
+  constexpr unsigned fraction_mask = 0x3FF;
+  constexpr int bias = 15;
+  constexpr int fraction_bits = 10;
+  const auto exponent = (unsigned{bits} >> exponent_at) & exponent_mask;
+  const auto fraction = static_cast<float>(unsigned{bits} & fraction_mask);
+  const float sign = (bits & 0x8000U) == 0 ? 1.0F : -1.0F;
+  if (exponent == exponent_mask) {
+    return fraction == 0 ? sign * std::numeric_limits<float>::infinity()
+                         : std::numeric_limits<float>::quiet_NaN();
+  }
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
+  constexpr float hidden_bit = 1 << fraction_bits;
+  return sign *
+         std::ldexp(hidden_bit + fraction, static_cast<int>(exponent) - bias - fraction_bits);
+}
+
+Histogram histogram_of(const Archive::Entry& entry) {
+  std::vector<double> values = values_of(entry);
+  Histogram histogram;
+  histogram.not_finite = std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return histogram;
+  const auto [least, greatest] = std::ranges::minmax(values);
+  histogram.least = least;
+  histogram.greatest = greatest;
+  histogram.count = static_cast<double>(values.size());
+  // Narrower than the numbers are apart, buckets would have equal limits.
+  const bool single = !(least / 2 + (greatest / 2 - least / 2) / most_buckets > least / 2);
+  const std::size_t buckets = single ? 1 : most_buckets;
+  histogram.buckets.assign(buckets, 0);
+  for (std::size_t bucket = 1; bucket < buckets; ++bucket) {
+    const double share = static_cast<double>(bucket) / static_cast<double>(buckets);
+    histogram.limits.push_back(least * (1 - share) + greatest * share);
+  }
+  histogram.limits.push_back(greatest);
+  for (const double value : values) {
+    histogram.sum += value;
+    histogram.sum_of_squares += value * value;
+    histogram.buckets[single ? 0 : bucket_of(value, least, greatest, buckets)] += 1;
+  }
+  return histogram;
+}
+
+}  // namespace seam::host::tensorboard
