@@ -70,6 +70,12 @@ Tensor normalise_capsules(const Tensor& v, NormAxis axis) {
   return v * torch::rsqrt(torch::clamp_min((v * v).sum(dimension, true), 1e-12));
 }
 
+Tensor capsule_lengths(const Tensor& v) {
+  const Tensor square = (v * v).sum(2);
+  const Tensor zero = square.detach() == 0;  // where the root's slope is infinite
+  return torch::sqrt(square.masked_fill(zero, 1)).masked_fill(zero, 0);
+}
+
 Tensor mask_capsules(const Tensor& capsules, const Tensor& categories) {
   if (!categories.defined()) return capsules.flatten(1);
   const std::int64_t classes = capsules.size(1);
@@ -109,9 +115,8 @@ ClassCapsules CapsuleNetworkImpl::head(const Tensor& features) const {
   const Tensor v = route(u, routing_weight, options_.classes, options_.routing);
   ClassCapsules result;
   result.capsules = normalise_capsules(v, options_.norm_axis);
-  const Tensor fixed = v.detach();
-  result.lengths = torch::sqrt((fixed * fixed).sum(2));
-  result.predicted = result.lengths.argmax(1);
+  result.lengths = capsule_lengths(v);
+  result.predicted = result.lengths.detach().argmax(1);
   return result;
 }
 

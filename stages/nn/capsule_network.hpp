@@ -53,7 +53,7 @@ struct NetworkOptions {
 /// What a pass gives for N images.
 struct ClassCapsules {
   torch::Tensor capsules;   ///< [N,K,D], normalised
-  torch::Tensor lengths;    ///< [N,K], before normalising, without gradient
+  torch::Tensor lengths;    ///< [N,K], before normalising
   torch::Tensor predicted;  ///< i64 [N], the longest capsule's class
 };
 
@@ -64,6 +64,9 @@ struct ClassCapsules {
 /// v / |v| along the axis, with |v|² kept above 1e-12 as in the released code (whose addition of
 /// 1e-7 to every element afterwards is left out: it changes no distance visibly).
 [[nodiscard]] torch::Tensor normalise_capsules(const torch::Tensor& v, NormAxis axis);
+
+/// |v| of capsules [N,K,D], with a gradient, which is 0 where the length is.
+[[nodiscard]] torch::Tensor capsule_lengths(const torch::Tensor& v);
 
 /// The embedding [N,K*D] in which only the capsule of each image's category is kept; an undefined
 /// `categories` keeps all. Throws seam::Error for categories [N] out of range.

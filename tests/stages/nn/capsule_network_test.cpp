@@ -238,10 +238,28 @@ TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
 
 TEST(CapsuleNetwork, GradientsAreFiniteWhereCapsulesAreZero) {
   CapsuleNetwork network(tiny(), 3);
-  network->forward(torch::zeros({2, 3, 32, 32}), {}).capsules.sum().backward();
+  const ClassCapsules out = network->forward(torch::zeros({2, 3, 32, 32}), {});
+  (out.capsules.sum() + out.lengths.sum()).backward();
   for (const auto& item : network->named_parameters()) {
     EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
   }
+}
+
+TEST(Capsules, LengthsHaveAGradient) {
+  torch::manual_seed(8);
+  const std::vector<Tensor> v{torch::randn({2, 3, 4}, torch::kFloat64).requires_grad_(true)};
+  test::expect_gradients([&] { return (capsule_lengths(v[0]) - 0.9).square().sum(); }, v);
+  Tensor zero = torch::zeros({1, 2, 3}).requires_grad_(true);
+  capsule_lengths(zero).sum().backward();
+  EXPECT_EQ(zero.grad().abs().sum().item<float>(), 0.0F);
+  EXPECT_TRUE(torch::isnan(capsule_lengths(torch::full({1, 1, 2}, NAN))).all().item<bool>());
+}
+
+TEST(CapsuleNetwork, ALossOnLengthsReachesTheFirstConvolution) {
+  torch::manual_seed(9);
+  CapsuleNetwork network(tiny(), 3);
+  network->forward(torch::rand({4, 3, 32, 32}), {}).lengths.sum().backward();
+  EXPECT_GT(network->named_parameters()["f.0.c.weight"].grad().abs().sum().item<float>(), 0.0F);
 }
 
 TEST(Capsules, NormalisedAlongTheAskedAxis) {
