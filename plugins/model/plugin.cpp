@@ -1,9 +1,11 @@
 #include <seam/plugin.hpp>
 
 #include "stages/model/cnn_embedding.hpp"
+#include "stages/model/rccapsnet.hpp"
 #include "stages/model/resnet.hpp"
 #include "stages/model/sccapsnet.hpp"
 #include "stages/model/torchscript.hpp"
 
-SEAM_PLUGIN(seam::stages::CnnEmbedding, seam::stages::Resnet, seam::stages::Sccapsnet,
-            seam::stages::Torchscript)
+using namespace seam::stages;  // the stages' classes are all this file is about
+
+SEAM_PLUGIN(CnnEmbedding, Rccapsnet, Resnet, Sccapsnet, Torchscript)

@@ -7,29 +7,81 @@
 
 #include <seam/error.hpp>
 
+#include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/initialisation.hpp"
+#include "stages/nn/residual_features.hpp"
+#include "stages/nn/valid_convolutions.hpp"
 
 namespace seam::nn {
 namespace {
 
 using torch::Tensor;
 
-FeatureExtractorOptions extractor_options(const NetworkOptions& options) {
+void check(const NetworkOptions& options) {
   if (options.capsule_size < 1 || options.class_capsule_size < 1 || options.classes < 1 ||
-      options.width < 1 || options.primary_channels < 1 ||
+      options.width < 1 || options.primary_channels < 1 || options.first_stride.value_or(1) < 1 ||
+      options.images.height < 1 || options.images.width < 1 ||
       options.primary_channels % options.capsule_size != 0) {
     throw Error("primary_channels (" + std::to_string(options.primary_channels) +
                     ") must be a multiple of capsule_size (" +
                     std::to_string(options.capsule_size) + "), and all sizes at least 1",
                 Fault::configuration);
   }
-  FeatureExtractorOptions result;
-  result.layers = {
-      {options.width}, {2 * options.width}, {options.width}, {options.primary_channels}};
-  result.activation = options.activation;
-  result.slope = options.slope;
-  result.dropout = options.dropout;
-  return result;
+}
+
+std::shared_ptr<ImageFeaturesImpl> padded_convolutions(const NetworkOptions& options,
+                                                       std::uint64_t seed) {
+  FeatureExtractorOptions all;
+  all.layers = {{options.width, 7, options.first_stride.value_or(2)},
+                {2 * options.width},
+                {options.width},
+                {options.primary_channels}};
+  all.activation = options.activation;
+  all.slope = options.slope;
+  all.dropout = options.dropout;
+  return std::make_shared<FeatureExtractorImpl>(all, seed);
+}
+
+/// Of LeakyReLU; 0 is ReLU.
+double slope_of(const NetworkOptions& options) {
+  return options.activation == Activation::relu ? 0 : options.slope;
+}
+
+std::shared_ptr<ImageFeaturesImpl> residual_blocks(const NetworkOptions& options,
+                                                   std::uint64_t seed) {
+  ResidualFeaturesOptions all;
+  all.stem = {options.width, 7, options.first_stride.value_or(2)};
+  all.blocks = {2 * options.width, 4 * options.width, options.primary_channels};
+  all.stem_slope = slope_of(options);
+  all.slope = options.residual_slope;
+  all.dropout = options.dropout;
+  return std::make_shared<ResidualFeaturesImpl>(all, seed);
+}
+
+std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& options,
+                                                      std::uint64_t seed) {
+  constexpr std::int64_t kernel = 9;
+  ValidConvolutionsOptions all;
+  all.layers = {{options.width, kernel, options.first_stride.value_or(1)}};
+  if (options.features == FeatureKind::one_convolution) {
+    all.normalisation = Normalisation::none;
+  } else {
+    for (const std::int64_t factor : {2, 4, 4}) {
+      all.layers.push_back({factor * options.width, kernel, 2});
+    }
+  }
+  all.layers.push_back({options.primary_channels, kernel, 2});
+  all.slope = slope_of(options);
+  all.dropout = options.dropout;
+  return std::make_shared<ValidConvolutionsImpl>(all, seed);
+}
+
+std::int64_t capsules_of(const MapSize& map, std::int64_t capsule_size) {
+  return map.channels / capsule_size * map.height * map.width;
+}
+
+std::string text_of(ImageSize size) {
+  return std::to_string(size.width) + "x" + std::to_string(size.height);
 }
 
 /// Some rows of a batch, in its layout: LibTorch's selection would reorder pixels into planes.
@@ -42,16 +94,85 @@ Tensor rows_of(const Tensor& images, const std::vector<std::int64_t>& rows) {
 }  // namespace
 
 NetworkOptions sccapsnet_as_published(NetworkOptions options) {
+  options.features = FeatureKind::stacked_convolutional;
   options.activation = Activation::leaky_relu;
   options.slope = 0.1;
+  options.residual_slope = 0.1;
   options.routing.logits = Logits::accumulate;
   return options;
 }
 
+NetworkOptions rccapsnet_as_published(NetworkOptions options) {
+  options = sccapsnet_as_published(options);
+  options.features = FeatureKind::residual;
+  return options;
+}
+
 NetworkOptions sccapsnet_as_released(NetworkOptions options) {
+  options.features = FeatureKind::stacked_convolutional;
   options.activation = Activation::relu;
+  options.residual_slope = 0.3;
   options.routing.logits = Logits::replace;
   return options;
+}
+
+NetworkOptions rccapsnet_as_released(NetworkOptions options) {
+  options = sccapsnet_as_released(options);
+  options.features = FeatureKind::residual;
+  return options;
+}
+
+NetworkOptions sccapsnet_cls_as_published() {
+  NetworkOptions options = sccapsnet_as_published();
+  options.classes = 46;
+  options.primary_channels = 256;
+  options.capsule_size = 8;
+  return options;
+}
+
+NetworkOptions rccapsnet_cls_as_published() {
+  NetworkOptions options = sccapsnet_cls_as_published();
+  options.features = FeatureKind::residual;
+  return options;
+}
+
+NetworkOptions sccapsnet_cls_as_released() {
+  NetworkOptions options;
+  options.features = FeatureKind::stacked_valid;
+  options.classes = 46;
+  options.activation = Activation::leaky_relu;
+  options.slope = 0.3;
+  options.dropout = 0;
+  options.weights = CapsuleWeights::own;
+  options.images = {224, 224};
+  options.routing.logits = Logits::accumulate;
+  return options;
+}
+
+NetworkOptions rccapsnet_cls_as_released() {
+  NetworkOptions options = sccapsnet_cls_as_released();
+  options.features = FeatureKind::residual;
+  options.width = 32;
+  options.primary_channels = 256;
+  options.first_stride = 1;
+  options.residual_slope = 0.3;
+  options.weights = CapsuleWeights::shared;
+  options.images = {};
+  return options;
+}
+
+std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
+                                                  std::uint64_t seed) {
+  switch (options.features) {
+    case FeatureKind::stacked_convolutional:
+      return padded_convolutions(options, seed);
+    case FeatureKind::residual:
+      return residual_blocks(options, seed);
+    case FeatureKind::one_convolution:
+    case FeatureKind::stacked_valid:
+      return valid_convolutions(options, seed);
+  }
+  return nullptr;  // not reached: all kinds are listed
 }
 
 Tensor group_capsules(const Tensor& features, std::int64_t size) {
@@ -66,6 +187,7 @@ Tensor group_capsules(const Tensor& features, std::int64_t size) {
 }
 
 Tensor normalise_capsules(const Tensor& v, NormAxis axis) {
+  if (axis == NormAxis::none) return v;
   const std::int64_t dimension = axis == NormAxis::capsule ? 2 : 1;
   return v * torch::rsqrt(torch::clamp_min((v * v).sum(dimension, true), 1e-12));
 }
@@ -98,20 +220,33 @@ Tensor mask_capsules(const Tensor& capsules, const Tensor& categories) {
 
 CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options, std::uint64_t seed)
     : options_(options) {
-  extractor = register_module("f", FeatureExtractor(extractor_options(options), seed));
+  check(options);
+  extractor = register_module("f", image_features(options, seed));
   const std::int64_t columns = options.classes * options.class_capsule_size;
-  routing_weight =
-      register_parameter("w", glorot_uniform({options.capsule_size, columns}, options.capsule_size,
-                                             columns, seed, extractor->options().layers.size()));
+  std::vector<std::int64_t> sizes{options.capsule_size, columns};
+  if (options.weights == CapsuleWeights::own) {
+    const MapSize map = extractor->map_size(options.images.height, options.images.width);
+    sizes.insert(sizes.begin(), capsules_of(map, options.capsule_size));
+  }
+  routing_weight = register_parameter(
+      "w", glorot_uniform(sizes, options.capsule_size, columns, seed, extractor->streams()));
 }
 
 CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)
     : CapsuleNetworkImpl(options, DropoutKey::drawn().seed) {}
 
-ClassCapsules CapsuleNetworkImpl::head(const Tensor& features) const {
+ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images) const {
   const Tensor u =
       squash(group_capsules(features.to(routing_weight.scalar_type()), options_.capsule_size),
-             options_.routing.epsilon);
+             options_.routing.squash, options_.routing.epsilon);
+  if (options_.weights == CapsuleWeights::own && u.size(1) != routing_weight.size(0)) {
+    throw Error("images of " + text_of(images) + " give " + std::to_string(u.size(1)) +
+                " primary capsules, and the network has weights for the " +
+                std::to_string(routing_weight.size(0)) + " of images of " +
+                text_of(options_.images) +
+                " (width x height); resize them, set `image_height` and `image_width`, or let the "
+                "capsules share their weights (`routing_weights = \"shared\"`)");
+  }
   const Tensor v = route(u, routing_weight, options_.classes, options_.routing);
   ClassCapsules result;
   result.capsules = normalise_capsules(v, options_.norm_axis);
@@ -125,7 +260,8 @@ ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images) {
 }
 
 ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images, const DropoutKey& key) {
-  return head(extractor->forward(images, key));
+  const Tensor features = extractor->forward(images, key);  // checks the images
+  return head(features, {images.size(2), images.size(3)});
 }
 
 ClassCapsules CapsuleNetworkImpl::forward_towers(const Tensor& images,

@@ -1,27 +1,34 @@
-/// SCCapsNet: the triplet capsule network for clothing retrieval with stacked convolutions.
+/// Capsule networks: features of one kind or another, then the same capsules.
 ///
 ///     images [N,3,256,256]
-///       conv 7x7/2   3 ->  w   norm, activation, dropout
-///       conv 7x7/2   w -> 2w   norm, activation, dropout
-///       conv 7x7/2  2w ->  w   norm, activation, dropout
-///       conv 7x7/2   w -> primary channels              [N,512,16,16]
+///       features: SCCapsNet's, RCCapsNet's or others (image_features.hpp)    [N,512,16,16]
 ///       16 consecutive channels of a pixel are a capsule  [N,8192,16]
 ///         number (y * width + x) * 32 + c
-///       squash, dynamic routing with shared weights       [N,23,16]
+///       squash, dynamic routing with weights that all share, or of their own   [N,23,16]
 ///       each class capsule to unit length; one capsule kept by the mask -> embedding [N,368]
 ///
-/// Kınlı, "Clothing image retrieval with triplet capsule networks", 2019, and the released code.
-/// With w = 64, 512 primary channels and 23 classes it has 2,425,536 numbers, 512 of them running
-/// statistics.
+///     stacked_convolutional   conv 7x7/2 of w, 2w and w channels with norm, activation, dropout,
+///                             conv 7x7/2                                        SCCapsNet
+///     residual                conv 7x7/2 of w channels, residual blocks of 2w, 4w   RCCapsNet
+///     one_convolution         conv 9x9 of w channels, conv 9x9/2 without padding    Sabour et al.
+///     stacked_valid           conv 9x9 of w, conv 9x9/2 of 2w, 4w and 4w channels with norm and
+///                             activation, conv 9x9/2, without padding           SCCapsNet-CLS
+///
+/// and all end in `primary_channels`. Kınlı, "Clothing image retrieval with triplet capsule
+/// networks", 2019, and the released code. With w = 64, 512 primary channels and 23 classes
+/// SCCapsNet has 2,425,536 numbers, 512 of them running statistics, and RCCapsNet 4,845,952, of
+/// them 5,504.
 #pragma once
 
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
-#include "stages/nn/feature_extractor.hpp"
+#include "stages/nn/image_features.hpp"
 #include "stages/nn/routing.hpp"
 
 namespace seam::nn {
@@ -30,25 +37,66 @@ namespace seam::nn {
 enum class NormAxis : std::uint8_t {
   capsule,         ///< each capsule over its D numbers: the released code
   class_capsules,  ///< each of the D numbers over the K classes: the thesis' wording
+  none,            ///< as routing leaves them
+};
+
+enum class FeatureKind : std::uint8_t {
+  stacked_convolutional,
+  residual,
+  one_convolution,
+  stacked_valid
+};
+
+/// Whose the matrices are that predict class capsules.
+enum class CapsuleWeights : std::uint8_t {
+  shared,  ///< one for all primary capsules: images of any size
+  own,     ///< one for each of them: images of one size
+};
+
+struct ImageSize {
+  std::int64_t height = 256;
+  std::int64_t width = 256;
 };
 
 struct NetworkOptions {
+  FeatureKind features = FeatureKind::stacked_convolutional;
   std::int64_t classes = 23;
-  std::int64_t width = 64;               ///< channels of the first convolution
-  std::int64_t primary_channels = 512;   ///< of the last; a multiple of capsule_size
-  std::int64_t capsule_size = 16;        ///< D of primary capsules
-  std::int64_t class_capsule_size = 16;  ///< D of class capsules
+  std::int64_t width = 64;                   ///< channels of the first convolution
+  std::int64_t primary_channels = 512;       ///< of the last; a multiple of capsule_size
+  std::int64_t capsule_size = 16;            ///< D of primary capsules
+  std::int64_t class_capsule_size = 16;      ///< D of class capsules
+  std::optional<std::int64_t> first_stride;  ///< 2 with padding and 1 without if unset
   Activation activation = Activation::relu;
-  double slope = 0.1;
+  double slope = 0.1;           ///< of leaky_relu
+  double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
   double dropout = 0.3;
+  CapsuleWeights weights = CapsuleWeights::shared;
+  ImageSize images;  ///< with weights of their own, the only size
   RoutingOptions routing;
   NormAxis norm_axis = NormAxis::capsule;
 };
 
-/// What the thesis says: LeakyReLU of slope 0.1, logits accumulated.
+/// What the thesis says: LeakyReLU of slope 0.1 everywhere, logits accumulated.
 [[nodiscard]] NetworkOptions sccapsnet_as_published(NetworkOptions options = {});
-/// What the released code does: ReLU, logits replaced.
+[[nodiscard]] NetworkOptions rccapsnet_as_published(NetworkOptions options = {});
+/// What the released code does: ReLU, and LeakyReLU of slope 0.3 in residual blocks; logits
+/// replaced.
 [[nodiscard]] NetworkOptions sccapsnet_as_released(NetworkOptions options = {});
+[[nodiscard]] NetworkOptions rccapsnet_as_released(NetworkOptions options = {});
+
+/// The classifiers of the thesis: the same features, primary capsules of 8 numbers, 46 categories.
+[[nodiscard]] NetworkOptions sccapsnet_cls_as_published();
+[[nodiscard]] NetworkOptions rccapsnet_cls_as_published();
+/// Those of the released code: primary capsules of 16 numbers, LeakyReLU of slope 0.3, no dropout;
+/// the stacked one with 9x9 convolutions without padding on images of 224x224 and weights of each
+/// primary capsule's own.
+[[nodiscard]] NetworkOptions sccapsnet_cls_as_released();
+[[nodiscard]] NetworkOptions rccapsnet_cls_as_released();
+
+/// The features that the options ask for, with Glorot-uniform weights by `seed`. Throws seam::Error
+/// for sizes that do not fit.
+[[nodiscard]] std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
+                                                                std::uint64_t seed);
 
 /// What a pass gives for N images.
 struct ClassCapsules {
@@ -73,8 +121,9 @@ struct ClassCapsules {
 [[nodiscard]] torch::Tensor mask_capsules(const torch::Tensor& capsules,
                                           const torch::Tensor& categories = {});
 
-/// Parts are called as in the network's port to PyTorch: the extractor "f", whose blocks are "f.0",
-/// "f.1", ..., and the matrix that all primary capsules share, "w" [D,K*O].
+/// Parts are called as in the network's port to PyTorch: the features "f", whose blocks are "f.0",
+/// "f.1", ..., and the matrix that all primary capsules share, "w" [D,K*O], or [N,D,K*O] where each
+/// has its own.
 class CapsuleNetworkImpl : public torch::nn::Module {
  public:
   /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
@@ -94,11 +143,11 @@ class CapsuleNetworkImpl : public torch::nn::Module {
 
   [[nodiscard]] const NetworkOptions& options() const { return options_; }
 
-  FeatureExtractor extractor{nullptr};
-  torch::Tensor routing_weight;  // [D, K*O]
+  std::shared_ptr<ImageFeaturesImpl> extractor;
+  torch::Tensor routing_weight;  // [D, K*O] or [N, D, K*O]
 
  private:
-  [[nodiscard]] ClassCapsules head(const torch::Tensor& features) const;
+  [[nodiscard]] ClassCapsules head(const torch::Tensor& features, ImageSize images) const;
 
   NetworkOptions options_;
 };

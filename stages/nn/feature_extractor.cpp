@@ -4,14 +4,10 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include <seam/error.hpp>
-
-#include "stages/nn/initialisation.hpp"
-#include "stages/nn/kernels/convolution.hpp"
 
 namespace seam::nn {
 namespace {
@@ -20,12 +16,6 @@ using torch::Tensor;
 
 bool autocast_on_cpu() {
   return !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
-}
-
-Tensor same_padded(const Tensor& images, const ConvolutionLayer& layer) {
-  const std::int64_t y = kernels::same_padding_total(images.size(2), layer.kernel, layer.stride);
-  const std::int64_t x = kernels::same_padding_total(images.size(3), layer.kernel, layer.stride);
-  return torch::constant_pad_nd(images, {x / 2, x - x / 2, y / 2, y - y / 2});
 }
 
 }  // namespace
@@ -50,7 +40,6 @@ FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std:
   if (!(options_.dropout >= 0 && options_.dropout < 1)) {
     throw Error("the dropout rate must be at least 0 and below 1", Fault::configuration);
   }
-  const torch::NoGradGuard no_gradient;
   std::int64_t in = options_.in_channels;
   for (const ConvolutionLayer& layer : options_.layers) {
     if (layer.out_channels < 1 || layer.kernel < 1 || layer.stride < 1) {
@@ -58,26 +47,26 @@ FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std:
                   Fault::configuration);
     }
     const std::size_t number = blocks_.size();
-    const ConvolutionBlock block(in, layer, options_, number + 1 == options_.layers.size());
-    const std::int64_t out = layer.out_channels;
-    const std::int64_t area = layer.kernel * layer.kernel;
-    block->convolution->weight.copy_(
-        glorot_uniform({out, in, layer.kernel, layer.kernel}, in * area, out * area, seed, number));
-    block->convolution->bias.zero_();
+    ConvolutionBlock block(in, layer, options_, number + 1 == options_.layers.size());
+    initialise(block->convolution, seed, number);
     blocks_.push_back(register_module(std::to_string(number), block));
-    in = out;
+    in = layer.out_channels;
   }
 }
 
 FeatureExtractorImpl::FeatureExtractorImpl(const FeatureExtractorOptions& options)
     : FeatureExtractorImpl(options, DropoutKey::drawn().seed) {}
 
-Tensor FeatureExtractorImpl::forward(const Tensor& images) {
-  return forward(images, is_training() ? DropoutKey::drawn() : DropoutKey{});
+MapSize FeatureExtractorImpl::map_size(std::int64_t height, std::int64_t width) const {
+  for (const ConvolutionLayer& layer : options_.layers) {
+    height = same_size(height, layer.stride);
+    width = same_size(width, layer.stride);
+  }
+  return {options_.layers.back().out_channels, height, width};
 }
 
 Tensor FeatureExtractorImpl::forward(const Tensor& images, const DropoutKey& key) {
-  check(images);
+  check_images(images, options_.in_channels, blocks_.front()->convolution->weight.scalar_type());
   if (!kernels_cover(images)) return forward_plain(images, key);
   if (every_block_is(true)) return train_with_kernels(images, key);
   const std::vector<Tensor> weights = parameters();
@@ -89,28 +78,18 @@ Tensor FeatureExtractorImpl::forward(const Tensor& images, const DropoutKey& key
 }
 
 Tensor FeatureExtractorImpl::forward_plain(const Tensor& images, const DropoutKey& key) {
-  check(images);
+  check_images(images, options_.in_channels, blocks_.front()->convolution->weight.scalar_type());
   // Channels last from end to end: no convolution reorders its input.
   Tensor x = images.contiguous(torch::MemoryFormat::ChannelsLast);
   for (std::size_t l = 0; l < blocks_.size(); ++l) {
     ConvolutionBlock& block = blocks_[l];
-    x = block->convolution->forward(same_padded(x, options_.layers[l]));
+    x = block->convolution->forward(
+        same_padded(x, options_.layers[l].kernel, options_.layers[l].stride));
     if (l + 1 == blocks_.size()) break;
-    // In place, since no backward pass needs what is overwritten. Dropout's factors are not
-    // negative, so they may come before the activation, whose gradient needs its result alone.
     x = block->norm->forward(x);
-    if (block->is_training() && options_.dropout > 0) {
-      x.mul_(spatial_dropout(x.size(0), x.size(1), options_.dropout, key,
-                             static_cast<std::int64_t>(l), x.scalar_type())
-                 .to(x.device())
-                 .unsqueeze(-1)
-                 .unsqueeze(-1));
-    }
-    if (options_.activation == Activation::relu) {
-      x.relu_();
-    } else {
-      torch::leaky_relu_(x, options_.slope);
-    }
+    drop_and_activate(x, block->is_training() ? options_.dropout : 0,
+                      options_.activation == Activation::relu ? 0 : options_.slope, key,
+                      static_cast<std::int64_t>(l));
   }
   return x;
 }
@@ -125,19 +104,6 @@ Tensor FeatureExtractorImpl::train_with_kernels(const Tensor& images, const Drop
     blocks_[l]->norm->num_batches_tracked.add_(1);
   }
   return train_pass(pass_layers(), pass_options(), images, keep, parameters());
-}
-
-void FeatureExtractorImpl::check(const Tensor& images) const {
-  const torch::ScalarType type = blocks_.front()->convolution->weight.scalar_type();
-  if (images.dim() == 4 && images.size(1) == options_.in_channels && images.numel() > 0 &&
-      images.scalar_type() == type) {
-    return;
-  }
-  std::ostringstream text;
-  text << "the feature extractor takes " << torch::toString(type) << " images [N,"
-       << options_.in_channels << ",H,W], not " << torch::toString(images.scalar_type()) << " "
-       << images.sizes();
-  throw Error(text.str(), Fault::internal);
 }
 
 bool FeatureExtractorImpl::kernels_cover(const Tensor& images) const {

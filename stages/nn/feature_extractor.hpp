@@ -14,25 +14,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/nn/dropout.hpp"
 #include "stages/nn/extractor_pass.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/image_features.hpp"
 
 namespace seam::nn {
 
-enum class Activation : std::uint8_t { relu, leaky_relu };
-
-/// A convolution with "SAME" padding and bias; all but the last of an extractor are followed by
-/// normalisation, activation and dropout.
-struct ConvolutionLayer {
-  std::int64_t out_channels = 0;
-  std::int64_t kernel = 7;
-  std::int64_t stride = 2;
-};
-
 struct FeatureExtractorOptions {
   std::int64_t in_channels = 3;
-  std::vector<ConvolutionLayer> layers;
+  std::vector<ConvolutionLayer> layers;  ///< all but the last with norm, activation and dropout
   Activation activation = Activation::relu;
   double slope = 0.1;           ///< below zero, of leaky_relu
   double dropout = 0.3;         ///< probability that a channel of an image is zeroed
@@ -53,7 +42,7 @@ TORCH_MODULE(ConvolutionBlock);
 
 /// Blocks "0", "1", ...: weights are called "0.c.weight" [out,in,k,k], "0.c.bias", "0.bn.weight"
 /// and so on, with batch normalisation's usual buffers.
-class FeatureExtractorImpl : public torch::nn::Module {
+class FeatureExtractorImpl : public ImageFeaturesImpl {
  public:
   /// Glorot-uniform weights by `seed`, the convolution's number being the stream. Throws
   /// seam::Error for an empty layer table or sizes below 1.
@@ -64,8 +53,10 @@ class FeatureExtractorImpl : public torch::nn::Module {
   /// In training batch statistics (which update the running ones) and dropout, whose key is drawn
   /// from LibTorch's generator; in evaluation running statistics. Image sizes may change from call
   /// to call.
-  torch::Tensor forward(const torch::Tensor& images);
-  torch::Tensor forward(const torch::Tensor& images, const DropoutKey& key);
+  using ImageFeaturesImpl::forward;
+  torch::Tensor forward(const torch::Tensor& images, const DropoutKey& key) override;
+  [[nodiscard]] MapSize map_size(std::int64_t height, std::int64_t width) const override;
+  [[nodiscard]] std::uint64_t streams() const override { return options_.layers.size(); }
 
   /// The same layer by layer, whatever the device and type: what the kernels are tested
   /// against.
@@ -74,7 +65,6 @@ class FeatureExtractorImpl : public torch::nn::Module {
   [[nodiscard]] const FeatureExtractorOptions& options() const { return options_; }
 
  private:
-  void check(const torch::Tensor& images) const;
   [[nodiscard]] bool kernels_cover(const torch::Tensor& images) const;
   /// Whether all blocks are in training mode, or none.
   [[nodiscard]] bool every_block_is(bool training) const;

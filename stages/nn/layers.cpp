@@ -1,22 +1,16 @@
 #include "stages/nn/layers.hpp"
 
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-// OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
-extern "C" {
-int omp_get_max_threads() noexcept;
-void omp_set_num_threads(int count) noexcept;
-}
+#include "stages/nn/fixed_parts.hpp"
 
 namespace seam::nn {
 namespace {
@@ -25,48 +19,6 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t most_parts = 8;
-
-/// While it lives, this thread plans its work for itself alone. oneDNN does not look whether it is
-/// called by one of several threads, and would wait for others.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-  OneThread(OneThread&&) = delete;
-  OneThread& operator=(OneThread&&) = delete;
-
- private:
-  int before_;
-};
-
-/// Calls `part(number, first row, rows)` for the fixed parts of a batch, each on one thread, and
-/// returns how many there are.
-std::int64_t in_parts(std::int64_t rows,
-                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part) {
-  const std::int64_t size = (rows + most_parts - 1) / most_parts;
-  const std::int64_t parts = (rows + size - 1) / size;
-  // At least two, so that LibTorch starts its threads: what they call then uses no others.
-  at::parallel_for(0, std::max<std::int64_t>(2, parts), 1,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     const torch::NoGradGuard no_gradient;
-                     const OneThread alone;
-                     for (std::int64_t at = begin; at < std::min(end, parts); ++at) {
-                       part(at, at * size, std::min(size, rows - at * size));
-                     }
-                   });
-  return parts;
-}
-
-/// The same number for any number of threads.
-Tensor sum_in_order(const std::vector<Tensor>& parts) {
-  Tensor sum = parts.at(0).clone();
-  for (std::size_t at = 1; at < parts.size(); ++at) sum.add_(parts[at]);
-  return sum;
-}
 
 bool on_cpu(const Tensor& x) {
   return x.device().is_cpu() && x.size(0) > 0;
@@ -180,6 +132,51 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
       if (bias) db = sum_in_order(biases);
     }
     return {dx.whole(), dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+struct TransposedFunction : public Function<TransposedFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, std::vector<std::int64_t> stride,
+                        std::vector<std::int64_t> padding) {
+    context->save_for_backward({x, weight});
+    Joined result(x.size(0));
+    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+      result.put(first, at::conv_transpose2d(x.narrow(0, first, rows), weight,
+                                             bias.numel() > 0 ? bias : Tensor(), stride, padding));
+    });
+    context->saved_data["bias"] = bias.numel() > 0;
+    context->saved_data["stride"] = std::move(stride);
+    context->saved_data["padding"] = std::move(padding);
+    return result.whole();
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor& weight = saved[1];
+    const Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
+    const auto stride = context->saved_data["stride"].toIntVector();
+    const auto padding = context->saved_data["padding"].toIntVector();
+    const bool of_x = context->needs_input_grad(0);
+    const bool of_weight = context->needs_input_grad(1);
+    const bool of_bias = of_weight && context->saved_data["bias"].toBool();
+    Joined dx(x.size(0));
+    std::vector<Tensor> weights(most_parts);
+    std::vector<Tensor> biases(most_parts);
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          Tensor input;
+          std::tie(input, weights[part], biases[part]) = at::convolution_backward(
+              dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(), stride,
+              padding, std::vector<std::int64_t>{1, 1}, /*transposed=*/true,
+              std::vector<std::int64_t>{0, 0}, /*groups=*/1, {of_x, of_weight, of_bias});
+          if (of_x) dx.put(first, input);
+        });
+    weights.resize(parts);
+    biases.resize(parts);
+    return {dx.whole(), of_weight ? sum_in_order(weights) : Tensor(),
+            of_bias ? sum_in_order(biases) : Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -312,6 +309,21 @@ Tensor Conv2dImpl::forward(const Tensor& x) {
                                     at::IntArrayRef(*options.stride()).vec(),
                                     at::IntArrayRef(**padding).vec(),
                                     at::IntArrayRef(*options.dilation()).vec(), options.groups());
+}
+
+Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
+  const auto all_are = [](at::IntArrayRef values, std::int64_t value) {
+    return std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v == value; });
+  };
+  const bool plain = options.groups() == 1 && all_are(*options.dilation(), 1) &&
+                     all_are(*options.output_padding(), 0);
+  const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  if (!on_cpu(x) || !plain || padding == nullptr || x.dim() != 4) {
+    return torch::nn::ConvTranspose2dImpl::forward(x);
+  }
+  return TransposedFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x),
+                                   at::IntArrayRef(*options.stride()).vec(),
+                                   at::IntArrayRef(**padding).vec());
 }
 
 Tensor BatchNorm2dImpl::forward(const Tensor& x) {

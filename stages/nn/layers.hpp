@@ -28,6 +28,13 @@ class Conv2dImpl : public torch::nn::Conv2dImpl {
 };
 TORCH_MODULE(Conv2d);
 
+class ConvTranspose2dImpl : public torch::nn::ConvTranspose2dImpl {
+ public:
+  using torch::nn::ConvTranspose2dImpl::ConvTranspose2dImpl;
+  torch::Tensor forward(const torch::Tensor& x);
+};
+TORCH_MODULE(ConvTranspose2d);
+
 class BatchNorm2dImpl : public torch::nn::BatchNorm2dImpl {
  public:
   using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;

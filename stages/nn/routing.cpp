@@ -8,6 +8,7 @@
 
 #include <seam/error.hpp>
 
+#include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"
 
 namespace seam::nn {
@@ -26,12 +27,13 @@ void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
     throw Error(text.str(), Fault::internal);
   };
   if (u.dim() != 3) refuse("input capsules must be [images, capsules, dimensions]");
-  if (weight.dim() != 2 || weight.size(0) != u.size(2)) {
+  const bool own = weight.dim() == 3 && weight.size(0) == u.size(1);
+  if ((weight.dim() != 2 && !own) || weight.size(-2) != u.size(2)) {
     refuse(
         "the weight must be [dimensions of an input capsule, classes * dimensions of a class "
-        "capsule]");
+        "capsule], with the input capsules before them where each has its own");
   }
-  if (classes < 1 || weight.size(1) % classes != 0) {
+  if (classes < 1 || weight.size(-1) % classes != 0) {
     refuse("the weight's columns must be a multiple of the classes");
   }
   if (options.iterations < 1) refuse("at least one iteration is needed");
@@ -43,18 +45,28 @@ struct Plain {
   Tensor couplings;  // [B,K,N]
 };
 
+/// The dimension of logits [B,K,N] that the coupling coefficients sum to one over.
+std::int64_t softmax_dimension(const RoutingOptions& options) {
+  return options.softmax == RoutingSoftmax::classes ? 1 : 2;
+}
+
+/// û as [B,K,N,O].
+Tensor predictions_of(const Tensor& u, const Tensor& weight, std::int64_t classes) {
+  const std::int64_t size = weight.size(-1) / classes;
+  const Tensor all =
+      weight.dim() == 2 ? u.matmul(weight) : u.transpose(0, 1).bmm(weight).transpose(0, 1);
+  return all.reshape({u.size(0), u.size(1), classes, size}).permute({0, 2, 1, 3});
+}
+
 Plain route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
                    const RoutingOptions& options) {
-  const std::int64_t size = weight.size(1) / classes;
-  // û as [B,K,N,O]
-  const Tensor predictions =
-      u.matmul(weight).view({u.size(0), u.size(1), classes, size}).permute({0, 2, 1, 3});
+  const Tensor predictions = predictions_of(u, weight, classes);
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
   Plain result;
   for (std::int64_t t = 0; t < options.iterations; ++t) {
-    result.couplings = torch::softmax(logits, 1);
+    result.couplings = torch::softmax(logits, softmax_dimension(options));
     const Tensor s = result.couplings.unsqueeze(2).matmul(predictions).squeeze(2);
-    result.v = squash_reference(s, options.epsilon);
+    result.v = squash_reference(s, options.squash, options.epsilon);
     if (t + 1 == options.iterations) break;
     const bool stop = options.gradient == RoutingGradient::last_iteration;
     const Tensor agreement = (stop ? predictions.detach() : predictions)
@@ -79,19 +91,20 @@ Plain route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes
   const Tensor capsules = (stop ? u.detach() : u).transpose(1, 2);                  // [B,D,N]
   const Tensor transposed = (stop ? matrices.detach() : matrices).transpose(1, 2);  // [K,O,D]
   // The logits of the first iteration are zeros, and the couplings equal.
-  const double equal = 1.0 / static_cast<double>(classes);
+  const bool over_classes = options.softmax == RoutingSoftmax::classes;
+  const double equal = 1.0 / static_cast<double>(over_classes ? classes : u.size(1));
   Tensor logits;  // [B,K,N]
   Tensor sums = (u.sum(1, true) * equal).expand({u.size(0), classes, u.size(2)});
   Plain result{{},
                torch::full({1, 1, 1}, equal, u.options().requires_grad(false))
                    .expand({u.size(0), classes, u.size(1)})};
   for (std::int64_t t = 0;; ++t) {
-    result.v = squash_reference(by_class(sums, matrices), options.epsilon);
+    result.v = squash_reference(by_class(sums, matrices), options.squash, options.epsilon);
     if (t + 1 == options.iterations) return result;
     const Tensor agreement =
         by_class(stop ? result.v.detach() : result.v, transposed).matmul(capsules);
     logits = t == 0 || options.logits == Logits::replace ? agreement : logits + agreement;
-    result.couplings = torch::softmax(logits, 1);
+    result.couplings = torch::softmax(logits, softmax_dimension(options));
     sums = result.couplings.matmul(u);
   }
 }
@@ -100,8 +113,9 @@ Plain plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
             const RoutingOptions& options) {
   // Sums over thousands of capsules are made in the type that they come in.
   const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-  return options.form == RoutingForm::direct ? route_direct(u, weight, classes, options)
-                                             : route_factored(u, weight, classes, options);
+  const bool direct = options.form == RoutingForm::direct || weight.dim() == 3;
+  return direct ? route_direct(u, weight, classes, options)
+                : route_factored(u, weight, classes, options);
 }
 
 kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64_t classes,
@@ -224,8 +238,10 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
   }
 };
 
-bool covered(const Tensor& u, const RoutingOptions& options) {
-  return options.form == RoutingForm::factored && u.device().is_cpu() && u.numel() > 0 &&
+bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& options) {
+  return options.form == RoutingForm::factored && weight.dim() == 2 &&
+         options.softmax == RoutingSoftmax::classes &&
+         options.squash == SquashForm::epsilon_in_root && u.device().is_cpu() && u.numel() > 0 &&
          (u.scalar_type() == torch::kFloat32 || u.scalar_type() == torch::kFloat64);
 }
 
@@ -234,7 +250,11 @@ bool covered(const Tensor& u, const RoutingOptions& options) {
 Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
   check(u, weight, classes, options);
-  if (!covered(u, options)) return plain(u, weight, classes, options).v;
+  if (!covered(u, weight, options)) {
+    return by_parts(u, weight, [classes, options](const Tensor& rows, const Tensor& matrices) {
+      return plain(rows, matrices, classes, options).v;
+    });
+  }
   return RoutingFunction::apply(u, weight, classes, options);
 }
 
@@ -248,7 +268,7 @@ Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t cla
                          const RoutingOptions& options) {
   check(u, weight, classes, options);
   const torch::NoGradGuard no_gradient;
-  if (!covered(u, options)) {
+  if (!covered(u, weight, options)) {
     return plain(u, weight, classes, options).couplings.transpose(1, 2).contiguous();
   }
   const kernels::RoutingShape shape = shape_of(u, weight, classes, options);

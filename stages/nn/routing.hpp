@@ -1,5 +1,5 @@
 /// Dynamic routing from many input capsules to one capsule a class, with one weight matrix that all
-/// input capsules share.
+/// input capsules share, or with one for each of them.
 ///
 ///     u [B,N,D] ──► û_ij = W_j u_i ──► s_j = Σ_i c_ij û_ij ──► v_j = squash(s_j)   [B,K,O]
 ///                        ▲                  c_i = softmax over the classes j of b_i
@@ -13,6 +13,8 @@
 ///             N·(K+D) numbers an image and iteration instead of N·K·O. On CPUs in float32 and
 ///             float64 forward and backward are passes over u alone, by kernels of our own; on
 ///             other devices and for other types they are a few matrix products
+///
+/// Weights of each input capsule's own (Sabour et al.) have the direct form alone.
 #pragma once
 
 #include <torch/types.h>
@@ -37,18 +39,27 @@ enum class RoutingGradient : std::uint8_t {
 
 enum class RoutingForm : std::uint8_t { direct, factored };
 
+/// Over what the coupling coefficients c_ij sum to one.
+enum class RoutingSoftmax : std::uint8_t {
+  classes,         ///< each input capsule's: Sabour et al., and the released code
+  input_capsules,  ///< each class capsule's: some well-known ports, whose error it is
+};
+
 struct RoutingOptions {
   std::int64_t iterations = 3;
   Logits logits = Logits::replace;
   RoutingGradient gradient = RoutingGradient::all_iterations;
   RoutingForm form = RoutingForm::factored;
+  RoutingSoftmax softmax = RoutingSoftmax::classes;
+  SquashForm squash = SquashForm::epsilon_in_root;
   double epsilon = squash_epsilon;
 };
 
-/// Routes u [B,N,D] through weight [D,K*O] to v [B,K,O]. Class j's matrix is columns j*O to
-/// j*O+O-1. By the kernels, the factored form is differentiable once, and every image is routed by
-/// itself, in an order that does not depend on threads. Autocast does not change the type of the
-/// computation. Throws seam::Error for shapes that do not fit and for iterations below 1.
+/// Routes u [B,N,D] through weight [D,K*O], or [N,D,K*O] for weights of each input capsule's own,
+/// to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. By the kernels, the factored form is
+/// differentiable once, and every image is routed by itself, in an order that does not depend on
+/// threads. Autocast does not change the type of the computation. Throws seam::Error for shapes
+/// that do not fit and for iterations below 1.
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
 

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"
 
 namespace seam::nn {
@@ -80,6 +81,31 @@ Tensor squash(const Tensor& s, double epsilon) {
   const bool covered = s.device().is_cpu() && s.numel() > 0 && s.dim() > 0 &&
                        (s.scalar_type() == torch::kFloat32 || s.scalar_type() == torch::kFloat64);
   return covered ? SquashFunction::apply(s, epsilon) : squash_reference(s, epsilon);
+}
+
+Tensor squash(const Tensor& s, SquashForm form, double epsilon) {
+  if (form == SquashForm::epsilon_in_root) return squash(s, epsilon);
+  return by_parts(s, {}, [form, epsilon](const Tensor& rows, const Tensor& /*none*/) {
+    return squash_reference(rows, form, epsilon);
+  });
+}
+
+Tensor squash_reference(const Tensor& s, SquashForm form, double epsilon) {
+  switch (form) {
+    case SquashForm::epsilon_in_root:
+      return squash_reference(s, epsilon);
+    case SquashForm::epsilon_after_root: {
+      const Tensor square = (s * s).sum(-1, true);
+      const Tensor zero = square.detach() == 0;  // where the root's slope is infinite
+      const Tensor length = torch::sqrt(square.masked_fill(zero, 1)).masked_fill(zero, 0);
+      return s * (square / (1 + square) / (length + epsilon));
+    }
+    case SquashForm::tanh:
+      return torch::tanh(s);
+    case SquashForm::sigmoid:
+      return torch::sigmoid(s);
+  }
+  return s;  // not reached: all forms are listed
 }
 
 }  // namespace seam::nn

@@ -9,6 +9,8 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
+
 namespace seam::nn {
 
 inline constexpr double squash_epsilon = 1e-7;
@@ -20,5 +22,20 @@ inline constexpr double squash_epsilon = 1e-7;
 /// the kernels are tested against.
 [[nodiscard]] torch::Tensor squash_reference(const torch::Tensor& s,
                                              double epsilon = squash_epsilon);
+
+/// What keeps the numbers of a capsule small, and its length a probability.
+enum class SquashForm : std::uint8_t {
+  epsilon_in_root,     ///< as above: the released code
+  epsilon_after_root,  ///< ... · s / (|s| + ε): equation 7 of the thesis
+  tanh,                ///< of each number: the Siamese capsule network of O'Neill (2018)
+  sigmoid,             ///< of each number: its released code
+};
+
+/// Squashes in that form along the last dimension. At zero, gradients are finite in every form.
+[[nodiscard]] torch::Tensor squash(const torch::Tensor& s, SquashForm form, double epsilon);
+
+/// The same in tensor operations.
+[[nodiscard]] torch::Tensor squash_reference(const torch::Tensor& s, SquashForm form,
+                                             double epsilon);
 
 }  // namespace seam::nn

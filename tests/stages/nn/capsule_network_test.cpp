@@ -9,6 +9,7 @@
 #include <seam/tensor.hpp>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/stages/nn/gradient_check.hpp"
@@ -55,6 +56,106 @@ TEST(CapsuleNetwork, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(count(network, "f.3.c."), 1606144);
   EXPECT_EQ(count(network, "w"), 5888);
   EXPECT_EQ(count(network, ""), 2425536);
+}
+
+TEST(CapsuleNetwork, WithResidualBlocksItHasThePublishedNumberOfParametersLayerByLayer) {
+  const std::vector<std::pair<std::string, std::int64_t>> published{{"f.stem.c.", 9472},
+                                                                    {"f.stem.bn.", 256},
+                                                                    {"f.block1.conv1.", 73856},
+                                                                    {"f.block1.bn1.", 512},
+                                                                    {"f.block1.conv2.", 147584},
+                                                                    {"f.block1.bn2.", 512},
+                                                                    {"f.block1.shortcut.", 8320},
+                                                                    {"f.block1.shortcut_bn.", 512},
+                                                                    {"f.block2.conv1.", 295168},
+                                                                    {"f.block2.bn1.", 1024},
+                                                                    {"f.block2.conv2.", 590080},
+                                                                    {"f.block2.bn2.", 1024},
+                                                                    {"f.block2.shortcut.", 33024},
+                                                                    {"f.block2.shortcut_bn.", 1024},
+                                                                    {"f.block3.conv1.", 1180160},
+                                                                    {"f.block3.bn1.", 2048},
+                                                                    {"f.block3.conv2.", 2359808},
+                                                                    {"f.block3.bn2.", 2048},
+                                                                    {"f.block3.shortcut.", 131584},
+                                                                    {"f.block3.shortcut_bn.", 2048},
+                                                                    {"w", 5888},
+                                                                    {"", 4845952}};
+  for (const NetworkOptions& options : {rccapsnet_as_published(), rccapsnet_as_released()}) {
+    const CapsuleNetwork network(options, 1);
+    for (const auto& [part, numbers] : published) EXPECT_EQ(count(network, part), numbers) << part;
+    std::int64_t trained = 0;
+    for (const Tensor& parameter : network->parameters()) trained += parameter.numel();
+    EXPECT_EQ(4845952 - trained, 5504);
+    const MapSize map = network->extractor->map_size(256, 256);
+    EXPECT_EQ(map.channels / 16 * map.height * map.width, 8192);
+  }
+}
+
+NetworkOptions tiny_residual() {
+  NetworkOptions options = rccapsnet_as_published(tiny());
+  options.width = 4;
+  return options;
+}
+
+TEST(CapsuleNetwork, WithResidualBlocksPrimaryCapsulesAreMostlyPositive) {
+  torch::manual_seed(12);
+  CapsuleNetwork network(tiny_residual(), 3);
+  const Tensor map = network->extractor->forward(torch::rand({4, 3, 32, 32}), {});
+  EXPECT_LT(map.min().item<double>(), 0);
+  EXPECT_LT(-map.min().item<double>(), 0.2 * map.max().item<double>());
+}
+
+TEST(CapsuleNetwork, GradientsOfTheWholeNetworkAreThoseOfFiniteDifferences) {
+  const test::Threads one(1);  // many small passes
+  torch::manual_seed(13);
+  NetworkOptions options = tiny_residual();
+  options.primary_channels = 16;
+  options.capsule_size = 8;
+  CapsuleNetwork network(options, 3);
+  network->to(torch::kFloat64);
+  const Tensor images = torch::rand({3, 3, 16, 16}, torch::kFloat64);
+  const Tensor direction = torch::randn({3, 5, 16}, torch::kFloat64);
+  test::expect_gradients(
+      [&] {
+        const ClassCapsules out = network->forward(images, {1, 2, 3, 4});
+        return (out.capsules * direction).sum() + out.lengths.sum();
+      },
+      network->parameters(), 4, 1e-6, 1e-5);
+}
+
+TEST(CapsuleNetwork, WithWeightsOfTheirOwnImagesAreOfOneSize) {
+  NetworkOptions options = tiny();
+  options.weights = CapsuleWeights::own;
+  options.images = {32, 48};
+  CapsuleNetwork network(options, 3);
+  EXPECT_EQ(network->routing_weight.sizes(), (std::vector<std::int64_t>{24, 16, 80}));
+  network->eval();
+  EXPECT_EQ(network->forward(torch::rand({2, 3, 32, 48})).capsules.size(1), 5);
+  try {
+    (void)network->forward(torch::rand({2, 3, 32, 32}));
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(
+                                  "images of 32x32 give 16 primary capsules, and the network has "
+                                  "weights for the 24 of images of 48x32 (width x height)"));
+  }
+}
+
+TEST(CapsuleNetwork, OneConvolutionIsTheFirstCapsuleNetwork) {
+  NetworkOptions options;
+  options.features = FeatureKind::one_convolution;
+  options.width = 256;
+  options.primary_channels = 256;
+  options.capsule_size = 8;
+  options.classes = 10;
+  options.weights = CapsuleWeights::own;
+  options.images = {28, 28};
+  const CapsuleNetwork network(options, 1);
+  EXPECT_EQ(network->routing_weight.sizes(), (std::vector<std::int64_t>{1152, 8, 160}));
+  EXPECT_EQ(count(network, "f.0.c."), 62464);
+  EXPECT_EQ(count(network, "f.1.c."), 5308672);
+  EXPECT_EQ(count(network, ""), 62464 + 5308672 + 1474560);
 }
 
 TEST(CapsuleNetwork, PublishedSizesGive8192CapsulesAnd368Numbers) {
@@ -270,6 +371,11 @@ TEST(Capsules, NormalisedAlongTheAskedAxis) {
   EXPECT_LT(
       (normalise_capsules(v, NormAxis::class_capsules).norm(2, {1}) - 1).abs().max().item<double>(),
       1e-5);
+}
+
+TEST(Capsules, AreLeftAsTheyAreWhereAsked) {
+  const Tensor v = torch::randn({2, 5, 16});
+  EXPECT_TRUE(torch::equal(normalise_capsules(v, NormAxis::none), v));
 }
 
 TEST(Capsules, TheMaskKeepsOneCapsule) {

@@ -256,11 +256,132 @@ TEST(Routing, ThreadsDoNotChangeAByte) {
   EXPECT_TRUE(torch::equal(one.weight, eight.weight));
 }
 
+/// Routing with weights [N,D,K*O] of each input capsule's own, capsule by capsule.
+Tensor by_loops(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                const RoutingOptions& options) {
+  const std::int64_t size = weight.size(2) / classes;
+  std::vector<Tensor> images;
+  for (std::int64_t b = 0; b < u.size(0); ++b) {
+    Tensor logits = torch::zeros({u.size(1), classes}, torch::kFloat64);
+    Tensor v;
+    for (std::int64_t t = 0; t < options.iterations; ++t) {
+      const Tensor couplings =
+          torch::softmax(logits, options.softmax == RoutingSoftmax::classes ? 1 : 0);
+      std::vector<Tensor> of_classes;
+      Tensor agreement = torch::zeros_like(logits);
+      for (std::int64_t k = 0; k < classes; ++k) {
+        Tensor s = torch::zeros({size}, torch::kFloat64);
+        const auto prediction = [&](std::int64_t i) {
+          return u[b][i].matmul(weight[i].narrow(1, k * size, size));
+        };
+        for (std::int64_t i = 0; i < u.size(1); ++i) s += couplings[i][k] * prediction(i);
+        of_classes.push_back(squash_reference(s, options.squash, options.epsilon));
+        for (std::int64_t i = 0; i < u.size(1); ++i) {
+          agreement[i][k] = prediction(i).dot(of_classes.back());
+        }
+      }
+      v = torch::stack(of_classes);
+      logits = options.logits == Logits::replace ? agreement : logits + agreement;
+    }
+    images.push_back(v);
+  }
+  return torch::stack(images);
+}
+
+std::vector<RoutingOptions> options_without_kernels() {
+  std::vector<RoutingOptions> all;
+  for (const RoutingSoftmax softmax : {RoutingSoftmax::classes, RoutingSoftmax::input_capsules}) {
+    for (const SquashForm squash : {SquashForm::epsilon_in_root, SquashForm::epsilon_after_root,
+                                    SquashForm::tanh, SquashForm::sigmoid}) {
+      for (const Logits logits : {Logits::replace, Logits::accumulate}) {
+        RoutingOptions options;
+        options.softmax = softmax;
+        options.squash = squash;
+        options.logits = logits;
+        all.push_back(options);
+      }
+    }
+  }
+  return all;
+}
+
+TEST(Routing, WithWeightsOfItsOwnEachCapsulePredictsByThem) {
+  torch::manual_seed(21);
+  const torch::NoGradGuard no_gradient;
+  const Case c{7, 5, 4, 3};
+  const Tensor u = capsules(2, c, torch::kFloat64);
+  const Tensor own =
+      torch::randn({c.inputs, c.input_size, c.classes * c.output_size}, torch::kFloat64);
+  const Tensor shared = weights(c, torch::kFloat64);
+  const Tensor repeated = shared.expand({c.inputs, c.input_size, shared.size(1)});
+  for (const RoutingOptions& options : options_without_kernels()) {
+    EXPECT_LT(
+        largest_difference(route(u, own, c.classes, options), by_loops(u, own, c.classes, options)),
+        1e-12);
+    // Equal weights of their own are shared ones, in either form.
+    for (const RoutingForm form : {RoutingForm::factored, RoutingForm::direct}) {
+      RoutingOptions in_form = options;
+      in_form.form = form;
+      EXPECT_LT(largest_difference(route(u, shared, c.classes, in_form),
+                                   by_loops(u, repeated, c.classes, options)),
+                1e-12);
+    }
+  }
+}
+
+TEST(Routing, GradientsWithoutKernelsAreThoseOfFiniteDifferences) {
+  const test::Threads one(1);  // many small passes
+  torch::manual_seed(22);
+  const Case c{6, 5, 3, 4};
+  for (const RoutingOptions& options : options_without_kernels()) {
+    for (const bool own : {false, true}) {
+      const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
+      const Tensor w = (own ? torch::randn({c.inputs, c.input_size, c.classes * c.output_size},
+                                           torch::kFloat64) *
+                                  0.5
+                            : weights(c, torch::kFloat64))
+                           .requires_grad_(true);
+      const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
+      test::expect_gradients([&] { return (route(u, w, c.classes, options) * direction).sum(); },
+                             {u, w});
+    }
+  }
+}
+
+TEST(Routing, CouplingsSumToOneOverTheAskedAxis) {
+  torch::manual_seed(23);
+  const Case c{9, 4, 3, 5};
+  for (const RoutingOptions& options : options_without_kernels()) {
+    const Tensor couplings = routing_couplings(capsules(2, c), weights(c), c.classes, options);
+    const std::int64_t axis = options.softmax == RoutingSoftmax::classes ? 2 : 1;
+    EXPECT_LT((couplings.sum(axis) - 1).abs().max().item<double>(), 1e-5);
+  }
+}
+
+TEST(Routing, ThreadsDoNotChangeAByteOfOwnWeights) {
+  torch::manual_seed(24);
+  const Case c{288, 16, 46, 16};
+  const Tensor u = capsules(13, c);
+  const Tensor w = torch::randn({c.inputs, c.input_size, c.classes * c.output_size}) * 0.1;
+  const auto with_threads = [&](int count) {
+    const test::Threads threads(count);
+    return run(u, w, c.classes, {}, RoutingForm::direct);
+  };
+  const Gradients one = with_threads(1);
+  for (const int count : {2, 3, 8}) {
+    const Gradients more = with_threads(count);
+    EXPECT_TRUE(torch::equal(one.v, more.v)) << count;
+    EXPECT_TRUE(torch::equal(one.u, more.u)) << count;
+    EXPECT_TRUE(torch::equal(one.weight, more.weight)) << count;
+  }
+}
+
 TEST(Routing, RefusesShapesThatDoNotFit) {
   const Tensor u = torch::zeros({1, 4, 16});
   EXPECT_THROW((void)route(u, torch::zeros({8, 32}), 2), Error);
   EXPECT_THROW((void)route(u, torch::zeros({16, 33}), 2), Error);
   EXPECT_THROW((void)route(u[0], torch::zeros({16, 32}), 2), Error);
+  EXPECT_THROW((void)route(u, torch::zeros({3, 16, 32}), 2), Error);
   RoutingOptions none;
   none.iterations = 0;
   EXPECT_THROW((void)route(u, torch::zeros({16, 32}), 2, none), Error);

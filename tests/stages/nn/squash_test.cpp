@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
@@ -36,6 +38,32 @@ TEST(Squash, IsFiniteAtZero) {
   v.sum().backward();
   EXPECT_EQ(v.abs().max().item<float>(), 0.0F);
   EXPECT_TRUE(torch::isfinite(s.grad()).all().item<bool>());
+}
+
+constexpr SquashForm all_forms[] = {SquashForm::epsilon_in_root, SquashForm::epsilon_after_root,
+                                    SquashForm::tanh, SquashForm::sigmoid};
+
+TEST(Squash, FormsAreAsDescribed) {
+  const torch::Tensor s = torch::tensor({{3.0, -4.0}}, torch::kFloat64);
+  const auto second = [&](SquashForm form, double epsilon) {
+    return squash(s, form, epsilon)[0][1].item<double>();
+  };
+  EXPECT_NEAR(second(SquashForm::epsilon_in_root, 11), 25.0 / 26 * -4 / 6, 1e-12);
+  EXPECT_NEAR(second(SquashForm::epsilon_after_root, 1), 25.0 / 26 * -4 / 6, 1e-12);
+  EXPECT_NEAR(second(SquashForm::tanh, 1), std::tanh(-4.0), 1e-12);
+  EXPECT_NEAR(second(SquashForm::sigmoid, 1), 1 / (1 + std::exp(4.0)), 1e-12);
+}
+
+TEST(Squash, EveryFormHasTheGradientOfFiniteDifferencesAndAFiniteOneAtZero) {
+  torch::manual_seed(4);
+  for (const SquashForm form : all_forms) {
+    const torch::Tensor s = torch::randn({4, 6}, torch::kFloat64).requires_grad_(true);
+    const torch::Tensor weight = torch::randn({4, 6}, torch::kFloat64);
+    test::expect_gradients([&] { return (squash(s, form, 1e-7) * weight).sum(); }, {s});
+    const torch::Tensor zero = torch::zeros({2, 3}).requires_grad_(true);
+    squash(zero, form, 1e-7).sum().backward();
+    EXPECT_TRUE(torch::isfinite(zero.grad()).all().item<bool>());
+  }
 }
 
 TEST(Squash, TakesAnyLayout) {

@@ -1,0 +1,269 @@
+#include "stages/model/capsule_stage.hpp"
+
+#include <map>
+#include <string>
+
+#include <seam/error.hpp>
+
+#include "stages/nn/initialisation.hpp"
+
+namespace seam::stages {
+namespace {
+
+/// "; 64 if not set", where both presets say 64.
+std::string unless_set(std::int64_t published, std::int64_t released) {
+  if (published == released) return "; " + std::to_string(published) + " if not set";
+  return "; if not set, " + std::to_string(published) + " as published and " +
+         std::to_string(released) + " as released";
+}
+
+void refuse_without_effect(bool set, const char* parameter, const char* where) {
+  if (!set) return;
+  throw Error("`" + std::string(parameter) + "` has no effect " + where + "; remove it",
+              Fault::configuration);
+}
+
+template <class T>
+void override_with(const std::optional<T>& value, T& member) {
+  if (value) member = *value;
+}
+
+}  // namespace
+
+void CapsuleStage::declare_network(Declaration& d) {
+  const nn::NetworkOptions published = preset(Preset::as_published);
+  const nn::NetworkOptions released = preset(Preset::as_released);
+  d.parameter(
+      "preset", preset_,
+      "where the thesis and the released code differ, what they say; every choice can be set alone",
+      {{"as_published", Preset::as_published}, {"as_released", Preset::as_released}});
+  declare_sizes(d, published, released);
+  declare_layers(d);
+  declare_routing(d);
+  d.parameter(
+      "train_mask", train_mask_,
+      "which capsule the embedding keeps in training: that of the anchor's category for all "
+      "three pictures of a triplet (released code), of each picture's own, or all",
+      {{"anchor_category", TrainMask::anchor_category},
+       {"own_category", TrainMask::own_category},
+       {"none", TrainMask::none}});
+  d.parameter(
+      "towers", towers_,
+      "batch statistics of anchors, positives and negatives apart (released code) or together",
+      {{"by_role", Towers::by_role}, {"together", Towers::together}});
+  d.needs(field::images);
+  d.accepts(field::categories).doc("in training, for train_mask");
+  d.accepts(field::groups).doc("in training, for train_mask");
+  d.accepts(field::roles).doc("in training, for train_mask and towers");
+  const nn::NetworkOptions all = options();
+  const std::string classes = std::to_string(all.classes);
+  d.provides(field::capsules)
+      .contract("f32[N," + classes + "," + std::to_string(all.class_capsule_size) + "]");
+  d.provides(field::class_lengths).contract("f32[N," + classes + "]");
+  d.provides(field::predicted_category);
+  d.provides(field::embedding)
+      .contract("f32[N," + std::to_string(all.classes * all.class_capsule_size) + "]")
+      .doc("the capsules in a row; masked by train_mask in training, all of them in evaluation");
+  declare_module(d);
+}
+
+void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& published,
+                                 const nn::NetworkOptions& released) {
+  const auto size = [&](const char* name, std::optional<std::int64_t>& member, const char* doc,
+                        std::int64_t nn::NetworkOptions::*option, double most) {
+    d.parameter(name, member, doc + unless_set(published.*option, released.*option)).range(1, most);
+  };
+  using Options = nn::NetworkOptions;
+  d.parameter("features", features_,
+              "the convolutions before the capsules: the preset's, or those of SCCapsNet, of "
+              "RCCapsNet, of the first capsule network (Sabour et al. 2017), or of the first "
+              "SCCapsNet-CLS",
+              {{"preset", Features::preset},
+               {"stacked_convolutional", Features::stacked_convolutional},
+               {"residual", Features::residual},
+               {"one_convolution", Features::one_convolution},
+               {"stacked_valid", Features::stacked_valid}});
+  size("classes", classes_, "class capsules: one a category", &Options::classes, 100000);
+  size("width", width_, "channels of the first convolution", &Options::width, 4096);
+  size("primary_channels", primary_channels_,
+       "channels of the last convolution, a multiple of capsule_size", &Options::primary_channels,
+       65536);
+  size("capsule_size", capsule_size_, "numbers of a primary capsule", &Options::capsule_size, 1024);
+  size("class_capsule_size", class_capsule_size_, "numbers of a class capsule",
+       &Options::class_capsule_size, 1024);
+  d.parameter("first_stride", first_stride_,
+              "of the first convolution; if not set, the preset's, which is 2 with padding and 1 "
+              "without where it says nothing")
+      .range(1, 16);
+}
+
+void CapsuleStage::declare_layers(Declaration& d) {
+  d.parameter("activation", activation_, "of the convolutions, but not within residual blocks",
+              {{"preset", ActivationChoice::preset},
+               {"relu", ActivationChoice::relu},
+               {"leaky_relu", ActivationChoice::leaky_relu}});
+  d.parameter("slope", slope_, "of LeakyReLU below zero; the preset's if unset, 0 for ReLU")
+      .range(0, 1);
+  d.parameter("residual_slope", residual_slope_,
+              "of LeakyReLU within residual blocks; the preset's if unset, 0 for ReLU")
+      .range(0, 1);
+  d.parameter("dropout", dropout_,
+              "probability that a whole channel is zeroed in training; the preset's if unset")
+      .range(0, 0.99);
+}
+
+void CapsuleStage::declare_routing(Declaration& d) {
+  d.parameter("iterations", iterations_, "of routing").range(1, 100);
+  d.parameter("logits", logits_, "what an iteration does to the logits of the one before",
+              {{"preset", LogitsChoice::preset},
+               {"replace", LogitsChoice::replace},
+               {"accumulate", LogitsChoice::accumulate}});
+  d.parameter("gradient", routing_.gradient, "how far through routing the gradient goes",
+              {{"all_iterations", nn::RoutingGradient::all_iterations},
+               {"last_iteration", nn::RoutingGradient::last_iteration}});
+  d.parameter("softmax", routing_.softmax,
+              "over what coupling coefficients sum to 1: the classes, or, as an error of some "
+              "well-known ports has it, the input capsules",
+              {{"classes", nn::RoutingSoftmax::classes},
+               {"input_capsules", nn::RoutingSoftmax::input_capsules}});
+  d.parameter("squash", routing_.squash,
+              "what limits capsules: length²/(1+length²) in their direction, with epsilon within "
+              "the root (released code) or after it (thesis), or tanh or sigmoid of each number",
+              {{"epsilon_in_root", nn::SquashForm::epsilon_in_root},
+               {"epsilon_after_root", nn::SquashForm::epsilon_after_root},
+               {"tanh", nn::SquashForm::tanh},
+               {"sigmoid", nn::SquashForm::sigmoid}});
+  d.parameter("routing_weights", weights_,
+              "whether primary capsules share the matrices that predict class capsules, or each "
+              "has its own",
+              {{"preset", WeightsChoice::preset},
+               {"shared", WeightsChoice::shared},
+               {"own", WeightsChoice::own}});
+  d.parameter("image_height", image_height_,
+              "with routing_weights = \"own\", whose number depends on it; the preset's if unset")
+      .range(1, 65536);
+  d.parameter("image_width", image_width_, "the same").range(1, 65536);
+  d.parameter("routing", routing_.form,
+              "of shared weights: factored never makes the predictions of single capsules; the "
+              "same numbers",
+              {{"factored", nn::RoutingForm::factored}, {"direct", nn::RoutingForm::direct}});
+  d.parameter("norm_axis", norm_axis_, "over which axis class capsules get unit length",
+              {{"capsule", nn::NormAxis::capsule},
+               {"class", nn::NormAxis::class_capsules},
+               {"none", nn::NormAxis::none}});
+}
+
+nn::NetworkOptions CapsuleStage::options() const {
+  nn::NetworkOptions all = preset(preset_);
+  switch (features_) {
+    case Features::preset:
+      break;
+    case Features::stacked_convolutional:
+      all.features = nn::FeatureKind::stacked_convolutional;
+      break;
+    case Features::residual:
+      all.features = nn::FeatureKind::residual;
+      break;
+    case Features::one_convolution:
+      all.features = nn::FeatureKind::one_convolution;
+      break;
+    case Features::stacked_valid:
+      all.features = nn::FeatureKind::stacked_valid;
+      break;
+  }
+  override_with(classes_, all.classes);
+  override_with(width_, all.width);
+  override_with(primary_channels_, all.primary_channels);
+  override_with(capsule_size_, all.capsule_size);
+  override_with(class_capsule_size_, all.class_capsule_size);
+  if (first_stride_) all.first_stride = first_stride_;
+  if (activation_ == ActivationChoice::relu) all.activation = nn::Activation::relu;
+  if (activation_ == ActivationChoice::leaky_relu || slope_) {
+    all.activation = nn::Activation::leaky_relu;
+  }
+  override_with(slope_, all.slope);
+  override_with(residual_slope_, all.residual_slope);
+  override_with(dropout_, all.dropout);
+  const nn::Logits preset_logits = all.routing.logits;
+  all.routing = routing_;
+  all.routing.iterations = iterations_;
+  all.routing.logits = preset_logits;
+  if (logits_ == LogitsChoice::replace) all.routing.logits = nn::Logits::replace;
+  if (logits_ == LogitsChoice::accumulate) all.routing.logits = nn::Logits::accumulate;
+  if (weights_ == WeightsChoice::shared) all.weights = nn::CapsuleWeights::shared;
+  if (weights_ == WeightsChoice::own) all.weights = nn::CapsuleWeights::own;
+  override_with(image_height_, all.images.height);
+  override_with(image_width_, all.images.width);
+  all.norm_axis = norm_axis_;
+  return all;
+}
+
+nn::CapsuleNetwork CapsuleStage::make() const {
+  const nn::NetworkOptions all = options();
+  refuse_without_effect(slope_ && activation_ == ActivationChoice::relu, "slope",
+                        "with `activation = \"relu\"`");
+  refuse_without_effect(residual_slope_ && all.features != nn::FeatureKind::residual,
+                        "residual_slope", "without `features = \"residual\"`");
+  const bool shared = all.weights == nn::CapsuleWeights::shared;
+  refuse_without_effect(shared && image_height_, "image_height",
+                        "with `routing_weights = \"shared\"`, which takes images of any size");
+  refuse_without_effect(shared && image_width_, "image_width",
+                        "with `routing_weights = \"shared\"`, which takes images of any size");
+  return nn::CapsuleNetwork(all, nn::generator_seed());
+}
+
+torch::MemoryFormat CapsuleStage::memory_format() const {
+  return options().features == nn::FeatureKind::stacked_convolutional
+             ? torch::MemoryFormat::Contiguous
+             : torch::MemoryFormat::ChannelsLast;
+}
+
+nn::ClassCapsules CapsuleStage::train(nn::CapsuleNetwork& net, const Packet& packet,
+                                      const Context& context) const {
+  const Tensor& images = packet.get(field::images);
+  const nn::DropoutKey key{context.seed(), stream_of(context.stage()),
+                           static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
+  if (towers_ == Towers::together) return net->forward(images, key);
+  std::vector<std::int64_t> tower;
+  for (const Role role : packet.get(field::roles)) {
+    tower.push_back(static_cast<std::int64_t>(role));
+  }
+  return net->forward_towers(images, tower, key);
+}
+
+Tensor CapsuleStage::training_mask(const Packet& packet) const {
+  if (train_mask_ == TrainMask::none) return {};
+  const std::vector<std::int64_t>& own = packet.get(field::categories);
+  if (train_mask_ == TrainMask::own_category) return torch::tensor(own, torch::kInt64);
+  return torch::tensor(anchor_categories(own, packet.get(field::groups), packet.get(field::roles)),
+                       torch::kInt64);
+}
+
+void CapsuleStage::forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) {
+  const bool training = context.training();
+  const nn::ClassCapsules result =
+      training ? train(net, packet, context) : net->forward(packet.get(field::images));
+  const Tensor mask = training ? training_mask(packet) : Tensor();
+  packet.set(field::embedding, nn::mask_capsules(result.capsules, mask));
+  packet.set(field::capsules, result.capsules);
+  packet.set(field::class_lengths, result.lengths);
+  packet.set(field::predicted_category, result.predicted);
+}
+
+std::vector<std::int64_t> anchor_categories(const std::vector<std::int64_t>& categories,
+                                            const std::vector<std::int64_t>& groups,
+                                            const std::vector<Role>& roles) {
+  std::map<std::int64_t, std::int64_t> of_group;
+  for (std::size_t row = 0; row < categories.size(); ++row) {
+    if (roles[row] == Role::anchor) of_group[groups[row]] = categories[row];
+  }
+  std::vector<std::int64_t> result = categories;
+  for (std::size_t row = 0; row < categories.size(); ++row) {
+    if (const auto found = of_group.find(groups[row]); found != of_group.end()) {
+      result[row] = found->second;
+    }
+  }
+  return result;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,91 @@
+/// What the stages of capsule networks share; which network it is, a stage's presets say.
+///
+///     model.sccapsnet ──┐
+///     model.rccapsnet ──┴─► CapsuleStage: parameters laid over a preset ─► nn::CapsuleNetwork
+///
+///     images, (training: categories, groups, roles) ──► capsules, class_lengths,
+///                                                        predicted_category, embedding
+#pragma once
+
+#include <seam/module.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "stages/nn/capsule_network.hpp"
+
+namespace seam::stages {
+
+class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
+ public:
+  /// Which of two contradicting descriptions decides where the file says nothing.
+  enum class Preset : std::uint8_t { as_published, as_released };
+  /// Which class capsules the embedding keeps while training.
+  enum class TrainMask : std::uint8_t { anchor_category, own_category, none };
+  /// What shares batch statistics while training.
+  enum class Towers : std::uint8_t { by_role, together };
+
+ protected:
+  /// A network of triplets, unless the defaults say otherwise.
+  explicit CapsuleStage(TrainMask mask = TrainMask::anchor_category,
+                        Towers towers = Towers::by_role)
+      : train_mask_(mask), towers_(towers) {}
+
+  /// Everything but the stage's text; call it at the end of declare().
+  void declare_network(Declaration& d);
+
+ private:
+  // What a file may set; `preset` where it does not.
+  enum class Features : std::uint8_t {
+    preset,
+    stacked_convolutional,
+    residual,
+    one_convolution,
+    stacked_valid
+  };
+  enum class ActivationChoice : std::uint8_t { preset, relu, leaky_relu };
+  enum class LogitsChoice : std::uint8_t { preset, replace, accumulate };
+  enum class WeightsChoice : std::uint8_t { preset, shared, own };
+
+  [[nodiscard]] virtual nn::NetworkOptions preset(Preset which) const = 0;
+
+  [[nodiscard]] nn::CapsuleNetwork make() const final;
+  void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) final;
+  /// The layout that the network's kernels read, where it has kernels.
+  [[nodiscard]] torch::MemoryFormat memory_format() const final;
+
+  void declare_sizes(Declaration& d, const nn::NetworkOptions& published,
+                     const nn::NetworkOptions& released);
+  void declare_layers(Declaration& d);
+  void declare_routing(Declaration& d);
+  /// The preset, and what the file says over it.
+  [[nodiscard]] nn::NetworkOptions options() const;
+  /// The pass with batch statistics and dropout.
+  [[nodiscard]] nn::ClassCapsules train(nn::CapsuleNetwork& net, const Packet& packet,
+                                        const Context& context) const;
+  /// The category whose capsule the embedding of each row keeps in training; undefined for all.
+  [[nodiscard]] Tensor training_mask(const Packet& packet) const;
+
+  Preset preset_ = Preset::as_released;
+  Features features_ = Features::preset;
+  std::optional<std::int64_t> classes_, width_, primary_channels_, capsule_size_;
+  std::optional<std::int64_t> class_capsule_size_, first_stride_, image_height_, image_width_;
+  ActivationChoice activation_ = ActivationChoice::preset;
+  std::optional<double> slope_, residual_slope_, dropout_;
+  std::int64_t iterations_ = 3;
+  LogitsChoice logits_ = LogitsChoice::preset;
+  WeightsChoice weights_ = WeightsChoice::preset;
+  nn::RoutingOptions routing_;
+  nn::NormAxis norm_axis_ = nn::NormAxis::capsule;
+  TrainMask train_mask_;
+  Towers towers_;
+};
+
+/// The category of each row's group's anchor, or of the row itself where its group has none; -1
+/// stays.
+[[nodiscard]] std::vector<std::int64_t> anchor_categories(
+    const std::vector<std::int64_t>& categories, const std::vector<std::int64_t>& groups,
+    const std::vector<Role>& roles);
+
+}  // namespace seam::stages

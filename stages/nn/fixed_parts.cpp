@@ -1,0 +1,125 @@
+#include "stages/nn/fixed_parts.hpp"
+
+#include <ATen/Parallel.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <utility>
+
+// OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
+extern "C" {
+int omp_get_max_threads() noexcept;
+void omp_set_num_threads(int count) noexcept;
+}
+
+namespace seam::nn {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// While it lives, this thread plans its work for itself alone. oneDNN does not look whether it is
+/// called by one of several threads, and would wait for others.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  OneThread(OneThread&&) = delete;
+  OneThread& operator=(OneThread&&) = delete;
+
+ private:
+  int before_;
+};
+
+/// A function that a backward pass calls again.
+struct Kept : torch::CustomClassHolder {
+  explicit Kept(RowsFunction function) : f(std::move(function)) {}
+  RowsFunction f;
+};
+
+Tensor joined(const std::vector<Tensor>& parts) {
+  return parts.size() == 1 ? parts.front() : torch::cat(parts);
+}
+
+struct PartsFunction : torch::autograd::Function<PartsFunction> {
+  /// A Function takes no undefined tensors: a weight without elements stands for none.
+  static Tensor weight_of(const Tensor& weight) { return weight.numel() > 0 ? weight : Tensor(); }
+
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const RowsFunction& f) {
+    context->save_for_backward({x, weight});
+    context->saved_data["f"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(f));
+    std::vector<Tensor> results(most_parts);
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+          results[part] = f(x.narrow(0, first, rows), weight_of(weight));
+        });
+    results.resize(parts);
+    return joined(results);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor weight = weight_of(saved[1]);
+    const auto kept =
+        c10::static_intrusive_pointer_cast<Kept>(context->saved_data["f"].toCapsule());
+    const Tensor of_result = gradients[0].contiguous();
+    std::vector<Tensor> of_x(most_parts);
+    std::vector<Tensor> of_weight(most_parts);
+    const std::int64_t parts =
+        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+          const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+          const at::AutoGradMode with_gradients(true);
+          variable_list inputs{x.narrow(0, first, rows).detach().requires_grad_(true)};
+          if (weight.defined()) inputs.push_back(weight.detach().requires_grad_(true));
+          const Tensor result = kept->f(inputs[0], weight.defined() ? inputs[1] : Tensor());
+          const variable_list found =
+              torch::autograd::grad({result}, inputs, {of_result.narrow(0, first, rows)});
+          of_x[part] = found[0];
+          if (weight.defined()) of_weight[part] = found[1];
+        });
+    of_x.resize(parts);
+    of_weight.resize(parts);
+    return {joined(of_x), weight.defined() ? sum_in_order(of_weight) : Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+std::int64_t in_parts(std::int64_t rows,
+                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part) {
+  const std::int64_t size = (rows + most_parts - 1) / most_parts;
+  const std::int64_t parts = (rows + size - 1) / size;
+  // At least two, so that LibTorch starts its threads: what they call then uses no others.
+  at::parallel_for(0, std::max<std::int64_t>(2, parts), 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     const torch::NoGradGuard no_gradient;
+                     const OneThread alone;
+                     for (std::int64_t at = begin; at < std::min(end, parts); ++at) {
+                       part(at, at * size, std::min(size, rows - at * size));
+                     }
+                   });
+  return parts;
+}
+
+Tensor sum_in_order(const std::vector<Tensor>& parts) {
+  Tensor sum = parts.at(0).clone();
+  for (std::size_t at = 1; at < parts.size(); ++at) sum.add_(parts[at]);
+  return sum;
+}
+
+Tensor by_parts(const Tensor& x, const Tensor& weight, const RowsFunction& f) {
+  if (!x.device().is_cpu() || x.numel() == 0) {
+    const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+    return f(x, weight);
+  }
+  return PartsFunction::apply(x, weight.defined() ? weight : at::empty({0}, x.options()), f);
+}
+
+}  // namespace seam::nn

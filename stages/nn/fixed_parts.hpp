@@ -1,0 +1,34 @@
+/// Work on a batch in parts that do not depend on the number of threads, so that neither do the
+/// bytes of what comes out:
+///
+///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace seam::nn {
+
+inline constexpr std::int64_t most_parts = 8;
+
+/// Calls `part(number, first row, rows)` for the fixed parts of a batch, each on one thread and
+/// without gradients, and returns how many there are.
+std::int64_t in_parts(std::int64_t rows,
+                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part);
+
+/// The same number for any number of threads.
+[[nodiscard]] torch::Tensor sum_in_order(const std::vector<torch::Tensor>& parts);
+
+/// A differentiable function of some rows of a batch and of a weight that is the same for all.
+using RowsFunction = std::function<torch::Tensor(const torch::Tensor&, const torch::Tensor&)>;
+
+/// f(x, weight), on CPUs in fixed parts of x's rows, with gradients by f's own operations, which
+/// the backward pass computes once more: nothing between x and the result is kept. The weight may
+/// be undefined. Autocast is off within.
+[[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x, const torch::Tensor& weight,
+                                     const RowsFunction& f);
+
+}  // namespace seam::nn
