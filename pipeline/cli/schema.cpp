@@ -118,6 +118,11 @@ struct CompoundSchema {
     TensorBoardSpec rule;
     return {{"anyOf", Json::array({{{"type", "boolean"}}, host_schema(tensorboard_table(rule))})}};
   }
+  Json operator()(const KeptCheckpoints& /*form*/) const {
+    KeepRule rule;
+    return {{"anyOf",
+             Json::array({{{"type", "integer"}, {"minimum", 1}}, host_schema(keep_table(rule))})}};
+  }
 };
 
 Json key_schema(const HostTable& host, const ParameterInfo& key) {

@@ -36,8 +36,8 @@ struct CompoundReader {
         return true;
       }
       findings.error("range", entry.node.place,
-                     fmt::format("'{}' of {} takes a number of packets, or their share between 0 "
-                                 "and 1, not {}",
+                     fmt::format("'{}' of {} takes a number of packets, or a share of them "
+                                 "between 0 and 1, not {}",
                                  entry.key, owner, seam::to_text(Value{*share})));
       return false;
     }
@@ -86,7 +86,7 @@ struct CompoundReader {
         const HostTable keys = turn_table(turn);
         sound = read_inner(keys, *table) && sound;
         if (table->find("flow") == nullptr) {
-          findings.error("missing-key", element.place, keys.name() + " does not say its 'flow'");
+          findings.error("missing-key", element.place, keys.name() + " has no 'flow'");
           sound = false;
         }
         turns.push_back(std::move(turn));
@@ -113,8 +113,7 @@ struct CompoundReader {
     StopEarly rule;
     bool sound = read_inner(stop_early_table(rule), *table);
     if (table->find("metric") == nullptr) {
-      findings.error("missing-key", entry.key_place,
-                     fmt::format("'{}' does not say its 'metric'", entry.key),
+      findings.error("missing-key", entry.key_place, fmt::format("'{}' has no 'metric'", entry.key),
                      {"write { metric = \"STAGE.METRIC\", patience = 7 }"});
       sound = false;
     }
@@ -160,6 +159,27 @@ struct CompoundReader {
     }
     TensorBoardSpec rule;
     if (!read_inner(tensorboard_table(rule), *table)) return false;
+    *form.rule = std::move(rule);
+    return true;
+  }
+
+  bool operator()(const KeptCheckpoints& form) const {
+    KeepRule rule;
+    if (std::holds_alternative<std::int64_t>(entry.node.value)) {
+      const auto last = read_integer(entry, owner, 1, findings);
+      if (!last) return false;
+      rule.last = *last;
+    } else {
+      const Table* table = entry.node.table();
+      if (table == nullptr || table->entries.empty()) {
+        findings.error("type", entry.node.place,
+                       fmt::format("'{}' of {} takes a number of checkpoints, or {{ best = "
+                                   "\"STAGE.METRIC\", last = 2 }}, not {}",
+                                   entry.key, owner, kind_of(entry.node)));
+        return false;
+      }
+      if (!read_inner(keep_table(rule), *table)) return false;
+    }
     *form.rule = std::move(rule);
     return true;
   }
@@ -221,6 +241,10 @@ struct CompoundWriter {
     if (!*form.rule) return {};
     return (*form.rule)->histograms.empty() ? "true" : inline_table(tensorboard_table(**form.rule));
   }
+  std::string operator()(const KeptCheckpoints& form) const {
+    const bool plain = form.rule->best.empty();
+    return plain ? written(Value{form.rule->last}) : inline_table(keep_table(*form.rule));
+  }
 };
 
 std::string written_key(const HostTable& host, const ParameterInfo& key) {
@@ -267,35 +291,35 @@ HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
          plugin_paths, tensorboard, limits, stages, paths, flows, schedule, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
-  table.key("name", name, "of the run's folder and of reports");
+  table.key("name", name, "names the run's folder and its reports");
   table.default_is("the file's name");
-  table.key("seed", seed, "of all random numbers");
+  table.key("seed", seed, "seed of all random numbers");
   table
       .key("threads", threads,
-           "the budget that TBB, OpenMP, LibTorch, OpenCV and BLAS share; `--threads` goes before "
-           "it")
+           "the thread limit that TBB, OpenMP, LibTorch, OpenCV and BLAS share; `--threads` "
+           "overrides it")
       .range(1, most_threads);
-  table.default_is("the machine's cores");
+  table.default_is("the available cores");
   table.key("device", device,
-            "where stages on the compute thread compute: `\"cpu\"`, `\"cuda\"` (the first GPU), "
-            "`\"cuda:1\"`, or `\"auto\"`: the first GPU where there is one. A device that does not "
-            "exist ends the run before it begins");
+            "device of the stages on the compute thread: `\"cpu\"`, `\"cuda\"` (the first GPU), "
+            "`\"cuda:1\"`, or `\"auto\"`: the first GPU if there is one. A device that does not "
+            "exist is an error before anything is opened");
   table.key<Precision>(
       "precision", precision,
-      "in what they compute where they do not say it themselves. bfloat16 is for operations that "
-      "gain by it; weights, losses and what is stored stay float32",
+      "floating-point precision, unless a stage sets its own. With bfloat16, operations that "
+      "benefit from it compute in bfloat16; weights, losses and everything stored stay float32",
       {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
   table.key("deterministic", deterministic,
-            "only operations that give the same bits each time; what has no such form is reported "
-            "by name. `false` may be faster on a GPU");
+            "use only operations that give the same bits each time; one without a deterministic "
+            "implementation is reported by name. `false` may be faster on a GPU");
   table.key("max_errors", CountOrShare{&max_errors, &max_error_share},
-            "packets that may be skipped in a whole run, such as 20: one more ends it; or a share, "
-            "such as 0.01, of the packets that a stage gets in a flow, judged when the flow has "
-            "ended");
+            "how many packets may be skipped in the whole run, such as 20: one more ends it; or a "
+            "share, such as 0.01, of the packets that a stage receives in a flow, checked when the "
+            "flow has ended");
   table.default_is("no limit");
   table.key("plugins", plugin_paths,
-            "plugin files or folders, relative to this file; `SEAM_PLUGIN_PATH` and Seam's own are "
-            "searched as well. Two that offer one stage are refused, not chosen between");
+            "plugin files or folders, relative to this file; `SEAM_PLUGIN_PATH` and Seam's own "
+            "folder are searched as well. Two plugins that offer the same stage are an error");
   table.key(
       "tensorboard", EventFileRule{&tensorboard},
       "`true`: the run also writes its metrics and pictures as a TensorBoard event file into "
@@ -307,85 +331,92 @@ HostTable pipeline_table(PipelineSpec& spec) {
 
 HostTable limits_table(LimitSpec& limits) {
   auto& [packets, bytes, stall_seconds] = limits;
-  HostTable table("[limits]", "How much is under way in a flow at once.");
-  table.key("packets", packets, "under way in a flow at once; sources wait for room").at_least(1);
+  HostTable table("[limits]", "How much may be in flight in a flow.");
+  table.key("packets", packets, "packets in flight at once; at the limit, sources wait")
+      .at_least(1);
   table
       .key("bytes", bytes,
            "the same in bytes: a number, or a text such as `\"512 MiB\"`. A new packet reserves "
            "what recent packets of the same source or collector needed, and a packet that grows "
-           "beyond that is counted at once, so a flow can exceed the limit by what was under way "
+           "beyond that is counted at once, so a flow can exceed the limit by what was in flight "
            "when packets became larger. One packet is always admitted, however large")
       .at_least(1)
       .unit(std::string(bytes_unit));
   table.default_is("256 MiB");
   table
       .key("stall_seconds", stall_seconds,
-           "warn, stage by stage, of a flow in which no stage has finished anything for so long; "
-           "0: never")
+           "warn if no stage of a flow has finished anything for this long, and say what each "
+           "stage is doing; 0: never")
       .range(0, most_stall_seconds);
   return table;
 }
 
 HostTable schedule_table(ScheduleSpec& schedule) {
-  auto& [epochs, before, each_epoch, after, stop_early, checkpoint_every] = schedule;
-  HostTable table("[schedule]", "Which flow runs when; without it, every flow once.");
+  auto& [epochs, before, each_epoch, after, stop_early, checkpoint_every, keep] = schedule;
+  HostTable table("[schedule]", "Which flow runs when; without it, every flow runs once.");
   table.key("epochs", epochs, "how often `each_epoch` runs").range(1, most_epochs);
   table.key("before", before, "flows to run once, before the first epoch");
   table.key("each_epoch", FlowTurns{&each_epoch},
-            "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in each fifth epoch and the "
+            "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in every fifth epoch and in the "
             "last");
   table.default_is("all other flows, in order");
   table.key("after", after, "flows to run once, after the last epoch");
   table.key("stop_early", StopRule{&stop_early},
-            "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: ends after so "
-            "many measurements without gain; `\"lowest\"` for losses. A measurement is the mean "
-            "over its flow. `false`: never, whatever an extended file says");
+            "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
+            "many measurements without improvement; `\"lowest\"` for losses. A measurement is the "
+            "mean over the flow. `false`: never, even if an extended file sets it");
   table.default_is("never");
   table.key("checkpoint_every", CheckpointRule{&checkpoint_every},
-            "epochs between two checkpoints; `{ steps = 500 }` and `{ minutes = 10 }` write them "
-            "within training flows as well, after the next step that is through");
+            "epochs between two checkpoints; `{ steps = 500 }` and `{ minutes = 10 }` also write "
+            "checkpoints within training flows, after the next complete step");
+  table.key("keep", KeptCheckpoints{&keep},
+            "how many checkpoints of whole epochs are kept: the newest; with `{ best = "
+            "\"recall.none.r@1\", last = 2 }` also the best by a headline of a stage, such as a "
+            "recall or a loss. With `stop_early` and without `best`, the best is the one that it "
+            "measured");
   return table;
 }
 
 HostTable stage_table(StageSpec& stage) {
   auto& [name, use, like, place, values, references, on_error, retries, concurrency] = stage;
-  HostTable table("[stage.NAME]", "A stage: a name of your choice, and what it is.");
-  table.key("use", use, "the stage that it is, `FAMILY.NAME`; `seam plugins` lists them");
+  HostTable table("[stage.NAME]", "A stage: a name of your choice, and its type.");
+  table.key("use", use, "the stage's type, `FAMILY.NAME`; `seam plugins` lists them");
   table.is_required();
   table.default_is("required, or `like`");
   table.key("like", like,
-            "another stage of the file: this one has its `use` and all its keys but those that it "
-            "sets itself");
-  table.default_is("like none");
+            "another stage of the file, from which this one takes `use` and all keys that it does "
+            "not set itself");
+  table.default_is("none");
   table.is_shorthand();
   table.key(
       "on_error", ErrorPolicy{&on_error, &retries},
-      "what becomes of a packet that the stage fails on: the run ends; `\"skip\"`: it is left "
-      "out, counted and listed in `skipped.jsonl`; `{ retry = 3 }`: tried again first. Not "
-      "for sources, and no retry for collectors");
+      "what happens if the stage fails on a packet: `\"fail\"`: the run ends; `\"skip\"`: the "
+      "packet is left out, counted and listed in `skipped.jsonl`; `{ retry = 3 }`: it is "
+      "tried again first. A source takes only `\"fail\"`, and a collector cannot retry");
   table.default_is("`\"fail\"`");
-  table.key("concurrency", concurrency, "packets at once in a parallel stage, at most")
+  table.key("concurrency", concurrency, "how many packets a parallel stage may process at once")
       .range(1, most_concurrency);
-  table.default_is("the thread budget");
+  table.default_is("the thread limit");
   return table;
 }
 
 HostTable turn_table(ScheduledFlow& turn) {
   auto& [flow, every] = turn;
   HostTable table("an entry of 'each_epoch'", "A flow that does not run in every epoch.");
-  table.key("flow", flow, "a flow's name");
+  table.key("flow", flow, "the flow's name");
   table.is_required();
-  table.key("every", every, "5: in every fifth epoch, and in the last").range(1, most_epochs);
+  table.key("every", every, "5: in every fifth epoch and in the last").range(1, most_epochs);
   return table;
 }
 
 HostTable stop_early_table(StopEarly& rule) {
   auto& [metric, patience, goal] = rule;
-  HostTable table("'stop_early'", "Ends the run after so many measurements without gain.");
+  HostTable table("'stop_early'",
+                  "Stops the run after this many measurements without improvement.");
   table.key("metric", metric, "STAGE.METRIC, such as \"recall.none.r@1\"");
   table.is_required();
-  table.key("patience", patience, "measurements").range(1, most_epochs);
-  table.key<Goal>("goal", goal, "which is better",
+  table.key("patience", patience, "measurements without improvement").range(1, most_epochs);
+  table.key<Goal>("goal", goal, "which values are better",
                   {{"highest", Goal::highest}, {"lowest", Goal::lowest}});
   return table;
 }
@@ -393,9 +424,11 @@ HostTable stop_early_table(StopEarly& rule) {
 HostTable checkpoint_table(CheckpointEvery& rule) {
   auto& [epochs, steps, minutes] = rule;
   HostTable table("'checkpoint_every'", "How often a checkpoint is written.");
-  table.key("epochs", epochs, "after so many epochs").range(1, most_epochs);
-  table.key("steps", steps, "after so many steps of a training flow").at_least(1);
-  table.key("minutes", minutes, "after so many minutes, between two steps of a training flow")
+  table.key("epochs", epochs, "epochs between two checkpoints").range(1, most_epochs);
+  table.key("steps", steps, "steps of a training flow between two checkpoints").at_least(1);
+  table
+      .key("minutes", minutes,
+           "minutes between two checkpoints; they are written between two steps of a training flow")
       .range(least_minutes, most_minutes);
   return table;
 }
@@ -408,9 +441,19 @@ HostTable tensorboard_table(TensorBoardSpec& rule) {
   return table;
 }
 
+HostTable keep_table(KeepRule& rule) {
+  auto& [best, last, better] = rule;
+  HostTable table("'keep'", "Which checkpoints of whole epochs are kept.");
+  table.key("best", best,
+            "STAGE.METRIC, such as \"recall.none.r@1\" or \"triplet_loss.loss\": the checkpoint of "
+            "the epoch with its best mean is kept as well");
+  table.key("last", last, "how many of the newest are kept").range(1, most_epochs);
+  return table;
+}
+
 HostTable retry_table(int& retries) {
   HostTable table("'on_error'", "");
-  table.key("retry", retries, "how often it is tried again").range(1, most_retries);
+  table.key("retry", retries, "how often a packet is tried again").range(1, most_retries);
   return table;
 }
 

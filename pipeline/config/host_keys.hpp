@@ -49,10 +49,14 @@ struct CheckpointRule {
 struct EventFileRule {
   std::optional<TensorBoardSpec>* rule;
 };
+/// 3 (the newest) or { best = "stage.metric", last = 3 }: `keep`.
+struct KeptCheckpoints {
+  KeepRule* rule;
+};
 /// What a file can write that is no single Value. Who visits this handles every form, or does not
 /// compile.
-using CompoundForm =
-    std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule, CheckpointRule, EventFileRule>;
+using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule, CheckpointRule,
+                                  EventFileRule, KeptCheckpoints>;
 
 /// A table of keys, bound to the members of a spec that outlives it.
 class HostTable {
@@ -110,12 +114,13 @@ HostTable schedule_table(ScheduleSpec& schedule);
 /// What every stage's table takes besides the stage's own parameters.
 HostTable stage_table(StageSpec& stage);
 /// The tables inside: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,
-/// minutes }, { histograms }.
+/// minutes }, { best, last }, { histograms }.
 HostTable turn_table(ScheduledFlow& turn);
 HostTable stop_early_table(StopEarly& rule);
 HostTable retry_table(int& retries);
 HostTable checkpoint_table(CheckpointEvery& rule);
 HostTable tensorboard_table(TensorBoardSpec& rule);
+HostTable keep_table(KeepRule& rule);
 
 /// Reads what stands in the table into the members; what is wrong is reported, and its member keeps
 /// its value. Keys that are not declared are refused.

@@ -10,6 +10,7 @@
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
 #include "pipeline/config/folders.hpp"
+#include "pipeline/config/kept_metric.hpp"
 #include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/paths.hpp"
@@ -103,6 +104,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, known, findings);
   check_tensorboard(*tree, known, findings);
+  settle_kept_metric(*tree, stages, spec.flows, spec.schedule, findings);
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);

@@ -66,12 +66,13 @@ Parameters parameters_of(const std::string& resolved, const std::string& file) {
 }
 
 bool changes_results(std::string_view key) {
-  static constexpr std::array<std::string_view, 4> without_effect{
-      "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every"};
+  static constexpr std::array<std::string_view, 5> without_effect{
+      "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every",
+      "schedule.keep"};
   return std::ranges::find(without_effect, key) == without_effect.end() &&
          !key.starts_with("limits.") && !key.starts_with("pipeline.tensorboard") &&
-         !key.starts_with("schedule.checkpoint_every.") && !key.ends_with(".threads") &&
-         !key.ends_with(".concurrency");
+         !key.starts_with("schedule.checkpoint_every.") && !key.starts_with("schedule.keep.") &&
+         !key.ends_with(".threads") && !key.ends_with(".concurrency");
 }
 
 }  // namespace seam::host

@@ -105,6 +105,15 @@ struct CheckpointEvery {
   friend bool operator==(const CheckpointEvery&, const CheckpointEvery&) = default;
 };
 
+/// Which checkpoints of whole epochs are kept.
+struct KeepRule {
+  std::string best;       ///< "stage.metric"; empty: what `stop_early` watches, if anything
+  std::int64_t last = 2;  ///< the newest
+  Better better = Better::higher;  ///< of `best`; as its stage declares it
+
+  friend bool operator==(const KeepRule&, const KeepRule&) = default;
+};
+
 struct ScheduleSpec {
   std::int64_t epochs = 1;
   std::vector<std::string> before;  ///< once, before the first epoch
@@ -112,6 +121,7 @@ struct ScheduleSpec {
   std::vector<std::string> after;  ///< once, after the last epoch
   std::optional<StopEarly> stop_early;
   CheckpointEvery checkpoint_every;
+  KeepRule keep;
 
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };

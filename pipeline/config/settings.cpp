@@ -31,15 +31,21 @@ class ScheduleCheck {
     for (const char* key : {"before", "each_epoch", "after"}) {
       if (const Entry* entry = table.find(key)) check_flows(entry->node);
     }
-    const Entry* stop_early = table.find("stop_early");
-    const Table* rule = stop_early != nullptr ? stop_early->node.table() : nullptr;
-    const Entry* metric = rule != nullptr ? rule->find("metric") : nullptr;
+    check_metric_of(table, "stop_early", "metric");
+    check_metric_of(table, "keep", "best");
+  }
+
+ private:
+  /// A metric in an inner table: that it is one of a stage.
+  void check_metric_of(const Table& table, std::string_view key, std::string_view inner) const {
+    const Entry* rule = table.find(key);
+    const Table* keys = rule != nullptr ? rule->node.table() : nullptr;
+    const Entry* metric = keys != nullptr ? keys->find(inner) : nullptr;
     if (metric != nullptr && metric->node.text() != nullptr && !metric->node.broken) {
       check_metric(*metric, *metric->node.text());
     }
   }
 
- private:
   /// A flow's name, a table with one, or a list of these. What is neither has been reported.
   void check_flows(const Node& node) const {
     if (node.broken) return;

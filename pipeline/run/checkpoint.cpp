@@ -183,9 +183,14 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   run("epochs_done", std::to_string(position.epochs_done));
   run("flows_done", std::to_string(position.flows_done));
   run("stopped_early", std::to_string(static_cast<int>(position.stopped_early)));
-  if (position.best) {
-    run("best", exactly(*position.best));
-    metadata.emplace(format::best_key, format::file_name(position.best_epochs));
+  if (position.best) run("best", exactly(*position.best));
+  if (const auto best = best_epochs(position)) {
+    metadata.emplace(format::best_key, format::file_name(*best));
+  }
+  if (const auto& kept = position.best_kept) {
+    run("kept_metric", escaped(kept->metric));
+    run("kept_best", exactly(kept->value));
+    run("kept_epochs", std::to_string(kept->epochs));
   }
   run("best_epochs", std::to_string(position.best_epochs));
   run("without_gain", std::to_string(position.without_gain));
@@ -257,6 +262,11 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   position.stopped_early = run.flag("stopped_early");
   if (const auto best = run.find(run_keys + "best")) {
     position.best = RunValues::number(run_keys + "best", *best);
+  }
+  if (const auto metric = run.find(run_keys + "kept_metric")) {
+    const std::string value = run.text(run_keys + "kept_best");
+    position.best_kept = {unescaped(*metric), RunValues::number(run_keys + "kept_best", value),
+                          run.count("kept_epochs")};
   }
   position.best_epochs = run.count("best_epochs");
   position.without_gain = run.count("without_gain");
@@ -422,23 +432,23 @@ CheckpointName name_of(const Checkpoint& checkpoint) {
           checkpoint.flow ? checkpoint.flow->point.steps : 0};
 }
 
-fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
+fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last) const {
   std::error_code made;
   fs::create_directories(folder_, made);
   if (made) throw folder_fault("cannot create", folder_, made);
   const CheckpointName written = name_of(checkpoint);
   fs::path file = folder_ / to_text(written);
   write_checkpoint(file, checkpoint);
-  int whole = 0;
-  int within = 0;
+  constexpr std::int64_t last_within = 2;
+  std::int64_t whole = 0;
+  std::int64_t within = 0;
   for (const fs::path& present : files()) {
     const CheckpointName name = *checkpoint_name(present.filename().string());
-    const bool best = checkpoint.position.best && !name.is_within_epoch() &&
-                      name.epochs == checkpoint.position.best_epochs;
+    const bool best = !name.is_within_epoch() && name.epochs == best_epochs(checkpoint.position);
     // Those within an epoch go with it; one that would come after the newest is of `before`, or of
     // a process that went on from an earlier one.
     const bool outdated = name.is_within_epoch() && (whole > 0 || written < name);
-    const bool too_many = ++(name.is_within_epoch() ? within : whole) > 2;
+    const bool too_many = name.is_within_epoch() ? ++within > last_within : ++whole > last;
     std::error_code ignored;  // a file too many does no harm
     if (!best && (outdated || too_many)) fs::remove(present, ignored);
   }

@@ -7,7 +7,7 @@
 ///                seam.stages      [["model","model.sccapsnet"], ...]
 ///                seam.run.*       position in the schedule, sizes of the line files, hashes
 ///                seam.mean.*      the newest mean of each metric
-///                seam.best        the file of the best epoch by the rule that stops the run early
+///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
 ///
 /// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights are
 /// under their names, and text, which the format lacks, is stored as U8. Texts of the run are
@@ -83,9 +83,9 @@ class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Writes the checkpoint and removes what is no longer kept: of those after whole epochs all but
-  /// the last two and the best, of those within an epoch all but the last two since.
-  std::filesystem::path write(const Checkpoint& checkpoint) const;
+  /// Writes the checkpoint, then removes what is no longer kept: of those after whole epochs all
+  /// but the newest `last` and the best, of those within an epoch all but the last two since.
+  std::filesystem::path write(const Checkpoint& checkpoint, std::int64_t last = 2) const;
   /// Newest first. Throws seam::Error where the folder is there but cannot be looked through.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 

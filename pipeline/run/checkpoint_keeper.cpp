@@ -79,7 +79,8 @@ void CheckpointKeeper::flow_stopped() {
 void CheckpointKeeper::write(const Checkpoint& checkpoint) {
   try {
     parts_.recorder.checkpoint(checkpoint);
-    CheckpointFolder(parts_.directory.checkpoints()).write(checkpoint);
+    CheckpointFolder(parts_.directory.checkpoints())
+        .write(checkpoint, parts_.pipeline.spec.schedule.keep.last);
   } catch (Error& error) {
     error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
     throw;

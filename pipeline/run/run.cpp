@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/clock.hpp"
@@ -375,6 +376,9 @@ void Run::go_through_schedule() {
                     tensorboard_log());
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
+  SchedulePosition& position = summary_.position;
+  position.best_kept = best_kept(spec_.schedule.keep, position.best_kept, directory_->checkpoints(),
+                                 directory_->metrics(), begin_.metrics_size);
   record_changes();  // the stages have taken their states: the run goes on
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,

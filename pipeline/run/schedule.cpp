@@ -22,8 +22,9 @@ bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t epochs_done) {
          });
 }
 
-Error never_recorded(const std::string& metric, const std::vector<std::string>& recorded) {
-  std::string text = "stop_early watches '" + metric + "', which no stage has recorded";
+Error never_recorded(const std::string& metric, const std::string& who,
+                     const std::vector<std::string>& recorded) {
+  std::string text = who + " '" + metric + "', which no stage has recorded";
   if (const std::string nearest = did_you_mean(metric, recorded); !nearest.empty()) {
     text += "; " + nearest;
   }
@@ -38,9 +39,24 @@ bool measure(const ScheduleSpec& schedule, SchedulePosition& position, const Sch
     return note_measurement(*schedule.stop_early, *value, position);
   }
   if (position.epochs_measured == 0 && all_had_a_turn(schedule, position.epochs_done)) {
-    throw never_recorded(schedule.stop_early->metric, steps.metric_names());
+    throw never_recorded(schedule.stop_early->metric, "stop_early watches", steps.metric_names());
   }
   return false;
+}
+
+/// The same for the checkpoints that are kept.
+void measure_kept(const ScheduleSpec& schedule, SchedulePosition& position,
+                  const ScheduleSteps& steps) {
+  const std::string& metric = schedule.keep.best;
+  if (metric.empty()) return;
+  if (const auto value = steps.metric(metric)) {
+    note_kept(schedule.keep, *value, position);
+  } else if (!position.best_kept && all_had_a_turn(schedule, position.epochs_done)) {
+    const std::vector<std::string> recorded = steps.metric_names();
+    if (std::ranges::find(recorded, metric) == recorded.end()) {
+      throw never_recorded(metric, "keep = { best = ... } names", recorded);
+    }
+  }
 }
 
 /// Runs the flows that are left one after the other; stopped where one was, or before the next.
@@ -118,6 +134,19 @@ bool note_measurement(const StopEarly& rule, double value, SchedulePosition& pos
   return ++position.without_gain >= rule.patience;
 }
 
+void note_kept(const KeepRule& rule, double value, SchedulePosition& position) {
+  if (std::isnan(value)) return;
+  const std::optional<BestKept>& best = position.best_kept;
+  const bool better =
+      !best || (rule.better == Better::higher ? value > best->value : value < best->value);
+  if (better) position.best_kept = {rule.best, value, position.epochs_done};
+}
+
+std::optional<std::int64_t> best_epochs(const SchedulePosition& position) {
+  if (position.best_kept) return position.best_kept->epochs;
+  return position.best ? std::optional(position.best_epochs) : std::nullopt;
+}
+
 ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& position,
                          ScheduleSteps& steps) {
   if (!position.before_done) {
@@ -136,9 +165,10 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
     }
     ++position.epochs_done;
     position.stopped_early = measure(schedule, position, steps);
+    measure_kept(schedule, position, steps);
     steps.epoch_ended(position);
     const bool last = position.epochs_done == schedule.epochs || position.stopped_early;
-    const bool best = position.best && position.best_epochs == position.epochs_done;
+    const bool best = best_epochs(position) == position.epochs_done;
     if (last || best || position.epochs_done % schedule.checkpoint_every.epochs == 0 ||
         steps.stop_requested()) {
       steps.checkpoint(position);

@@ -18,6 +18,15 @@ namespace seam::host {
 /// The flows due in an epoch (from 0), in order.
 std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64_t epoch);
 
+/// The best epoch by the rule that keeps its checkpoint.
+struct BestKept {
+  std::string metric;
+  double value = 0;
+  std::int64_t epochs = 0;  ///< epochs done when it was measured
+
+  friend bool operator==(const BestKept&, const BestKept&) = default;
+};
+
 /// Where a run stands between two flows.
 struct SchedulePosition {
   bool before_done = false;
@@ -29,6 +38,7 @@ struct SchedulePosition {
   std::int64_t without_gain = 0;     ///< measurements since the best
   std::int64_t epochs_measured = 0;  ///< how many measurements there were
   bool after_done = false;
+  std::optional<BestKept> best_kept;  ///< none: nothing was measured, or `keep` names no metric
 
   friend bool operator==(const SchedulePosition&, const SchedulePosition&) = default;
 };
@@ -52,6 +62,12 @@ bool is_complete(const ScheduleSpec& schedule, const SchedulePosition& position)
 /// Notes a measurement after epoch `position.epochs_done`; true: time to stop. A value that is no
 /// number is no gain.
 bool note_measurement(const StopEarly& rule, double value, SchedulePosition& position);
+
+/// Notes what `keep` measures after epoch `position.epochs_done`; NaN is never the best.
+void note_kept(const KeepRule& rule, double value, SchedulePosition& position);
+
+/// Epochs done when the best checkpoint was written: by `keep`, or else by what stop_early watches.
+[[nodiscard]] std::optional<std::int64_t> best_epochs(const SchedulePosition& position);
 
 /// What a schedule asks to be done.
 class ScheduleSteps {
@@ -84,7 +100,7 @@ enum class ScheduleEnd : std::uint8_t { complete, stopped };
 /// Goes on from `position` to the end or until asked to stop, and keeps it up to date. A request
 /// between two flows is answered by a checkpoint; what is kept of a flow that was stopped is the
 /// caller's matter. Throws seam::Error (configuration)
-/// where stop_early's metric is never recorded, naming those that are.
+/// where the metric of stop_early or keep is never recorded, naming those that are.
 ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& position,
                          ScheduleSteps& steps);
 

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "seam/safetensors.hpp"
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -33,10 +35,10 @@ class ResumeChangesTest : public ::testing::Test {
     return arguments;
   }
   /// A run of so many epochs.
-  void run(const std::string& directory, int epochs) {
+  void run(const std::string& directory, int epochs, const std::string& amount = "3") {
     const Finished finished = seam(
         with({"run", "counting.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", directory},
-             {"schedule.epochs=" + std::to_string(epochs)}),
+             {"schedule.epochs=" + std::to_string(epochs), "stage.add.amount=" + amount}),
         here());
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
   }
@@ -142,6 +144,48 @@ TEST_F(ResumeChangesTest, FromTheBeginningItIsARunOfTheNewValues) {
   EXPECT_THAT(finished.err, HasSubstr("starting from the beginning"));
   EXPECT_THAT(file("out", "resolved.toml"),
               AllOf(HasSubstr("\namount = 5\n"), Not(HasSubstr("[[change]]"))));
+}
+
+TEST_F(ResumeChangesTest, TheBestCheckpointIsKeptOverAKill) {
+  const std::string keep = "schedule.keep={ best = \"total.total\", last = 1 }";
+  const auto names = [this](const std::string& directory) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(here() / directory / "checkpoints")) {
+      found.push_back(entry.path().filename());
+    }
+    std::ranges::sort(found);
+    return found;
+  };
+  run("out", 2, "1000");
+  // The total falls from the third epoch on, so the second one's checkpoint stays the best.
+  const Gate gate(here() / "gate");
+  Program program(
+      resuming("out", {keep, "schedule.epochs=5", "stage.add.amount=0", "stage.gate.epoch=3"}),
+      here());
+  gate.wait_until_reached();
+  program.signal(SIGKILL);
+  program.finish();
+  gate.remove();
+  EXPECT_EQ(names("out"), (std::vector<std::string>{"epoch-2.safetensors", "epoch-3.safetensors"}));
+  ASSERT_EQ(resume("out").exit_code, 0);
+  EXPECT_EQ(names("out"), (std::vector<std::string>{"epoch-2.safetensors", "epoch-5.safetensors"}));
+  EXPECT_EQ(
+      read_safetensors(here() / "out/checkpoints/epoch-5.safetensors").metadata.at("seam.best"),
+      "epoch-2.safetensors");
+}
+
+TEST_F(ResumeChangesTest, ABestOfNoHeadlineIsRefusedByCheck) {
+  const auto check = [this](const std::string& metric) {
+    return seam({"check", "counting.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--set",
+                 "schedule.keep={ best = \"" + metric + "\" }"},
+                here());
+  };
+  EXPECT_EQ(check("total.loss").exit_code, 0);
+  const Finished refused = check("total.los");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("'keep' cannot judge epochs by 'total.los'"),
+                    HasSubstr("did you mean 'total.loss'?"), HasSubstr("total.total, total.loss")));
 }
 
 TEST_F(ResumeChangesTest, WhatCannotBeChangedIsNamed) {

@@ -47,6 +47,7 @@ const std::map<std::string, std::vector<std::string>> samples{
       "{ metric = \"total.x\", goal = \"lowest\" }"}},
     {"schedule.checkpoint_every",
      {"2", "{ steps = 500 }", "{ minutes = 0.5 }", "{ epochs = 2, steps = 10, minutes = 3 }"}},
+    {"schedule.keep", {"5", "{ last = 3 }"}},
     {"stage.scale.use", {"\"fixture.every_kind\""}},
     {"stage.scale.like", {}},  // resolved texts have what it stands for; see like_test
     {"stage.scale.on_error", {"\"skip\"", "{ retry = 3 }"}},
@@ -145,6 +146,15 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
     }
   }
   EXPECT_GT(tried, samples.size());
+}
+
+TEST_F(HostKeys, TheBestThatStopEarlyWatchesHasItsDirection) {
+  const PipelineSpec set =
+      load(simple_, {"schedule.stop_early={ metric = \"total.x\", goal = \"lowest\" }",
+                     "schedule.keep={ best = \"total.x\", last = 4 }"});
+  EXPECT_EQ(set.schedule.keep, (KeepRule{"total.x", 4, Better::lower}));
+  EXPECT_THAT(set.resolved, HasSubstr("\nkeep = { best = \"total.x\", last = 4 }\n"));
+  EXPECT_EQ(load(set.resolved).schedule, set.schedule);
 }
 
 TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {

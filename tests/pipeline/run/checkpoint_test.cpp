@@ -31,7 +31,7 @@ using ::testing::Not;
 
 Checkpoint example(std::int64_t epochs = 12) {
   Checkpoint checkpoint;
-  checkpoint.position = {true, epochs, 0, false, 0.1, 9, 3, 12, false};
+  checkpoint.position = {true, epochs, 0, false, 0.1, 9, 3, 12, false, std::nullopt};
   checkpoint.metrics_size = 1234;
   checkpoint.timing_size = 567;
   checkpoint.skipped_size = 89;
@@ -251,6 +251,32 @@ TEST_F(CheckpointFolderTest, KeepsTheLastTwoAndTheBest) {
   for (std::int64_t epochs = 1; epochs <= 12; ++epochs) write(epochs, epochs < 5 ? epochs : 5);
   EXPECT_THAT(names(),
               ElementsAre("epoch-12.safetensors", "epoch-11.safetensors", "epoch-5.safetensors"));
+}
+
+TEST_F(CheckpointFolderTest, KeepsAsManyAsAskedForAndTheBest) {
+  const auto write_one = [this](std::int64_t epochs, std::int64_t last) {
+    Checkpoint checkpoint;
+    checkpoint.position.epochs_done = epochs;
+    checkpoint.position.best = 1;  // by stop_early; `keep` goes before it
+    checkpoint.position.best_epochs = 2;
+    checkpoint.position.best_kept = {"loss.loss", 0.5, std::min<std::int64_t>(epochs, 3)};
+    checkpoints().write(checkpoint, last);
+  };
+  for (std::int64_t epochs = 1; epochs <= 6; ++epochs) write_one(epochs, 1);
+  EXPECT_THAT(names(), ElementsAre("epoch-6.safetensors", "epoch-3.safetensors"));
+  for (std::int64_t epochs = 7; epochs <= 9; ++epochs) write_one(epochs, 3);
+  EXPECT_THAT(names(), ElementsAre("epoch-9.safetensors", "epoch-8.safetensors",
+                                   "epoch-7.safetensors", "epoch-3.safetensors"));
+  EXPECT_EQ(
+      read_safetensors(folder_.path() / "checkpoints/epoch-9.safetensors").metadata.at("seam.best"),
+      "epoch-3.safetensors");
+}
+
+TEST_F(CheckpointTest, TheBestThatIsKeptIsReadAsItWasWritten) {
+  Checkpoint checkpoint = example();
+  checkpoint.position.best_kept = {"odd%.loss", 0.1, 7};
+  write_checkpoint(file(), checkpoint);
+  EXPECT_EQ(read_checkpoint(file()), checkpoint);
 }
 
 TEST_F(CheckpointTest, AFlowUnderWayIsReadAsItWasWritten) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,61 @@ TEST(Schedule, AFailureComesThroughWithThePositionBefore) {
   SchedulePosition position;
   EXPECT_THROW(run_schedule(two_flows(3), position, script), Error);
   EXPECT_EQ(position.epochs_done, 1);
+}
+
+ScheduleSpec keeping(Better better, std::int64_t epochs) {
+  ScheduleSpec schedule = two_flows(epochs);
+  schedule.keep = {"recall.r@1", 2, better};
+  schedule.checkpoint_every.epochs = 100;
+  return schedule;
+}
+
+TEST(KeptBest, HasACheckpointWheneverItIsMeasured) {
+  Script script;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  script.values = {nan, 0.5, std::nullopt, 0.6, 0.6, 0.2};
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(keeping(Better::higher, 6), position, script), ScheduleEnd::complete);
+  EXPECT_EQ(position.best_kept, (BestKept{"recall.r@1", 0.6, 4}));
+  EXPECT_EQ(best_epochs(position), 4);
+  std::erase_if(script.done, [](const std::string& what) { return what.find('@') != what.npos; });
+  EXPECT_THAT(script.done, ElementsAre("checkpoint 2", "checkpoint 4", "checkpoint 6"));
+  Script losses;
+  losses.values = {nan, 0.5, 0.6, 0.2};
+  SchedulePosition lower;
+  run_schedule(keeping(Better::lower, 4), lower, losses);
+  EXPECT_EQ(lower.best_kept, (BestKept{"recall.r@1", 0.2, 4}));
+}
+
+TEST(KeptBest, GoesBeforeTheBestOfStopEarly) {
+  SchedulePosition position;
+  EXPECT_EQ(best_epochs(position), std::nullopt);
+  position.best = 0.5;
+  position.best_epochs = 3;
+  EXPECT_EQ(best_epochs(position), 3);
+  position.best_kept = {"loss.loss", 0.5, 2};
+  EXPECT_EQ(best_epochs(position), 2);
+}
+
+TEST(KeptBest, AMetricThatNobodyRecordsIsNamed) {
+  Script script;
+  ScheduleSpec schedule = keeping(Better::higher, 9);
+  schedule.keep.best = "recall.r@7";
+  SchedulePosition position;
+  try {
+    run_schedule(schedule, position, script);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("keep = { best = ... } names 'recall.r@7', which no "
+                                              "stage has recorded"),
+                                    HasSubstr("recorded so far: recall.r@1, loss.loss")));
+  }
+  EXPECT_EQ(position.epochs_done, 1);
+  // Once recorded, though not in this epoch, it is known.
+  schedule.keep.best = "loss.loss";
+  SchedulePosition known;
+  EXPECT_EQ(run_schedule(schedule, known, script), ScheduleEnd::complete);
 }
 
 ScheduleSpec stopping(Goal goal, std::int64_t patience, std::int64_t epochs = 20) {

@@ -1,0 +1,93 @@
+#include "pipeline/config/kept_metric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pipeline/text/nearest.hpp"
+#include "seam/name_pattern.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::string_view error_suffix = ".standard_error";  // how sure a headline is
+
+/// Where the file names the metric.
+Place place_of(const Table& tree) {
+  Place place;
+  const Table* table = &tree;
+  for (const char* key : {"schedule", "keep", "best"}) {
+    const Entry* entry = table != nullptr ? table->find(key) : nullptr;
+    if (entry == nullptr) break;
+    place = entry->node.place;
+    table = entry->node.table();
+  }
+  return place;
+}
+
+std::optional<Better> direction(const std::vector<Headline>& headlines, std::string_view metric) {
+  if (metric.ends_with(error_suffix)) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      headlines, [&](const Headline& headline) { return matches(headline.metric, metric); });
+  return found == headlines.end() ? std::nullopt : std::optional(found->better);
+}
+
+bool runs_in_epochs(const std::string& stage, const std::vector<FlowSpec>& flows,
+                    const ScheduleSpec& schedule) {
+  return std::ranges::any_of(flows, [&](const FlowSpec& flow) {
+    return std::ranges::find(schedule.each_epoch, flow.name, &ScheduledFlow::flow) !=
+               schedule.each_epoch.end() &&
+           std::ranges::find(flow.nodes, stage, &FlowNode::stage) != flow.nodes.end();
+  });
+}
+
+}  // namespace
+
+void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
+                        const std::vector<FlowSpec>& flows, ScheduleSpec& schedule,
+                        Findings& findings) {
+  KeepRule& keep = schedule.keep;
+  const std::size_t dot = keep.best.find('.');
+  if (dot == std::string::npos) return;  // none, or reported
+  const std::string name = keep.best.substr(0, dot);
+  const auto stage = std::ranges::find_if(
+      stages, [&](const StageDraft& draft) { return draft.spec.name == name; });
+  if (stage == stages.end() || stage->runner == nullptr) return;  // reported
+  if (!runs_in_epochs(name, flows, schedule)) {
+    findings.error(
+        "metric", place_of(tree),
+        fmt::format("'keep' cannot judge epochs by '{}': no flow of 'each_epoch' has the "
+                    "stage '{}'",
+                    keep.best, name));
+    return;
+  }
+  if (schedule.stop_early && schedule.stop_early->metric == keep.best) {
+    keep.better = schedule.stop_early->goal == Goal::highest ? Better::higher : Better::lower;
+    return;
+  }
+  const std::vector<Headline>& headlines = stage->runner->description().headlines;
+  if (const auto better = direction(headlines, std::string_view(keep.best).substr(dot + 1))) {
+    keep.better = *better;
+    return;
+  }
+  std::vector<std::string> known;
+  for (const StageDraft& draft : stages) {
+    if (draft.runner == nullptr || !runs_in_epochs(draft.spec.name, flows, schedule)) continue;
+    for (const Headline& headline : draft.runner->description().headlines) {
+      known.push_back(draft.spec.name + "." + headline.metric);
+    }
+  }
+  findings.error(
+      "metric", place_of(tree),
+      fmt::format("'keep' cannot judge epochs by '{}': stage '{}' declares no such headline, so it "
+                  "is not known whether higher or lower values are better",
+                  keep.best, name),
+      {did_you_mean(keep.best, known),
+       known.empty() ? "no stage of these flows declares a headline"
+                     : "headlines of these flows, `*` for any text: " + enumerated(known)});
+}
+
+}  // namespace seam::host
