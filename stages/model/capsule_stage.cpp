@@ -1,6 +1,7 @@
 #include "stages/model/capsule_stage.hpp"
 
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <seam/error.hpp>
@@ -10,11 +11,16 @@
 namespace seam::stages {
 namespace {
 
-/// "; 64 if not set", where both presets say 64.
-std::string unless_set(std::int64_t published, std::int64_t released) {
-  if (published == released) return "; " + std::to_string(published) + " if not set";
-  return "; if not set, " + std::to_string(published) + " as published and " +
-         std::to_string(released) + " as released";
+/// Where both presets say the same, that is the parameter's default; elsewhere its text names both.
+template <class T>
+std::string agreed(std::optional<T>& member, T published, T released) {
+  if (published == released) {
+    if (!member) member = published;
+    return {};
+  }
+  std::ostringstream text;
+  text << "; if not set, " << published << " as published and " << released << " as released";
+  return text.str();
 }
 
 void refuse_without_effect(bool set, const char* parameter, const char* where) {
@@ -71,7 +77,8 @@ void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& publi
                                  const nn::NetworkOptions& released) {
   const auto size = [&](const char* name, std::optional<std::int64_t>& member, const char* doc,
                         std::int64_t nn::NetworkOptions::*option, double most) {
-    d.parameter(name, member, doc + unless_set(published.*option, released.*option)).range(1, most);
+    const std::string which = agreed(member, published.*option, released.*option);
+    d.parameter(name, member, doc + which).range(1, most);
   };
   using Options = nn::NetworkOptions;
   d.parameter("features", features_,
@@ -91,6 +98,9 @@ void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& publi
   size("capsule_size", capsule_size_, "numbers of a primary capsule", &Options::capsule_size, 1024);
   size("class_capsule_size", class_capsule_size_, "numbers of a class capsule",
        &Options::class_capsule_size, 1024);
+  const std::string which = agreed(dropout_, published.dropout, released.dropout);
+  d.parameter("dropout", dropout_, "probability that a whole channel is zeroed in training" + which)
+      .range(0, 0.99);
   d.parameter("first_stride", first_stride_,
               "of the first convolution; if not set, the preset's, which is 2 with padding and 1 "
               "without where it says nothing")
@@ -107,9 +117,6 @@ void CapsuleStage::declare_layers(Declaration& d) {
   d.parameter("residual_slope", residual_slope_,
               "of LeakyReLU within residual blocks; the preset's if unset, 0 for ReLU")
       .range(0, 1);
-  d.parameter("dropout", dropout_,
-              "probability that a whole channel is zeroed in training; the preset's if unset")
-      .range(0, 0.99);
 }
 
 void CapsuleStage::declare_routing(Declaration& d) {
