@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "stages/retrieval/published_beside.hpp"
+
 namespace seam::stages {
 
 using retrieval::Ranking;
@@ -213,12 +215,14 @@ void Recall::end(Context& context) {
   }
   const std::string reason = incomparable(evaluation_, results.front().recall);
   if (!reason.empty()) context.warn("not comparable with published numbers: " + reason);
-  context.report("Recall@K", recall_table(evaluation_, results));
+  context.report("Recall@K",
+                 recall_table(evaluation_, results) + published_beside(evaluation_, results));
   if (!per_category_) return;
   for (const MaskResult& result : results) {
     if (result.recall.by_category.size() < 2) continue;
     context.report("Recall@K by category, mask " + to_string(result.mask),
-                   category_table(result, category_names()));
+                   category_table(result, category_names()) +
+                       published_categories(evaluation_, result, category_names()));
   }
 }
 

@@ -1,0 +1,149 @@
+/// What an evaluation must be right about before its numbers are believed, where no test of a
+/// single stage says it:
+///
+///     agreement with another library          here (accuracy_golden.hpp)
+///     the gallery's order changes nothing     here, down to the report's text
+///     confidence intervals and chance         here, through the stages
+///     ties, duplicates, a hand-computed case  recall_at_k_test.cpp
+///     threads, tiles, NaN, zero vectors       exact_search_test.cpp, training_test.cpp
+///     leaky masks, counts, sizes              recall_report_test.cpp, retrieval_stages_test.cpp
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/stages/retrieval/accuracy_golden.hpp"
+#include "tests/stages/retrieval/batches.hpp"
+
+namespace {
+
+using seam::Packet;
+using seam::Tensor;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::Retrieval;
+using seam::stages::retrieval_test::Texts;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Texts named(const std::vector<std::int64_t>& numbers) {
+  Texts names;
+  for (const std::int64_t number : numbers) names.push_back("item" + std::to_string(number));
+  return names;
+}
+
+Tensor rows_of(const std::vector<float>& values, std::int64_t dimensions) {
+  return torch::tensor(values, torch::kFloat32).view({-1, dimensions});
+}
+
+TEST(Acceptance, AgreesWithPytorchMetricLearning) {
+  for (const seam::test::AccuracyGolden& golden : seam::test::accuracy_golden) {
+    Retrieval stages;
+    const bool one_list = golden.gallery_items.empty();
+    const Texts queries = named(golden.query_items);
+    const Tensor query = rows_of(golden.queries, golden.dimensions);
+    const auto size = static_cast<std::int64_t>(one_list ? golden.query_items.size()
+                                                         : golden.gallery_items.size());
+    stages.search.set("k", size).set("exclude_self", one_list);
+    stages.recall.set("k", std::vector<std::int64_t>{1, size});
+    stages.index
+        .push(one_list ? batch(0, queries, query)
+                       : batch(0, named(golden.gallery_items),
+                               rows_of(golden.gallery, golden.dimensions)))
+        .finish();
+    stages.evaluate({batch(0, queries, query)});
+    ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+    EXPECT_NEAR(stages.recall.metric("none.r@1"), golden.precision_at_1, 1e-6);
+    EXPECT_NEAR(stages.recall.metric("none.r_precision"), golden.r_precision, 1e-6);
+    EXPECT_NEAR(stages.recall.metric("none.map@r"), golden.map_at_r, 1e-6);
+    EXPECT_NEAR(stages.recall.metric("none.mrr@" + std::to_string(size)), golden.mrr, 1e-6);
+  }
+}
+
+struct Evaluated {
+  std::map<std::string, std::vector<double>> metrics;
+  std::string report;
+};
+
+/// Gallery images come as `order` says, each with its own index.
+Evaluated evaluated_in_order(const std::vector<std::int64_t>& order) {
+  torch::manual_seed(3);
+  const auto count = static_cast<std::int64_t>(order.size());
+  const Tensor gallery = torch::randn({count, 4}).round();  // with ties
+  const Tensor queries = torch::randn({20, 4}).round();
+  Retrieval stages;
+  stages.search.set("k", 10);
+  stages.recall.set("k", std::vector<std::int64_t>{1, 5, 10});
+  for (const std::int64_t image : order) {
+    stages.index.push(
+        batch(image, {"item" + std::to_string(image % 7)}, gallery[image].view({1, 4})));
+  }
+  stages.index.finish();
+  Texts items;
+  for (int i = 0; i < 20; ++i) items.push_back("item" + std::to_string(i % 7));
+  stages.evaluate({batch(0, items, queries)});
+  EXPECT_TRUE(stages.recall.errors().empty());
+  return {stages.recall.metrics(), stages.recall.reports().at(0).text};
+}
+
+TEST(Acceptance, TheOrderOfTheGalleryChangesNothing) {
+  std::vector<std::int64_t> order(42);
+  std::iota(order.begin(), order.end(), 0);
+  const Evaluated rising = evaluated_in_order(order);
+  std::reverse(order.begin(), order.end());
+  const Evaluated falling = evaluated_in_order(order);
+  std::rotate(order.begin(), order.begin() + 17, order.end());
+  const Evaluated rotated = evaluated_in_order(order);
+  EXPECT_EQ(rising.metrics, falling.metrics);
+  EXPECT_EQ(rising.metrics, rotated.metrics);
+  EXPECT_EQ(rising.report, falling.report);
+  EXPECT_EQ(rising.report, rotated.report);
+}
+
+TEST(Acceptance, IntervalsAndChanceStandInTheReport) {
+  const std::vector<std::int64_t> order{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  Evaluated result = evaluated_in_order(order);
+  EXPECT_THAT(result.report,
+              AllOf(HasSubstr("| · 95 % interval | |"), HasSubstr("| · chance | |")));
+  const double recall = result.metrics.at("none.r@1").back();
+  EXPECT_LE(result.metrics.at("none.r@1.interval_low").back(), recall);
+  EXPECT_GE(result.metrics.at("none.r@1.interval_high").back(), recall);
+  EXPECT_DOUBLE_EQ(result.metrics.at("none.r@1.chance").back(), 2. / 14);  // two images an item
+}
+
+TEST(Acceptance, ACollapsedModelScoresChance) {
+  // All embeddings equal; each item's images are spread over the gallery's order.
+  Retrieval stages;
+  stages.search.set("k", 10);
+  stages.recall.set("k", std::vector<std::int64_t>{1, 10});
+  Texts items;
+  for (int i = 0; i < 300; ++i) items.push_back("item" + std::to_string(i * 7 % 100));
+  stages.index.push(batch(0, items, torch::ones({300, 8}))).finish();
+  stages.evaluate({batch(0, items, torch::ones({300, 8}))});
+  EXPECT_DOUBLE_EQ(stages.recall.metric("none.r@1"), 0.01);
+  EXPECT_NEAR(stages.recall.metric("none.r@1.chance"), 0.01, 1e-15);
+  EXPECT_DOUBLE_EQ(stages.recall.metric("none.r@10"), 0.1);
+  EXPECT_NEAR(stages.recall.metric("none.r@10.chance"), 0.1, 0.005);
+}
+
+TEST(Acceptance, UnderTheTrueCategoryNoChanceIsClaimed) {
+  Retrieval stages;
+  stages.masks({"none", "ground_truth"});
+  stages.search.set("k", 2);
+  stages.recall.set("k", std::vector<std::int64_t>{1});
+  const auto pictures = [] {
+    Packet packet = batch(0, {"a", "b"}, torch::eye(2));
+    packet.set(seam::field::capsules, torch::eye(2).view({2, 1, 2}));
+    return packet;
+  };
+  stages.index.push(pictures()).finish();
+  stages.evaluate({pictures()});
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  EXPECT_TRUE(stages.recall.metrics().contains("none.r@1.chance"));
+  EXPECT_FALSE(stages.recall.metrics().contains("ground_truth.r@1.chance"));
+}
+
+}  // namespace
