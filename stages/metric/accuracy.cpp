@@ -5,6 +5,7 @@
 #include <span>
 
 #include "stages/counted.hpp"
+#include "stages/published/published_rows.hpp"
 
 namespace seam::stages {
 namespace {
@@ -38,11 +39,14 @@ void Accuracy::declare(Declaration& d) {
   d.parameter("from", from_, "the field that is taken for scores",
               {{"logits", From::logits}, {"class_lengths", From::class_lengths}});
   d.parameter("per_class", per_class_, "whether to add a table by class");
+  d.parameter("protocol", protocol_,
+              "what the data is called in the report, such as 'deepfashion-category/img224'");
   const auto largest = std::max_element(ks_.begin(), ks_.end());
   const std::int64_t least = largest == ks_.end() || *largest < 1 ? 2 : *largest + 1;
   d.needs(field()).contract("f32[N," + std::to_string(least) + "+]");
   d.needs(field::categories).doc("the labels, from 0");
   d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::images).doc("only their size, for the report");
   d.upstream(names_, "what classes are called in the table by class");
   if (largest == ks_.end()) return;
   const std::int64_t smallest = *std::min_element(ks_.begin(), ks_.end());
@@ -61,6 +65,7 @@ void Accuracy::open(Context& /*context*/) {
 
 void Accuracy::begin(Context& /*context*/) {
   counter_.reset();
+  input_ = {};
 }
 
 std::vector<std::string> Accuracy::category_names() const {
@@ -100,6 +105,11 @@ void Accuracy::process(const Packet& packet, Context& context) {
                 Fault::internal);
   }
   if (rows == 0) return;
+  retrieval::InputSize input;
+  if (packet.has(field::images) && packet.get(field::images).dim() == 4) {
+    input = {packet.get(field::images).size(2), packet.get(field::images).size(3)};
+  }
+  input_ = counter_ ? retrieval::together(input_, input) : input;
   if (!counter_) begin_with(classes, context);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto at = static_cast<std::size_t>(row);
@@ -125,8 +135,25 @@ void Accuracy::end(Context& context) {
     context.metric(metric + ".standard_error", result.standard_error[i]);
   }
   context.metric("images", static_cast<double>(result.images));
-  context.report("Accuracy", accuracy_table(result));
+  context.report("Accuracy",
+                 accuracy_table(result) + "\nData: " + (protocol_.empty() ? "unnamed" : protocol_) +
+                     ", pictures of " + to_string(input_) + " pixels.\n" + published(result));
   if (per_class_) context.report("Accuracy by class", class_table(result, category_names()));
+}
+
+std::string Accuracy::published(const AccuracyResult& result) const {
+  if (!input_.known()) return {};
+  const MeasuredOn on{.task = "accuracy",
+                      .data = data_of_protocol(protocol_),
+                      .category = "",
+                      .queries = result.images,
+                      .items = {},
+                      .gallery = {},
+                      .classes = static_cast<std::int64_t>(result.by_class.size()),
+                      .height = input_.height,
+                      .width = input_.width,
+                      .mask = "none"};
+  return published_table(published_on(on), result.ks, "top-");
 }
 
 std::string accuracy_table(const AccuracyResult& result) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <seam/category_names.hpp>
+#include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
 
 #include <cstdint>
@@ -35,12 +36,16 @@ class Accuracy final : public Compute<Sink> {
   /// Of all sources before it; empty where they have none, or not the same.
   [[nodiscard]] std::vector<std::string> category_names() const;
   void begin_with(std::int64_t classes, const Context& context);
+  /// Published results on the same data, pictures and classes; empty where there are none.
+  [[nodiscard]] std::string published(const AccuracyResult& result) const;
 
   std::vector<std::int64_t> ks_{1};
   From from_ = From::logits;
   bool per_class_ = true;
+  std::string protocol_;
   Refs<CategoryNames> names_;
   std::optional<TopKCounter> counter_;
+  retrieval::InputSize input_;
 };
 
 /// "accuracy@1 | 91.20 | ...": what all pictures amount to, in Markdown.

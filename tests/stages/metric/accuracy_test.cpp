@@ -103,6 +103,22 @@ TEST(AccuracyStage, NoPictureIsNoScore) {
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("no picture arrived"));
 }
 
+TEST(AccuracyStage, TellsDataAndSizeAndWhatMayBeCompared) {
+  Harness harness("accuracy", std::make_unique<Accuracy>());
+  harness.set("protocol", "deepfashion-category/img224").set("k", std::vector<std::int64_t>{3, 5});
+  const std::vector<std::int64_t> labels(40'000, 1);
+  Packet packet = batch(torch::zeros({40'000, 46}), labels);
+  packet.set(field::images, torch::zeros({1, 3, 224, 224}).expand({40'000, 3, 224, 224}));
+  harness.push(packet).finish();
+  ASSERT_FALSE(harness.reports().empty());
+  EXPECT_THAT(harness.reports()[0].text, HasSubstr("pictures of 224x224 pixels"));
+  EXPECT_THAT(harness.reports()[0].text,
+              HasSubstr("| RCCapsNet-CLS | 11 and 12 | 85.12 | 91.41 |"));
+  harness.push(batch(torch::zeros({2, 46}), {1, 1})).finish();
+  EXPECT_THAT(harness.reports().at(2).text, HasSubstr("pictures of unknown pixels"));
+  EXPECT_THAT(harness.reports().at(2).text, Not(HasSubstr("RCCapsNet")));
+}
+
 TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
   TopKCounter counter({1}, 3);
   counter.add(std::vector{0.F, 1.F, 0.F}, 0);
