@@ -98,7 +98,7 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   }
   if (colon == std::string_view::npos) return interval;
   if (scale != "log") {
-    refuse(axis, fmt::format("behind the range '{}' only ':log' may stand", shown));
+    refuse(axis, fmt::format("only ':log' may follow the range '{}'", shown));
   }
   if (*least <= 0) refuse(axis, fmt::format("':log' needs numbers above 0 in '{}'", shown));
   interval.scale = Scale::logarithmic;
@@ -132,7 +132,8 @@ void add_values(const std::string& text, std::string_view values, Axis& axis) {
   }
   std::set<std::string> seen;
   for (const std::string& value : axis.values) {
-    if (!seen.insert(value).second) refuse(text, fmt::format("the value '{}' comes twice", value));
+    if (!seen.insert(value).second)
+      refuse(text, fmt::format("the value '{}' is given twice", value));
   }
 }
 
@@ -161,7 +162,7 @@ std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     axes.push_back(parse_axis(text));
     for (const std::string& key : axes.back().keys) {
-      if (!keys.insert(key).second) refuse(text, fmt::format("the key '{}' comes twice", key));
+      if (!keys.insert(key).second) refuse(text, fmt::format("the key '{}' is given twice", key));
     }
   }
   return axes;

@@ -204,10 +204,10 @@ std::string_view bare_word(const Source& source, const Place& place) {
 std::string instead_of(std::string_view word) {
   std::string small(word);
   std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (small == "true" || small == "false") return "in small letters: " + small;
+  if (small == "true" || small == "false") return "write it in lowercase: " + small;
   std::string text(word);
   if (text.starts_with("~/")) text.replace(0, 1, "${HOME}");  // only a shell knows ~
-  return "a text needs quotes: \"" + text + "\"";
+  return "text needs quotes: \"" + text + "\"";
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ Node read_document(const Source& source, Findings& findings) {
     if (const std::string_view word = bare_word(source, place); !word.empty()) {
       place.length = static_cast<std::uint32_t>(characters(word));
       findings.error("toml-syntax", place,
-                     "this is not TOML: '" + std::string(word) + "' is no value",
+                     "this is not TOML: '" + std::string(word) + "' is not a value",
                      {instead_of(word)});
       return broken_document();
     }

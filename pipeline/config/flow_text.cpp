@@ -140,7 +140,7 @@ class Parser {
     for (const FlowStep& step : flow_.steps) {
       if (seen.emplace(step.stage, step.offset).second) continue;
       fault(step.offset, step.stage.size(), "stage-twice",
-            "'" + step.stage + "' is in this " + noun() + " already",
+            "'" + step.stage + "' is already in this " + noun(),
             {"to run the same computation twice, add a stage that is like the first one"});
     }
   }

@@ -108,7 +108,7 @@ class ShapeCheck {
               fmt::format("{} is a collector inside a branch that '{}' joins: it makes packets "
                           "that the other branches do not have",
                           described(*stage), join.stage),
-              {"put it before the branches or behind the join",
+              {"put it before the branches or after the join",
                path_note(flow_, flow_.nodes[node])});
         }
       }
@@ -260,7 +260,7 @@ class FieldCheck {
     const bool b_reads = reads(b, field);
     if (a_reads && b_reads) return "run them one after the other, or let one provide another field";
     if (a_reads || b_reads) {
-      return fmt::format("run '{}' behind '{}', or let one provide another field",
+      return fmt::format("run '{}' after '{}', or let one provide another field",
                          flow_.nodes[a_reads ? a : b].stage, flow_.nodes[a_reads ? b : a].stage);
     }
     return "leave one out, or let one provide another field; neither reads the field, so one after "
@@ -357,20 +357,20 @@ class FieldCheck {
     }
     if (!others.empty()) {
       notes.push_back(
-          fmt::format("it is provided by {}, which does not stand before it in this "
+          fmt::format("it is provided by {}, which does not come before it in this "
                       "flow",
                       enumerated(others)));
     }
     for (const auto& [node, fields] : by_stage) {
       notes.push_back(
-          fmt::format("there is from '{}': {}", flow_.nodes[node].stage, enumerated(fields)));
+          fmt::format("available from '{}': {}", flow_.nodes[node].stage, enumerated(fields)));
     }
     const auto replaced = std::ranges::find_if(ancestors_[at], [&](std::size_t node) {
       const StageDraft& stage = stage_at(node);
       return node != at && stage.sound && stage.runner->description().replaces_packets;
     });
     if (replaced != ancestors_[at].end()) {
-      notes.push_back(fmt::format("'{}' makes new packets: fields from before it end there",
+      notes.push_back(fmt::format("'{}' makes new packets: fields from before it are not passed on",
                                   flow_.nodes[*replaced].stage));
     }
     if (by_stage.empty()) notes.emplace_back("no stage before it provides any field");

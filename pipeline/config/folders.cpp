@@ -73,11 +73,12 @@ std::optional<FolderFault> fault_of(const fs::path& folder,
   if (status.type() == fs::file_type::not_found)
     return FolderFault{"missing-folder", "there is no folder " + shown};
   if (error)
-    return FolderFault{"missing-folder", shown + " cannot be looked at: " + error.message()};
+    return FolderFault{"missing-folder", shown + " cannot be examined: " + error.message()};
   if (!fs::is_directory(status)) return FolderFault{"missing-folder", shown + " is not a folder"};
   const std::vector<std::string> missing = missing_in(folder, entries);
   if (missing.empty()) return std::nullopt;
-  return FolderFault{"folder-layout", "the folder " + shown + " does not hold " + list_of(missing)};
+  return FolderFault{"folder-layout",
+                     "the folder " + shown + " does not contain " + list_of(missing)};
 }
 
 /// The stages of these flows and those that they refer to.
@@ -159,10 +160,11 @@ class FolderCheck {
     const auto place = stage.value_places.find(parameter.name);
     findings_.warning(
         fault->code, place != stage.value_places.end() ? place->second : stage.spec.place, message,
-        {parameter.folder_with->empty() ? std::string()
-                                        : "such a folder holds " + list_of(*parameter.folder_with),
+        {parameter.folder_with->empty()
+             ? std::string()
+             : "such a folder contains " + list_of(*parameter.folder_with),
          fs::path(*path).is_relative()
-             ? fmt::format("'{}' is meant from the working directory, '{}'", *path,
+             ? fmt::format("'{}' is relative to the working directory, '{}'", *path,
                            as_utf8(fs::current_path(error).string()))
              : std::string(),
          fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",

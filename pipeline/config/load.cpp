@@ -46,7 +46,7 @@ void check_plugin_paths(const Table& tree, const LoadOptions& options, const Reg
     const auto absolute = std::filesystem::absolute(path).lexically_normal();
     for (const PluginFile& file : registry.files()) {
       if (file.path != absolute || file.refusal.empty()) continue;
-      findings.error("plugin-path", place, "'" + written + "' gives no plugin: " + file.refusal);
+      findings.error("plugin-path", place, "'" + written + "' provides no plugin: " + file.refusal);
     }
   };
   for (const Node* node : plugin_nodes(tree)) check(*node->text(), plugin_path(*node), node->place);

@@ -47,7 +47,7 @@ std::optional<std::string> read_text(const fs::path& file, std::string& why) {
     text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
   }
   if (text.size() > largest_file) {
-    why = "it has more than 16 MiB and cannot be a pipeline";
+    why = "it is larger than 16 MiB, too large for a pipeline file";
     return std::nullopt;
   }
   if (stream.bad()) {

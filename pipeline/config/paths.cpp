@@ -20,7 +20,7 @@ std::string line_of(const Place& place) {
 
 std::string brought_by(const FlowNode& node) {
   if (node.paths.empty()) return {};
-  return fmt::format("path '{}' brings it ({})", node.paths.front(), line_of(node.place));
+  return fmt::format("it comes from path '{}' ({})", node.paths.front(), line_of(node.place));
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ std::optional<Expanded> Paths::expand(const Entry& line, const FlowText& text,
       if (path != nullptr) node.paths.insert(node.paths.begin(), step.stage);
       if (const auto [earlier, first] = seen.emplace(node.stage, node); !first) {
         findings_.error("stage-twice", place,
-                        fmt::format("stage '{}' is in this {} already", node.stage,
+                        fmt::format("stage '{}' is already in this {}", node.stage,
                                     kind == TextKind::flow ? "flow" : "path"),
                         {brought_by(earlier->second), brought_by(node)});
         return std::nullopt;
@@ -187,11 +187,11 @@ void report_unknown_name(const std::string& name, const Place& place,
 
 std::string path_note(const FlowSpec& flow, const FlowNode& node) {
   if (node.paths.empty()) return {};
-  std::string note = "it stands in ";
+  std::string note = "it is in ";
   for (auto path = node.paths.rbegin(); path != node.paths.rend(); ++path) {
     note += fmt::format("{}path '{}'", path == node.paths.rbegin() ? "" : " of ", *path);
   }
-  return note + fmt::format(", which flow '{}' has in {}", flow.name, line_of(flow.place));
+  return note + fmt::format(", used by flow '{}' in {}", flow.name, line_of(flow.place));
 }
 
 void check_path_use(const Table& tree, const std::string& file, const std::vector<FlowSpec>& flows,

@@ -70,7 +70,7 @@ class ScheduleCheck {
     const std::size_t dot = text.find('.');
     if (dot == std::string::npos || dot == 0 || dot + 1 == text.size()) {
       findings_.error("metric", entry.node.place,
-                      fmt::format("'{}' is no metric; a metric is written STAGE.METRIC, such as "
+                      fmt::format("'{}' is not a metric; a metric is written STAGE.METRIC, such as "
                                   "\"recall.r@1\"",
                                   text));
       return;
@@ -127,7 +127,7 @@ void check_top_level(Table& tree, Findings& findings) {
         fmt::format("'{}' is not a {} of a pipeline file", entry.key, table ? "table" : "key"),
         {did_you_mean(entry.key, accepted),
          table ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"
-               : "at the top stands 'extends'; all else belongs into a table: "
+               : "only 'extends' goes at the top level; everything else belongs in a table: "
                  "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"});
     const std::vector<std::string> nearest = nearest_names(entry.key, known, 1);
     if (table && !nearest.empty() && tree.find(nearest.front()) == nullptr) {

@@ -118,7 +118,7 @@ class StageReader {
       if (!is_common(parameter.name)) continue;
       findings_.error("reserved-parameter", use->node.place,
                       fmt::format("{} declares a parameter '{}', a name that every stage's table "
-                                  "has already; rename it in the plugin",
+                                  "already has; rename it in the plugin",
                                   *type, parameter.name));
     }
   }
@@ -157,20 +157,20 @@ class StageReader {
     Findings& findings = findings_of(entry);
     if (kind == StageKind::source) {
       findings.error("on-error", entry.node.place,
-                     fmt::format("{} is a source, which takes no packets that it could fail on; "
-                                 "what fails in it ends the run",
+                     fmt::format("{} is a source and receives no packets to skip or retry; an "
+                                 "error in it ends the run",
                                  described(draft)),
                      {"leave 'on_error' out"});
     } else if (kind == StageKind::collector && draft.spec.on_error == OnError::retry) {
       findings.error("on-error", entry.node.place,
-                     fmt::format("{} is a collector, which may have taken half of a packet in when "
-                                 "it fails: nothing can be tried again",
+                     fmt::format("{} is a collector, which may have consumed part of a packet "
+                                 "when it fails, so it cannot be retried",
                                  described(draft)),
                      {"'on_error' is \"fail\" or \"skip\" here"});
     } else if (draft.runner->description().trains && draft.spec.on_error == OnError::retry) {
       findings.error("on-error", entry.node.place,
-                     fmt::format("{} trains, and a loss has only one backward pass: nothing can be "
-                                 "tried again",
+                     fmt::format("{} trains, and a loss allows only one backward pass, so it "
+                                 "cannot be retried",
                                  described(draft)),
                      {"'on_error' is \"fail\" or \"skip\" here"});
     }
@@ -183,10 +183,11 @@ class StageReader {
     if (!read_key(stage_table(draft.spec), *entry, described(draft), findings)) return;
     const StageKind kind = draft.runner->kind();
     if (*draft.spec.concurrency > 1 && kind != StageKind::parallel_transform) {
-      findings.error("concurrency", entry->node.place,
-                     fmt::format("{} is {}, which sees one packet at a time; 'concurrency' is for "
-                                 "parallel transforms",
-                                 described(draft), kind_text(kind)));
+      findings.error(
+          "concurrency", entry->node.place,
+          fmt::format("{} is {}, which processes one packet at a time; 'concurrency' is for "
+                      "parallel transforms",
+                      described(draft), kind_text(kind)));
     }
   }
 
@@ -228,9 +229,9 @@ class StageReader {
       // Own keys come first, whichever of the parameter's names the other stage has.
       if (key.inherited_from != earlier->second->inherited_from) return;
       findings_.error("parameter-twice", key.key_place,
-                      fmt::format("'{}' and '{}' are one parameter, '{}'", earlier->second->key,
-                                  key.key, parameter->name),
-                      {fmt::format("'{}' stands in line {}", earlier->second->key,
+                      fmt::format("'{}' and '{}' are the same parameter, '{}'",
+                                  earlier->second->key, key.key, parameter->name),
+                      {fmt::format("'{}' is in line {}", earlier->second->key,
                                    earlier->second->key_place.line)});
       return;
     }

@@ -564,7 +564,7 @@ TEST_F(RunTest, DataThatIsNotThereIsToldBeforeAnythingRuns) {
   EXPECT_FALSE(fs::exists(here() / "out"));
   fs::create_directories(here() / "data/images");
   EXPECT_THAT(seam(arguments, here()).err,
-              HasSubstr("does not hold 'Eval/list.txt' or 'list.txt'"));
+              HasSubstr("does not contain 'Eval/list.txt' or 'list.txt'"));
   folder_.write("data/list.txt", "");
   EXPECT_EQ(seam(arguments, here()).exit_code, 0);
 }

@@ -70,7 +70,7 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"margin=1"}), HasSubstr("it takes KEY=VALUES"));
   EXPECT_THAT(refusal({"stage.a.b="}), HasSubstr("a value is empty"));
   EXPECT_THAT(refusal({"stage.a.b=1,,2"}), HasSubstr("a value is empty"));
-  EXPECT_THAT(refusal({"stage.a.b=1,2,1"}), HasSubstr("the value '1' comes twice"));
+  EXPECT_THAT(refusal({"stage.a.b=1,2,1"}), HasSubstr("the value '1' is given twice"));
   EXPECT_THAT(refusal({"stage.a.b=3..1"}), HasSubstr("from a smaller number to a larger one"));
   EXPECT_THAT(refusal({"stage.a.b=nan..1"}), HasSubstr("from a smaller number to a larger one"));
   EXPECT_THAT(refusal({"stage.a.b=0..1:log"}), HasSubstr("numbers above 0"));
@@ -78,7 +78,7 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"stage.a.b=0.1..0.5,0.7"}), HasSubstr("must be the only value"));
   EXPECT_THAT(refusal({"pipeline.seed=1..1000000"}), HasSubstr("up to 10000 values"));
   EXPECT_THAT(refusal({"pipeline.threads=1,2"}), HasSubstr("--threads"));
-  EXPECT_THAT(refusal({"stage.a.b=1", "stage.a.b=2"}), HasSubstr("'stage.a.b' comes twice"));
+  EXPECT_THAT(refusal({"stage.a.b=1", "stage.a.b=2"}), HasSubstr("'stage.a.b' is given twice"));
 }
 
 TEST(Axis, SeedsAndFoldsRepeatAnExperiment) {
