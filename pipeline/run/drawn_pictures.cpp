@@ -63,7 +63,7 @@ DrawnPictures drawn_pictures(const fs::path& run, const std::string& flow, std::
     try {
       const Json set = Json::parse(read_text_file(file));
       if (set.at("flow").get<std::string>() != flow) continue;
-      if (const Json format = set.at("format"); format != 1) {
+      if (const Json& format = set.at("format"); format != 1) {
         throw Error("it has format " + json_line(format) + ", which this version does not know");
       }
       add_pictures(set, flow + "/" + stage.filename().string(), stage, pictures);

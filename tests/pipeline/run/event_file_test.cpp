@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/tensorboard/event.hpp"
 #include "pipeline/tensorboard/record.hpp"
+#include "seam/error.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
@@ -20,7 +24,9 @@ using seam::test::TemporaryFolder;
 using tensorboard::EventKind;
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 std::string loss_at(std::int64_t step) {
@@ -121,6 +127,26 @@ TEST_F(EventFileTest, AnIncompleteRecordOfAKilledProcessEndsItsFile) {
 TEST_F(EventFileTest, ARunThatWroteNoneBeforeBeginsAtItsCheckpoint) {
   const EventFile resumed(folder_.path(), {4, "epoch-2"});
   EXPECT_THAT(events_of(files().front()), ElementsAre("version", "START 5"));
+}
+
+TEST_F(EventFileTest, AFullDiskIsAnErrorAndLeavesWholeRecords) {
+  EventFile file(folder_.path(), {});
+  file.append({loss_at(1)});
+  std::signal(SIGXFSZ, SIG_IGN);  // write() fails then
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit almost{fs::file_size(files().front()) + 10, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &almost);
+  std::string told;
+  try {
+    file.append({loss_at(2)});
+  } catch (const Error& error) {
+    told = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(told, AllOf(HasSubstr("cannot write"), HasSubstr("File too large")));
+  file.append({loss_at(3)});
+  EXPECT_THAT(events_of(files().front()), ElementsAre("version", "START 0", "1", "3"));
 }
 
 TEST_F(EventFileTest, ALaterFileComesLaterWhateverTheClockSays) {
