@@ -1,5 +1,7 @@
 #include "stages/loss/triplet.hpp"
 
+#include <seam/error.hpp>
+
 #include <array>
 #include <map>
 #include <string>
@@ -7,15 +9,22 @@
 #include "stages/loss/triplet_loss.hpp"
 
 namespace seam::stages {
+namespace {
+
+constexpr double usual_margin = 2.0;  // SCCapsNet's released code
+
+}  // namespace
 
 void Triplet::declare(Declaration& d) {
   d.doc(
       "Triplet loss: the mean of max(0, d²(anchor, positive) - d²(anchor, negative) + margin) over "
-      "the "
-      "triplets of a batch, with squared Euclidean distances of embeddings.");
+      "the triplets of a batch, with squared Euclidean distances of embeddings; or, by their "
+      "cosines, of log(1 + exp(cos(anchor, negative) - cos(anchor, positive))).");
+  d.parameter("form", form_, "the loss of a triplet",
+              {{"hinge", Form::hinge}, {"cosine", Form::cosine}});
   d.parameter("margin", margin_,
-              "by how much the negative must be further; distances of unit vectors "
-              "are 0 to 4")
+              "hinge: by how much the negative must be further, 2 if not set; distances of unit "
+              "vectors are 0 to 4. cosine has none")
       .range(0, 1e6);
   d.needs(field::embedding);
   d.needs(field::groups);
@@ -24,14 +33,30 @@ void Triplet::declare(Declaration& d) {
   declare_loss(d);
 }
 
+void Triplet::open(Context& /*context*/) {
+  if (form_ == Form::cosine && margin_) {
+    throw Error("`margin` has no effect with `form = \"cosine\"`; remove it, or choose \"hinge\"",
+                Fault::configuration);
+  }
+}
+
 Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
   const Tensor& embedding = packet.get(field::embedding);
   const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
     return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
   };
+  const Tensor anchors = select(rows.anchors);
+  const Tensor positives = select(rows.positives);
+  const Tensor negatives = select(rows.negatives);
+  if (form_ == Form::cosine) {
+    const CosineTripletLoss result = cosine_triplet_loss(anchors, positives, negatives);
+    measure("positive_cosine", result.positive_cosine);
+    measure("negative_cosine", result.negative_cosine);
+    return result.loss;
+  }
   const TripletLoss result =
-      triplet_loss(select(rows.anchors), select(rows.positives), select(rows.negatives), margin_);
+      triplet_loss(anchors, positives, negatives, margin_.value_or(usual_margin));
   measure("positive_distance", result.positive_distance);
   measure("negative_distance", result.negative_distance);
   measure("active", result.active);

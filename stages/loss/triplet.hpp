@@ -4,6 +4,7 @@
 #include <seam/loss.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,11 +15,15 @@ class Triplet final : public Loss {
   static constexpr std::string_view name = "loss.triplet";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
 
  private:
+  enum class Form : std::uint8_t { hinge, cosine };
+
   Tensor compute(const Packet& packet, Context& context) override;
 
-  double margin_ = 2.0;
+  Form form_ = Form::hinge;
+  std::optional<double> margin_;
 };
 
 /// Rows of the batch by role, in order of their groups' first rows.

@@ -19,4 +19,16 @@ struct TripletLoss {
 [[nodiscard]] TripletLoss triplet_loss(const torch::Tensor& anchors, const torch::Tensor& positives,
                                        const torch::Tensor& negatives, double margin);
 
+/// Scalars; only the loss has a gradient.
+struct CosineTripletLoss {
+  torch::Tensor loss;             ///< mean over triplets of log(1 + exp(cos(a,n) - cos(a,p)))
+  torch::Tensor positive_cosine;  ///< mean cos(a,p)
+  torch::Tensor negative_cosine;  ///< mean cos(a,n)
+};
+
+/// Of the same rows. Lengths below 1e-8 count as that, so that a vector of zeros is finite.
+[[nodiscard]] CosineTripletLoss cosine_triplet_loss(const torch::Tensor& anchors,
+                                                    const torch::Tensor& positives,
+                                                    const torch::Tensor& negatives);
+
 }  // namespace seam::stages

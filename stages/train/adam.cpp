@@ -16,6 +16,11 @@ void Adam::declare(Declaration& d) {
               "added to the root of the second moment; Keras' default. Some gradients are exactly "
               "zero (of a bias before a batch norm), so it cannot be")
       .range(1e-12, 1);
+  d.parameter("epsilon_form", settings_.epsilon_form,
+              "where epsilon is added: after the bias of the second moment was corrected (the "
+              "paper's algorithm, PyTorch), or before (the paper's shorter form, Keras), where it "
+              "weighs 31 times as much in the first step",
+              {{"pytorch", EpsilonForm::pytorch}, {"keras", EpsilonForm::keras}});
   d.parameter("decoupled", settings_.decoupled,
               "AdamW: weights shrink by rate * weight_decay, apart from the gradient; without it "
               "weight_decay is an L2 penalty, added to the gradient");
@@ -54,8 +59,14 @@ void adam_step(const Tensor& weight, const Tensor& gradient, const Tensor& mean,
   const double mean_bias = 1 - std::pow(settings.beta1, static_cast<double>(step));
   const double square_bias = 1 - std::pow(settings.beta2, static_cast<double>(step));
   const Tensor& divisor = largest_square.defined() ? largest_square : square;
+  const double corrected = settings.rate / mean_bias;
+  if (settings.epsilon_form == EpsilonForm::keras) {
+    const Tensor scale = divisor.sqrt().add_(settings.epsilon);
+    weight.sub_((mean / scale).mul_(corrected * std::sqrt(square_bias)));
+    return;
+  }
   const Tensor scale = divisor.div(square_bias).sqrt_().add_(settings.epsilon);
-  weight.sub_((mean / scale).mul_(settings.rate / mean_bias));
+  weight.sub_((mean / scale).mul_(corrected));
 }
 
 }  // namespace seam::stages

@@ -11,11 +11,18 @@
 
 namespace seam::stages {
 
+/// Where epsilon is added.
+enum class EpsilonForm : std::uint8_t {
+  pytorch,  ///< √(v / (1 - β2ᵗ)) + ε: algorithm 1 of the paper
+  keras,    ///< √v + ε: the shorter form at the end of the paper's section 2
+};
+
 struct AdamSettings {
   double rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-7;
+  EpsilonForm epsilon_form = EpsilonForm::pytorch;
   double weight_decay = 0;
   /// AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019): the weight
   /// shrinks by rate * weight_decay and the moments see the gradient alone. Otherwise the decay is

@@ -7,6 +7,8 @@
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
+#include <cmath>
+
 #include "stages/loss/triplet_loss.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
@@ -57,6 +59,34 @@ TEST_P(TripletLossTest, GradientIsThatOfFiniteDifferences) {
       embeddings);
 }
 
+TEST_P(TripletLossTest, CosinesHandComputed) {
+  // cos(a,p) = 0.6 and cos(a,n) = 0, whatever the lengths; and 1 and -1.
+  const Tensor anchors = torch::tensor({{2.0, 0.0}, {0.0, 1.0}}, torch::kFloat64).to(device());
+  const Tensor positives = torch::tensor({{3.0, 4.0}, {0.0, 7.0}}, torch::kFloat64).to(device());
+  const Tensor negatives = torch::tensor({{0.0, 5.0}, {0.0, -0.1}}, torch::kFloat64).to(device());
+  const CosineTripletLoss result = cosine_triplet_loss(anchors, positives, negatives);
+  EXPECT_NEAR(result.loss.item<double>(),
+              (std::log1p(std::exp(-0.6)) + std::log1p(std::exp(-2.0))) / 2, 1e-9);
+  EXPECT_NEAR(result.positive_cosine.item<double>(), 0.8, 1e-12);
+  EXPECT_NEAR(result.negative_cosine.item<double>(), -0.5, 1e-12);
+}
+
+TEST_P(TripletLossTest, GradientOfCosinesIsThatOfFiniteDifferencesAndFiniteAtZero) {
+  torch::manual_seed(2);
+  std::vector<Tensor> embeddings;
+  for (int i = 0; i < 3; ++i) {
+    embeddings.push_back(torch::randn({5, 4}, torch::kFloat64).to(device()).requires_grad_(true));
+  }
+  test::expect_gradients(
+      [&] { return cosine_triplet_loss(embeddings[0], embeddings[1], embeddings[2]).loss; },
+      embeddings);
+  const Tensor zero = torch::zeros({2, 4}).to(device()).requires_grad_(true);
+  const Tensor loss = cosine_triplet_loss(zero, zero, zero).loss;
+  EXPECT_NEAR(loss.item<double>(), std::log(2.0), 1e-6);
+  loss.backward();
+  EXPECT_TRUE(torch::isfinite(zero.grad()).all().item<bool>());
+}
+
 TEST(TripletRows, AreFoundInAnyOrder) {
   using enum Role;
   const TripletRows rows =
@@ -90,6 +120,22 @@ TEST(Triplet, ProvidesTheLossAndReportsIt) {
   EXPECT_FLOAT_EQ(harness.outputs().at(0)[field::loss].item<float>(), 5.0F);
   EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0);
   EXPECT_DOUBLE_EQ(harness.metric("active"), 1.0);
+}
+
+TEST(Triplet, ByCosinesItHasNoMargin) {
+  using enum Role;
+  Packet packet;
+  packet.set(field::embedding, torch::tensor({{1.0F, 0.0F}, {0.6F, 0.8F}, {0.0F, 1.0F}}));
+  packet.set(field::groups, std::vector<std::int64_t>{3, 3, 3});
+  packet.set(field::roles, std::vector<Role>{anchor, positive, negative});
+  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
+  harness.set("form", "cosine").push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.metric("loss"), std::log1p(std::exp(-0.6)), 1e-6);
+  EXPECT_NEAR(harness.metric("positive_cosine"), 0.6, 1e-6);
+  seam::testing::Harness contradicted("loss", std::make_unique<Triplet>());
+  contradicted.set("form", "cosine").set("margin", Value{1.0});
+  EXPECT_THROW(contradicted.open(), Error);
 }
 
 TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {

@@ -6,6 +6,7 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -68,6 +69,45 @@ TEST(AdamStep, EqualsLibTorchsAdamW) {
           settings, amsgrad);
     }
   }
+}
+
+TEST(AdamStep, InKerasFormAddsEpsilonBeforeTheBiasIsCorrected) {
+  const double rate = 0.1;
+  const double epsilon = 0.5;
+  AdamSettings settings;
+  settings.rate = rate;
+  settings.epsilon = epsilon;
+  settings.epsilon_form = EpsilonForm::keras;
+  const Tensor weight = torch::tensor({1.0}, torch::kFloat64);
+  const Tensor mean = torch::zeros_like(weight);
+  const Tensor square = torch::zeros_like(weight);
+  double expected = 1;
+  double m = 0;
+  double v = 0;
+  const std::vector<double> gradients{3, -2, 0.5};
+  for (std::size_t at = 0; at < gradients.size(); ++at) {
+    const auto step = static_cast<std::int64_t>(at + 1);
+    const auto t = static_cast<double>(step);
+    m = 0.9 * m + 0.1 * gradients[at];
+    v = 0.999 * v + 0.001 * gradients[at] * gradients[at];
+    expected -= rate * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t)) * m /
+                (std::sqrt(v) + epsilon);
+    adam_step(weight, torch::full({1}, gradients[at], torch::kFloat64), mean, square, step,
+              settings);
+    EXPECT_NEAR(weight.item<double>(), expected, 1e-14) << step;
+  }
+  // In the first step epsilon weighs 1 / sqrt(1 - 0.999) = 31.6 times as much as PyTorch's.
+  const auto first = [&](EpsilonForm form, double its_epsilon) {
+    AdamSettings other = settings;
+    other.epsilon_form = form;
+    other.epsilon = its_epsilon;
+    const Tensor at = torch::zeros({1}, torch::kFloat64);
+    adam_step(at, torch::full({1}, 3.0, torch::kFloat64), torch::zeros_like(at),
+              torch::zeros_like(at), 1, other);
+    return at.item<double>();
+  };
+  EXPECT_NEAR(first(EpsilonForm::keras, 1e-3), first(EpsilonForm::pytorch, 1e-3 / std::sqrt(0.001)),
+              1e-12);
 }
 
 TEST(AdamStep, ThreadsDoNotChangeAByte) {

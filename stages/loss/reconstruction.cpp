@@ -1,0 +1,49 @@
+#include "stages/loss/reconstruction.hpp"
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "stages/reconstruction.hpp"
+
+namespace seam::stages {
+namespace {
+
+std::string size_of(const Tensor& images) {
+  return std::to_string(images.size(3)) + "x" + std::to_string(images.size(2));
+}
+
+}  // namespace
+
+void Reconstruction::declare(Declaration& d) {
+  d.doc(
+      "Squared differences of pictures and what a decoder made of them: the mean over a batch. "
+      "With `weight`, a regulariser of capsule networks.");
+  d.parameter("reduction", reduction_, "of the squared differences of a picture's numbers",
+              {{"mean", Reduction::mean}, {"sum", Reduction::sum}});
+  d.needs(field::images);
+  d.needs(field::reconstruction);
+  d.headline("loss", Better::lower);
+  declare_loss(d);
+}
+
+Tensor Reconstruction::compute(const Packet& packet, Context& /*context*/) {
+  const Tensor& images = packet.get(field::images);
+  const Tensor& reconstruction = packet.get(field::reconstruction);
+  if (images.size(0) == 0) throw Error("the batch has no rows, and a mean needs one");
+  if (images.sizes() != reconstruction.sizes()) {
+    throw Error("the pictures are " + size_of(images) + " and their reconstructions " +
+                size_of(reconstruction) +
+                " (width x height); resize the pictures, or set the decoder's `image_height` and "
+                "`image_width`");
+  }
+  return reconstruction_loss(images.to(reconstruction.device()), reconstruction, reduction_);
+}
+
+Tensor reconstruction_loss(const Tensor& images, const Tensor& reconstruction,
+                           Reduction reduction) {
+  const Tensor squares = (images - reconstruction).square().flatten(1);
+  return (reduction == Reduction::mean ? squares.mean(1) : squares.sum(1)).mean();
+}
+
+}  // namespace seam::stages

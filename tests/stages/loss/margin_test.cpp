@@ -1,0 +1,102 @@
+#include "stages/loss/margin.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/tensor_testing.hpp>
+#include <seam/testing.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+const auto conformance =
+    seam::testing::conformance<Margin>(
+        {
+            .parameters = {{"top", std::vector<std::int64_t>{1, 3}}},
+            .packets =
+                [](seam::testing::Harness&) {
+                  std::vector<Packet> packets(3);
+                  for (std::size_t at = 0; at < packets.size(); ++at) {
+                    packets[at].set(field::class_lengths,
+                                    (torch::arange(12.0F).view({3, 4}) * static_cast<float>(at + 1))
+                                        .sin()
+                                        .abs());
+                    packets[at].set(field::categories, {3, 0, 2});
+                  }
+                  return packets;
+                },
+            .refused = {{{"present", 0.1}}, {{"top", std::vector<std::int64_t>{0}}}},
+        });
+
+class MarginLossTest : public seam::testing::EachDevice {};
+SEAM_ON_EACH_DEVICE(MarginLossTest);
+
+TEST_P(MarginLossTest, HandComputed) {
+  // Present: max(0, 0.9 - 0.6)² = 0.09. Absent: 0.5 * (max(0, 0.3 - 0.1)² + 0) = 0.02.
+  // Present: 0, since 0.95 > 0.9. Absent: 0.5 * (0.9² + 0.4²) = 0.485.
+  const Tensor lengths =
+      torch::tensor({{0.6, 0.3, 0.05}, {1.0, 0.5, 0.95}}, torch::kFloat64).to(device());
+  const Tensor labels = torch::tensor({0, 2}, torch::kInt64).to(device());
+  EXPECT_NEAR(margin_loss(lengths, labels, {}).item<double>(), (0.11 + 0.485) / 2, 1e-12);
+}
+
+TEST_P(MarginLossTest, EqualsLoopsAndItsGradientFiniteDifferences) {
+  torch::manual_seed(1);
+  const MarginSettings settings{0.8, 0.2, 0.7};
+  const std::vector<std::int64_t> classes{4, 0, 2, 2, 1, 3};
+  const Tensor labels = torch::tensor(classes, torch::kInt64).to(device());
+  const std::vector<Tensor> lengths{
+      torch::rand({6, 5}, torch::kFloat64).to(device()).requires_grad_(true)};
+  const Tensor on_cpu = lengths[0].detach().to(torch::kCPU);
+  const auto values = on_cpu.accessor<double, 2>();
+  double sum = 0;
+  for (std::int64_t row = 0; row < 6; ++row) {
+    for (std::int64_t k = 0; k < 5; ++k) {
+      const double present = std::max(0.0, 0.8 - values[row][k]);
+      const double absent = std::max(0.0, values[row][k] - 0.2);
+      sum +=
+          k == classes[static_cast<std::size_t>(row)] ? present * present : 0.7 * absent * absent;
+    }
+  }
+  EXPECT_NEAR(margin_loss(lengths[0], labels, settings).item<double>(), sum / 6, 1e-12);
+  test::expect_gradients([&] { return margin_loss(lengths[0], labels, settings); }, lengths);
+}
+
+Packet batch(const std::vector<std::int64_t>& categories) {
+  Packet packet;
+  packet.set(field::class_lengths, torch::tensor({{0.9F, 0.5F, 0.1F}, {0.2F, 0.3F, 0.8F}}));
+  packet.set(field::categories, categories);
+  return packet;
+}
+
+TEST(MarginStage, RecordsTheAccuracyOfTheLongestCapsules) {
+  seam::testing::Harness harness("categories", std::make_unique<Margin>());
+  harness.set("top", Value{std::vector<std::int64_t>{1, 2, 5}}).push(batch({0, 1})).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy_2"), 1);
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy_5"), 1);
+  EXPECT_NEAR(harness.metric("loss"), (0.5 * 0.16 + 0.36 + 0.5 * (0.01 + 0.49)) / 2, 1e-6);
+}
+
+TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {
+  for (const std::int64_t category : {-1, 3}) {
+    seam::testing::Harness harness("categories", std::make_unique<Margin>());
+    harness.push(batch({0, category})).finish();
+    ASSERT_EQ(harness.errors().size(), 1U);
+    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("row 1"));
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,75 @@
+#include "stages/loss/reconstruction.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/tensor_testing.hpp>
+#include <seam/testing.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "stages/reconstruction.hpp"
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+Packet batch(std::int64_t height = 5) {
+  torch::manual_seed(1);
+  Packet packet;
+  packet.set(field::images, torch::rand({3, 3, 5, 4}));
+  packet.set(field::reconstruction, torch::rand({3, 3, height, 4}));
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Reconstruction>({
+    .packets =
+        [](seam::testing::Harness&) {
+          return std::vector<Packet>{batch(), batch()};
+        },
+});
+
+class ReconstructionLossTest : public seam::testing::EachDevice {};
+SEAM_ON_EACH_DEVICE(ReconstructionLossTest);
+
+TEST_P(ReconstructionLossTest, HandComputed) {
+  const Tensor images = torch::tensor({{1.0, 0.5}, {0.0, 0.25}}, torch::kFloat64).to(device());
+  const Tensor drawn = torch::tensor({{0.0, 0.5}, {0.5, 0.75}}, torch::kFloat64).to(device());
+  EXPECT_NEAR(reconstruction_loss(images, drawn, Reduction::mean).item<double>(), 0.375, 1e-12);
+  EXPECT_NEAR(reconstruction_loss(images, drawn, Reduction::sum).item<double>(), 0.75, 1e-12);
+}
+
+TEST_P(ReconstructionLossTest, GradientIsThatOfFiniteDifferences) {
+  torch::manual_seed(2);
+  const Tensor images = torch::rand({2, 3, 3, 2}, torch::kFloat64).to(device());
+  const std::vector<Tensor> drawn{
+      torch::rand({2, 3, 3, 2}, torch::kFloat64).to(device()).requires_grad_(true)};
+  for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+    test::expect_gradients([&] { return reconstruction_loss(images, drawn[0], reduction); }, drawn);
+  }
+}
+
+TEST(ReconstructionStage, ASumIsTheMeanTimesTheNumbersOfAPicture) {
+  const auto loss = [](const char* reduction) {
+    seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
+    harness.set("reduction", reduction).push(batch()).finish();
+    EXPECT_TRUE(harness.errors().empty());
+    return harness.metric("loss");
+  };
+  EXPECT_NEAR(loss("sum"), loss("mean") * 60, 1e-4);
+}
+
+TEST(ReconstructionStage, RefusesPicturesOfAnotherSize) {
+  seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
+  harness.push(batch(6)).finish();
+  ASSERT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.errors()[0].what(),
+              HasSubstr("the pictures are 4x5 and their reconstructions 4x6 (width x height)"));
+}
+
+}  // namespace
+}  // namespace seam::stages
