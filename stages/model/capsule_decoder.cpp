@@ -1,0 +1,111 @@
+#include "stages/model/capsule_decoder.hpp"
+
+#include <seam/error.hpp>
+
+#include <string>
+
+#include "stages/nn/initialisation.hpp"
+#include "stages/reconstruction.hpp"
+
+namespace seam::stages {
+
+void CapsuleDecoder::declare(Declaration& d) {
+  d.doc(
+      "The decoder of the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019): a picture is "
+      "drawn from one class capsule by transposed convolutions. In training it is the capsule of "
+      "the picture's category, in evaluation the longest.");
+  d.parameter("architecture", architecture_,
+              "transposed convolutions to 224x224 of 9x9 or, as later in the released code, 4x4; "
+              "or to 256x256, as in the released code of the retrieval networks, which never used "
+              "them",
+              {{"kernels_9", Architecture::kernels_9},
+               {"kernels_4", Architecture::kernels_4},
+               {"retrieval", Architecture::retrieval}});
+  d.parameter("classes", options_.classes, "class capsules").range(1, 100000);
+  d.parameter("capsule_size", options_.capsule_size, "numbers of a class capsule").range(1, 1024);
+  d.parameter("image_height", image_height_,
+              "of the pictures, a multiple of the strides' product; the architecture's if not set")
+      .range(1, 65536);
+  d.parameter("image_width", image_width_, "the same").range(1, 65536);
+  d.parameter("dense_channels", options_.dense_channels,
+              "into which a dense layer turns the capsule")
+      .range(1, 65536);
+  d.parameter("channels", channels_,
+              "of the transposed convolutions but the last, which has 3; the architecture's if "
+              "empty")
+      .range(1, 65536);
+  d.parameter("kernels", kernels_, "of all transposed convolutions; the architecture's if empty")
+      .range(1, 64);
+  d.parameter("strides", strides_,
+              "of all transposed convolutions: each multiplies height and width by it; the "
+              "architecture's if empty")
+      .range(1, 16);
+  d.parameter("slope", options_.slope, "of LeakyReLU below zero").range(0, 1);
+  const nn::CapsuleDecoderOptions all = options();
+  d.needs(field::capsules)
+      .contract("f32[N," + std::to_string(all.classes) + "," + std::to_string(all.capsule_size) +
+                "]");
+  d.needs(field::predicted_category).doc("in evaluation, whose capsule is drawn");
+  d.accepts(field::categories).doc("in training, whose capsule is drawn");
+  d.provides(field::reconstruction)
+      .contract("f32[N,3," + std::to_string(all.images.height) + "," +
+                std::to_string(all.images.width) + "]");
+  declare_module(d);
+}
+
+nn::CapsuleDecoderOptions CapsuleDecoder::options() const {
+  nn::CapsuleDecoderOptions all = options_;
+  if (architecture_ == Architecture::kernels_4) {
+    for (nn::ConvolutionLayer& layer : all.layers) layer.kernel = 4;
+  }
+  if (architecture_ == Architecture::retrieval) {
+    all.images = {256, 256};
+    all.layers = {{128, 9, 1}, {64, 7}, {32, 7}, {16, 5}, {16, 5}, {3, 5}};
+  }
+  if (image_height_) all.images.height = *image_height_;
+  if (image_width_) all.images.width = *image_width_;
+  if (!channels_.empty()) {
+    all.layers.resize(channels_.size() + 1, all.layers.back());
+    for (std::size_t at = 0; at < channels_.size(); ++at) {
+      all.layers[at].out_channels = channels_[at];
+    }
+    all.layers.back().out_channels = 3;
+  }
+  for (std::size_t at = 0; at < all.layers.size(); ++at) {
+    if (at < kernels_.size()) all.layers[at].kernel = kernels_[at];
+    if (at < strides_.size()) all.layers[at].stride = strides_[at];
+  }
+  return all;
+}
+
+nn::CapsuleDecoder CapsuleDecoder::make() const {
+  const nn::CapsuleDecoderOptions all = options();
+  const auto check = [&](const std::vector<std::int64_t>& list, const char* parameter) {
+    if (list.empty() || list.size() == all.layers.size()) return;
+    throw Error("`" + std::string(parameter) + "` lists " + std::to_string(list.size()) +
+                    " transposed convolutions, and there are " + std::to_string(all.layers.size()) +
+                    ": one more than `channels`, since the last has 3",
+                Fault::configuration);
+  };
+  check(kernels_, "kernels");
+  check(strides_, "strides");
+  return nn::CapsuleDecoder(all, nn::generator_seed());
+}
+
+void CapsuleDecoder::forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) {
+  if (!context.training()) {
+    packet.set(field::reconstruction,
+               net->forward(packet.get(field::capsules), packet.get(field::predicted_category)));
+    return;
+  }
+  if (!packet.has(field::categories)) {
+    throw Error(
+        "in training the decoder draws the capsule of each picture's category, and the packets "
+        "have no `categories`; use a data set that has them",
+        Fault::configuration);
+  }
+  const Tensor categories = torch::tensor(packet.get(field::categories), torch::kInt64);
+  packet.set(field::reconstruction, net->forward(packet.get(field::capsules), categories));
+}
+
+}  // namespace seam::stages
