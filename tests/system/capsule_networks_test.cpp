@@ -44,6 +44,7 @@ train = "train_items -> triplets -> decode -> resize -> augment -> triplet_batch
     folder_.write("classifier.toml", demo + R"(each_epoch = ["train", "validate"]
 [stage.model]
 use = "model.rccapsnet_cls"
+classes = 14
 preset = "as_published"
 width = 4
 primary_channels = 32

@@ -336,7 +336,7 @@ TEST_F(VerbsTest, AnOptimizerCannotTryAgain) {
       {"check", SEAM_SOURCE "/pipelines/demo.toml", "--set", "stage.adam.on_error={ retry = 2 }"},
       folder_.path());
   EXPECT_EQ(check.exit_code, 2);
-  EXPECT_THAT(check.err, HasSubstr("a loss has only one backward pass"));
+  EXPECT_THAT(check.err, HasSubstr("a loss allows only one backward pass"));
 }
 
 }  // namespace
