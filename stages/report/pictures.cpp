@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "stages/report/thumbnails.hpp"
 
@@ -57,6 +58,7 @@ void FedPictures::declare(Declaration& d) {
       "Draws the first batches as a model is fed them, augmented and cropped, for `seam report`: "
       "one sheet a batch, each picture with its group, role and item. Stands between a batch and "
       "a model and hands on what it gets, unchanged: a run with it computes the same numbers. "
+      "After a decoder it draws each picture's reconstruction beside it. "
       "Writes `pictures/STAGE/epoch-0000.json` into the run's folder, with a folder of JPEG files "
       "beside it.");
   d.parameter("batches", batches_, "how many batches of an epoch to draw").range(1, 1000);
@@ -73,6 +75,7 @@ void FedPictures::declare(Declaration& d) {
   d.accepts(field::items);
   d.accepts(field::groups);
   d.accepts(field::roles);
+  d.accepts(field::reconstruction).doc("drawn beside the images");
 }
 
 void FedPictures::open(Context& context) {
@@ -104,9 +107,11 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
   if (count == 0) return;
   const Tensor mean = by_channel(mean_, 0, "mean");
   const Tensor deviation = by_channel(deviation_, 1, "deviation");
+  const Tensor reconstructions =
+      packet.has(field::reconstruction) ? packet.get(field::reconstruction) : Tensor();
   std::int64_t clipped = 0;
   std::vector<SheetCell> cells;
-  std::vector<std::int64_t> groups;
+  std::vector<std::int64_t> groups;  // of the cells: what should stand in one row
   for (std::int64_t row = 0; row < count; ++row) {
     const auto at = static_cast<std::size_t>(row);
     SheetCell cell{picture_of(images, row, mean, deviation, clipped), {}, Role::single};
@@ -116,6 +121,13 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
     cell.text[0] += role_name(cell.role);
     cell.text[1] = row_or(packet, field::items, at, std::string());
     cells.push_back(std::move(cell));
+    if (!reconstructions.defined()) continue;
+    if (groups.back() < 0) groups.back() = row;
+    groups.push_back(groups.back());
+    cells.push_back(
+        {picture_of(reconstructions, row, torch::zeros({3, 1, 1}), torch::ones({3, 1, 1}), clipped),
+         {"reconstruction", ""},
+         cells.back().role});
   }
   if (clipped > 0 && !warned_) {
     warned_ = true;
@@ -136,7 +148,8 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
   std::string note = "As the model gets them, " + std::to_string(images.size(3)) + "x" +
                      std::to_string(images.size(2)) +
                      " pixels. Under each: its group, role and "
-                     "item.";
+                     "item." +
+                     (reconstructions.defined() ? " Beside each: its reconstruction." : "");
   if (count < images.size(0)) {
     note += " The first " + std::to_string(count) + " of a batch of " +
             std::to_string(images.size(0)) + ".";

@@ -5,11 +5,13 @@
 
 #include <fstream>
 #include <memory>
+#include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
 
+#include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -85,6 +87,20 @@ TEST_F(FedPicturesTest, DrawsInTheFirstEpochOrInEachKth) {
   EXPECT_TRUE(std::filesystem::exists(file("epoch-0000.json")));
   EXPECT_FALSE(std::filesystem::exists(file("epoch-0001.json")));
   EXPECT_TRUE(std::filesystem::exists(file("epoch-0002.json")));
+}
+
+TEST_F(FedPicturesTest, DrawsReconstructionsBesideTheirImages) {
+  harness_.set("batches", 2).push(triplet());
+  Packet packet = triplet();
+  packet.set(field::reconstruction, torch::full({3, 3, 16, 12}, 0.25F));
+  harness_.push(packet).finish();
+  const auto size_of = [&](const std::string& name) {
+    return cv::imread(file("epoch-0000/" + name).string()).size();
+  };
+  EXPECT_EQ(size_of("batch-1.jpg").width, 2 * size_of("batch-0.jpg").width);
+  EXPECT_EQ(size_of("batch-1.jpg").height, size_of("batch-0.jpg").height);
+  EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(),
+              HasSubstr("Beside each: its reconstruction"));
 }
 
 TEST_F(FedPicturesTest, SaysThatValuesAreCutOff) {
