@@ -37,12 +37,14 @@ std::optional<BestKept> best_kept(const KeepRule& rule, std::optional<BestKept> 
   const auto is_there = [&](std::int64_t epochs) {
     return std::filesystem::exists(checkpoints / to_text(CheckpointName{epochs, 0, 0}));
   };
-  if (before && before->metric == rule.best && is_there(before->epochs)) return before;
+  // Chosen anew, since the direction may have changed; what was the best before is among the files.
   SchedulePosition position;
   for (const auto& [epoch, values] : values_by_epoch(rule.best, metrics, size)) {
     position.epochs_done = epoch + 1;
     if (is_there(position.epochs_done)) note_kept(rule, mean(values), position);
   }
+  const bool stands = before && before->metric == rule.best && is_there(before->epochs);
+  if (!position.best_kept && stands) return before;
   return std::move(position.best_kept);
 }
 

@@ -122,6 +122,20 @@ void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
   }
 }
 
+void refuse_initial(const std::vector<ParameterChange>& changes, const std::string& checkpoint) {
+  for (const ParameterChange& change : changes) {
+    const std::string name = change.key.substr(change.key.rfind('.') + 1);
+    if (!change.key.starts_with("stage.") ||
+        (name != "weights" && name != "rename" && name != "initialisation")) {
+      continue;
+    }
+    throw Error(fmt::format("'{}' says how a network begins, but this run goes on with the weights "
+                            "of '{}'; start a new run with it",
+                            change.key, checkpoint),
+                Fault::configuration);
+  }
+}
+
 void refuse_within_epoch(const std::vector<ParameterChange>& changes, const ScheduleSpec& now,
                          const SchedulePosition& position, const std::string& place,
                          const std::string& checkpoint) {
@@ -144,9 +158,15 @@ SchedulePosition continued(const std::vector<ParameterChange>& changes, const Sc
   const bool other_rule = std::ranges::any_of(changes, [](const ParameterChange& change) {
     return change.key.starts_with(stop_early_key) && change.key != patience_key;
   });
-  if (other_rule) {  // what was measured by the other rule says nothing
-    position.best.reset();
-    position.best_epochs = position.without_gain = position.epochs_measured = 0;
+  if (other_rule) {
+    // What was measured by the other rule says nothing about this one. Where there is none any
+    // more, the checkpoint of the best stays what it was: the one to keep, and to take weights
+    // from.
+    if (now.stop_early) {
+      position.best.reset();
+      position.best_epochs = 0;
+    }
+    position.without_gain = position.epochs_measured = 0;
     position.stopped_early = false;
   } else if (find(changes, patience_key) != nullptr && now.stop_early) {
     position.stopped_early = position.without_gain >= now.stop_early->patience;

@@ -26,6 +26,10 @@ namespace seam::host {
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
                         const std::string& run);
 
+/// Refuses changes of what acts only where a run begins: initial weights. `checkpoint`: the file
+/// from which the run would go on.
+void refuse_initial(const std::vector<ParameterChange>& changes, const std::string& checkpoint);
+
 /// Refuses changes that could alter an epoch that is partly done. `place`: "in epoch 3 of 24",
 /// `checkpoint`: the file from which the run would go on.
 void refuse_within_epoch(const std::vector<ParameterChange>& changes, const ScheduleSpec& now,

@@ -267,6 +267,7 @@ void Run::plan_changes(const Launch& before, const std::filesystem::path& newest
     refuse_within_epoch(since, spec_.schedule, begin_.position, place_text(begin_.flow),
                         newest.filename().string());
   }
+  refuse_initial(changes_, newest.filename().string());
   const bool after_was_done = begin_.position.after_done;
   begin_.position = continued(since, spec_.schedule, begin_.position);
   refuse_without_effect(changes_, spec_.schedule, begin_.position);

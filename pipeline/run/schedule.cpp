@@ -14,11 +14,11 @@ namespace {
 
 using FlowEnd = ScheduleSteps::FlowEnd;
 
-/// Whether every flow of an epoch has had a turn after so many epochs.
-bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t epochs_done) {
+/// Whether every flow of an epoch has had a turn since the epoch `from`, where this process began.
+bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t from, std::int64_t epochs_done) {
   return epochs_done >= schedule.epochs ||
-         std::ranges::all_of(schedule.each_epoch, [epochs_done](const ScheduledFlow& flow) {
-           return epochs_done >= flow.every;
+         std::ranges::all_of(schedule.each_epoch, [from, epochs_done](const ScheduledFlow& flow) {
+           return epochs_done / flow.every > from / flow.every;
          });
 }
 
@@ -33,25 +33,26 @@ Error never_recorded(const std::string& metric, const std::string& who,
 }
 
 /// Measures after an epoch; true: time to stop.
-bool measure(const ScheduleSpec& schedule, SchedulePosition& position, const ScheduleSteps& steps) {
+bool measure(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& position,
+             const ScheduleSteps& steps) {
   if (!schedule.stop_early) return false;
   if (const auto value = steps.metric(schedule.stop_early->metric)) {
     return note_measurement(*schedule.stop_early, *value, position);
   }
-  if (position.epochs_measured == 0 && all_had_a_turn(schedule, position.epochs_done)) {
+  if (position.epochs_measured == 0 && all_had_a_turn(schedule, from, position.epochs_done)) {
     throw never_recorded(schedule.stop_early->metric, "stop_early watches", steps.metric_names());
   }
   return false;
 }
 
 /// The same for the checkpoints that are kept.
-void measure_kept(const ScheduleSpec& schedule, SchedulePosition& position,
+void measure_kept(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& position,
                   const ScheduleSteps& steps) {
   const std::string& metric = schedule.keep.best;
   if (metric.empty()) return;
   if (const auto value = steps.metric(metric)) {
     note_kept(schedule.keep, *value, position);
-  } else if (!position.best_kept && all_had_a_turn(schedule, position.epochs_done)) {
+  } else if (!position.best_kept && all_had_a_turn(schedule, from, position.epochs_done)) {
     const std::vector<std::string> recorded = steps.metric_names();
     if (std::ranges::find(recorded, metric) == recorded.end()) {
       throw never_recorded(metric, "keep = { best = ... } names", recorded);
@@ -155,6 +156,7 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
     position.before_done = true;
     if (!schedule.before.empty()) steps.checkpoint(position);
   }
+  const std::int64_t from = position.epochs_done;
   while (position.epochs_done < schedule.epochs && !position.stopped_early) {
     if (steps.stop_requested()) return ScheduleEnd::stopped;
     const std::int64_t epoch = position.epochs_done;
@@ -164,8 +166,8 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
       return ScheduleEnd::stopped;
     }
     ++position.epochs_done;
-    position.stopped_early = measure(schedule, position, steps);
-    measure_kept(schedule, position, steps);
+    position.stopped_early = measure(schedule, from, position, steps);
+    measure_kept(schedule, from, position, steps);
     steps.epoch_ended(position);
     const bool last = position.epochs_done == schedule.epochs || position.stopped_early;
     const bool best = best_epochs(position) == position.epochs_done;

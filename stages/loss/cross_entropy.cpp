@@ -46,19 +46,19 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
 }
 
 void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
-                  const std::vector<Origin>* origins) {
+                  const std::vector<Origin>* origins, LabelWords words) {
   for (std::size_t row = 0; row < labels.size(); ++row) {
     const std::int64_t label = labels[row];
     if (label >= 0 && label < classes) continue;
     const std::string who =
         origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row);
     if (label < 0) {
-      throw Error(who + " has no category (" + std::to_string(label) +
-                  "), and cross entropy needs one for each picture");
+      throw Error(who + " has no category (" + std::to_string(label) + "), and " +
+                  std::string(words.loss) + " needs one for each picture");
     }
-    throw Error(who + " is of category " + std::to_string(label) + ", but the logits are of " +
-                std::to_string(classes) + " classes, 0 to " + std::to_string(classes - 1) +
-                "; the model needs more classes");
+    throw Error(who + " is of category " + std::to_string(label) + ", but the " +
+                std::string(words.scores) + " are of " + std::to_string(classes) +
+                " classes, 0 to " + std::to_string(classes - 1) + "; the model needs more classes");
   }
 }
 

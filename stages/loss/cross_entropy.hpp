@@ -32,9 +32,15 @@ class CrossEntropy final : public Loss {
 /// 2016, section 7). `logits` is [N,K], `labels` i64[N].
 [[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing);
 
+/// How a message calls what needs labels, and what there is one of for each class.
+struct LabelWords {
+  std::string_view loss = "cross entropy";
+  std::string_view scores = "logits";
+};
+
 /// Throws seam::Error naming the first row, by its origin where there are origins, whose label is
 /// not one of `classes`.
 void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
-                  const std::vector<Origin>* origins);
+                  const std::vector<Origin>* origins, LabelWords words = {});
 
 }  // namespace seam::stages

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <string>
 
 #include "stages/loss/cross_entropy.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 /// The share of rows whose label is among the k longest.
 Tensor accuracy(const Tensor& lengths, const Tensor& labels, std::int64_t k) {
-  const Tensor longest = std::get<1>(lengths.topk(std::min(k, lengths.size(1)), 1));
+  const Tensor longest = std::get<1>(lengths.topk(k, 1));
   return (longest == labels.unsqueeze(1)).any(1).to(torch::kFloat32).mean();
 }
 
@@ -39,6 +40,8 @@ void Margin::declare(Declaration& d) {
 }
 
 void Margin::open(Context& /*context*/) {
+  std::ranges::sort(top_);
+  top_.erase(std::unique(top_.begin(), top_.end()), top_.end());
   if (settings_.present > settings_.absent) return;
   throw Error("`present` must be larger than `absent`: a capsule would have to be longer than " +
                   std::to_string(settings_.present) + " and one of another class shorter than " +
@@ -51,7 +54,14 @@ Tensor Margin::compute(const Packet& packet, Context& /*context*/) {
   const std::vector<std::int64_t>& categories = packet.get(field::categories);
   if (categories.empty()) throw Error("the batch has no rows, and a mean needs one");
   check_labels(categories, lengths.size(1),
-               packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+               packet.has(field::origins) ? &packet.get(field::origins) : nullptr,
+               {"the margin loss", "capsules"});
+  if (!top_.empty() && top_.back() >= lengths.size(1)) {
+    throw Error("`top` has " + std::to_string(top_.back()) + ", but there are " +
+                    std::to_string(lengths.size(1)) +
+                    " classes: every picture would be right; take smaller numbers",
+                Fault::configuration);
+  }
   const Tensor labels = torch::tensor(categories, torch::kInt64).to(lengths.device());
   for (const std::int64_t k : top_) {
     measure(k == 1 ? "accuracy" : "accuracy_" + std::to_string(k),

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "stages/counted.hpp"
 #include "stages/reconstruction.hpp"
 
 namespace seam::stages {
@@ -11,6 +12,19 @@ namespace {
 
 std::string size_of(const Tensor& images) {
   return std::to_string(images.size(3)) + "x" + std::to_string(images.size(2));
+}
+
+/// A decoder's last layer is a sigmoid: it cannot draw what a batch with `mean` and `deviation`
+/// has.
+void refuse_other_range(const Tensor& images) {
+  constexpr double rounding = 1e-3;
+  const double least = images.min().item<double>();
+  const double most = images.max().item<double>();
+  if (least >= -rounding && most <= 1 + rounding) return;
+  throw Error("the pictures' values go from " + text_of(least) + " to " + text_of(most) +
+                  ", but a reconstruction's are from 0 to 1; leave `mean` and `deviation` of the "
+                  "batch unset",
+              Fault::configuration);
 }
 
 }  // namespace
@@ -37,6 +51,7 @@ Tensor Reconstruction::compute(const Packet& packet, Context& /*context*/) {
                 " (width x height); resize the pictures, or set the decoder's `image_height` and "
                 "`image_width`");
   }
+  refuse_other_range(images);
   return reconstruction_loss(images.to(reconstruction.device()), reconstruction, reduction_);
 }
 

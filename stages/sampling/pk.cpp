@@ -59,7 +59,7 @@ void Pk::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
   const auto next = static_cast<std::int64_t>(item_numbers_.size());
   items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
   if (categories_per_batch_ > 0) {
-    if (!packet.has(field::category)) {
+    if (!packet.has(field::category) || packet.get(field::category) < 0) {
       throw Error("the image has no category, but batches are drawn from " +
                       counted(categories_per_batch_, "category", "categories") +
                       "; use a data set with categories, or leave 'categories' unset",

@@ -46,6 +46,12 @@ PkSampler::PkSampler(std::span<const std::int64_t> items, std::int64_t items_per
     if (fresh) places_of_category_.emplace_back();
     places_of_category_[known->second].push_back(drawn);
   }
+  if (static_cast<std::int64_t>(places_of_category_.size()) < categories.count) {
+    throw Error("a batch is to be drawn from " + std::to_string(categories.count) +
+                " categories, but the items are of " +
+                counted(places_of_category_.size(), "category", "categories") +
+                "; lower 'categories', or check the split and the limit of the data set");
+  }
 }
 
 std::vector<std::size_t> PkSampler::places(const Random& key, std::uint64_t in_round) const {

@@ -39,9 +39,15 @@ class BestKeptTest : public ::testing::Test {
   const KeepRule rule_{"recall.r@1", 2, Better::higher};
 };
 
-TEST_F(BestKeptTest, IsThatOfTheCheckpointWhereItIsThere) {
+TEST_F(BestKeptTest, IsThatOfTheCheckpointWhereNothingElseIsKnown) {
+  metrics_.clear();
   const BestKept known{"recall.r@1", 0.55, 4};
   EXPECT_EQ(best(rule_, known), known);
+}
+
+TEST_F(BestKeptTest, IsChosenAnewWhereTheDirectionHasChanged) {
+  EXPECT_EQ(best({"recall.r@1", 2, Better::lower}, BestKept{"recall.r@1", 0.6, 2}),
+            (BestKept{"recall.r@1", 0.1, 5}));
 }
 
 TEST_F(BestKeptTest, IsChosenAmongTheFilesThatAreThere) {

@@ -118,6 +118,23 @@ TEST(Continued, AnotherRuleMeasuresAnew) {
   EXPECT_EQ(metric.epochs_measured, 0);
 }
 
+TEST(Continued, WithoutARuleTheBestStandsAndTheEpochsGoOn) {
+  const auto on = continued({{"schedule.stop_early", "{}", "false"}}, schedule(9), stopped_early());
+  EXPECT_FALSE(on.stopped_early);
+  EXPECT_EQ(on.best, 0.5);
+  EXPECT_EQ(on.best_epochs, stopped_early().best_epochs);
+}
+
+TEST(InitialWeights, CannotBeChangedBehindACheckpoint) {
+  const auto refusal = [](const std::string& key) {
+    return complaint([&] { refuse_initial({{key, "1", "2"}}, "epoch-2.safetensors"); });
+  };
+  EXPECT_THAT(refusal("stage.model.weights"),
+              HasSubstr("goes on with the weights of 'epoch-2.safetensors'"));
+  EXPECT_THAT(refusal("stage.model.initialisation"), HasSubstr("start a new run"));
+  EXPECT_EQ(refusal("stage.model.rate_scale"), "accepted");
+}
+
 TEST(WithoutEffect, IsRefused) {
   const auto refusal = [](const std::string& key, const ScheduleSpec& now,
                           const SchedulePosition& position) {

@@ -71,5 +71,16 @@ TEST(ReconstructionStage, RefusesPicturesOfAnotherSize) {
               HasSubstr("the pictures are 4x5 and their reconstructions 4x6 (width x height)"));
 }
 
+TEST(ReconstructionStage, RefusesPicturesThatADecoderCannotDraw) {
+  for (const float value : {-0.5F, 1.5F}) {
+    Packet packet = batch();
+    packet.set(field::images, torch::full_like(packet.get(field::images), value));
+    seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
+    harness.push(packet).finish();
+    ASSERT_EQ(harness.errors().size(), 1U);
+    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("leave `mean` and `deviation`"));
+  }
+}
+
 }  // namespace
 }  // namespace seam::stages

@@ -72,6 +72,7 @@ TEST_P(TripletLossTest, CosinesHandComputed) {
 }
 
 TEST_P(TripletLossTest, GradientOfCosinesIsThatOfFiniteDifferencesAndFiniteAtZero) {
+  const torch::AutoGradMode gradients(true);  // a stage that was evaluated here turned them off
   torch::manual_seed(2);
   std::vector<Tensor> embeddings;
   for (int i = 0; i < 3; ++i) {

@@ -105,7 +105,8 @@ TEST(AccuracyStage, NoPictureIsNoScore) {
 
 TEST(AccuracyStage, TellsDataAndSizeAndWhatMayBeCompared) {
   Harness harness("accuracy", std::make_unique<Accuracy>());
-  harness.set("protocol", "deepfashion-category/img224").set("k", std::vector<std::int64_t>{3, 5});
+  harness.set("protocol", "deepfashion-category-test/img224")
+      .set("k", std::vector<std::int64_t>{3, 5});
   const std::vector<std::int64_t> labels(40'000, 1);
   Packet packet = batch(torch::zeros({40'000, 46}), labels);
   packet.set(field::images, torch::zeros({1, 3, 224, 224}).expand({40'000, 3, 224, 224}));

@@ -91,7 +91,7 @@ TEST(PublishedRows, OfCategoriesHaveTheCountsOfTheirQueries) {
 
 TEST(PublishedRows, OfClassificationAreOfAllTestImages) {
   const MeasuredOn on{.task = "accuracy",
-                      .data = "deepfashion-category",
+                      .data = "deepfashion-category-test",
                       .category = "",
                       .queries = 40'000,
                       .items = {},

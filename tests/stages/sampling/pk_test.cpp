@@ -187,7 +187,7 @@ TEST(PkSampler, DrawsABatchFromAsManyCategoriesAsAskedFor) {
 
 TEST(PkSampler, WithCategoriesShowsEachItemOnceARoundInANewOrder) {
   const Categorised data;
-  const PkSampler sampler = data.sampler(20, 4);
+  const PkSampler sampler = data.sampler(20, 2);
   std::set<Rows> orders;
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
     std::set<std::int64_t> seen;
@@ -204,6 +204,17 @@ TEST(PkSampler, WithCategoriesShowsEachItemOnceARoundInANewOrder) {
     orders.insert(order);
   }
   EXPECT_EQ(orders.size(), 3U);
+}
+
+TEST(PkSampler, RefusesMoreCategoriesThanThereAre) {
+  const Categorised data;
+  EXPECT_NO_THROW(static_cast<void>(data.sampler(12, 3)));
+  try {
+    static_cast<void>(data.sampler(12, 4));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("from 4 categories, but the items are of 3 categories"));
+  }
 }
 
 TEST(PkSampler, WhereACategoryEndsACellHoldsTwo) {
