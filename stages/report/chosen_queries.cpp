@@ -34,8 +34,12 @@ std::vector<std::size_t> first_by(std::span<const AskedQuery> queries,
   return candidates;
 }
 
-std::string category_title(std::int64_t category, bool only) {
-  if (category >= 0) return "Category " + std::to_string(category) + ", at random";
+std::string category_title(std::int64_t category, const std::vector<std::string>& names,
+                           bool only) {
+  if (category >= 0) {
+    const auto at = static_cast<std::size_t>(category);
+    return (at < names.size() ? names[at] : "Category " + std::to_string(category)) + ", at random";
+  }
   return only ? "At random" : "Category unknown, at random";
 }
 
@@ -70,7 +74,7 @@ std::vector<QueryGroup> choose_queries(std::span<const AskedQuery> queries,
   std::ranges::sort(categories, {}, [](const auto& entry) { return entry.first; });
   for (auto& [category, members] : categories) {
     members.resize(std::min(members.size(), static_cast<std::size_t>(choice.per_category)));
-    add(category_title(category, by_category.size() == 1), members);
+    add(category_title(category, choice.names, by_category.size() == 1), members);
   }
   return groups;
 }

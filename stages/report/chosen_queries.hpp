@@ -35,7 +35,8 @@ struct QueryChoice {
   std::int64_t best = 4;
   std::int64_t worst = 4;
   std::int64_t per_category = 2;
-  std::int64_t categories = 12;  ///< at most, those with the most queries
+  std::int64_t categories = 12;      ///< at most, those with the most queries
+  std::vector<std::string> names{};  ///< of the categories, as far as they are known
 };
 
 struct QueryGroup {

@@ -37,6 +37,7 @@ void DrawnNeighbours::declare(Declaration& d) {
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);
   d.needs(field::items);
+  d.upstream(names_, "what categories are called");
   d.accepts(field::categories).doc("-1 where it is absent: one sample of all queries");
 }
 
@@ -128,6 +129,7 @@ std::string DrawnNeighbours::note() const {
   text += reads_labels(mask_)
               ? "; the search read them too: the true category of every query narrowed it."
               : ", never to rank.";
+  text += " Best: those whose item comes first; worst: those whose item comes last, or not at all.";
   return text;
 }
 
@@ -135,7 +137,15 @@ void DrawnNeighbours::end(Context& context) {
   if (queries_.empty()) throw Error("no query arrived, so there is nothing to draw");
   Drawn drawn{DrawnSet(folder_, context), {}, 0, {}};
   Json groups = Json::array();
-  for (const QueryGroup& group : choose_queries(queries_, choice_, context.random_of_run())) {
+  QueryChoice choice = choice_;
+  for (const CategoryNames* source : names_) {
+    if (!choice.names.empty() && choice.names != source->category_names()) {
+      choice.names.clear();  // data sets that disagree: numbers say no less than a wrong name
+      break;
+    }
+    choice.names = source->category_names();
+  }
+  for (const QueryGroup& group : choose_queries(queries_, choice, context.random_of_run())) {
     Json queries = Json::array();
     for (const std::size_t query : group.queries) {
       queries.push_back(draw_query(queries_[query], drawn));

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <seam/category_names.hpp>
 #include <seam/gallery.hpp>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ class DrawnNeighbours final : public Compute<Sink> {
   [[nodiscard]] std::string note() const;
 
   Ref<retrieval::Gallery> gallery_;
+  Refs<CategoryNames> names_;
   std::int64_t k_ = 8;
   QueryChoice choice_;
   int size_ = 128;

@@ -151,7 +151,7 @@ TEST_F(EventFileTest, AFullDiskIsAnErrorAndLeavesWholeRecords) {
 
 TEST_F(EventFileTest, ALaterFileComesLaterWhateverTheClockSays) {
   const fs::path future = folder_.path() / "events.out.tfevents.7999999999.host.1";
-  std::ofstream(future, std::ios::binary);
+  folder_.write("events.out.tfevents.7999999999.host.1", "");
   const EventFile resumed(folder_.path(), {});
   ASSERT_EQ(files().size(), 2U);
   EXPECT_EQ(files().front(), future);

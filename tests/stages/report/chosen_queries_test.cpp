@@ -49,6 +49,10 @@ TEST(ChooseQueries, SamplesTheLargestCategoriesTheSameWayWhateverWasFound) {
   ASSERT_THAT(first, SizeIs(2));
   EXPECT_EQ(first[0].title, "Category 0, at random");
   EXPECT_EQ(first[1].title, "Category 1, at random");
+  EXPECT_EQ(chosen(queries, {.best = 0, .worst = 0, .per_category = 3, .names = {"Dresses"}})
+                .front()
+                .title,
+            "Dresses, at random");
   EXPECT_THAT(first[0].queries, SizeIs(3));
   for (AskedQuery& each : queries) each.first_right = 0;
   EXPECT_EQ(chosen(queries, {.best = 0, .worst = 0, .per_category = 3, .categories = 2}), first);
