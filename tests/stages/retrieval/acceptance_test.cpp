@@ -35,7 +35,7 @@ Texts named(const std::vector<std::int64_t>& numbers) {
   return names;
 }
 
-Tensor rows_of(const std::vector<float>& values, std::int64_t dimensions) {
+Tensor rows_of(const std::vector<double>& values, std::int64_t dimensions) {
   return torch::tensor(values, torch::kFloat32).view({-1, dimensions});
 }
 

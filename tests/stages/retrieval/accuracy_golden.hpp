@@ -10,9 +10,9 @@ namespace seam::test {
 struct AccuracyGolden {
   std::int64_t dimensions;
   std::vector<std::int64_t> query_items;
-  std::vector<float> queries;
+  std::vector<double> queries;
   std::vector<std::int64_t> gallery_items;
-  std::vector<float> gallery;
+  std::vector<double> gallery;
   double precision_at_1;
   double r_precision;
   double map_at_r;
