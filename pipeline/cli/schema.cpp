@@ -8,7 +8,7 @@
 
 #include "pipeline/cli/values_json.hpp"
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/plugins/description_cache.hpp"

@@ -2,7 +2,7 @@
 /// parameters. All else follows from that:
 ///
 ///     limits_table(spec.limits) ──► HostTable ──┬ read_keys        the file's values, checked
-///     (a name, a member, a text a key)          ├ written_keys     resolved.toml
+///     (host_tables.hpp)                         ├ written_keys     resolved.toml
 ///                                               ├ keys_markdown    docs/pipeline-files.md
 ///                                               └ pipeline/cli/schema.cpp
 #pragma once
@@ -107,20 +107,6 @@ class HostTable {
 
 /// Keys whose unit this is take "512 MiB" as well.
 inline constexpr std::string_view bytes_unit = "bytes";
-
-HostTable pipeline_table(PipelineSpec& spec);
-HostTable limits_table(LimitSpec& limits);
-HostTable schedule_table(ScheduleSpec& schedule);
-/// What every stage's table takes besides the stage's own parameters.
-HostTable stage_table(StageSpec& stage);
-/// The tables inside: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,
-/// minutes }, { best, last }, { histograms }.
-HostTable turn_table(ScheduledFlow& turn);
-HostTable stop_early_table(StopEarly& rule);
-HostTable retry_table(int& retries);
-HostTable checkpoint_table(CheckpointEvery& rule);
-HostTable tensorboard_table(TensorBoardSpec& rule);
-HostTable keep_table(KeepRule& rule);
 
 /// Reads what stands in the table into the members; what is wrong is reported, and its member keeps
 /// its value. Keys that are not declared are refused.

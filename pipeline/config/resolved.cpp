@@ -4,7 +4,7 @@
 
 #include <seam/declaration.hpp>
 
-#include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/host_tables.hpp"
 
 namespace seam::host {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/source.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"

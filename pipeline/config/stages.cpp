@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "pipeline/config/flow_text.hpp"
-#include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"

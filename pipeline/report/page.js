@@ -30,7 +30,7 @@
 
   // --- numbers
 
-  const isShare = (name) => /(^|\.)(r@\d+|mrr@\d+|map@r|r_precision|accuracy)$/.test(name);
+  const isShare = (name) => /(^|\.)(r@\d+|mrr@\d+|map@r|r_precision|accuracy|accuracy_at_margin|eer|tar@[\d.e-]+)$/.test(name);
   const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
   function plain(value) {
     if (!isNumber(value)) return value === null || value === undefined ? "–" : String(value);
@@ -265,6 +265,16 @@
     if (epochs.some((line) => line.x.length > 1)) boxes.push(chart("Recall over the run", epochs, { share: true }));
     return boxes.length ? [make("div", { class: "charts" }, boxes)] : [];
   }
+  function rocCharts() {
+    const stages = [...new Set(runs.flatMap((run) => run.pictures.filter((set) => set.kind === "roc").map((set) => set.stage)))];
+    const lines = runs.flatMap((run, i) => run.pictures.filter((set) => set.kind === "roc").map((set) => {
+      const kind = stages.indexOf(set.stage);
+      const name = stages.length > 1 || !several ? `${set.stage}, ${epochText(set.epoch)}` : "";
+      return { label: lineName(i, name), run: several ? i : kind, dash: several ? kind : 0, x: set.far || [], y: set.tar || [] };
+    })).filter((line) => line.x.length > 1 && line.x.length === line.y.length);
+    if (!lines.length) return [];
+    return [make("div", { class: "charts" }, [chart("True accept rate", lines, { x: "false accept rate", share: true })])];
+  }
   function curveLines(wanted) {
     const names = [...new Set(runs.flatMap((run) => run.curves.filter(wanted).map((curve) => `${curve.stage}.${curve.name}`)))];
     return runs.flatMap((run, i) => run.curves.filter(wanted).map((curve) => {
@@ -488,6 +498,7 @@
   const drawCharts = () => { for (; next < charts.length; ++next) drawn.push(charts[next]()); };
   const nav = head();
   section("recall", "Recall", recallCharts());
+  section("roc", "Verification", rocCharts());
   section("differences", "What differs", differences());
   section("training", "Training", trainingCharts());
   section("neighbours", "Nearest neighbours", pictures("neighbours", neighbourSet));

@@ -1,13 +1,23 @@
 #include <seam/plugin.hpp>
 
+#include "stages/loss/arcface.hpp"
+#include "stages/loss/attributes.hpp"
 #include "stages/loss/batch_hard.hpp"
+#include "stages/loss/contrastive.hpp"
+#include "stages/loss/cost_sensitive.hpp"
 #include "stages/loss/cross_entropy.hpp"
+#include "stages/loss/double_margin.hpp"
+#include "stages/loss/landmark.hpp"
 #include "stages/loss/margin.hpp"
 #include "stages/loss/multi_similarity.hpp"
 #include "stages/loss/proxy_anchor.hpp"
 #include "stages/loss/reconstruction.hpp"
+#include "stages/loss/supervised_contrastive.hpp"
 #include "stages/loss/triplet.hpp"
+#include "stages/loss/visibility.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(BatchHard, CrossEntropy, Margin, MultiSimilarity, ProxyAnchor, Reconstruction, Triplet)
+SEAM_PLUGIN(Arcface, Attributes, BatchHard, Contrastive, CostSensitive, CrossEntropy, DoubleMargin,
+            Landmark, Margin, MultiSimilarity, ProxyAnchor, Reconstruction, SupervisedContrastive,
+            Triplet, Visibility)

@@ -1,15 +1,25 @@
 #include <seam/plugin.hpp>
 
+#include "stages/model/alexnet.hpp"
+#include "stages/model/capsnet.hpp"
 #include "stages/model/capsule_decoder.hpp"
 #include "stages/model/cnn_embedding.hpp"
+#include "stages/model/dense_decoder.hpp"
+#include "stages/model/descriptors.hpp"
+#include "stages/model/fashionnet.hpp"
+#include "stages/model/lenet.hpp"
 #include "stages/model/rccapsnet.hpp"
 #include "stages/model/rccapsnet_cls.hpp"
 #include "stages/model/resnet.hpp"
 #include "stages/model/sccapsnet.hpp"
 #include "stages/model/sccapsnet_cls.hpp"
+#include "stages/model/scn.hpp"
+#include "stages/model/sdropcapnet.hpp"
+#include "stages/model/spatial_group_enhance.hpp"
 #include "stages/model/torchscript.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(CapsuleDecoder, CnnEmbedding, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet, SccapsnetCls,
-            Torchscript)
+SEAM_PLUGIN(AlexNet, Capsnet, CapsuleDecoder, CnnEmbedding, DenseDecoder, Descriptors, FashionNet,
+            LeNet, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet, SccapsnetCls, Scn, Sdropcapnet,
+            SpatialGroupEnhance, Torchscript)

@@ -35,6 +35,21 @@ std::string listed(const std::vector<std::string_view>& names) {
   throw Error(list.name + ":" + std::to_string(line) + ": " + what);
 }
 
+enum class RowLengths : std::uint8_t { equal, ragged };
+
+/// Whether a row, or the column names, may have so many columns.
+void check_length(const ListText& list, std::int64_t line, std::size_t found,
+                  const std::vector<std::string_view>& columns, RowLengths lengths) {
+  const bool ragged = lengths == RowLengths::ragged;
+  if (ragged ? found >= columns.size() : found == columns.size()) return;
+  fail(list, line,
+       counted(found, "column") + " where there must be " + (ragged ? "at least " : "") +
+           std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
+}
+
+std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
+                              RowLengths lengths);
+
 }  // namespace
 
 std::optional<std::int64_t> whole_number(std::string_view digits) {
@@ -46,6 +61,18 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
 
 std::vector<CountedRow> parse_counted_list(const ListText& list,
                                            const std::vector<std::string_view>& columns) {
+  return parse(list, columns, RowLengths::equal);
+}
+
+std::vector<CountedRow> parse_ragged_list(const ListText& list,
+                                          const std::vector<std::string_view>& columns) {
+  return parse(list, columns, RowLengths::ragged);
+}
+
+namespace {
+
+std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
+                              RowLengths lengths) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   std::string_view rest = list.text;
   if (rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
@@ -68,11 +95,7 @@ std::vector<CountedRow> parse_counted_list(const ListText& list,
       continue;
     }
     if (blank > 0) fail(list, blank, "the line is blank, but rows follow");
-    if (found.size() != columns.size()) {
-      fail(list, line,
-           counted(found.size(), "column") + " where there must be " +
-               std::to_string(columns.size()) + ": " + listed(columns));
-    }
+    check_length(list, line, found.size(), columns, lengths);
     if (line > 2) {
       rows.push_back({std::move(found), line});
     } else if (found[0] != columns[0]) {
@@ -91,6 +114,8 @@ std::vector<CountedRow> parse_counted_list(const ListText& list,
   }
   return rows;
 }
+
+}  // namespace
 
 ListText read_list_text(const std::filesystem::path& file, const std::string& what) {
   std::error_code fault;

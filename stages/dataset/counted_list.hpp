@@ -35,6 +35,10 @@ struct CountedRow {
 [[nodiscard]] std::vector<CountedRow> parse_counted_list(
     const ListText& list, const std::vector<std::string_view>& columns);
 
+/// The same for lists whose rows have different numbers of columns, at least as many as `columns`.
+[[nodiscard]] std::vector<CountedRow> parse_ragged_list(
+    const ListText& list, const std::vector<std::string_view>& columns);
+
 /// Throws seam::Error where the file cannot be read; `what` says what it should be.
 [[nodiscard]] ListText read_list_text(const std::filesystem::path& file, const std::string& what);
 

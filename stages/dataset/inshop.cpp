@@ -13,16 +13,7 @@ void Inshop::declare(Declaration& declaration) {
   declaration.parameter("list", list_, "the partition list, relative to root");
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
-  const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,
-                                     const char* doc) {
-    declaration.parameter(parameter, member, doc).at_least(0);
-  };
-  expect("expect_train", expected_.train,
-         "how many train images the list must have (25882 in the official one)");
-  expect("expect_query", expected_.query,
-         "how many query images the list must have (14218 in the official one)");
-  expect("expect_gallery", expected_.gallery,
-         "how many gallery images the list must have (12612 in the official one)");
+  SplitServer::declare_counts(declaration, expected_);
 }
 
 void Inshop::open(Context& context) {

@@ -19,8 +19,21 @@ void SplitServer::declare(Declaration& declaration) {
                  .index = "position in the split, from 0, before folds cut it"});
 }
 
-void SplitServer::open(const std::filesystem::path& root, const std::filesystem::path& list,
-                       const ExpectedCounts& expected, const Context& context) {
+void SplitServer::declare_counts(Declaration& declaration, ExpectedCounts& expected) {
+  const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,
+                                     const char* doc) {
+    declaration.parameter(parameter, member, doc).at_least(0);
+  };
+  expect("expect_train", expected.train,
+         "how many train images the list must have (25882 in the official one)");
+  expect("expect_query", expected.query,
+         "how many query images the list must have (14218 in the official one)");
+  expect("expect_gallery", expected.gallery,
+         "how many gallery images the list must have (12612 in the official one)");
+}
+
+InshopList SplitServer::open(const std::filesystem::path& root, const std::filesystem::path& list,
+                             const ExpectedCounts& expected, const Context& context) {
   const std::filesystem::path file = root / list;
   std::error_code fault;
   if (!std::filesystem::is_directory(root, fault)) {
@@ -29,7 +42,7 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
         "' with a data set in the In-Shop layout; set 'root' to the folder that holds 'img' "
         "and 'Eval'");
   }
-  const InshopList parsed = read_inshop_list(file, expected);
+  InshopList parsed = read_inshop_list(file, expected);
   const std::vector<InshopRow> images = parsed.of(split_);
   const std::string split(split_name(split_));
   if (images.empty()) throw Error("'" + file.string() + "' holds no " + split + " images");
@@ -55,6 +68,7 @@ void SplitServer::open(const std::filesystem::path& root, const std::filesystem:
                             " queries have no image of their item in the gallery: no model can "
                             "answer them"));
   }
+  return parsed;
 }
 
 }  // namespace seam::stages

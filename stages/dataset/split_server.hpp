@@ -21,14 +21,19 @@ class SplitServer {
  public:
   /// Declares `split`, `limit`, the folds' parameters and the fields.
   void declare(Declaration& declaration);
-  /// Reads the list and logs what is worth knowing about it. Throws seam::Error as
+  /// Declares `expect_train`, `expect_query` and `expect_gallery`.
+  static void declare_counts(Declaration& declaration, ExpectedCounts& expected);
+  /// Reads the list, logs what is worth knowing about it and returns it. Throws seam::Error as
   /// read_inshop_list does, where the split is empty, or where its first image is not under `root`.
-  void open(const std::filesystem::path& root, const std::filesystem::path& list,
-            const ExpectedCounts& expected, const Context& context);
+  InshopList open(const std::filesystem::path& root, const std::filesystem::path& list,
+                  const ExpectedCounts& expected, const Context& context);
   /// Back to the first image.
   void begin() { rows_.begin(); }
-  /// Emits the next image of this rank.
-  More produce(Emitter& emitter, const Context& context) { return rows_.produce(emitter, context); }
+  /// Emits the next image of this rank, with fields that are added given its position in the split.
+  More produce(Emitter& emitter, const Context& context, const PictureRows::Addition& add = {}) {
+    return rows_.produce(emitter, context, add);
+  }
+  [[nodiscard]] Split split() const { return split_; }
   /// Of all splits, from open() on.
   [[nodiscard]] const std::vector<std::string>& category_names() const { return categories_; }
 

@@ -1,6 +1,9 @@
 #include "stages/image/augment.hpp"
 
 #include <string>
+#include <utility>
+
+#include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {
 namespace {
@@ -64,6 +67,8 @@ void Augment::declare(Declaration& d) {
                {"middle", CentreChoice::middle},
                {"keras_1_1_0", CentreChoice::keras_1_1_0}});
   d.needs(field::image);
+  d.accepts(field::landmarks).doc("moved with the picture; left and right change places in a flip");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
   d.provides(field::image);
 }
 
@@ -111,8 +116,12 @@ void Augment::open(Context& /*context*/) {
 void Augment::process(Packet& packet, Context& context) const {
   Random random = context.random(packet);
   const Augmentation drawn = draw_augmentation(settings_.ranges, random);
-  packet.set(field::image,
-             augment_image(packet.get(field::image), drawn, settings_.centre, settings_.contrast));
+  const Image before = packet.get(field::image);
+  Image after = augment_image(before, drawn, settings_.centre, settings_.contrast);
+  move_landmarks(packet, before, after,
+                 source_map(drawn, before.height(), before.width(), settings_.centre),
+                 drawn.flip ? Mirroring::mirrored : Mirroring::none);
+  packet.set(field::image, std::move(after));
 }
 
 }  // namespace seam::stages

@@ -4,6 +4,8 @@
 
 #include <seam/box.hpp>
 
+#include "stages/image/move_landmarks.hpp"
+
 namespace seam::stages {
 
 void Crop::declare(Declaration& d) {
@@ -21,6 +23,8 @@ void Crop::declare(Declaration& d) {
               {{"centre", Position::centre}, {"random", Position::random}});
   d.parameter("box", box_, "cut the picture's field 'box' out first");
   d.needs(field::image);
+  d.accepts(field::landmarks).doc("moved with the picture");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
   if (box_) d.needs(field::box).doc("in pixels of this image: no stage may have resized it");
   d.provides(field::image);
 }
@@ -45,8 +49,15 @@ void Crop::open(Context& /*context*/) {
 }
 
 void Crop::process(Packet& packet, Context& context) const {
-  Image image = packet.get(field::image);
-  if (box_) image = crop_image(image, box_region(image, packet.get(field::box)));
+  const Image before = packet.get(field::image);
+  Image image = before;
+  SourceMap map;
+  const auto cut = [&image, &map](const Region& region) {
+    image = crop_image(image, region);
+    map.row += region.top;
+    map.column += region.left;
+  };
+  if (box_) cut(box_region(image, packet.get(field::box)));
   if (height_) {
     Region region;
     if (position_ == Position::random) {
@@ -55,8 +66,9 @@ void Crop::process(Packet& packet, Context& context) const {
     } else {
       region = centre_region(image, *height_, *width_);
     }
-    image = crop_image(image, region);
+    cut(region);
   }
+  move_landmarks(packet, before, image, map);
   packet.set(field::image, std::move(image));
 }
 

@@ -1,5 +1,9 @@
 #include "stages/image/resize.hpp"
 
+#include <utility>
+
+#include "stages/image/move_landmarks.hpp"
+
 namespace seam::stages {
 
 void Resize::declare(Declaration& d) {
@@ -15,11 +19,16 @@ void Resize::declare(Declaration& d) {
                {"nearest", Interpolation::nearest},
                {"area", Interpolation::area}});
   d.needs(field::image);
+  d.accepts(field::landmarks).doc("moved with the picture");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
   d.provides(field::image);
 }
 
 void Resize::process(Packet& packet, Context& /*context*/) const {
-  packet.set(field::image, resize_image(packet.get(field::image), height_, width_, interpolation_));
+  const Image before = packet.get(field::image);
+  Image after = resize_image(before, height_, width_, interpolation_);
+  move_landmarks(packet, before, after, resizing_map(before, after));
+  packet.set(field::image, std::move(after));
 }
 
 }  // namespace seam::stages

@@ -9,19 +9,38 @@ namespace {
 
 constexpr double usual_margin = 0.2;  // the best of those that Hermans et al. tried
 
+Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows) {
+  return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
+}
+
 }  // namespace
 
 void BatchHard::declare(Declaration& d) {
   d.doc(
       "Batch-hard triplet loss (Hermans et al. 2017): each picture of a batch is an anchor, with "
-      "the furthest picture of its item and the nearest of another item. The mean over anchors.");
+      "the furthest picture of its item and the nearest of another item. The mean over triplets.");
   d.parameter("form", form_, "what makes a loss of d(anchor, positive) - d(anchor, negative)",
-              {{"hinge", Form::hinge}, {"soft_plus", Form::soft_plus}});
+              {{"hinge", TripletForm::hinge}, {"soft_plus", TripletForm::soft_plus}});
+  d.parameter(
+      "type_of_triplets", kind_,
+      "the hardest of each anchor, or of all triplets those whose negative is: further than the "
+      "positive by the margin at most, hard ones included (all); at most as far (hard); further, "
+      "by "
+      "the margin at most (semihard); further by more (easy)",
+      {{"hardest", TripletKind::hardest},
+       {"all", TripletKind::all},
+       {"hard", TripletKind::hard},
+       {"semihard", TripletKind::semihard},
+       {"easy", TripletKind::easy}});
   d.parameter("margin", margin_,
-              "hinge: by how much the negative must be further, 0.2 if not set; soft_plus has none")
+              "by how much the negative must be further, 0.2 if not set. With soft_plus it only "
+              "tells all, semihard and easy triplets from others")
       .range(0, 1e6);
   d.parameter("distance", distance_, "of embeddings",
               {{"euclidean", PairDistance::euclidean}, {"squared", PairDistance::squared}});
+  d.parameter("positives", positives_,
+              "of an anchor: the furthest, or a triplet with each, all with the nearest negative",
+              {{"hardest", Positives::hardest}, {"all", Positives::all}});
   d.needs(field::embedding);
   d.needs(field::items).doc("rows of one item are positives of each other");
   d.accepts(field::origins).doc("to name a picture without an item");
@@ -30,9 +49,22 @@ void BatchHard::declare(Declaration& d) {
 }
 
 void BatchHard::open(Context& /*context*/) {
-  if (form_ == Form::soft_plus && margin_) {
+  const bool without_margin = kind_ == TripletKind::hardest || kind_ == TripletKind::hard;
+  if (form_ == TripletForm::soft_plus && margin_ && without_margin) {
     throw Error(
         "`margin` has no effect with `form = \"soft_plus\"`; remove it, or choose \"hinge\"",
+        Fault::configuration);
+  }
+  if (positives_ == Positives::all && kind_ != TripletKind::hardest) {
+    throw Error(
+        "`positives` has no effect with this `type_of_triplets`, which takes triplets with any "
+        "positive; remove one of them",
+        Fault::configuration);
+  }
+  if (form_ == TripletForm::hinge && kind_ == TripletKind::easy) {
+    throw Error(
+        "easy triplets have no loss with `form = \"hinge\"`, so nothing would be trained; choose "
+        "\"soft_plus\" or another `type_of_triplets`",
         Fault::configuration);
   }
 }
@@ -50,44 +82,78 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
   if (!torch::isfinite(distances).all().item<bool>()) {
     throw Error("the embeddings of this batch are not finite");
   }
-  const HardTriplets triplets = hard_triplets(distances, labels);
-  const auto select = [&](const std::vector<std::int64_t>& chosen) {
-    return embedding.index_select(0, torch::tensor(chosen, torch::kInt64).to(embedding.device()));
-  };
-  const Tensor anchors = select(triplets.anchors);
-  const Tensor positive = row_distances(anchors, select(triplets.positives), distance_);
-  const Tensor negative = row_distances(anchors, select(triplets.negatives), distance_);
+  return kind_ == TripletKind::hardest ? hardest(embedding, distances, labels)
+                                       : all_of_kind(embedding, distances, labels);
+}
+
+Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
+                          const std::vector<std::int64_t>& labels) {
+  const HardTriplets triplets = hard_triplets(distances, labels, positives_);
+  const Tensor anchors = selected_rows(embedding, triplets.anchors);
+  const Tensor positive =
+      row_distances(anchors, selected_rows(embedding, triplets.positives), distance_);
+  const Tensor negative =
+      row_distances(anchors, selected_rows(embedding, triplets.negatives), distance_);
   const Tensor excess = positive - negative;
-  const double margin = form_ == Form::hinge ? margin_.value_or(usual_margin) : 0;
+  const double margin = form_ == TripletForm::hinge ? margin_.value_or(usual_margin) : 0;
   measure("positive_distance", positive.detach().mean());
   measure("negative_distance", negative.detach().mean());
   measure("active", (excess.detach() + margin > 0).to(torch::kFloat32).mean());
   measure("without_positive", static_cast<double>(triplets.without_positive));
-  return form_ == Form::hinge ? (excess + margin).clamp_min(0).mean()
-                              : torch::nn::functional::softplus(excess).mean();
+  return form_ == TripletForm::hinge ? (excess + margin).clamp_min(0).mean()
+                                     : torch::nn::functional::softplus(excess).mean();
 }
 
-HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels) {
+/// Given the triplets, the loss has one slope for the distance of each pair of pictures, so that no
+/// triplet need be in memory. What has the value 0 carries the gradient.
+Tensor BatchHard::all_of_kind(const Tensor& embedding, const Tensor& distances,
+                              const std::vector<std::int64_t>& labels) {
+  Tensor wide = distances.to(torch::kFloat64);
+  if (distance_ == PairDistance::squared) wide = wide.square();
+  const BatchTriplets found =
+      batch_triplets(wide.contiguous(), labels, kind_, form_, margin_.value_or(usual_margin));
+  const auto triplets = static_cast<double>(found.triplets);
+  measure("triplets", triplets);
+  measure("without_positive", static_cast<double>(found.without_positive));
+  if (found.triplets > 0) {
+    measure("positive_distance", found.positive_distance);
+    measure("negative_distance", found.negative_distance);
+    measure("active", static_cast<double>(found.active) / triplets);
+  }
+  const Tensor pairs = row_distances(selected_rows(embedding, found.first),
+                                     selected_rows(embedding, found.second), distance_);
+  const Tensor slopes = torch::tensor(found.slopes, pairs.options().requires_grad(false));
+  return (slopes * (pairs - pairs.detach())).sum() + found.loss;
+}
+
+HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels,
+                           Positives positives) {
   const Tensor wide = distances.to(torch::kFloat64).contiguous();
   const auto values = wide.accessor<double, 2>();
   const auto rows = static_cast<std::int64_t>(labels.size());
   HardTriplets triplets;
   for (std::int64_t anchor = 0; anchor < rows; ++anchor) {
-    std::int64_t positive = -1;
+    std::vector<std::int64_t> chosen;
     std::int64_t negative = -1;
     for (std::int64_t other = 0; other < rows; ++other) {
       if (other == anchor) continue;
       if (labels[static_cast<std::size_t>(other)] == labels[static_cast<std::size_t>(anchor)]) {
-        if (positive < 0 || values[anchor][other] > values[anchor][positive]) positive = other;
+        if (positives == Positives::all || chosen.empty()) {
+          chosen.push_back(other);
+        } else if (values[anchor][other] > values[anchor][chosen[0]]) {
+          chosen[0] = other;
+        }
       } else if (negative < 0 || values[anchor][other] < values[anchor][negative]) {
         negative = other;
       }
     }
-    if (positive < 0) ++triplets.without_positive;
-    if (positive < 0 || negative < 0) continue;
-    triplets.anchors.push_back(anchor);
-    triplets.positives.push_back(positive);
-    triplets.negatives.push_back(negative);
+    if (chosen.empty()) ++triplets.without_positive;
+    if (negative < 0) continue;
+    for (const std::int64_t positive : chosen) {
+      triplets.anchors.push_back(anchor);
+      triplets.positives.push_back(positive);
+      triplets.negatives.push_back(negative);
+    }
   }
   return triplets;
 }

@@ -1,6 +1,6 @@
-/// Stage `loss.batch_hard`: the triplets that are hardest within a batch.
+/// Stage `loss.batch_hard`: triplets mined within a batch, by default the hardest.
 ///
-///     anchor ──► its furthest positive, its nearest negative ──► triplet loss
+///     anchor ──► its furthest positive, or each, and its nearest negative ──► triplet loss
 ///
 /// Hermans, Beyer, Leibe, "In Defense of the Triplet Loss for Person Re-Identification",
 /// arXiv:1703.07737, 2017, equation 5.
@@ -14,11 +14,19 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/loss/batch_triplets.hpp"
+
 namespace seam::stages {
 
 enum class PairDistance : std::uint8_t { euclidean, squared };
 
-/// Rows of a batch: anchor i with its hardest positive and negative.
+/// Of an anchor.
+enum class Positives : std::uint8_t {
+  hardest,  ///< the furthest: batch-hard
+  all,      ///< a triplet with each of them
+};
+
+/// Rows of a batch: anchor i with a positive and its hardest negative.
 struct HardTriplets {
   std::vector<std::int64_t> anchors;
   std::vector<std::int64_t> positives;
@@ -30,7 +38,8 @@ struct HardTriplets {
 /// A row is an anchor where it has a positive and a negative; of equal distances the first row
 /// counts.
 [[nodiscard]] HardTriplets hard_triplets(const Tensor& distances,
-                                         const std::vector<std::int64_t>& labels);
+                                         const std::vector<std::int64_t>& labels,
+                                         Positives positives = Positives::hardest);
 
 /// Distances of rows of two equally long [T,E], with a gradient; Euclidean ones are at least 1e-6,
 /// where the root's slope would be infinite.
@@ -44,17 +53,17 @@ class BatchHard final : public Loss {
   void open(Context& context) override;
 
  private:
-  /// What turns d(anchor, positive) - d(anchor, negative) into a loss.
-  enum class Form : std::uint8_t {
-    hinge,      ///< max(0, margin + x)
-    soft_plus,  ///< log(1 + exp(x)): Hermans' soft margin
-  };
-
   Tensor compute(const Packet& packet, Context& context) override;
+  [[nodiscard]] Tensor hardest(const Tensor& embedding, const Tensor& distances,
+                               const std::vector<std::int64_t>& labels);
+  [[nodiscard]] Tensor all_of_kind(const Tensor& embedding, const Tensor& distances,
+                                   const std::vector<std::int64_t>& labels);
 
-  Form form_ = Form::hinge;
+  TripletForm form_ = TripletForm::hinge;
+  TripletKind kind_ = TripletKind::hardest;
   std::optional<double> margin_;
   PairDistance distance_ = PairDistance::euclidean;
+  Positives positives_ = Positives::hardest;
 };
 
 }  // namespace seam::stages

@@ -1,11 +1,12 @@
-/// Stage `loss.cross_entropy`: classification by category.
+/// Stage `loss.cross_entropy`: classification by category or by item.
 #pragma once
 
 #include <seam/loss.hpp>
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
+
+#include "stages/loss/class_labels.hpp"
 
 namespace seam::stages {
 
@@ -17,30 +18,19 @@ class CrossEntropy final : public Loss {
   enum class From : std::uint8_t { logits, class_lengths };
 
   void declare(Declaration& d) override;
+  void open(Context& /*context*/) override { labels_.reset(); }
+  void save(Archive& archive) const override { labels_.save(archive); }
+  void load(const Archive& archive) override { labels_.load(archive); }
+  void batch_accepted() override;
 
  private:
   Tensor compute(const Packet& packet, Context& context) override;
   [[nodiscard]] const Field<Tensor>& field() const;
 
   From from_ = From::logits;
+  ClassLabels labels_;
   double smoothing_ = 0;
   double temperature_ = 1;
 };
-
-/// The mean over rows of the cross entropy between softmax(logits) and targets that are 1 - s at
-/// the label plus s / K everywhere (Szegedy et al., "Rethinking the Inception Architecture", CVPR
-/// 2016, section 7). `logits` is [N,K], `labels` i64[N].
-[[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing);
-
-/// How a message calls what needs labels, and what there is one of for each class.
-struct LabelWords {
-  std::string_view loss = "cross entropy";
-  std::string_view scores = "logits";
-};
-
-/// Throws seam::Error naming the first row, by its origin where there are origins, whose label is
-/// not one of `classes`.
-void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
-                  const std::vector<Origin>* origins, LabelWords words = {});
 
 }  // namespace seam::stages

@@ -40,4 +40,20 @@ void check_pairs(const std::vector<std::int64_t>& labels) {
       "groups items into the flow, or raise the batch's size");
 }
 
+void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t rows,
+                        std::int64_t proxies) {
+  if (static_cast<std::int64_t>(labels.size()) != rows) {
+    throw Error("there are " + std::to_string(labels.size()) + " labels for " +
+                    std::to_string(rows) + " embeddings",
+                Fault::internal);
+  }
+  if (labels.empty()) throw Error("the batch has no rows, and a mean needs one");
+  for (const std::int64_t label : labels) {
+    if (label >= 0 && label < proxies) continue;
+    throw Error(
+        "label " + std::to_string(label) + " is none of " + std::to_string(proxies) + " proxies",
+        Fault::internal);
+  }
+}
+
 }  // namespace seam::stages

@@ -21,4 +21,9 @@ void check_items(const std::vector<std::string>& items, const std::vector<Origin
 /// would be 0 without having learned anything.
 void check_pairs(const std::vector<std::int64_t>& labels);
 
+/// For losses with one vector an item: throws seam::Error for no rows, for another number of labels
+/// than rows and for a label that is none of the `proxies`.
+void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t rows,
+                        std::int64_t proxies);
+
 }  // namespace seam::stages

@@ -28,16 +28,16 @@ std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>&
       continue;
     }
     if (fresh == New::refused) {
-      throw Error("item '" + item +
-                  "' has no proxy: no training batch has shown it. Leave this loss out of flows "
-                  "with items that are not in the training list");
+      throw Error("item '" + item + "' has no " + std::string(words_.one) +
+                  ": no training batch has shown it. Leave this loss out of flows with items that "
+                  "are not in the training list");
     }
     const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
     const auto [place, added] = joining.emplace(item, next);
     if (added && next >= proxies_) {
-      throw Error("item '" + item + "' has no proxy: there are " + std::to_string(proxies_) +
-                      ", and each is another item's; set `items` to the number of items in the "
-                      "training list",
+      throw Error("item '" + item + "' has no " + std::string(words_.one) + ": there are " +
+                      std::to_string(proxies_) + ", and each is another item's; set " +
+                      std::string(words_.set) + " to the number of items in the training list",
                   Fault::configuration);
     }
     numbers.push_back(place->second);
@@ -54,6 +54,16 @@ void ItemProxies::accept() {
     numbers_.emplace(name, static_cast<std::int64_t>(names_.size()));
     names_.push_back(std::move(name));
   }
+}
+
+void ItemProxies::set_number(std::int64_t proxies) {
+  if (static_cast<std::int64_t>(names_.size()) > proxies) {
+    throw Error(std::to_string(names_.size()) + " items have been seen, and there are " +
+                    std::to_string(proxies) + " " + std::string(words_.several) + "; set " +
+                    std::string(words_.set) + " to the number of items in the training list",
+                Fault::configuration);
+  }
+  proxies_ = proxies;
 }
 
 void ItemProxies::save(Archive& archive) const {
@@ -73,7 +83,7 @@ void ItemProxies::load(const Archive& archive) {
   const std::string text = archive.text("items");
   std::vector<std::int64_t> lengths(entry.bytes.size() / sizeof(std::int64_t));
   if (!lengths.empty()) std::memcpy(lengths.data(), entry.bytes.data(), entry.bytes.size());
-  ItemProxies loaded(proxies_);
+  ItemProxies loaded(proxies_, words_);
   std::size_t from = 0;
   for (const std::int64_t length : lengths) {
     if (length <= 0 || static_cast<std::uint64_t>(length) > text.size() - from) {
@@ -84,13 +94,14 @@ void ItemProxies::load(const Archive& archive) {
     std::string name = text.substr(from, static_cast<std::size_t>(length));
     from += name.size();
     if (!loaded.numbers_.emplace(name, static_cast<std::int64_t>(loaded.names_.size())).second) {
-      throw Error("item '" + name + "' has two saved proxies; the checkpoint is damaged");
+      throw Error("item '" + name + "' has two saved " + std::string(words_.several) +
+                  "; the checkpoint is damaged");
     }
     loaded.names_.push_back(std::move(name));
   }
   if (from != text.size() || loaded.left() < 0) {
-    throw Error("the saved names of items are not those of " + std::to_string(proxies_) +
-                " proxies; the checkpoint is damaged");
+    throw Error("the saved names of items are not those of " + std::to_string(proxies_) + " " +
+                std::string(words_.several) + "; the checkpoint is damaged");
   }
   *this = std::move(loaded);
 }

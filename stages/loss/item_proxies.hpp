@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace seam::stages {
@@ -21,13 +22,24 @@ class ItemProxies {
     refused,  ///< every item must have one
   };
 
-  explicit ItemProxies(std::int64_t proxies = 0) : proxies_(proxies) {}
+  /// What a message calls one of them, and what sets their number.
+  struct Words {
+    std::string_view one = "proxy";
+    std::string_view several = "proxies";
+    std::string_view set = "`items`";
+  };
+
+  explicit ItemProxies(std::int64_t proxies = 0) : ItemProxies(proxies, Words()) {}
+  ItemProxies(std::int64_t proxies, Words words) : proxies_(proxies), words_(words) {}
 
   /// The proxies of a batch's rows. Throws seam::Error that names an item which gets none.
   [[nodiscard]] std::vector<std::int64_t> number_of(const std::vector<std::string>& items,
                                                     New fresh);
   /// The batch of the last call counts: the items that were new in it keep their proxies.
   void accept();
+  /// There are so many from now on; for those that a batch tells. Throws seam::Error where more are
+  /// taken.
+  void set_number(std::int64_t proxies);
   /// Proxies that no item has.
   [[nodiscard]] std::int64_t left() const {
     return proxies_ - static_cast<std::int64_t>(names_.size());
@@ -39,6 +51,7 @@ class ItemProxies {
 
  private:
   std::int64_t proxies_;
+  Words words_;
   std::vector<std::string> names_;               // by proxy
   std::map<std::string, std::int64_t> numbers_;  // the same the other way round
   std::vector<std::string> joining_;             // of the last batch, until it is accepted

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "stages/loss/cross_entropy.hpp"
+#include "stages/loss/cross_entropy_loss.hpp"
 
 namespace seam::stages {
 namespace {

@@ -1,115 +1,26 @@
 #include "stages/loss/proxy_anchor.hpp"
 
-#include <torch/torch.h>
-
-#include <cmath>
-#include <string>
-
-#include "stages/loss/item_labels.hpp"
-
 namespace seam::stages {
-namespace {
-
-/// Kaiming normal with fan out, as the paper's code and pytorch-metric-learning have it.
-Tensor initial_proxies(std::int64_t items, std::int64_t dimensions, Random random) {
-  const double deviation = std::sqrt(2.0 / static_cast<double>(items));
-  Tensor proxies = torch::empty({items, dimensions});
-  float* const values = proxies.data_ptr<float>();
-  for (std::int64_t at = 0; at < proxies.numel(); ++at) {
-    values[at] = static_cast<float>(random.normal() * deviation);
-  }
-  return proxies;
-}
-
-std::string proxies_text(std::int64_t items, std::int64_t dimensions) {
-  return std::to_string(items) + " proxies of " + std::to_string(dimensions) + " dimensions";
-}
-
-}  // namespace
 
 void ProxyAnchor::declare(Declaration& d) {
   d.doc(
       "Proxy-anchor loss (Kim et al. 2020): each item of the training list has a learnt proxy, "
       "near which its pictures should be and far from which all others of a batch, by cosine "
       "similarity.");
-  d.parameter("items", items_, "items of the training list, of which each has a proxy")
-      .range(2, 1e8)
-      .required();
-  d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 1e6).required();
+  declare_proxies(d);
   d.parameter("margin", options_.margin,
               "pictures of an item should be more similar to its proxy than this, others less than "
               "minus this")
       .range(0, 2);
   d.parameter("alpha", options_.alpha, "how sharply pairs are weighed").range(1e-6, 1e6);
-  d.parameter("rate_scale", rate_scale_, "learning rate of the proxies in those of the optimizer")
-      .range(0, 1e6);
-  // From the parameter: a model of another width is refused before anything runs.
-  d.needs(field::embedding)
-      .contract("f32[N," + (dimensions_ > 0 ? std::to_string(dimensions_) : "E") + "]");
-  d.needs(field::items).doc("whose proxy is the positive of a row");
-  d.accepts(field::origins).doc("to name a picture without an item");
-  d.keeps_state();
-  d.headline("loss", Better::lower);
-  declare_loss(d);
+  declare_proxy_loss(d);
 }
 
-void ProxyAnchor::open(Context& context) {
-  of_items_ = ItemProxies(items_);
-  proxies_ = initial_proxies(items_, dimensions_, context.random_of_run())
-                 .to(device_of(context))
-                 .set_requires_grad(true);
-}
-
-Tensor ProxyAnchor::compute(const Packet& packet, Context& context) {
-  const std::vector<std::string>& items = packet.get(field::items);
-  check_items(items, packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
-  const Tensor& embedding = packet.get(field::embedding);
-  if (embedding.dim() != 2 || embedding.size(1) != dimensions_) {
-    // A model that does not declare its width is known by its batches alone.
-    throw Error("the embedding of a picture has " + std::to_string(embedding.size(-1)) +
-                    " numbers, and a proxy " + std::to_string(dimensions_) +
-                    "; set `dimensions` to the length of the model's embedding",
-                Fault::configuration);
-  }
-  if (context.training()) warn_of_proxies_left(context);
-  const std::vector<std::int64_t> labels = of_items_.number_of(
-      items, context.training() ? ItemProxies::New::join : ItemProxies::New::refused);
-  const ProxyAnchorLoss result = proxy_anchor_loss(embedding, proxies_, labels, options_);
+Tensor ProxyAnchor::compare(const Tensor& embedding, const Tensor& proxies,
+                            const std::vector<std::int64_t>& labels) {
+  const ProxyAnchorLoss result = proxy_anchor_loss(embedding, proxies, labels, options_);
   measure("positive_similarity", result.positive_similarity);
   return result.loss;
-}
-
-void ProxyAnchor::batch_accepted() {
-  Loss::batch_accepted();
-  of_items_.accept();
-}
-
-void ProxyAnchor::warn_of_proxies_left(const Context& context) {
-  if (!first_flow_) first_flow_ = context.trainings();
-  if (warned_ || context.trainings() == *first_flow_) return;
-  warned_ = true;
-  if (of_items_.left() == 0) return;
-  context.warn("after a flow that trained, " + std::to_string(of_items_.left()) + " of " +
-               std::to_string(items_) +
-               " proxies have no item; they push every picture away. If the training list has " +
-               std::to_string(items_ - of_items_.left()) + " items, set `items` to that");
-}
-
-void ProxyAnchor::save(Archive& archive) const {
-  put_tensor(archive, "proxies", proxies_);
-  of_items_.save(archive);
-}
-
-void ProxyAnchor::load(const Archive& archive) {
-  const std::vector<std::int64_t>& saved = archive.get("proxies", "f32").shape;
-  if (saved.size() == 2 && saved != proxies_.sizes().vec()) {
-    throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) + ", and this pipeline " +
-                    proxies_text(items_, dimensions_) +
-                    "; set `items` and `dimensions` to what the checkpoint has, or begin a new run",
-                Fault::configuration);
-  }
-  of_items_.load(archive);
-  get_tensor(archive, "proxies", proxies_);
 }
 
 }  // namespace seam::stages

@@ -1,11 +1,11 @@
 #include "stages/loss/proxy_anchor_loss.hpp"
 
 #include <torch/torch.h>
-#include <seam/error.hpp>
 
 #include <set>
-#include <string>
+#include <vector>
 
+#include "stages/loss/item_labels.hpp"
 #include "stages/loss/log_one_plus_sum.hpp"
 #include "stages/nn/layers.hpp"
 
@@ -24,27 +24,12 @@ Tensor sum_in_parts(const Tensor& list) {
   return sum_in_parts(torch::stack(sums));
 }
 
-void check(const std::vector<std::int64_t>& labels, std::int64_t rows, std::int64_t proxies) {
-  if (static_cast<std::int64_t>(labels.size()) != rows) {
-    throw Error("there are " + std::to_string(labels.size()) + " labels for " +
-                    std::to_string(rows) + " embeddings",
-                Fault::internal);
-  }
-  if (labels.empty()) throw Error("the batch has no rows, and a mean needs one");
-  for (const std::int64_t label : labels) {
-    if (label >= 0 && label < proxies) continue;
-    throw Error(
-        "label " + std::to_string(label) + " is none of " + std::to_string(proxies) + " proxies",
-        Fault::internal);
-  }
-}
-
 }  // namespace
 
 ProxyAnchorLoss proxy_anchor_loss(const Tensor& embedding, const Tensor& proxies,
                                   const std::vector<std::int64_t>& labels,
                                   const ProxyAnchorOptions& options) {
-  check(labels, embedding.size(0), proxies.size(0));
+  check_proxy_labels(labels, embedding.size(0), proxies.size(0));
   const auto unit = [](const Tensor& rows) { return torch::nn::functional::normalize(rows); };
   // A row for each proxy, so that the sums over a batch lie along the rows.
   const Tensor similarity = nn::linear(unit(proxies), unit(embedding));

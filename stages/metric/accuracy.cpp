@@ -48,6 +48,7 @@ void Accuracy::declare(Declaration& d) {
   d.accepts(field::origins).doc("to name a picture that is refused");
   d.accepts(field::images).doc("only their size, for the report");
   d.upstream(names_, "what classes are called in the table by class");
+  d.upstream(models_, "what the model's classes are called");
   if (largest == ks_.end()) return;
   const std::int64_t smallest = *std::min_element(ks_.begin(), ks_.end());
   d.headline("accuracy@" + std::to_string(smallest), Better::higher);
@@ -59,8 +60,10 @@ const Field<Tensor>& Accuracy::field() const {
 }
 
 void Accuracy::open(Context& /*context*/) {
-  if (!ks_.empty()) return;
-  throw Error("'k' is empty; top-k accuracy needs at least one k", Fault::configuration);
+  if (ks_.empty()) {
+    throw Error("'k' is empty; top-k accuracy needs at least one k", Fault::configuration);
+  }
+  for (const ClassVocabulary* model : models_) model->require_one();
 }
 
 void Accuracy::begin(Context& /*context*/) {
@@ -68,17 +71,8 @@ void Accuracy::begin(Context& /*context*/) {
   input_ = {};
 }
 
-std::vector<std::string> Accuracy::category_names() const {
-  const std::vector<std::string>* names = nullptr;
-  for (const CategoryNames* source : names_) {
-    if (names != nullptr && *names != source->category_names()) return {};
-    names = &source->category_names();
-  }
-  return names == nullptr ? std::vector<std::string>() : *names;
-}
-
 void Accuracy::begin_with(std::int64_t classes, const Context& context) {
-  const auto named = static_cast<std::int64_t>(category_names().size());
+  const auto named = static_cast<std::int64_t>(agreed_names(names_).size());
   if (named > classes) {
     throw Error("the data set has " + counted(named, "category", "categories") +
                     ", but the scores are of " + counted(classes, "class", "classes") +
@@ -138,7 +132,7 @@ void Accuracy::end(Context& context) {
   context.report("Accuracy",
                  accuracy_table(result) + "\nData: " + (protocol_.empty() ? "unnamed" : protocol_) +
                      ", pictures of " + to_string(input_) + " pixels.\n" + published(result));
-  if (per_class_) context.report("Accuracy by class", class_table(result, category_names()));
+  if (per_class_) context.report("Accuracy by class", class_table(result, agreed_names(names_)));
 }
 
 std::string Accuracy::published(const AccuracyResult& result) const {

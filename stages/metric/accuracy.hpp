@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/metric/top_k.hpp"
 
 namespace seam::stages {
@@ -33,8 +34,6 @@ class Accuracy final : public Compute<Sink> {
   enum class From : std::uint8_t { logits, class_lengths };
 
   [[nodiscard]] const Field<Tensor>& field() const;
-  /// Of all sources before it; empty where they have none, or not the same.
-  [[nodiscard]] std::vector<std::string> category_names() const;
   void begin_with(std::int64_t classes, const Context& context);
   /// Published results on the same data, pictures and classes; empty where there are none.
   [[nodiscard]] std::string published(const AccuracyResult& result) const;
@@ -44,6 +43,7 @@ class Accuracy final : public Compute<Sink> {
   bool per_class_ = true;
   std::string protocol_;
   Refs<CategoryNames> names_;
+  Refs<ClassVocabulary> models_;
   std::optional<TopKCounter> counter_;
   retrieval::InputSize input_;
 };

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "stages/model/drawn_capsule.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/reconstruction.hpp"
 
@@ -42,11 +43,7 @@ void CapsuleDecoder::declare(Declaration& d) {
       .range(1, 16);
   d.parameter("slope", options_.slope, "of LeakyReLU below zero").range(0, 1);
   const nn::CapsuleDecoderOptions all = options();
-  d.needs(field::capsules)
-      .contract("f32[N," + std::to_string(all.classes) + "," + std::to_string(all.capsule_size) +
-                "]");
-  d.needs(field::predicted_category).doc("in evaluation, whose capsule is drawn");
-  d.accepts(field::categories).doc("in training, whose capsule is drawn");
+  declare_drawn_capsule(d, all.classes, all.capsule_size);
   d.provides(field::reconstruction)
       .contract("f32[N,3," + std::to_string(all.images.height) + "," +
                 std::to_string(all.images.width) + "]");
@@ -93,19 +90,8 @@ nn::CapsuleDecoder CapsuleDecoder::make() const {
 }
 
 void CapsuleDecoder::forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) {
-  if (!context.training()) {
-    packet.set(field::reconstruction,
-               net->forward(packet.get(field::capsules), packet.get(field::predicted_category)));
-    return;
-  }
-  if (!packet.has(field::categories)) {
-    throw Error(
-        "in training the decoder draws the capsule of each picture's category, and the packets "
-        "have no `categories`; use a data set that has them",
-        Fault::configuration);
-  }
-  const Tensor categories = torch::tensor(packet.get(field::categories), torch::kInt64);
-  packet.set(field::reconstruction, net->forward(packet.get(field::capsules), categories));
+  packet.set(field::reconstruction,
+             net->forward(packet.get(field::capsules), drawn_capsule(packet, context)));
 }
 
 }  // namespace seam::stages

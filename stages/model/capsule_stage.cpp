@@ -70,7 +70,14 @@ void CapsuleStage::declare_network(Declaration& d) {
   d.provides(field::embedding)
       .contract("f32[N," + std::to_string(all.classes * all.class_capsule_size) + "]")
       .doc("the capsules in a row; masked by train_mask in training, all of them in evaluation");
+  vocabulary_.declare(d);
   declare_module(d);
+}
+
+void CapsuleStage::open(Context& context) {
+  vocabulary_.open();
+  vocabulary_.require_one();
+  ModuleStage::open(context);
 }
 
 void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& published,

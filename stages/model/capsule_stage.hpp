@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {
@@ -34,6 +35,9 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
 
   /// Everything but the stage's text; call it at the end of declare().
   void declare_network(Declaration& d);
+
+  /// Refuses data sets that number categories in different ways: capsules are categories.
+  void open(Context& context) final;
 
  private:
   // What a file may set; `preset` where it does not.
@@ -78,6 +82,7 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   WeightsChoice weights_ = WeightsChoice::preset;
   nn::RoutingOptions routing_;
   nn::NormAxis norm_axis_ = nn::NormAxis::capsule;
+  ClassVocabulary vocabulary_;
   TrainMask train_mask_;
   Towers towers_;
 };

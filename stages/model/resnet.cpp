@@ -1,5 +1,6 @@
 #include "stages/model/resnet.hpp"
 
+#include <torch/torch.h>
 #include <seam/error.hpp>
 
 namespace seam::stages {
@@ -14,8 +15,12 @@ void Resnet::declare(Declaration& d) {
                {"resnet50", Architecture::resnet50}});
   d.parameter("blocks", blocks_,
               "blocks of each size; the architecture's if empty. The first of a size halves height "
-              "and width and doubles the channels")
+              "and width (the last one's: see last_stride) and doubles the channels")
       .range(1, 100);
+  d.parameter("last_stride", options_.last_stride,
+              "stride of the last of several sizes; 1 leaves it twice as high and wide, which "
+              "retrieval by local features gains from")
+      .range(1, 2);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 1024);
   d.parameter("stem", options_.stem,
               "the first convolution: 7x7 of stride 2 and max pooling, or, for small images, 3x3 "
@@ -40,18 +45,32 @@ void Resnet::declare(Declaration& d) {
       "faster at the same learning rate",
       {{"fan_out", nn::ResidualInitialisation::fan_out},
        {"fan_in", nn::ResidualInitialisation::fan_in}});
+  d.parameter("embedding", embedding_,
+              "provide the embedding; false: another stage makes one of the feature map");
   d.parameter("feature_map", feature_map_, "provide the feature map as well");
+  d.parameter(
+      "mirrored", mirrored_,
+      "evaluation averages the embeddings, and logits, of an image and of its mirror image: "
+      "a better ranking, for twice the time");
   d.needs(field::images);
   const nn::ResidualOptions all = options();
   const std::int64_t length = all.dimensions > 0 ? all.dimensions : all.features();
-  d.provides(field::embedding).contract("f32[N," + std::to_string(length) + "]");
+  if (embedding_) {
+    d.provides(field::embedding).contract("f32[N," + std::to_string(length) + "]");
+  }
   if (all.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(all.classes) + "]");
+    vocabulary_.declare(d);
   }
   if (feature_map_) {
     d.provides(field::feature_map).contract("f32[N," + std::to_string(all.features()) + ",H,W]");
   }
   declare_module(d);
+}
+
+void Resnet::open(Context& context) {
+  vocabulary_.open();
+  ModuleStage::open(context);
 }
 
 nn::ResidualOptions Resnet::options() const {
@@ -69,14 +88,41 @@ nn::ResidualNetwork Resnet::make() const {
                     " sizes; 8 are the most, and published networks have 4",
                 Fault::configuration);
   }
+  if (!embedding_ && (!feature_map_ || options_.dimensions > 0 ||
+                      (options_.classes == 0 && options_.pooling != nn::Pooling::average))) {
+    throw Error(
+        "`embedding = false` leaves the feature map alone: set `feature_map = true`, and leave out "
+        "`dimensions` and, without `classes`, `pooling`, whose weights nothing would train",
+        Fault::configuration);
+  }
+  if (mirrored_ && !embedding_) {
+    throw Error("`mirrored` has no effect with `embedding = false`; remove it",
+                Fault::configuration);
+  }
   return nn::ResidualNetwork(options());
 }
 
-void Resnet::forward(nn::ResidualNetwork& net, Packet& packet, Context& /*context*/) {
-  const nn::ResidualOutput output = net->forward(packet.get(field::images));
-  packet.set(field::embedding, output.embedding);
+void Resnet::forward(nn::ResidualNetwork& net, Packet& packet, Context& context) {
+  const Tensor& images = packet.get(field::images);
+  const nn::ResidualOutput output =
+      mirrored_ && !context.training() ? forward_mirrored(net, images) : net->forward(images);
+  if (embedding_) packet.set(field::embedding, output.embedding);
   if (output.logits.defined()) packet.set(field::logits, output.logits);
   if (feature_map_) packet.set(field::feature_map, output.feature_map);
+}
+
+nn::ResidualOutput Resnet::forward_mirrored(nn::ResidualNetwork& net, const Tensor& images) const {
+  nn::ResidualOutput output = net->forward(images);
+  const nn::ResidualOutput mirrored = net->forward(images.flip(3));
+  // In float32 whatever the network computes in: the ranking is of small differences.
+  output.embedding =
+      (output.embedding.to(torch::kFloat32) + mirrored.embedding.to(torch::kFloat32)) / 2;
+  if (options_.unit_length) {
+    output.embedding = torch::nn::functional::normalize(
+        output.embedding, torch::nn::functional::NormalizeFuncOptions().dim(1));
+  }
+  if (output.logits.defined()) output.logits = (output.logits + mirrored.logits) / 2;
+  return output;
 }
 
 std::vector<std::string> Resnet::without_place() const {

@@ -9,6 +9,7 @@
 
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/initialisation.hpp"
+#include "stages/nn/mirrored_convolutions.hpp"
 #include "stages/nn/residual_features.hpp"
 #include "stages/nn/valid_convolutions.hpp"
 
@@ -18,6 +19,12 @@ namespace {
 using torch::Tensor;
 
 void check(const NetworkOptions& options) {
+  const bool any_channels =
+      options.features == FeatureKind::one_convolution || options.features == FeatureKind::mirrored;
+  if (options.channels != 3 && !(any_channels && options.channels == 1)) {
+    throw Error("these features take images of 3 channels, not " + std::to_string(options.channels),
+                Fault::configuration);
+  }
   if (options.capsule_size < 1 || options.class_capsule_size < 1 || options.classes < 1 ||
       options.width < 1 || options.primary_channels < 1 || options.first_stride.value_or(1) < 1 ||
       options.images.height < 1 || options.images.width < 1 ||
@@ -62,18 +69,33 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
                                                       std::uint64_t seed) {
   constexpr std::int64_t kernel = 9;
   ValidConvolutionsOptions all;
-  all.layers = {{options.width, kernel, options.first_stride.value_or(1)}};
+  all.in_channels = options.channels;
   if (options.features == FeatureKind::one_convolution) {
+    const TwoConvolutions& two = options.convolutions;
     all.normalisation = Normalisation::none;
+    all.layers = {{options.width, two.kernel, options.first_stride.value_or(1)},
+                  {options.primary_channels, two.primary_kernel, two.primary_stride}};
   } else {
+    all.layers = {{options.width, kernel, options.first_stride.value_or(1)}};
     for (const std::int64_t factor : {2, 4, 4}) {
       all.layers.push_back({factor * options.width, kernel, 2});
     }
+    all.layers.push_back({options.primary_channels, kernel, 2});
   }
-  all.layers.push_back({options.primary_channels, kernel, 2});
   all.slope = slope_of(options);
   all.dropout = options.dropout;
   return std::make_shared<ValidConvolutionsImpl>(all, seed);
+}
+
+std::shared_ptr<ImageFeaturesImpl> mirrored_convolutions(const NetworkOptions& options,
+                                                         std::uint64_t seed) {
+  MirroredConvolutionsOptions all;
+  all.in_channels = options.channels;
+  all.mirrored = {options.width, 2 * options.width, 2 * options.width};
+  all.slope = slope_of(options);
+  all.dropout = options.dropout;
+  all.primary = {options.primary_channels, 9, 2};
+  return std::make_shared<MirroredConvolutionsImpl>(all, seed);
 }
 
 std::int64_t capsules_of(const MapSize& map, std::int64_t capsule_size) {
@@ -171,6 +193,8 @@ std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
     case FeatureKind::one_convolution:
     case FeatureKind::stacked_valid:
       return valid_convolutions(options, seed);
+    case FeatureKind::mirrored:
+      return mirrored_convolutions(options, seed);
   }
   return nullptr;  // not reached: all kinds are listed
 }
@@ -222,14 +246,24 @@ CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options, std::uint6
     : options_(options) {
   check(options);
   extractor = register_module("f", image_features(options, seed));
-  const std::int64_t columns = options.classes * options.class_capsule_size;
-  std::vector<std::int64_t> sizes{options.capsule_size, columns};
-  if (options.weights == CapsuleWeights::own) {
-    const MapSize map = extractor->map_size(options.images.height, options.images.width);
-    sizes.insert(sizes.begin(), capsules_of(map, options.capsule_size));
+  routing_weight = register_parameter("w", initial_weights(seed));
+}
+
+Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
+  const std::int64_t columns = options_.classes * options_.class_capsule_size;
+  std::vector<std::int64_t> sizes{options_.capsule_size, columns};
+  if (options_.weights == CapsuleWeights::own) {
+    try {
+      const MapSize map = extractor->map_size(options_.images.height, options_.images.width);
+      sizes.insert(sizes.begin(), capsules_of(map, options_.capsule_size));
+    } catch (const Error& error) {
+      throw Error(error.what(), Fault::configuration);  // the options name the size
+    }
   }
-  routing_weight = register_parameter(
-      "w", glorot_uniform(sizes, options.capsule_size, columns, seed, extractor->streams()));
+  if (options_.weight_deviation) {
+    return normal_values(sizes, *options_.weight_deviation, seed, extractor->streams());
+  }
+  return glorot_uniform(sizes, options_.capsule_size, columns, seed, extractor->streams());
 }
 
 CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)
@@ -238,7 +272,7 @@ CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)
 ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images) const {
   const Tensor u =
       squash(group_capsules(features.to(routing_weight.scalar_type()), options_.capsule_size),
-             options_.routing.squash, options_.routing.epsilon);
+             options_.primary_squash.value_or(options_.routing.squash), options_.routing.epsilon);
   if (options_.weights == CapsuleWeights::own && u.size(1) != routing_weight.size(0)) {
     throw Error("images of " + text_of(images) + " give " + std::to_string(u.size(1)) +
                 " primary capsules, and the network has weights for the " +
@@ -260,7 +294,8 @@ ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images) {
 }
 
 ClassCapsules CapsuleNetworkImpl::forward(const Tensor& images, const DropoutKey& key) {
-  const Tensor features = extractor->forward(images, key);  // checks the images
+  const Tensor features =
+      extractor->forward(as_channels(images, options_.channels), key);  // checks the images
   return head(features, {images.size(2), images.size(3)});
 }
 

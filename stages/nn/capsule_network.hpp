@@ -13,6 +13,8 @@
 ///     one_convolution         conv 9x9 of w channels, conv 9x9/2 without padding    Sabour et al.
 ///     stacked_valid           conv 9x9 of w, conv 9x9/2 of 2w, 4w and 4w channels with norm and
 ///                             activation, conv 9x9/2, without padding           SCCapsNet-CLS
+///     mirrored                conv 3x3 of w, 2w and 2w channels with mirrored borders, activation
+///                             and norm, conv 2x2/2 of 2w, conv 9x9/2       O'Neill's released code
 ///
 /// and all end in `primary_channels`. Kınlı, "Clothing image retrieval with triplet capsule
 /// networks", 2019, and the released code. With w = 64, 512 primary channels and 23 classes
@@ -44,7 +46,8 @@ enum class FeatureKind : std::uint8_t {
   stacked_convolutional,
   residual,
   one_convolution,
-  stacked_valid
+  stacked_valid,
+  mirrored
 };
 
 /// Whose the matrices are that predict class capsules.
@@ -58,6 +61,13 @@ struct ImageSize {
   std::int64_t width = 256;
 };
 
+/// Of one_convolution: side and stride of its two convolutions.
+struct TwoConvolutions {
+  std::int64_t kernel = 9;
+  std::int64_t primary_kernel = 9;
+  std::int64_t primary_stride = 2;
+};
+
 struct NetworkOptions {
   FeatureKind features = FeatureKind::stacked_convolutional;
   std::int64_t classes = 23;
@@ -66,13 +76,17 @@ struct NetworkOptions {
   std::int64_t capsule_size = 16;            ///< D of primary capsules
   std::int64_t class_capsule_size = 16;      ///< D of class capsules
   std::optional<std::int64_t> first_stride;  ///< 2 with padding and 1 without if unset
+  TwoConvolutions convolutions;
+  std::int64_t channels = 3;  ///< 1: of the images' luminance; one_convolution and mirrored
   Activation activation = Activation::relu;
   double slope = 0.1;           ///< of leaky_relu
   double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
   double dropout = 0.3;
   CapsuleWeights weights = CapsuleWeights::shared;
-  ImageSize images;  ///< with weights of their own, the only size
+  ImageSize images;                        ///< with weights of their own, the only size
+  std::optional<double> weight_deviation;  ///< normal routing weights; Glorot-uniform if unset
   RoutingOptions routing;
+  std::optional<SquashForm> primary_squash;  ///< of primary capsules; routing's if unset
   NormAxis norm_axis = NormAxis::capsule;
 };
 
@@ -147,6 +161,7 @@ class CapsuleNetworkImpl : public torch::nn::Module {
   torch::Tensor routing_weight;  // [D, K*O] or [N, D, K*O]
 
  private:
+  [[nodiscard]] torch::Tensor initial_weights(std::uint64_t seed) const;
   [[nodiscard]] ClassCapsules head(const torch::Tensor& features, ImageSize images) const;
 
   NetworkOptions options_;

@@ -51,6 +51,19 @@ void drop_and_activate(Tensor& x, double rate, double slope, const DropoutKey& k
   }
 }
 
+Tensor as_channels(const Tensor& images, std::int64_t channels) {
+  if (images.dim() != 4 || images.size(1) != 3 || (channels != 1 && channels != 3)) {
+    std::ostringstream text;
+    text << "images [N,3,H,W] can become images of 1 or 3 channels, not " << images.sizes()
+         << " images of " << channels;
+    throw Error(text.str(), Fault::internal);
+  }
+  if (channels == 3) return images;
+  const Tensor red = images.narrow(1, 0, 1);
+  // By differences, so that equal channels stay exactly what they are.
+  return red + 0.587 * (images.narrow(1, 1, 1) - red) + 0.114 * (images.narrow(1, 2, 1) - red);
+}
+
 void check_images(const Tensor& images, std::int64_t channels, torch::ScalarType type) {
   if (images.dim() == 4 && images.size(1) == channels && images.numel() > 0 &&
       images.scalar_type() == type) {

@@ -5,6 +5,7 @@
 ///       FeatureExtractor    7x7 convolutions of stride 2, "SAME" padding   (SCCapsNet)
 ///       ResidualFeatures    a 7x7 convolution and residual blocks          (RCCapsNet)
 ///       ValidConvolutions   9x9 convolutions without padding               (Sabour et al.)
+///       MirroredConvolutions   3x3 convolutions of mirrored borders        (O'Neill's code)
 #pragma once
 
 #include <torch/nn/module.h>
@@ -61,6 +62,11 @@ void initialise(Conv2d& convolution, std::uint64_t seed, std::uint64_t stream);
 /// before the activation, whose gradient needs its result alone.
 void drop_and_activate(torch::Tensor& x, double rate, double slope, const DropoutKey& key,
                        std::int64_t layer);
+
+/// Images [N,3,H,W] as a network of so many channels takes them: as they are for 3, their luminance
+/// (0.299 R + 0.587 G + 0.114 B, of grey images exactly their grey) for 1. Throws seam::Error for
+/// other numbers, and for images that do not have 3 channels.
+[[nodiscard]] torch::Tensor as_channels(const torch::Tensor& images, std::int64_t channels);
 
 /// Throws seam::Error unless images are [N,channels,H,W] of that type with something in them.
 void check_images(const torch::Tensor& images, std::int64_t channels, torch::ScalarType type);

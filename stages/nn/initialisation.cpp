@@ -22,6 +22,15 @@ Tensor glorot_uniform(const std::vector<std::int64_t>& shape, std::int64_t fan_i
   return wide.to(type);
 }
 
+Tensor normal_values(const std::vector<std::int64_t>& shape, double deviation, std::uint64_t seed,
+                     std::uint64_t stream, torch::ScalarType type) {
+  Random random(seed, stream);
+  Tensor wide = torch::empty(shape, torch::kFloat64);
+  double* const values = wide.data_ptr<double>();
+  for (std::int64_t i = 0; i < wide.numel(); ++i) values[i] = deviation * random.normal();
+  return wide.to(type);
+}
+
 std::uint64_t generator_seed() {
   return at::detail::getDefaultCPUGenerator().current_seed();
 }

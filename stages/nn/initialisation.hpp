@@ -15,6 +15,11 @@ namespace seam::nn {
                                            std::uint64_t seed, std::uint64_t stream,
                                            torch::ScalarType type = torch::kFloat32);
 
+/// Normal numbers around zero.
+[[nodiscard]] torch::Tensor normal_values(const std::vector<std::int64_t>& shape, double deviation,
+                                          std::uint64_t seed, std::uint64_t stream,
+                                          torch::ScalarType type = torch::kFloat32);
+
 /// The number that LibTorch's generator was seeded with: whoever calls torch::manual_seed first
 /// gets the same weights from the functions here.
 [[nodiscard]] std::uint64_t generator_seed();

@@ -1,6 +1,6 @@
-/// From a feature map to one vector an image.
+/// From a feature map to one vector an image: global descriptors.
 ///
-///     [N,C,H,W] ─► mean, or generalised mean, over the pixels ─► [N,C]
+///     [N,C,H,W] ─► a mean, or the maximum, over the pixels ─► [N,C]
 #pragma once
 
 #include <torch/nn/module.h>
@@ -11,24 +11,33 @@
 
 namespace seam::nn {
 
-enum class Pooling : std::uint8_t { average, generalised_mean };
+enum class Pooling : std::uint8_t {
+  average,                      ///< SPoC: Babenko, Lempitsky 2015
+  generalised_mean,             ///< GeM: one p for all channels
+  generalised_mean_by_channel,  ///< GeMmp: a p for each channel
+  maximum,                      ///< MAC: Tolias, Sicre, Jégou 2016
+};
 
 /// Over the pixels of each channel, in float32 where the map is in bfloat16:
 ///
 ///     average             mean(x)
 ///     generalised_mean    mean(max(x, 1e-6)^p)^(1/p), p = 3 at first and trained as "p"
+///     maximum             max(x)
 ///
 /// The second is equation 3 of Radenović, Tolias, Chum, "Fine-tuning CNN image retrieval with no
-/// human annotation", 2018, with one p for all channels.
+/// human annotation", 2018.
 class GlobalPoolingImpl : public torch::nn::Module {
  public:
-  explicit GlobalPoolingImpl(Pooling pooling);
+  /// `channels` matter to those with a p for each: with 1, there is one for all.
+  explicit GlobalPoolingImpl(Pooling pooling, std::int64_t channels = 1);
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& feature_map) const;
 
  private:
-  [[nodiscard]] torch::Tensor generalised_mean(const torch::Tensor& map) const;
+  [[nodiscard]] static torch::Tensor generalised_mean(const torch::Tensor& map,
+                                                      const torch::Tensor& powers);
 
-  torch::Tensor p_;  // undefined for the average
+  Pooling pooling_;
+  torch::Tensor p_;  // [1] or [C]; undefined for the average and the maximum
 };
 TORCH_MODULE(GlobalPooling);
 

@@ -112,7 +112,7 @@ ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std
     }
     layers_.push_back(register_module("layer" + std::to_string(layers_.size() + 1), layer));
     block.channels *= 2;
-    block.stride = 2;
+    block.stride = layers_.size() + 1 == options_.blocks.size() ? options_.last_stride : 2;
   }
   if (options_.initialisation == ResidualInitialisation::fan_out) initialise(*this);
   const std::int64_t features = options_.features();

@@ -51,9 +51,10 @@ struct ResidualOptions {
   ResidualStem stem = ResidualStem::imagenet;
   bool squeeze_excitation = false;
   Pooling pooling = Pooling::average;
-  std::int64_t dimensions = 0;  ///< of the embedding; 0: the pooled features
-  bool unit_length = true;      ///< of the embedding
-  std::int64_t classes = 0;     ///< 0: no fc
+  std::int64_t dimensions = 0;   ///< of the embedding; 0: the pooled features
+  bool unit_length = true;       ///< of the embedding
+  std::int64_t classes = 0;      ///< 0: no fc
+  std::int64_t last_stride = 2;  ///< of the last of several layers; 1: a map of twice the size
   ResidualInitialisation initialisation = ResidualInitialisation::fan_out;
 
   /// F, the channels of the feature map.

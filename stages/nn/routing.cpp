@@ -10,6 +10,7 @@
 
 #include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"
+#include "stages/nn/own_routing.hpp"
 
 namespace seam::nn {
 namespace {
@@ -250,6 +251,9 @@ bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& option
 Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
   check(u, weight, classes, options);
+  if (weight.dim() == 3 && u.device().is_cpu() && u.numel() > 0) {
+    return route_own(u, weight, classes, options);
+  }
   if (!covered(u, weight, options)) {
     return by_parts(u, weight, [classes, options](const Tensor& rows, const Tensor& matrices) {
       return plain(rows, matrices, classes, options).v;

@@ -13,7 +13,7 @@ using torch::Tensor;
 
 ValidConvolutionsImpl::ValidConvolutionsImpl(ValidConvolutionsOptions options, std::uint64_t seed)
     : options_(std::move(options)) {
-  std::int64_t in = 3;
+  std::int64_t in = options_.in_channels;
   for (const ConvolutionLayer& layer : options_.layers) {
     if (layer.out_channels < 1 || layer.kernel < 1 || layer.stride < 1) {
       throw Error("a convolution's channels, kernel and stride must be at least 1",
@@ -31,7 +31,7 @@ ValidConvolutionsImpl::ValidConvolutionsImpl(ValidConvolutionsOptions options, s
 }
 
 Tensor ValidConvolutionsImpl::forward(const Tensor& images, const DropoutKey& key) {
-  check_images(images, 3, blocks_.front()->convolution->weight.scalar_type());
+  check_images(images, options_.in_channels, blocks_.front()->convolution->weight.scalar_type());
   (void)map_size(images.size(2), images.size(3));  // refuses those that are too small
   Tensor x = images.contiguous(torch::MemoryFormat::ChannelsLast);
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
@@ -51,8 +51,8 @@ MapSize ValidConvolutionsImpl::map_size(std::int64_t height, std::int64_t width)
     if (height < layer.kernel || width < layer.kernel) {
       throw Error("images of " + images + " (width x height) are too small for " +
                   std::to_string(options_.layers.size()) +
-                  " convolutions without padding; give larger ones, or choose `features` with "
-                  "padding");
+                  " convolutions without padding; give larger ones, or choose smaller kernels or "
+                  "`features` with padding, where the model has these parameters");
     }
     height = (height - layer.kernel) / layer.stride + 1;
     width = (width - layer.kernel) / layer.stride + 1;

@@ -19,6 +19,7 @@ namespace seam::nn {
 enum class Normalisation : std::uint8_t { none, batch };
 
 struct ValidConvolutionsOptions {
+  std::int64_t in_channels = 3;
   std::vector<ConvolutionLayer> layers;  ///< the last is bare
   Normalisation normalisation = Normalisation::batch;
   double slope = 0;  ///< of LeakyReLU below zero; 0: ReLU

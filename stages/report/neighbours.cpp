@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/report/thumbnails.hpp"
 
 namespace seam::stages {
@@ -138,13 +139,7 @@ void DrawnNeighbours::end(Context& context) {
   Drawn drawn{DrawnSet(folder_, context), {}, 0, {}};
   Json groups = Json::array();
   QueryChoice choice = choice_;
-  for (const CategoryNames* source : names_) {
-    if (!choice.names.empty() && choice.names != source->category_names()) {
-      choice.names.clear();  // data sets that disagree: numbers say no less than a wrong name
-      break;
-    }
-    choice.names = source->category_names();
-  }
+  choice.names = agreed_names(names_);
   for (const QueryGroup& group : choose_queries(queries_, choice, context.random_of_run())) {
     Json queries = Json::array();
     for (const std::size_t query : group.queries) {

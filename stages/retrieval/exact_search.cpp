@@ -186,6 +186,7 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
   }
   const std::int64_t count = queries.size(0);
   check_length(options.excluded_row.size(), count, "the list of excluded rows");
+  check_length(options.farther_than.size(), count, "the list of least distances");
   check_length(options.query_item.size(), count, "the list of query items");
   check_length(options.gallery_item.size(), size(), "the list of gallery items");
 
@@ -255,7 +256,8 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
                                 options.excluded_row.empty() ? -1 : options.excluded_row[q],
                                 with_items ? options.query_item[q] : -1,
                                 options.k,
-                                moves.empty() ? 0 : moves[q - begin]};
+                                moves.empty() ? 0 : moves[q - begin],
+                                options.farther_than.empty() ? -1 : options.farther_than[q]};
           searches.emplace_back(gallery_view, query, scratch);
         }
         for (std::int64_t first = 0; first < size(); first += gallery_tile) {

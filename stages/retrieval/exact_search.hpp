@@ -44,6 +44,8 @@ struct SearchOptions {
   std::int64_t k = 50;
   /// [Q] the gallery row that a query must not find (itself, in leave-one-out), or -1.
   std::span<const std::int64_t> excluded_row;
+  /// [Q] a query finds only rows that are farther than this, as distances of a result; or -1: any.
+  std::span<const float> farther_than;
   /// [Q] and [G]: which item a vector shows. Only used to tell relevant from irrelevant ties at the
   /// cut; never changes which neighbours are found.
   std::span<const std::int64_t> query_item;

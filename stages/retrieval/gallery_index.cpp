@@ -7,30 +7,12 @@
 #include <seam/error.hpp>
 #include <utility>
 
+#include "stages/packed_texts.hpp"
+
 namespace seam::stages {
 namespace {
 
 const std::string vectors_of = "vectors under mask ";
-constexpr char between_texts = '\0';
-
-/// Texts one behind the other, each with an end of its own.
-std::string packed(const std::vector<GalleryRow>& rows,
-                   const std::function<std::string(const GalleryRow&)>& text) {
-  std::string all;
-  for (const GalleryRow& row : rows) all += text(row) + between_texts;
-  return all;
-}
-
-std::vector<std::string> unpacked(const std::string& all) {
-  std::vector<std::string> texts;
-  for (std::size_t from = 0; from < all.size();) {
-    const std::size_t end = all.find(between_texts, from);
-    if (end == std::string::npos) throw Error("a list of texts of the saved gallery has no end");
-    texts.push_back(all.substr(from, end - from));
-    from = end + 1;
-  }
-  return texts;
-}
 
 torch::Tensor numbers_of(const std::vector<GalleryRow>& rows,
                          const std::function<std::int64_t(const GalleryRow&)>& number) {
@@ -158,11 +140,11 @@ void GalleryIndex::save(Archive& archive) const {
   archive.put("trainings", trainings_);
   archive.put("height", input_.height);
   archive.put("width", input_.width);
-  archive.put("items", packed(rows_, [](const auto& row) { return row.item; }));
-  archive.put("files", packed(rows_, [](const auto& row) {
+  archive.put("items", packed_texts(rows_, [](const auto& row) { return row.item; }));
+  archive.put("files", packed_texts(rows_, [](const auto& row) {
                 return row.origin.file ? *row.origin.file : std::string();
               }));
-  archive.put("names", packed(rows_, [](const auto& row) { return row.origin.item; }));
+  archive.put("names", packed_texts(rows_, [](const auto& row) { return row.origin.item; }));
   put_tensor(archive, "lines", numbers_of(rows_, [](const auto& row) { return row.origin.line; }));
   put_tensor(archive, "ids", numbers_of(rows_, [](const auto& row) { return row.id; }));
   put_tensor(archive, "categories",
@@ -176,9 +158,9 @@ void GalleryIndex::load(const Archive& archive) {
   clear();
   if (!archive.has("ids")) return;
   trainings_ = archive.integer("trainings");
-  const std::vector<std::string> items = unpacked(archive.text("items"));
-  const std::vector<std::string> files = unpacked(archive.text("files"));
-  const std::vector<std::string> names = unpacked(archive.text("names"));
+  const std::vector<std::string> items = unpacked_texts(archive.text("items"), "gallery");
+  const std::vector<std::string> files = unpacked_texts(archive.text("files"), "gallery");
+  const std::vector<std::string> names = unpacked_texts(archive.text("names"), "gallery");
   const torch::Tensor lines = saved_tensor(archive, "lines", torch::kInt64);
   const torch::Tensor ids = saved_tensor(archive, "ids", torch::kInt64);
   const torch::Tensor categories = saved_tensor(archive, "categories", torch::kInt64);

@@ -104,7 +104,22 @@ void QuerySearch::finish(std::span<std::int64_t> rows, std::span<float> distance
 
 void QuerySearch::take(const Scores& scores, std::int64_t first, std::int64_t j) {
   if (first + j == query_.excluded) return;
-  pending_.push_back({scores.at(j), static_cast<std::int32_t>(first + j)});
+  const Candidate candidate{scores.at(j), static_cast<std::int32_t>(first + j)};
+  if (query_.farther_than >= 0 && !is_far_enough(candidate)) return;
+  pending_.push_back(candidate);
+}
+
+/// Decided at once, so that what is pending counts for the threshold: in double where the score
+/// alone does not tell.
+bool QuerySearch::is_far_enough(const Candidate& candidate) {
+  const auto score = static_cast<double>(candidate.score);
+  const double error = error_at(score);
+  if (score + error < score_at(query_.farther_than)) return false;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  if (score - error > score_at(std::nextafter(query_.farther_than, infinity))) return true;
+  ++settled_;
+  std::copy(query_.vector, query_.vector + gallery_.dimensions, scratch_.begin());
+  return measure(candidate) > query_.farther_than;
 }
 
 void QuerySearch::make_room() {
@@ -164,10 +179,7 @@ void QuerySearch::keep_nearest() {
     if (!gallery_.items.empty() && gallery_.items[dropped->row] == query_.item) ++tied_relevant_;
   }
   best_.resize(k_);
-  const double score = gallery_.metric == Metric::cosine
-                           ? -norm_ * (1 - static_cast<double>(cut) / 2)
-                           : static_cast<double>(cut) - query_.squared_norm;
-  set_threshold(highest_score_of(score));
+  set_threshold(highest_score_of(score_at(cut)));
 }
 
 /// Candidates lie anywhere in the gallery: asks for a vector while others are being compared.
@@ -223,6 +235,12 @@ double QuerySearch::error_at(double score) const {
 /// at that score, by the rounding's share of the difference.
 double QuerySearch::highest_score_of(double exact) const {
   return exact + error_at(exact) / (1 - gallery_.product_rounding);
+}
+
+/// The exact score of a pair at that distance.
+double QuerySearch::score_at(float distance) const {
+  return gallery_.metric == Metric::cosine ? -norm_ * (1 - static_cast<double>(distance) / 2)
+                                           : static_cast<double>(distance) - query_.squared_norm;
 }
 
 /// Rounded up, so that the comparison in float32 never discards more than that in double.

@@ -48,7 +48,8 @@ struct QueryView {
   std::int64_t excluded;  ///< the gallery row that must not be found, or -1
   std::int64_t item;
   std::int64_t k;
-  double move = 0;  ///< how far the vector was moved before it was multiplied
+  double move = 0;          ///< how far the vector was moved before it was multiplied
+  float farther_than = -1;  ///< the distance up to which nothing must be found; below 0: none
 };
 
 /// Takes the scores of gallery tiles in ascending row order.
@@ -91,6 +92,7 @@ class QuerySearch {
   }
 
   void take(const Scores& scores, std::int64_t first, std::int64_t j);
+  [[nodiscard]] bool is_far_enough(const Candidate& candidate);
   void make_room();
   void tighten_by_score();
   void settle();
@@ -101,6 +103,7 @@ class QuerySearch {
   [[nodiscard]] float measure(const Candidate& candidate) const;
   [[nodiscard]] double error_at(double score) const;
   [[nodiscard]] double highest_score_of(double exact) const;
+  [[nodiscard]] double score_at(float distance) const;
   void set_threshold(double value);
 
   const GalleryView& gallery_;

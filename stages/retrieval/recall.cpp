@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/retrieval/published_beside.hpp"
 
 namespace seam::stages {
@@ -192,15 +193,6 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
   }
 }
 
-std::vector<std::string> Recall::category_names() const {
-  const std::vector<std::string>* names = nullptr;
-  for (const CategoryNames* source : names_) {
-    if (names != nullptr && *names != source->category_names()) return {};
-    names = &source->category_names();
-  }
-  return names == nullptr ? std::vector<std::string>() : *names;
-}
-
 void Recall::end(Context& context) {
   if (counted_.empty()) throw Error("no query arrived, so there is no recall to report");
   std::vector<MaskResult> results;
@@ -218,11 +210,12 @@ void Recall::end(Context& context) {
   context.report("Recall@K",
                  recall_table(evaluation_, results) + published_beside(evaluation_, results));
   if (!per_category_) return;
+  const std::vector<std::string> names = agreed_names(names_);
   for (const MaskResult& result : results) {
     if (result.recall.by_category.size() < 2) continue;
-    context.report("Recall@K by category, mask " + to_string(result.mask),
-                   category_table(result, category_names()) +
-                       published_categories(evaluation_, result, category_names()));
+    context.report(
+        "Recall@K by category, mask " + to_string(result.mask),
+        category_table(result, names) + published_categories(evaluation_, result, names));
   }
 }
 

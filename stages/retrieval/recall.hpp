@@ -41,8 +41,6 @@ class Recall final : public Sink {
   void declare_headlines(Declaration& d) const;
   void begin_with(const retrieval::Rankings& rankings);
   void check_same_search(const retrieval::Rankings& rankings) const;
-  /// Of all sources before it; empty where they have none, or not the same.
-  [[nodiscard]] std::vector<std::string> category_names() const;
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};

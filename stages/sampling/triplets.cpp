@@ -1,6 +1,8 @@
 #include "stages/sampling/triplets.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "stages/counted.hpp"
@@ -23,8 +25,29 @@ void Triplets::declare(Declaration& declaration) {
       "what becomes of items with one image: anchor and positive are the same "
       "image, or they are negatives only",
       {{"pair_with_itself", SingleImageItems::pair_with_itself}, {"skip", SingleImageItems::skip}});
-  declaration.parameter("negatives", negatives_, "uniform over the images of all other items",
-                        {{"random_other_item", Negatives::random_other_item}});
+  declaration.parameter(
+      "negatives", negatives_,
+      "the image of another item that is the negative: any, uniformly drawn (released code); the "
+      "closest of another category (thesis); the closest of the same category; or the closest that "
+      "is farther than the positive",
+      {{"random_other_item", Negatives::random_other_item},
+       {"hardest_other_category", Negatives::hardest_other_category},
+       {"hardest_same_category", Negatives::hardest_same_category},
+       {"semi_hard", Negatives::semi_hard}});
+  declaration
+      .reference("mined", mined_,
+                 "the `sampling.mined` stage that finds the negatives; needed for all but "
+                 "random_other_item")
+      .optional();
+  declaration
+      .parameter("margin", margin_,
+                 "semi_hard: by how much the squared distance of the negative exceeds that of the "
+                 "positive at most, 2 if not set; that of the loss")
+      .range(1e-6, 1e6);
+  declaration
+      .parameter("random_epochs", random_epochs_,
+                 "so many epochs at the beginning have random_other_item, whatever `negatives` is")
+      .at_least(0);
   declaration
       .parameter("per_epoch", per_epoch_,
                  "triplets an epoch; as many as there are anchors if unset")
@@ -35,11 +58,55 @@ void Triplets::declare(Declaration& declaration) {
                  "batch, every batch is full")
       .at_least(1);
   declaration.needs(field::item);
+  if (negatives_ != Negatives::random_other_item) {
+    declaration.needs(field::index).doc("by which `mined` knows the image");
+  }
   declaration.provides(field::group).doc("the triplet's number in the epoch");
   declaration.provides(field::role).doc("anchor, positive or negative");
 }
 
-void Triplets::begin(Context& /*context*/) {
+void Triplets::open(Context& /*context*/) {
+  const std::string chosen = "`negatives = \"" + std::string(to_string(negatives_)) + "\"`";
+  const bool mines = negatives_ != Negatives::random_other_item;
+  const auto refuse_useless = [&](bool useless, const char* parameter) {
+    if (!useless) return;
+    throw Error(std::string("`") + parameter + "` has no effect with " + chosen +
+                    "; remove it, or choose another rule of negatives",
+                Fault::configuration);
+  };
+  refuse_useless(mined_.bound() && !mines, "mined");
+  refuse_useless(random_epochs_ > 0 && !mines, "random_epochs");
+  refuse_useless(margin_ && negatives_ != Negatives::semi_hard, "margin");
+  if (!mines) return;
+  if (!mined_) {
+    throw Error(chosen +
+                    " needs `mined`: the name of a sampling.mined stage, at the end of a flow "
+                    "that embeds the same images",
+                Fault::configuration);
+  }
+  mined_->want(rule());
+}
+
+bool Triplets::mines_in(const Context& context) const {
+  return negatives_ != Negatives::random_other_item && context.epoch() >= random_epochs_;
+}
+
+const MinedLists& Triplets::mined_lists(const Context& context) const {
+  const MinedLists* lists = mined_->lists(rule());
+  if (lists != nullptr) return *lists;
+  throw Error("no negatives have been mined yet for `negatives = \"" +
+                  std::string(to_string(negatives_)) +
+                  "\"`; the schedule must run the flow that "
+                  "ends in the stage of `mined` before flow '" +
+                  std::string(context.flow()) +
+                  "': in [schedule] before it in each_epoch, once in `before`, or in a later epoch "
+                  "with `random_epochs` up to then",
+              Fault::configuration);
+}
+
+void Triplets::begin(Context& context) {
+  if (mines_in(context)) static_cast<void>(mined_lists(context));  // before any image is read
+  mined_rows_ = {};
   rows_.clear();
   items_.clear();
   item_numbers_.clear();
@@ -54,8 +121,63 @@ void Triplets::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/
   rows_.push_back(std::move(packet));
 }
 
+/// The row of this flow for each mined image; throws seam::Error where they are not the same
+/// images.
+std::vector<std::int64_t> Triplets::positions_of_mined() const {
+  const std::string same =
+      "; the flow that mines must embed exactly the images that this stage gets, each once: take "
+      "the same data set stage for both, and leave out of its list what cannot be decoded";
+  const std::span<const MinedImage> images = mined_->images();
+  std::vector<std::int64_t> row_of_image(images.size(), -1);
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const Packet& packet = rows_[row];
+    const std::int64_t index = packet.get(field::index);
+    const auto found = std::ranges::lower_bound(images, index, {}, &MinedImage::index);
+    const std::string shown = packet.origin().text() + " (index " + std::to_string(index) + ")";
+    if (found == images.end() || found->index != index) {
+      throw Error(shown + " was not embedded for mining" + same, Fault::configuration);
+    }
+    if (found->item != packet.get(field::item) || found->name != packet.origin().item) {
+      throw Error(shown + " shows item '" + packet.get(field::item) + "', but index " +
+                      std::to_string(index) + " was mined as '" + found->name + "' of item '" +
+                      found->item + "'" + same,
+                  Fault::configuration);
+    }
+    std::int64_t& place = row_of_image[static_cast<std::size_t>(found - images.begin())];
+    if (place >= 0) {
+      throw Error(shown + " arrived twice" + same, Fault::configuration);
+    }
+    place = static_cast<std::int64_t>(row);
+  }
+  const auto missing = std::ranges::find(row_of_image, -1);
+  if (missing != row_of_image.end()) {
+    const MinedImage& image = images[static_cast<std::size_t>(missing - row_of_image.begin())];
+    throw Error("'" + image.name + "' (index " + std::to_string(image.index) +
+                    ") was embedded for mining, but did not arrive" + same,
+                Fault::configuration);
+  }
+  return row_of_image;
+}
+
+Triplets::MinedRows Triplets::mined_rows(const MinedLists& lists) const {
+  const std::vector<std::int64_t> row_of_image = positions_of_mined();
+  MinedRows rows;
+  const auto in_rows = [&](const std::vector<std::int64_t>& mined, std::vector<std::int64_t>& to) {
+    if (mined.empty()) return;
+    to.resize(rows_.size());
+    for (std::size_t image = 0; image < mined.size(); ++image) {
+      to[static_cast<std::size_t>(row_of_image[image])] =
+          row_of_image[static_cast<std::size_t>(mined[image])];
+    }
+  };
+  in_rows(lists.negatives, rows.negatives);
+  in_rows(lists.positives, rows.positives);
+  return rows;
+}
+
 void Triplets::start(const Context& context) {
   sampler_.emplace(items_, anchors_, single_images_);
+  if (mines_in(context)) mined_rows_ = mined_rows(mined_lists(context));
   count_ = per_epoch_.value_or(sampler_->anchors());
   count_ = (count_ + multiple_of_ - 1) / multiple_of_ * multiple_of_;
   if (sampler_->single_image_items() > 0 && context.epoch() == 0) {
@@ -74,9 +196,12 @@ More Triplets::end(Emitter& emitter, Context& context) {
     if (rows_.empty()) return More::no;  // a stopped flow
     start(context);
   }
-  const Triplet triplet = sampler_->draw(context.seed(), stream_of(context.stage()),
-                                         static_cast<std::uint64_t>(context.epoch()),
-                                         static_cast<std::uint64_t>(next_));
+  Triplet triplet = sampler_->draw(context.seed(), stream_of(context.stage()),
+                                   static_cast<std::uint64_t>(context.epoch()),
+                                   static_cast<std::uint64_t>(next_));
+  const auto anchor = static_cast<std::size_t>(triplet.anchor);
+  if (!mined_rows_.negatives.empty()) triplet.negative = mined_rows_.negatives[anchor];
+  if (!mined_rows_.positives.empty()) triplet.positive = mined_rows_.positives[anchor];
   const std::array<std::pair<std::int64_t, Role>, 3> parts{{{triplet.anchor, Role::anchor},
                                                             {triplet.positive, Role::positive},
                                                             {triplet.negative, Role::negative}}};

@@ -147,13 +147,13 @@ def bench_search(programs, turns):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["routing", "step", "input", "hop", "search", "soak"])
+    parser.add_argument("name", choices=["routing", "own_routing", "step", "input", "hop", "search", "soak", "mining"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_intermixed_args()  # a folder may follow options
     programs = (ROOT / options.build / "bench").resolve()
-    if options.name in ("routing", "hop", "soak"):
+    if options.name in ("routing", "own_routing", "hop", "soak", "mining"):
         bench_itself(options.name, programs)
     elif options.name == "step":
         bench_step(programs, options.turns)

@@ -1,4 +1,5 @@
 #include "pipeline/config/host_keys.hpp"
+#include "pipeline/config/host_tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/stages/nn/gradient_check.hpp"
@@ -37,6 +38,25 @@ const auto conformance_of_lengths = seam::testing::conformance<CrossEntropy>({
     .parameters = {{"from", std::string("class_lengths")}, {"temperature", 0.1}},
     .packets = [](seam::testing::Harness&) { return batches(field::class_lengths); },
     .refused = {{{"label_smoothing", 1.0}}, {{"temperature", 0.0}}},
+});
+
+Packet of_items(const std::vector<std::string>& items, std::int64_t classes = 3) {
+  const auto rows = static_cast<std::int64_t>(items.size());
+  Packet packet;
+  packet.set(field::logits,
+             torch::arange(static_cast<float>(rows * classes)).view({rows, classes}).sin());
+  packet.set(field::items, items);
+  return packet;
+}
+
+const auto conformance_of_items = seam::testing::conformance<CrossEntropy>({
+    .name = "items",
+    .parameters = {{"labels", std::string("item")}},
+    .packets =
+        [](seam::testing::Harness&) {
+          return std::vector{of_items({"a", "b", "a"}), of_items({"c", "b"}), of_items({"a"})};
+        },
+    .training = true,
 });
 
 /// Row by row, class by class.
@@ -120,6 +140,60 @@ TEST(CrossEntropyStage, TakesLengthsDividedByTheTemperature) {
   harness.set("from", "class_lengths").set("temperature", 0.1).push(packet).finish();
   ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
   EXPECT_NEAR(harness.metric("loss"), std::log1p(std::exp(-8.0)), 1e-6);
+}
+
+struct ByItem {
+  ByItem() : owned(std::make_unique<CrossEntropy>()), stage(owned.get()) {
+    harness.set("labels", "item").training(true);
+  }
+  /// What is wrong with a batch, which counts where nothing is.
+  std::string push(const Packet& packet) {
+    const std::size_t before = harness.errors().size();
+    harness.push(packet);
+    stage->batch_accepted();
+    return harness.errors().size() == before ? "" : harness.errors().back().what();
+  }
+
+  std::unique_ptr<CrossEntropy> owned;
+  CrossEntropy* stage;
+  seam::testing::Harness harness{"items", std::move(owned)};
+};
+
+TEST(CrossEntropyStage, NumbersItemsAsTheyAppear) {
+  ByItem by_item;
+  EXPECT_EQ(by_item.push(of_items({"dress", "skirt", "dress"})), "");
+  EXPECT_EQ(by_item.push(of_items({"coat", "skirt"})), "");
+  by_item.harness.finish();
+  const auto loss = [](const Packet& packet, const std::vector<std::int64_t>& labels) {
+    return cross_entropy(packet.get(field::logits), torch::tensor(labels, torch::kInt64), 0)
+        .item<double>();
+  };
+  EXPECT_THAT(
+      by_item.harness.metrics().at("loss"),
+      ::testing::ElementsAre(::testing::DoubleNear(loss(of_items({"", "", ""}), {0, 1, 0}), 1e-6),
+                             ::testing::DoubleNear(loss(of_items({"", ""}), {2, 1}), 1e-6)));
+  Archive archive;
+  by_item.stage->save(archive);
+  EXPECT_EQ(archive.text("items"), "dressskirtcoat");
+}
+
+TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
+  ByItem by_item;
+  EXPECT_EQ(by_item.push(of_items({"a", "b"})), "");
+  EXPECT_THAT(by_item.push(of_items({"c", "d"})),
+              HasSubstr("item 'd' has no class: there are 3, and each is another item's; set the "
+                        "model's `classes`"));
+  EXPECT_EQ(by_item.push(of_items({"b", "d"})), "") << "of a refused batch no item stays";
+  EXPECT_THAT(by_item.push(of_items({"a"}, 2)),
+              HasSubstr("3 items have been seen, and there are 2 classes"));
+  EXPECT_THAT(by_item.push(of_items({"a", ""})), HasSubstr("row 1 has no item"));
+}
+
+TEST(CrossEntropyStage, AnEvaluationRefusesItemsOutsideTheTraining) {
+  seam::testing::Harness harness("items", std::make_unique<CrossEntropy>());
+  harness.set("labels", "item").push(of_items({"a"}));
+  ASSERT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("item 'a' has no class: no training batch"));
 }
 
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {

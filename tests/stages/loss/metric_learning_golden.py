@@ -9,7 +9,7 @@ No test runs it; it needs torch and pytorch-metric-learning.
 import pytorch_metric_learning
 import torch
 from pytorch_metric_learning.distances import LpDistance
-from pytorch_metric_learning.losses import MultiSimilarityLoss, ProxyAnchorLoss, TripletMarginLoss
+from pytorch_metric_learning.losses import ArcFaceLoss, MultiSimilarityLoss, ProxyAnchorLoss, SupConLoss, TripletMarginLoss
 from pytorch_metric_learning.miners import BatchHardMiner, MultiSimilarityMiner
 from pytorch_metric_learning.reducers import MeanReducer
 
@@ -31,6 +31,20 @@ MULTI_SIMILARITY = [
 BATCH_HARD = [
     (0.2, 4, [0, 0, 1, 1, 2, 2]),
     (1.5, 6, [5, 2, 5, 5, 2, 2, 9, 9]),
+]
+
+# margin in degrees, scale, classes, dimensions, labels; with 120 degrees most rows are beyond the turn
+ARCFACE = [
+    (28.6, 64.0, 4, 3, [0, 1, 2, 3, 1]),
+    (120.0, 2.0, 5, 4, [3, 3, 0, 3, 0, 4]),
+    (0.0, 1.0, 3, 2, [1, 1]),
+]
+
+# temperature, dimensions, labels
+SUPERVISED_CONTRASTIVE = [
+    (0.1, 4, [0, 0, 1, 1, 2, 2]),
+    (0.1, 5, [0, 0, 0, 1, 2, 1, 0, 3]),
+    (1.5, 3, [7, 7, 3]),
 ]
 
 
@@ -121,4 +135,24 @@ pairs("multi_similarity_golden", [
 pairs("batch_hard_golden", [
     ([margin], dimensions, labels, batch_hard(margin)) for margin, dimensions, labels in BATCH_HARD
 ])
+pairs("supervised_contrastive_golden", [
+    ([temperature], dimensions, labels, SupConLoss(temperature)) for temperature, dimensions, labels in SUPERVISED_CONTRASTIVE
+])
+print("""/// As ProxyAnchorGolden; the margin is in degrees, `alpha` is the scale.
+inline std::vector<ProxyAnchorGolden> arcface_golden() {
+  return {""")
+for margin, scale, count, dimensions, labels in ARCFACE:
+    embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+    centres = torch.randn(count, dimensions, dtype=torch.float64)
+    loss = ArcFaceLoss(count, dimensions, margin=margin, scale=scale)
+    loss.W.data = centres.t().clone()
+    value = loss(embedding, torch.tensor(labels))
+    value.backward()
+    print(f"""      {{{margin!r}, {scale!r}, {listed(torch.tensor(labels))},
+       {listed(embedding.detach())},
+       {listed(centres)},
+       {value.item()!r},
+       {listed(embedding.grad)},
+       {listed(loss.W.grad.t())}}},""")
+print("  };\n}\n")
 print("}  // namespace seam::test")

@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "stages/class_vocabulary.hpp"
+#include "tests/stages/named_categories.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -126,6 +129,40 @@ TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
   const std::string text = class_table(counter.result(), {"a|b", "bag", "coat"});
   EXPECT_THAT(text, HasSubstr("| a\\|b | 1 | 0.00 | bag (1) |"));
   EXPECT_THAT(text, Not(HasSubstr("coat")));
+}
+
+/// A model before the accuracy, of classes that data sets name.
+class NumberedModel final : public Transform {
+ public:
+  void declare(Declaration& d) override { vocabulary_.declare(d); }
+  void open(Context& /*context*/) override { vocabulary_.open(); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  ClassVocabulary vocabulary_;
+};
+
+TEST(AccuracyStage, AModelWhoseDataSetsNumberCategoriesInDifferentWaysIsRefused) {
+  const auto opened = [](std::vector<std::string> trained, std::vector<std::string> evaluated) {
+    StageRunner training("train_items", "test.named",
+                         std::make_unique<NamedCategories>(std::move(trained)));
+    StageRunner test("test_items", "test.named",
+                     std::make_unique<NamedCategories>(std::move(evaluated)));
+    Harness model("model", std::make_unique<NumberedModel>());
+    model.upstream({&training, &test}).open();
+    Harness accuracy("accuracy", std::make_unique<Accuracy>());
+    accuracy.upstream({&test, &model.runner()});
+    try {
+      accuracy.open();
+    } catch (const Error& error) {
+      return error.full_message();
+    }
+    return std::string("opened");
+  };
+  EXPECT_EQ(opened({"bag", "coat"}, {"bag", "coat"}), "opened");
+  EXPECT_EQ(opened({}, {"bag", "coat"}), "opened");
+  EXPECT_THAT(opened({"bag", "coat"}, {"coat", "bag"}),
+              HasSubstr("category 0 is 'bag' in one (of 2 categories) and 'coat' in another"));
 }
 
 }  // namespace

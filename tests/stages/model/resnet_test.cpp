@@ -43,7 +43,9 @@ const auto conformance = seam::testing::conformance<Resnet>({
           return std::vector<Packet>{batch(5), batch(3)};
         },
     .training = true,
-    .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}}},
+    .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}},
+                {{"embedding", false}},
+                {{"embedding", false}, {"feature_map", true}}},
 });
 
 /// Numbers in the trained weights of a stage with these parameters.
@@ -121,6 +123,64 @@ TEST(Resnet, ProvidesWhatItIsAskedFor) {
   EXPECT_TRUE(torch::allclose(out[field::embedding].norm(2, 1), torch::ones({2})));
   const Tensor pooled = out[field::feature_map].mean({2, 3});
   EXPECT_TRUE(torch::allclose(out[field::embedding], pooled / pooled.norm(2, 1, true), 1e-4, 1e-6));
+}
+
+TEST(Resnet, MirroredEmbeddingsAreTheMeanOfBothSides) {
+  const auto outputs = [](const Tensor& images, bool mirrored, bool training) {
+    Trial trial;
+    trial.harness.seed(3).training(training).set("blocks", Value{Sizes{1, 1}}).set("width", 8);
+    trial.harness.set("classes", 3).set("mirrored", mirrored);
+    Packet packet;
+    packet.set(field::images, images);
+    trial.harness.push(packet);
+    EXPECT_THAT(trial.harness.errors(), IsEmpty());
+    return std::pair{trial.harness.outputs().at(0)[field::embedding].detach(),
+                     trial.harness.outputs().at(0)[field::logits].detach()};
+  };
+  torch::manual_seed(1);
+  const Tensor images = torch::rand({2, 3, 64, 48});
+  const auto [plain, logits] = outputs(images, false, false);
+  const auto [flipped, flipped_logits] = outputs(images.flip(3), false, false);
+  const auto [both, both_logits] = outputs(images, true, false);
+  const Tensor mean = plain + flipped;
+  EXPECT_TRUE(torch::allclose(both, mean / mean.norm(2, 1, true), 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(both_logits, (logits + flipped_logits) / 2, 1e-5, 1e-6));
+  EXPECT_FALSE(torch::allclose(both, plain, 1e-3, 1e-4));
+  EXPECT_TRUE(torch::equal(outputs(images, true, true).first, outputs(images, false, true).first));
+}
+
+TEST(Resnet, ProvidesTheFeatureMapAlone) {
+  Trial trial;
+  trial.harness.set("blocks", Value{Sizes{1, 1}})
+      .set("width", 8)
+      .set("embedding", false)
+      .set("feature_map", true)
+      .push(batch(2, 64));
+  ASSERT_THAT(trial.harness.errors(), IsEmpty());
+  EXPECT_TRUE(trial.harness.outputs().at(0).has(field::feature_map));
+  EXPECT_FALSE(trial.harness.outputs().at(0).has(field::embedding));
+}
+
+TEST(Resnet, TheLastStrideIsThatOfTheLastSize) {
+  const auto map_of = [](std::int64_t stride, const Sizes& blocks) {
+    Trial trial;
+    trial.harness.set("architecture", "resnet50")
+        .set("blocks", Value{blocks})
+        .set("width", 8)
+        .set("feature_map", true)
+        .set("last_stride", stride)
+        .push(batch(2, 64));
+    EXPECT_THAT(trial.harness.errors(), IsEmpty());
+    std::vector<std::string> names;
+    for (const NamedWeight& weight : trial.stage->weights()) names.push_back(weight.name);
+    return std::pair(trial.harness.outputs().at(0)[field::feature_map].sizes().vec(), names);
+  };
+  const auto usual = map_of(2, {1, 1, 1});
+  const auto larger = map_of(1, {1, 1, 1});
+  EXPECT_EQ(usual.first, (Sizes{2, 128, 4, 4}));
+  EXPECT_EQ(larger.first, (Sizes{2, 128, 8, 8}));
+  EXPECT_EQ(usual.second, larger.second) << "published weights fit both";
+  EXPECT_EQ(map_of(1, {1}).first, map_of(2, {1}).first) << "the first size is not halved";
 }
 
 TEST(Resnet, GeneralisedMeanPoolingIsThePapers) {

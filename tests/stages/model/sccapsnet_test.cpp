@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/named_categories.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -311,6 +313,36 @@ TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
   const Passes found = passes(together, {});
   EXPECT_TRUE(same(found.stage, found.network));
   EXPECT_FALSE(same(found.stage, passes({}).stage));
+}
+
+/// What a network says that is trained on the first list and evaluated on the second.
+std::string opened_after(const std::vector<std::vector<std::string>>& lists) {
+  std::vector<std::unique_ptr<StageRunner>> data_sets;
+  std::vector<StageRunner*> upstream;
+  for (const std::vector<std::string>& names : lists) {
+    data_sets.push_back(std::make_unique<StageRunner>("items", "test.named",
+                                                      std::make_unique<NamedCategories>(names)));
+    upstream.push_back(data_sets.back().get());
+  }
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).upstream(upstream);
+  try {
+    harness.open();
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "opened";
+}
+
+TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
+  EXPECT_EQ(opened_after({{"Dresses", "Tees"}, {"Dresses", "Tees"}}), "opened");
+  EXPECT_EQ(opened_after({{"Dresses", "Tees"}, {"Dresses", "Tees", "Skirts"}, {}}), "opened");
+  EXPECT_THAT(opened_after({{"coat"}, {"coat", "hat"}, {"coat", "shoe"}}),
+              HasSubstr("category 1 is 'hat' in one (of 2 categories) and 'shoe' in another"))
+      << "the first is the shortest";
+  EXPECT_THAT(
+      opened_after({{"Dresses", "Tees"}, {"Dresses", "Skirts", "Tees"}}),
+      HasSubstr("category 1 is 'Tees' in one (of 2 categories) and 'Skirts' in another (of 3)"));
 }
 
 }  // namespace

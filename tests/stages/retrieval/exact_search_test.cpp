@@ -53,6 +53,9 @@ Neighbours slow_search(const torch::Tensor& queries, const torch::Tensor& galler
       all.emplace_back(distance_of(queries.data_ptr<float>() + i * dimensions,
                                    gallery.data_ptr<float>() + j * dimensions, dimensions, metric),
                        j);
+      if (!options.farther_than.empty() && all.back().first <= options.farther_than[i]) {
+        all.pop_back();
+      }
     }
     std::sort(all.begin(), all.end());
     std::int64_t tied = 0;
@@ -119,6 +122,39 @@ TEST(ExactSearch, AgreesWithSortingAllPairsInDouble) {
       EXPECT_EQ(ExactIndex(c.gallery, c.metric).search(c.queries, options),
                 slow_search(c.queries, c.gallery, c.metric, options))
           << c.name << ", k = " << k;
+    }
+  }
+}
+
+/// Bounds that lie between two neighbours, on one of them with its ties, before all, behind all.
+TEST(ExactSearch, FindsOnlyWhatIsFartherThanABound) {
+  for (const Case& c : cases()) {
+    const ExactIndex index(c.gallery, c.metric);
+    SearchOptions options;
+    options.k = c.gallery.size(0);
+    const Neighbours all = index.search(c.queries, options);
+    for (const std::int64_t k : {1, 10}) {
+      options.k = k;
+      for (const std::int64_t place :
+           {std::int64_t{0}, std::int64_t{40}, c.gallery.size(0) / 2, c.gallery.size(0) - 1}) {
+        std::vector<float> bounds;
+        for (std::int64_t i = 0; i < c.queries.size(0); ++i) {
+          const float distance = all.distances[i * all.k + place];
+          const float next = std::nextafter(distance, i % 3 == 1 ? 0.0F : 100.0F);
+          bounds.push_back(i % 3 == 0 ? distance : next);
+        }
+        if (place == 0) bounds.front() = -1;
+        options.farther_than = bounds;
+        const Neighbours expected = slow_search(c.queries, c.gallery, c.metric, options);
+        for (const seam::stages::Products products :
+             {seam::stages::Products::float32, seam::stages::Products::bfloat16}) {
+          options.products = products;
+          const Neighbours found = index.search(c.queries, options);
+          EXPECT_EQ(found.rows, expected.rows) << c.name << ", k = " << k << ", place " << place;
+          EXPECT_EQ(found.distances, expected.distances) << c.name;
+          EXPECT_EQ(found.tied_beyond, expected.tied_beyond) << c.name;
+        }
+      }
     }
   }
 }

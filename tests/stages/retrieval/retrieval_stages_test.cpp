@@ -9,6 +9,7 @@
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
+#include "tests/stages/named_categories.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 using seam::Packet;
 using seam::Tensor;
 using seam::stages::Index;
+using seam::stages::NamedCategories;
 using seam::stages::Recall;
 using seam::stages::Search;
 using seam::stages::retrieval_test::batch;
@@ -119,27 +121,13 @@ TEST(RetrievalStages, HeadlinesOfRecallFollowItsK) {
   EXPECT_EQ(headlines({10}), "r@10 mrr@10 ");
 }
 
-/// A list whose categories have names.
-class Named final : public seam::Source, public seam::CategoryNames {
- public:
-  explicit Named(Texts names) : names_(std::move(names)) {}
-  void declare(seam::Declaration& d) override { d.offers<seam::CategoryNames>(*this); }
-  seam::More produce(seam::Emitter& /*emitter*/, seam::Context& /*context*/) override {
-    return seam::More::no;
-  }
-  [[nodiscard]] const Texts& category_names() const override { return names_; }
-
- private:
-  Texts names_;
-};
-
 TEST(RetrievalStages, CategoriesHaveTheNamesThatAllSourcesGiveThem) {
   const auto table = [](const std::vector<Texts>& vocabularies) {
     std::vector<std::unique_ptr<seam::StageRunner>> sources;
     std::vector<seam::StageRunner*> upstream;
     for (const Texts& names : vocabularies) {
-      sources.push_back(std::make_unique<seam::StageRunner>("source", "test.named",
-                                                            std::make_unique<Named>(names)));
+      sources.push_back(std::make_unique<seam::StageRunner>(
+          "source", "test.named", std::make_unique<NamedCategories>(names)));
       upstream.push_back(sources.back().get());
     }
     Retrieval stages;

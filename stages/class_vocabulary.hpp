@@ -1,0 +1,80 @@
+/// What the classes of a model are called, and whether all data sets mean the same by their
+/// numbers. A model that is trained on one list of categories and evaluated on another gives
+/// numbers that mean something else, and nothing in a tensor shows it.
+///
+///     dataset.* ── CategoryNames ──► model.*  (ClassVocabulary: all data sets of all flows)
+///                                       │
+///                                       └──► metric.accuracy: refuses data sets that disagree
+#pragma once
+
+#include <seam/category_names.hpp>
+#include <seam/declaration.hpp>
+#include <seam/error.hpp>
+#include <seam/reference.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+
+/// The names where all data sets have the same; empty where they have none, or others.
+inline std::vector<std::string> agreed_names(const Refs<CategoryNames>& data_sets) {
+  const std::vector<std::string>* names = nullptr;
+  for (const CategoryNames* data_set : data_sets) {
+    if (names != nullptr && *names != data_set->category_names()) return {};
+    names = &data_set->category_names();
+  }
+  return names == nullptr ? std::vector<std::string>() : *names;
+}
+
+/// What models hold whose outputs are numbered by category, and offer to those who read them.
+class ClassVocabulary {
+ public:
+  void declare(Declaration& d) {
+    d.upstream(data_sets_,
+               "what categories are called: data sets that disagree are refused where classes are "
+               "evaluated");
+    d.offers<ClassVocabulary>(*this);
+  }
+
+  /// In the model's open(): looks at the data sets of all flows that will run.
+  void open() {
+    disagreement_.clear();
+    const std::vector<std::string>* longest = nullptr;
+    for (const CategoryNames* data_set : data_sets_) {
+      const std::vector<std::string>& names = data_set->category_names();
+      if (names.empty()) continue;
+      if (longest == nullptr) longest = &names;
+      const std::size_t both = std::min(longest->size(), names.size());
+      for (std::size_t at = 0; at < both && disagreement_.empty(); ++at) {
+        if ((*longest)[at] == names[at]) continue;
+        disagreement_ = "category " + std::to_string(at) + " is '" + (*longest)[at] +
+                        "' in one (of " + counted(longest->size(), "category", "categories") +
+                        ") and '" + names[at] + "' in another (of " +
+                        grouped(static_cast<std::int64_t>(names.size())) + ")";
+      }
+      if (names.size() > longest->size()) longest = &names;
+    }
+  }
+
+  /// Throws seam::Error where data sets number categories in different ways. One that has more
+  /// categories than another agrees with it if it goes on where the other ends.
+  void require_one() const {
+    if (disagreement_.empty()) return;
+    throw Error(
+        "the data sets of this pipeline number categories in different ways: " + disagreement_ +
+            ". Give all of them the same categories, or evaluate on the other data in a "
+            "pipeline of its own",
+        Fault::configuration);
+  }
+
+ private:
+  Refs<CategoryNames> data_sets_;
+  std::string disagreement_;  // empty where there is none
+};
+
+}  // namespace seam::stages

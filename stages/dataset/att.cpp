@@ -1,0 +1,102 @@
+#include "stages/dataset/att.hpp"
+
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "stages/counted.hpp"
+
+namespace seam::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a folder that begin and end so, with digits between.
+std::set<std::string> numbered(const fs::path& folder, std::string_view prefix,
+                               std::string_view ending) {
+  std::set<std::string> found;
+  std::error_code fault;
+  fs::directory_iterator entries(folder, fault);
+  for (; !fault && entries != fs::directory_iterator(); entries.increment(fault)) {
+    const std::string name = entries->path().filename().string();
+    if (name.size() <= prefix.size() + ending.size() || !name.starts_with(prefix) ||
+        !name.ends_with(ending)) {
+      continue;
+    }
+    const std::string digits =
+        name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
+    if (digits.find_first_not_of("0123456789") == std::string::npos) found.insert(name);
+  }
+  if (fault) {
+    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
+  }
+  return found;
+}
+
+/// Throws where the folder has not exactly the names with the numbers 1 to `count`.
+void check_numbered(const fs::path& folder, std::string_view prefix, std::string_view ending,
+                    std::int64_t count, const std::string& parameter) {
+  std::set<std::string> found = numbered(folder, prefix, ending);
+  for (std::int64_t number = 1; number <= count; ++number) {
+    const std::string name = std::string(prefix) + std::to_string(number) + std::string(ending);
+    if (found.erase(name) == 1) continue;
+    throw Error("'" + (folder / name).string() +
+                "' is missing; unpack the AT&T faces again, or set '" + parameter +
+                "' to how many this copy has");
+  }
+  if (found.empty()) return;
+  throw Error("'" + (folder / *found.begin()).string() + "' is there, but '" + parameter +
+              "' says that there are " + std::to_string(count) +
+              ", numbered from 1; this is not the AT&T data set, or another part of it");
+}
+
+}  // namespace
+
+void Att::declare(Declaration& declaration) {
+  declaration.doc(
+      "Serves the AT&T (ORL) faces, a picture a packet, subject by subject. Folds have all "
+      "pictures of a subject in one: the others are never seen in training.");
+  declaration.parameter("root", root_, "the folder with s1 to s40, each with 1.pgm to 10.pgm")
+      .required()
+      .folder_with({"s1", "s2"});
+  declaration.parameter("subjects", subject_count_, "how many subjects there must be")
+      .range(1, 100'000);
+  declaration.parameter("images", images_per_subject_, "how many pictures each must have")
+      .range(1, 100'000);
+  rows_.declare(declaration, {.item = "the subject: \"s1\"",
+                              .category = "the subject's number, from 0",
+                              .index = "position in the whole data set, from 0"});
+  declaration.offers<CategoryNames>(*this);
+}
+
+void Att::open(Context& context) {
+  std::error_code fault;
+  if (!fs::is_directory(root_, fault)) {
+    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with s1 to s" +
+                std::to_string(subject_count_));
+  }
+  check_numbered(root_, "s", "", subject_count_, "subjects");
+  subjects_.clear();
+  std::vector<PictureRow> rows;
+  for (std::int64_t subject = 0; subject < subject_count_; ++subject) {
+    const std::string& folder = subjects_.emplace_back("s" + std::to_string(subject + 1));
+    check_numbered(root_ / folder, "", ".pgm", images_per_subject_, "images");
+    for (std::int64_t image = 1; image <= images_per_subject_; ++image) {
+      const std::string file = folder + "/" + std::to_string(image) + ".pgm";
+      rows.push_back(
+          {root_ / file, file, folder, subject, static_cast<std::int64_t>(rows.size()), 0});
+    }
+  }
+  context.info(counted(rows.size(), "image") + " of " + counted(subject_count_, "subject"));
+  rows_.open(std::move(rows), root_.string(), context);
+}
+
+void Att::begin(Context& /*context*/) {
+  rows_.begin();
+}
+
+More Att::produce(Emitter& emitter, Context& context) {
+  return rows_.produce(emitter, context);
+}
+
+}  // namespace seam::stages

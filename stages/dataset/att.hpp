@@ -1,0 +1,42 @@
+/// The source `dataset.att`: the AT&T (ORL) faces, ten grey pictures of each of forty people.
+///
+///     ROOT/s1/1.pgm     item "s1", category 0, index 0
+///     ROOT/s1/10.pgm    item "s1", category 0, index 9
+///     ROOT/s40/10.pgm   item "s40", category 39, index 399
+///
+/// Samaria, Harter, "Parameterisation of a stochastic model for human face identification", 1994.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <seam/category_names.hpp>
+#include <seam/stage.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/dataset/picture_rows.hpp"
+
+namespace seam::stages {
+
+class Att final : public Source, public CategoryNames {
+ public:
+  static constexpr std::string_view name = "dataset.att";
+
+  void declare(Declaration& declaration) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override {
+    return subjects_;
+  }
+
+ private:
+  std::filesystem::path root_;
+  std::int64_t subject_count_ = 40;
+  std::int64_t images_per_subject_ = 10;
+  std::vector<std::string> subjects_;
+  PictureRows rows_;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,61 @@
+/// Joins DeepFashion In-Shop's lists of landmarks and of attributes with its partition list.
+///
+///     list_landmarks_inshop.txt
+///       52712
+///       image_name clothes_type variation_type landmark_visibility_1 landmark_location_x_1 ...
+///       img/WOMEN/Tees_Tanks/id_00000008/01_1_front.jpg 1 1 0 146 13 0 109 13 1 ...
+///                                                       │ │ '-----' a landmark: state, x, y
+///             1 upper-body (6), 2 lower-body (4), 3 full-body (8 landmarks)
+///
+///     list_attr_cloth.txt   463, attribute_name, a name a line
+///     list_attr_items.txt   7982, item_id attribute_labels, then id_00000001 -1 1 0 ...
+///
+/// Source: Liu et al., "DeepFashion", CVPR 2016, version 1.2 of the benchmark's README.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stages/dataset/counted_list.hpp"
+#include "stages/dataset/inshop_list.hpp"
+#include "stages/landmarks.hpp"
+
+namespace seam::stages {
+
+/// What becomes of images and items that the partition list does not have.
+enum class Unlisted : std::uint8_t { refuse, ignore };
+
+struct LandmarksOfImage {
+  LandmarkPositions positions{};
+  LandmarkVisibility states{};
+};
+
+/// The landmarks of each row of the partition, in its order. `partition_name` stands for its file
+/// in messages.
+///
+/// Throws seam::Error naming file and line where a list is not as parse_ragged_list wants it, a
+/// clothes type is not 1, 2 or 3, a row has not the landmarks of its type, a state is not 0, 1 or
+/// 2, a place is no number, an image is listed twice, one of the partition is missing, or one is
+/// not in the partition and that is to be refused.
+[[nodiscard]] std::vector<LandmarksOfImage> join_landmarks(const ListText& landmarks,
+                                                           const InshopList& partition,
+                                                           const std::string& partition_name,
+                                                           Unlisted unlisted);
+
+struct ItemAttributes {
+  std::size_t count = 0;  ///< of attributes
+  /// As field::attributes has them.
+  std::unordered_map<std::string, std::vector<std::uint8_t>> of_item;
+};
+
+/// The attributes of the partition's items. Throws seam::Error as join_landmarks does: where an
+/// item has not a label for each attribute, a label is not 1, -1 or 0, or items are missing,
+/// listed twice, or not in the partition and that is to be refused.
+[[nodiscard]] ItemAttributes join_attributes(const ListText& names, const ListText& items,
+                                             const InshopList& partition,
+                                             const std::string& partition_name, Unlisted unlisted);
+
+}  // namespace seam::stages

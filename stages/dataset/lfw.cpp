@@ -1,0 +1,134 @@
+#include "stages/dataset/lfw.hpp"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "stages/counted.hpp"
+#include "stages/dataset/lfw_pair_list.hpp"
+
+namespace seam::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a folder, sorted, without hidden ones.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code fault;
+  fs::directory_iterator entries(folder, fault);
+  for (; !fault && entries != fs::directory_iterator(); entries.increment(fault)) {
+    if (!entries->path().filename().string().starts_with('.')) found.push_back(entries->path());
+  }
+  if (fault) {
+    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+void Lfw::declare(Declaration& declaration) {
+  declaration.doc(
+      "Serves the pictures of Labeled Faces in the Wild (LFW), one a packet, person by person. "
+      "Folds have all pictures of a person in one. For the pairs of its lists there is "
+      "`dataset.lfw_pairs`.");
+  declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
+      .required()
+      .folder_with({});
+  declaration.parameter("expect", expect_, "how many pictures there must be; 0: any number")
+      .at_least(0);
+  declaration.parameter("leave_out", leave_out_,
+                        "a list of pairs (pairs.txt) whose people are not served: who trains on "
+                        "the people that are measured measures nothing");
+  declaration
+      .parameter("leave_out_fold", leave_out_fold_,
+                 "only the people of this fold of the list, from 0")
+      .range(0, 999'999);
+  rows_.declare(declaration, {.item = "the person's name",
+                              .category = "the person's number in the order of names, from 0",
+                              .index = "position in the whole data set, from 0"});
+  declaration.offers<CategoryNames>(*this);
+}
+
+std::vector<std::string> Lfw::left_out() const {
+  if (leave_out_.empty()) {
+    if (!leave_out_fold_) return {};
+    throw Error("'leave_out_fold' is set, but 'leave_out' names no list", Fault::configuration);
+  }
+  const LfwPairList list = parse_lfw_pairs(read_list_text(leave_out_, "the list of pairs"));
+  if (leave_out_fold_ && *leave_out_fold_ >= list.folds) {
+    throw Error(leave_out_.string() + ": leave_out_fold is " + std::to_string(*leave_out_fold_) +
+                    ", but the list has " + counted(list.folds, "fold") + ", counted from 0",
+                Fault::configuration);
+  }
+  std::set<std::string> people;
+  for (const LfwPair& pair : list.pairs) {
+    if (leave_out_fold_ && pair.fold != *leave_out_fold_) continue;
+    people.insert(pair.first.person);
+    people.insert(pair.second.person);
+  }
+  return {people.begin(), people.end()};
+}
+
+void Lfw::open(Context& context) {
+  std::error_code fault;
+  if (!fs::is_directory(root_, fault)) {
+    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the people");
+  }
+  const std::vector<std::string> hidden = left_out();
+  people_.clear();
+  std::vector<PictureRow> rows;
+  std::int64_t images = 0;
+  std::int64_t hidden_people = 0;
+  for (const fs::path& folder : entries_of(root_)) {
+    if (!fs::is_directory(folder, fault)) continue;  // a README, a list
+    const std::string person = folder.filename().string();
+    const auto category = static_cast<std::int64_t>(people_.size());
+    people_.push_back(person);
+    const bool is_hidden = std::binary_search(hidden.begin(), hidden.end(), person);
+    if (is_hidden) ++hidden_people;
+    std::int64_t number = 0;
+    for (const fs::path& file : entries_of(folder)) {
+      const std::string expected = LfwImage{person, ++number}.path();
+      const std::string found = person + "/" + file.filename().string();
+      if (found != expected) {
+        throw Error("'" + (root_ / found).string() + "' is there where '" + expected +
+                    "' is expected; this copy lacks a picture or has another file");
+      }
+      if (!is_hidden) rows.push_back({file, found, person, category, images, 0});
+      ++images;
+    }
+  }
+  if (expect_ > 0 && images != expect_) {
+    throw Error("'" + root_.string() + "' has " + counted(images, "picture") + ", but " +
+                grouped(expect_) + " are expected; fetch them again, or set expect = 0 for a part");
+  }
+  for (const std::string& person : hidden) {
+    if (std::find(people_.begin(), people_.end(), person) != people_.end()) continue;
+    const std::string text = "'" + leave_out_.string() + "' has '" + person +
+                             "', of whom there is no folder in '" + root_.string() + "'";
+    if (expect_ > 0) throw Error(text + "; nobody of that name can be left out");
+    context.warn(text);
+  }
+  if (rows.empty()) throw Error("no picture in '" + root_.string() + "' is to be served");
+  context.info(
+      counted(rows.size(), "image") + " of " +
+      counted(static_cast<std::int64_t>(people_.size()) - hidden_people, "person", "people") +
+      (hidden_people > 0 ? "; " + counted(hidden_people, "person", "people") + " of '" +
+                               leave_out_.string() + "' left out"
+                         : ""));
+  rows_.open(std::move(rows), root_.string(), context);
+}
+
+void Lfw::begin(Context& /*context*/) {
+  rows_.begin();
+}
+
+More Lfw::produce(Emitter& emitter, Context& context) {
+  return rows_.produce(emitter, context);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,43 @@
+/// The source `dataset.lfw`: Labeled Faces in the Wild, 13,233 pictures of 5,749 people.
+///
+///     ROOT/Abel_Pacheco/Abel_Pacheco_0001.jpg      item "Abel_Pacheco"
+///
+/// Pairs of its lists are `dataset.lfw_pairs`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <seam/category_names.hpp>
+#include <seam/stage.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/dataset/picture_rows.hpp"
+
+namespace seam::stages {
+
+class Lfw final : public Source, public CategoryNames {
+ public:
+  static constexpr std::string_view name = "dataset.lfw";
+
+  void declare(Declaration& declaration) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const std::vector<std::string>& category_names() const override { return people_; }
+
+ private:
+  /// Names of the people that are not to be served.
+  [[nodiscard]] std::vector<std::string> left_out() const;
+
+  std::filesystem::path root_;
+  std::int64_t expect_ = 13'233;
+  std::filesystem::path leave_out_;
+  std::optional<std::int64_t> leave_out_fold_;
+  std::vector<std::string> people_;
+  PictureRows rows_;
+};
+
+}  // namespace seam::stages

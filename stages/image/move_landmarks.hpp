@@ -1,0 +1,32 @@
+/// Landmarks go where the pixels go that they lie on.
+#pragma once
+
+#include <cstdint>
+
+#include <seam/packet.hpp>
+
+#include "stages/image/warp.hpp"
+#include "stages/landmarks.hpp"
+
+namespace seam::stages {
+
+/// Whether left and right changed places.
+enum class Mirroring : std::uint8_t { none, mirrored };
+
+/// Moves the packet's landmarks, where it has some, from the picture `before` to the picture
+/// `after`, whose pixels `map` looks up in `before`. Those that leave the picture become cut off.
+/// In a mirrored picture the left sleeve is the right one. Landmarks may lie up to a pixel beyond
+/// the outermost pixels' middles, since lists count from 0 or from 1.
+///
+/// Throws seam::Error for one that should lie in `before` and does not, and for landmarks without
+/// visibility or the reverse.
+void move_landmarks(Packet& packet, const Image& before, const Image& after, const SourceMap& map,
+                    Mirroring mirroring = Mirroring::none);
+
+/// Whether a place in pixels is in a picture of that size, or less than a pixel beyond.
+[[nodiscard]] bool lies_in(const std::array<float, 2>& place, int height, int width);
+
+/// What resizing looks up: places keep their share of each side.
+[[nodiscard]] SourceMap resizing_map(const Image& before, const Image& after);
+
+}  // namespace seam::stages

@@ -1,0 +1,79 @@
+#include "stages/loss/attributes.hpp"
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "stages/landmark_tensors.hpp"
+#include "stages/loss/visibility.hpp"
+
+namespace seam::stages {
+namespace {
+
+constexpr std::int64_t unknown = 2;
+
+void check_labels_of(const Tensor& labels, const std::vector<Origin>* origins) {
+  const Tensor wrong = (labels > unknown).nonzero();
+  if (wrong.size(0) == 0) return;
+  const auto row = wrong[0][0].item<std::int64_t>();
+  const auto attribute = wrong[0][1].item<std::int64_t>();
+  throw Error(name_of_row(row, origins) + ": attribute " + std::to_string(attribute + 1) +
+              " has the label " + std::to_string(labels[row][attribute].item<std::int64_t>()) +
+              ", which is none of 0 (no), 1 (yes) and 2 (unknown)");
+}
+
+}  // namespace
+
+void Attributes::declare(Declaration& d) {
+  d.doc(
+      "Binary cross entropy between the sigmoid of a network's logits and the attributes of each "
+      "picture, in which the rare labels weigh as much as the frequent ones: the mean over the "
+      "known labels of a batch.");
+  d.parameter("positive_share", positive_share_,
+              "share of the training set's known labels that are positive, as dataset.landmarks "
+              "logs it; that of each batch if unset")
+      .range(1e-9, 1 - 1e-9);
+  d.needs(field::attribute_logits);
+  d.needs(field::true_attributes).doc("batch: carry = [\"attributes as true_attributes\"]");
+  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.headline("loss", Better::lower);
+  declare_loss(d);
+}
+
+Tensor Attributes::compute(const Packet& packet, Context& /*context*/) {
+  const Tensor& logits = packet.get(field::attribute_logits);
+  const Tensor labels = packet.get(field::true_attributes).to(logits.device());
+  if (logits.size(0) == 0) throw Error("the batch has no rows, and a mean needs one");
+  if (logits.size(1) != labels.size(1)) {
+    throw Error("the model predicts " + std::to_string(logits.size(1)) +
+                    " attributes, but the pictures have " + std::to_string(labels.size(1)) +
+                    "; set the model's `attributes` to that",
+                Fault::configuration);
+  }
+  check_labels_of(labels, packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+  const Tensor known = labels != unknown;
+  const Tensor positive = labels == 1;
+  const double count = known.sum().item<double>();
+  const double positives = positive.sum().item<double>();
+  if (positives > 0) {
+    measure("recall",
+            (logits.detach() > 0).logical_and(positive).sum().to(torch::kFloat64) / positives);
+  }
+  // A batch without either kind says nothing of how rare it is: its labels have equal weights.
+  const bool both_kinds = positives > 0 && positives < count;
+  const double share = positive_share_.value_or(both_kinds ? positives / count : 0.5);
+  return attribute_loss(logits, labels, share);
+}
+
+Tensor attribute_loss(const Tensor& logits, const Tensor& labels, double positive_share) {
+  const Tensor known = labels != unknown;
+  const Tensor positive = labels == 1;
+  // log σ(x) = -softplus(-x)
+  const Tensor yes = torch::softplus(-logits) * (2 * (1 - positive_share));
+  const Tensor no = torch::softplus(logits) * (2 * positive_share);
+  const Tensor each = torch::where(positive, yes, no).masked_fill(known.logical_not(), 0);
+  return each.sum() / known.sum().clamp_min(1);
+}
+
+}  // namespace seam::stages

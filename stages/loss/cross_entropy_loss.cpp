@@ -1,0 +1,34 @@
+#include "stages/loss/cross_entropy_loss.hpp"
+
+#include <torch/torch.h>
+#include <seam/error.hpp>
+
+#include <string>
+
+namespace seam::stages {
+
+using torch::Tensor;
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
+  namespace F = torch::nn::functional;
+  return F::cross_entropy(logits, labels, F::CrossEntropyFuncOptions().label_smoothing(smoothing));
+}
+
+void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
+                  const std::vector<Origin>* origins, LabelWords words) {
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const std::int64_t label = labels[row];
+    if (label >= 0 && label < classes) continue;
+    const std::string who =
+        origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row);
+    if (label < 0) {
+      throw Error(who + " has no category (" + std::to_string(label) + "), and " +
+                  std::string(words.loss) + " needs one for each picture");
+    }
+    throw Error(who + " is of category " + std::to_string(label) + ", but the " +
+                std::string(words.scores) + " are of " + std::to_string(classes) +
+                " classes, 0 to " + std::to_string(classes - 1) + "; the model needs more classes");
+  }
+}
+
+}  // namespace seam::stages

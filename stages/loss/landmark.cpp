@@ -1,0 +1,85 @@
+#include "stages/loss/landmark.hpp"
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "stages/counted.hpp"
+#include "stages/landmark_tensors.hpp"
+#include "stages/landmarks.hpp"
+#include "stages/loss/visibility.hpp"
+
+namespace seam::stages {
+namespace {
+
+/// Throws where a visible landmark is not on its picture: somebody changed the picture's size.
+void check_places(const Tensor& places, const Tensor& visible, const Tensor& images,
+                  const std::vector<Origin>* origins) {
+  const std::int64_t height = images.size(2);
+  const std::int64_t width = images.size(3);
+  const Tensor x = places.select(2, 0);
+  const Tensor y = places.select(2, 1);
+  // Asked so that what is no number is not inside either.
+  const Tensor inside =
+      (x >= -1).logical_and(x <= width).logical_and(y >= -1).logical_and(y <= height);
+  const Tensor wrong = visible.logical_and(inside.logical_not()).nonzero();
+  if (wrong.size(0) == 0) return;
+  const auto row = wrong[0][0].item<std::int64_t>();
+  const auto number = wrong[0][1].item<std::int64_t>();
+  throw Error(name_of_row(row, origins) + ": landmark " + std::to_string(number + 1) + " (" +
+              std::string(landmark_names.at(static_cast<std::size_t>(number))) + ") is at x " +
+              text_of(x[row][number].item<double>()) + " and y " +
+              text_of(y[row][number].item<double>()) + ", which is not in the picture of width " +
+              std::to_string(width) + " and height " + std::to_string(height) +
+              ": the landmarks are of another release of the pictures, or a stage before the batch "
+              "changed the pictures and not their landmarks");
+}
+
+}  // namespace
+
+void Landmark::declare(Declaration& d) {
+  d.doc(
+      "The sum of the squared distances of a picture's predicted and true landmarks, of those that "
+      "are visible, in shares of its sides: the mean over a batch.");
+  d.needs(field::images).doc("for their size");
+  d.needs(field::predicted_landmarks);
+  d.needs(field::true_landmarks).doc("batch: carry = [\"landmarks as true_landmarks\"]");
+  d.needs(field::true_visibility).doc("batch: carry = [\"visibility as true_visibility\"]");
+  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.headline("error", Better::lower);
+  declare_loss(d);
+}
+
+Tensor Landmark::compute(const Packet& packet, Context& /*context*/) {
+  const Tensor& images = packet.get(field::images);
+  const Tensor& predicted = packet.get(field::predicted_landmarks);
+  const Tensor places = packet.get(field::true_landmarks).to(predicted.device());
+  const Tensor states = packet.get(field::true_visibility).to(predicted.device());
+  const std::vector<Origin>* origins =
+      packet.has(field::origins) ? &packet.get(field::origins) : nullptr;
+  if (predicted.size(0) == 0) throw Error("the batch has no rows, and a mean needs one");
+  check_states(states, origins);
+  const Tensor visible = states == 0;
+  check_places(places, visible, images, origins);
+  const Tensor truth = shares_of(places, images.size(2), images.size(3));
+  measure("visible", visible.to(torch::kFloat32).mean());
+  const Tensor chosen = (predicted.detach() - truth).square().sum(-1).sqrt().masked_select(visible);
+  if (chosen.numel() > 0) measure("error", chosen.mean());
+  return landmark_loss(predicted, truth, visible);
+}
+
+Tensor shares_of(const Tensor& pixels, std::int64_t height, std::int64_t width) {
+  const Tensor sides = torch::tensor({static_cast<double>(width), static_cast<double>(height)})
+                           .to(pixels.device(), pixels.scalar_type());
+  return (pixels + 0.5) / sides;
+}
+
+Tensor landmark_loss(const Tensor& predicted, const Tensor& places, const Tensor& visible) {
+  // Chosen before the difference: what is not visible may be anything, NaN as well, and its
+  // gradient is 0.
+  const Tensor targets = torch::where(visible.unsqueeze(-1), places, predicted.detach());
+  return (predicted - targets).square().sum(-1).sum(1).mean();
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,53 @@
+/// What losses with one learnt vector an item have in common: weights, state and whose is which.
+///
+///     embedding [N,E], items [N] ──► compare(embedding, proxies, labels) ──► loss
+///                                    proxies [items, dimensions]: weights
+#pragma once
+
+#include <seam/loss.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "stages/loss/item_proxies.hpp"
+
+namespace seam::stages {
+
+class ProxyLoss : public Loss {
+ public:
+  void open(Context& context) override;
+  void save(Archive& archive) const override;
+  void load(const Archive& archive) override;
+
+  std::vector<NamedWeight> weights() override { return {{"proxies", proxies_, rate_scale_}}; }
+  void batch_accepted() override;
+
+ protected:
+  /// `rate_scale` is the default of that parameter.
+  explicit ProxyLoss(double rate_scale) : rate_scale_(rate_scale) {}
+
+  /// Declares `items` and `dimensions`; call it before the loss's own parameters.
+  void declare_proxies(Declaration& d);
+  /// Declares `rate_scale`, the fields and what every loss declares; call it at the end.
+  void declare_proxy_loss(Declaration& d);
+
+  /// The loss of rows [N,dimensions], of which each has the label of its item's proxy.
+  [[nodiscard]] virtual Tensor compare(const Tensor& embedding, const Tensor& proxies,
+                                       const std::vector<std::int64_t>& labels) = 0;
+
+ private:
+  Tensor compute(const Packet& packet, Context& context) final;
+  /// Once, in the second flow that trains: a whole list has been seen.
+  void warn_of_proxies_left(const Context& context);
+
+  std::int64_t items_ = 0;
+  std::int64_t dimensions_ = 0;
+  double rate_scale_;
+  Tensor proxies_;
+  ItemProxies of_items_;
+  std::optional<std::int64_t> first_flow_;  // trainings before the first one with this stage
+  bool warned_ = false;
+};
+
+}  // namespace seam::stages

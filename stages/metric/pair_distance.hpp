@@ -1,0 +1,28 @@
+/// Distances of two embeddings in double, summed in their order: the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace seam::stages {
+
+enum class VerificationDistance : std::uint8_t {
+  euclidean,      ///< |a - b|
+  cosine,         ///< 1 - cos(a, b)
+  exp_manhattan,  ///< 1 - exp(-|a - b|₁)
+};
+
+/// Throws seam::Error, to be read behind a picture's name ("a.jpg has NaN ..."), for numbers that
+/// are not finite and, with cosine, for zeros, which have no direction.
+void check_embedding(std::span<const float> values, VerificationDistance distance);
+
+/// What pairs are ranked by: the distance, but |a - b|₁ for exp_manhattan, whose exponential makes
+/// far pairs equal. Of checked embeddings of one length.
+[[nodiscard]] double ranked_distance(std::span<const float> a, std::span<const float> b,
+                                     VerificationDistance distance);
+
+/// The distance that a ranked one is, as margins and people have it; and the other way round.
+[[nodiscard]] double shown_distance(double ranked, VerificationDistance distance);
+[[nodiscard]] double ranked_margin(double margin, VerificationDistance distance);
+
+}  // namespace seam::stages

@@ -1,0 +1,219 @@
+#include "stages/metric/verification.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "stages/counted.hpp"
+#include "stages/report/drawn_set.hpp"
+#include "stages/same.hpp"
+
+namespace seam::stages {
+namespace {
+
+constexpr const char* remedy =
+    "; rows 2k and 2k+1 of a batch are a pair: set group_size = 2 and an even size for `batch`";
+
+std::string row_name(const Packet& packet, std::size_t row) {
+  const bool named = packet.has(field::origins) && row < packet.get(field::origins).size();
+  return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
+}
+
+std::string pair_name(const Packet& packet, std::size_t first) {
+  return "the pair of " + row_name(packet, first) + " and " + row_name(packet, first + 1);
+}
+
+}  // namespace
+
+void Verification::declare(Declaration& d) {
+  d.doc(
+      "Verification: whether two pictures show one person, told by the distance of their "
+      "embeddings. Accuracy at a threshold that other pairs chose, equal error rate, area under "
+      "the ROC curve and true accept rates, over all pairs of a flow.");
+  d.parameter("distance", settings_.distance,
+              "of two embeddings: Euclidean; 1 minus the cosine; 1 minus exp of minus the "
+              "Manhattan distance",
+              {{"euclidean", VerificationDistance::euclidean},
+               {"cosine", VerificationDistance::cosine},
+               {"exp_manhattan", VerificationDistance::exp_manhattan}});
+  d.parameter("margin", settings_.margin,
+              "also report the accuracy where pairs up to this distance are accepted, such as the "
+              "margin of the training (of loss.contrastive's equation4 its square root)")
+      .range(0, 1e6);
+  d.parameter("folds", folds_,
+              "for pairs without a fold of their own (`pair_folds`): those of each kind are dealt "
+              "to so many folds, and each fold's threshold is chosen on the others; 1: none is")
+      .range(1, 1'000'000);
+  d.parameter("fold", settings_.fold,
+              "report this fold alone, from 0: for a model that was trained on the others")
+      .range(0, 999'999);
+  d.parameter("far", settings_.far,
+              "false accept rates at which the true accept rate is reported, where there are "
+              "enough pairs of two persons")
+      .range(0, 1);
+  d.parameter("protocol", protocol_.name,
+              "what the pairs are called in the report: \"lfw-view-2\"");
+  d.parameter("images", protocol_.images, "which pictures: \"lfw\", \"att\", with what crop");
+  d.parameter("alignment", protocol_.alignment,
+              "how faces were aligned: \"none\", \"funneled\", \"deep-funneled\"");
+  d.parameter("outside_data", protocol_.outside_data,
+              "what the model was trained on beside the data set: \"none\", \"imagenet\"");
+  d.parameter("folder", folder_,
+              "where the ROC curve is written, as STAGE/epoch-0012/roc.csv; relative to the run's "
+              "folder");
+  d.needs(field::embedding);
+  d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
+  d.accepts(field::pair_folds).doc("the folds of the list, equal in rows 2k and 2k+1");
+  d.accepts(field::groups).doc("to refuse rows that are no pair");
+  d.accepts(field::items).doc("to refuse pairs that `same` is wrong about");
+  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::images).doc("only their size, for the report");
+  if (folds_ > 1 || settings_.fold) d.headline("accuracy", Better::higher);
+  d.headline("eer", Better::lower);
+  d.headline("auc", Better::higher);
+}
+
+void Verification::open(Context& /*context*/) {
+  for (const double far : settings_.far) {
+    if (far > 0) continue;
+    throw Error("'far' has 0: a rate above 0 is needed, such as 0.001", Fault::configuration);
+  }
+  std::sort(settings_.far.begin(), settings_.far.end(), std::greater<>());
+  settings_.far.erase(std::unique(settings_.far.begin(), settings_.far.end()), settings_.far.end());
+}
+
+void Verification::begin(Context& context) {
+  flow_.enter(context);
+  pairs_.clear();
+  has_folds_.reset();
+  input_ = {};
+}
+
+void Verification::check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
+                              const std::int64_t* folds) const {
+  const std::size_t second = first + 1;
+  for (const std::size_t row : {first, second}) {
+    if (same[row] == 0 || same[row] == 1) continue;
+    throw Error("'same' of " + row_name(packet, row) + " is " + std::to_string(same[row]) +
+                "; it must be 1, for a pair of one person, or 0");
+  }
+  if (same[first] != same[second]) {
+    throw Error("'same' differs in " + pair_name(packet, first) + remedy);
+  }
+  if (folds != nullptr && folds[first] != folds[second]) {
+    throw Error("'pair_folds' differs in " + pair_name(packet, first) + remedy);
+  }
+  if (packet.has(field::groups)) {
+    const auto& groups = packet.get(field::groups);
+    if (groups[first] != groups[second]) {
+      throw Error(pair_name(packet, first) + " is of the groups " + std::to_string(groups[first]) +
+                  " and " + std::to_string(groups[second]) + remedy);
+    }
+  }
+  if (!packet.has(field::items)) return;
+  const auto& items = packet.get(field::items);
+  if (items[first].empty() || items[second].empty()) return;
+  if ((items[first] == items[second]) == (same[first] == 1)) return;
+  throw Error("'same' is " + std::to_string(same[first]) + " for " + pair_name(packet, first) +
+              ", which show '" + items[first] + "' and '" + items[second] + "'");
+}
+
+void Verification::process(const Packet& packet, Context& /*context*/) {
+  const Tensor embedding = on_host(packet.get(field::embedding));
+  const Tensor same = on_host(packet.get(field::same), torch::kInt64);
+  const bool has_folds = packet.has(field::pair_folds);
+  const Tensor folds = has_folds ? on_host(packet.get(field::pair_folds), torch::kInt64) : Tensor();
+  const auto rows = static_cast<std::size_t>(embedding.size(0));
+  const auto length = static_cast<std::size_t>(embedding.size(1));
+  if (rows == 0) return;
+  if (rows % 2 != 0) {
+    throw Error("a batch has " + counted(rows, "row") + ", which is odd" + remedy);
+  }
+  if (has_folds_.value_or(has_folds) != has_folds) {
+    throw Error("some pairs have a fold and others have none; use pairs of one list",
+                Fault::configuration);
+  }
+  has_folds_ = has_folds;
+  if (packet.has(field::images) && packet.get(field::images).dim() == 4) {
+    const Tensor& images = packet.get(field::images);
+    const retrieval::InputSize input{images.size(2), images.size(3)};
+    input_ = pairs_.empty() ? input : retrieval::together(input_, input);
+  }
+  const auto* const labels = same.data_ptr<std::int64_t>();
+  const auto* const fold_of_row = has_folds ? folds.data_ptr<std::int64_t>() : nullptr;
+  const std::span<const float> values(embedding.data_ptr<float>(), rows * length);
+  for (std::size_t first = 0; first < rows; first += 2) {
+    check_rows(packet, first, labels, fold_of_row);
+    const auto a = values.subspan(first * length, length);
+    const auto b = values.subspan((first + 1) * length, length);
+    for (const std::size_t row : {first, first + 1}) {
+      try {
+        check_embedding(row == first ? a : b, settings_.distance);
+      } catch (const Error& error) {
+        throw Error(row_name(packet, row) + " " + error.what());
+      }
+    }
+    pairs_.push_back({ranked_distance(a, b, settings_.distance), labels[first] == 1,
+                      has_folds ? fold_of_row[first] : 0});
+  }
+}
+
+void Verification::end(Context& context) {
+  if (pairs_.empty()) throw Error("no pair arrived, so there is nothing to verify");
+  if (!*has_folds_) deal_folds(pairs_, folds_);
+  const bool one_fold =
+      *has_folds_ && std::all_of(pairs_.begin(), pairs_.end(), [&](const ScoredPair& pair) {
+        return pair.fold == pairs_.front().fold;
+      });
+  if (one_fold && folds_ > 1 && !settings_.fold) {
+    throw Error("all pairs are of fold " + std::to_string(pairs_.front().fold) +
+                    ", so no other fold chooses a threshold; remove \"pair_fold\" from `carry` to "
+                    "have the pairs dealt to `folds`, or set folds = 1 for no accuracy",
+                Fault::configuration);
+  }
+  const VerificationResult result = verify(pairs_, settings_);
+  if (!result.folds.empty()) {
+    context.metric("accuracy", result.accuracy.mean);
+    if (result.accuracy.standard_error) {
+      context.metric("accuracy.standard_error", *result.accuracy.standard_error);
+    }
+  }
+  if (result.at_margin) context.metric("accuracy_at_margin", *result.at_margin);
+  context.metric("eer", result.eer);
+  context.metric("auc", result.auc);
+  for (const auto& [far, tar] : result.tar) context.metric("tar@" + far_text(far), tar);
+  context.metric("pairs", static_cast<double>(result.roc.same + result.roc.different));
+  VerificationProtocol protocol = protocol_;
+  if (input_.known()) {
+    protocol.images += (protocol.images.empty() ? "" : ",") + to_string(input_);
+  }
+  std::string text = verification_table(result, settings_, protocol);
+  if (!result.folds.empty() && !*has_folds_) {
+    text += "The pairs have no folds of their own: a person may be in several.\n";
+  }
+  context.report("Verification", text);
+  if (result.folds.size() > 1) {
+    context.report("Verification by fold", fold_table(result, settings_.distance));
+  }
+  write_curve(result, context);
+  pairs_.clear();
+}
+
+void Verification::write_curve(const VerificationResult& result, const Context& context) const {
+  if (context.run_directory().empty()) return;  // it keeps no files
+  const DrawnSet drawn("pictures", context);
+  nlohmann::ordered_json far = nlohmann::ordered_json::array();
+  nlohmann::ordered_json tar = nlohmann::ordered_json::array();
+  for (const RocPoint& point : corners(result.roc)) {
+    far.push_back(result.roc.far(point));
+    tar.push_back(result.roc.tar(point));
+  }
+  drawn.write("roc", {{"far", std::move(far)}, {"tar", std::move(tar)}});
+  ExportedFile file(export_path(folder_, "", context) / drawn.name_of("roc.csv"));
+  file.write(roc_csv(result.roc, settings_.distance));
+  file.finish();
+  file.commit();
+}
+
+}  // namespace seam::stages

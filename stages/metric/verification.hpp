@@ -1,0 +1,58 @@
+/// Stage `metric.verification`: how well distances tell whether two pictures show one person.
+///
+///     embedding, same, (pair_folds) ──► [ metric.verification ] ──► metrics, report, ROC
+///     rows 2k and 2k + 1: a pair
+#pragma once
+
+#include <seam/retrieval.hpp>
+#include <seam/tensor.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/export/exported_file.hpp"
+#include "stages/metric/verification_report.hpp"
+
+namespace seam::field {
+
+/// Rows 2k and 2k+1 are a pair: the fold that both are in, from 0.
+inline constexpr Field<Tensor> pair_folds{"pair_folds", "i64[N]"};
+
+}  // namespace seam::field
+
+namespace seam::stages {
+
+/// Reports `accuracy`, at the threshold that the other folds chose, with `.standard_error`;
+/// `accuracy_at_margin`, `eer`, `auc`, `tar@FAR` for each FAR; fractions. And `pairs`, their
+/// number.
+class Verification final : public Compute<Sink> {
+ public:
+  static constexpr std::string_view name = "metric.verification";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  void process(const Packet& packet, Context& context) override;
+  void end(Context& context) override;
+
+ private:
+  void check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
+                  const std::int64_t* folds) const;
+  void write_curve(const VerificationResult& result, const Context& context) const;
+
+  VerificationSettings settings_;
+  VerificationProtocol protocol_;
+  std::int64_t folds_ = 10;
+  std::filesystem::path folder_ = "verification";
+
+  OneFlow flow_;
+  std::vector<ScoredPair> pairs_;
+  std::optional<bool> has_folds_;  // once a batch has come
+  retrieval::InputSize input_;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,99 @@
+#include "stages/model/capsnet.hpp"
+
+#include <string>
+
+#include "stages/nn/initialisation.hpp"
+
+namespace seam::stages {
+
+Capsnet::Capsnet() {
+  options_.features = nn::FeatureKind::one_convolution;
+  options_.classes = 10;
+  options_.width = 256;
+  options_.capsule_size = 8;
+  options_.channels = 1;
+  options_.dropout = 0;
+  options_.weights = nn::CapsuleWeights::own;
+  options_.images = {28, 28};
+  options_.routing.logits = nn::Logits::accumulate;
+  options_.norm_axis = nn::NormAxis::none;
+}
+
+void Capsnet::declare(Declaration& d) {
+  d.doc(
+      "The capsule network of Sabour et al. (2017): a convolution, primary capsules, and dynamic "
+      "routing to one capsule a class, whose length says how much of the class is in the picture. "
+      "Each primary capsule predicts by weights of its own, so pictures have one size.");
+  d.parameter("classes", options_.classes, "class capsules: one a category").range(1, 100000);
+  d.parameter("channels", options_.channels,
+              "of the pictures as the network sees them: 1 is their luminance, or 3")
+      .range(1, 3);
+  d.parameter("image_height", options_.images.height, "of the pictures, the only one taken")
+      .range(1, 4096);
+  d.parameter("image_width", options_.images.width, "the same").range(1, 4096);
+  d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
+  d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
+  d.parameter("first_stride", first_stride_, "of the first convolution").range(1, 16);
+  d.parameter("primary_capsules", primary_capsules_, "at each place of the second convolution")
+      .range(1, 4096);
+  d.parameter("capsule_size", options_.capsule_size, "numbers of a primary capsule").range(1, 1024);
+  d.parameter("primary_kernel", options_.convolutions.primary_kernel,
+              "side of the second convolution, whose channels are the primary capsules")
+      .range(1, 64);
+  d.parameter("primary_stride", options_.convolutions.primary_stride, "of the second convolution")
+      .range(1, 16);
+  d.parameter("class_capsule_size", options_.class_capsule_size, "numbers of a class capsule")
+      .range(1, 1024);
+  d.parameter("iterations", options_.routing.iterations, "of routing").range(1, 100);
+  d.parameter("gradient", options_.routing.gradient, "how far through routing the gradient goes",
+              {{"all_iterations", nn::RoutingGradient::all_iterations},
+               {"last_iteration", nn::RoutingGradient::last_iteration}});
+  d.parameter("weight_deviation", options_.weight_deviation,
+              "of the routing weights' initial values, normally distributed; if not set, Glorot's "
+              "uniform distribution, and 1 with compat = \"routes_softmax\"")
+      .range(1e-9, 100);
+  d.parameter("compat", compat_,
+              "routes_softmax repeats an error of well-known ports, to compare with their numbers: "
+              "coupling coefficients sum to 1 over the primary capsules instead of the classes",
+              {{"none", Compat::none}, {"routes_softmax", Compat::routes_softmax}});
+  d.needs(field::images)
+      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
+                std::to_string(options_.images.width) + "]");
+  const std::string classes = std::to_string(options_.classes);
+  d.provides(field::capsules)
+      .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]");
+  d.provides(field::class_lengths).contract("f32[N," + classes + "]");
+  d.provides(field::predicted_category);
+  d.provides(field::embedding)
+      .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
+      .doc("the capsules in a row");
+  vocabulary_.declare(d);
+  declare_module(d);
+}
+
+void Capsnet::open(Context& context) {
+  vocabulary_.open();
+  vocabulary_.require_one();
+  ModuleStage::open(context);
+}
+
+nn::CapsuleNetwork Capsnet::make() const {
+  nn::NetworkOptions all = options_;
+  all.first_stride = first_stride_;
+  all.primary_channels = primary_capsules_ * options_.capsule_size;
+  if (compat_ == Compat::routes_softmax) {
+    all.routing.softmax = nn::RoutingSoftmax::input_capsules;
+    if (!all.weight_deviation) all.weight_deviation = 1;
+  }
+  return nn::CapsuleNetwork(all, nn::generator_seed());
+}
+
+void Capsnet::forward(nn::CapsuleNetwork& net, Packet& packet, Context& /*context*/) {
+  const nn::ClassCapsules result = net->forward(packet.get(field::images), nn::DropoutKey{});
+  packet.set(field::embedding, nn::mask_capsules(result.capsules));
+  packet.set(field::capsules, result.capsules);
+  packet.set(field::class_lengths, result.lengths);
+  packet.set(field::predicted_category, result.predicted);
+}
+
+}  // namespace seam::stages

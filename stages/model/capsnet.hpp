@@ -1,0 +1,41 @@
+/// Stage `model.capsnet`: the first capsule network with dynamic routing.
+///
+///     images ──► capsules, class_lengths, predicted_category, embedding
+///
+/// Sabour, Frosst, Hinton, "Dynamic routing between capsules", NIPS 2017. It is trained by
+/// loss.margin, with a decoder (model.dense_decoder) and loss.reconstruction.
+#pragma once
+
+#include <seam/module.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+#include "stages/class_vocabulary.hpp"
+#include "stages/nn/capsule_network.hpp"
+
+namespace seam::stages {
+
+class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
+ public:
+  static constexpr std::string_view name = "model.capsnet";
+
+  Capsnet();
+  void declare(Declaration& d) override;
+  /// Refuses data sets that number categories in different ways: capsules are categories.
+  void open(Context& context) override;
+
+ private:
+  enum class Compat : std::uint8_t { none, routes_softmax };
+
+  [[nodiscard]] nn::CapsuleNetwork make() const override;
+  void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) override;
+
+  nn::NetworkOptions options_;
+  ClassVocabulary vocabulary_;
+  std::int64_t primary_capsules_ = 32;
+  std::int64_t first_stride_ = 1;
+  Compat compat_ = Compat::none;
+};
+
+}  // namespace seam::stages

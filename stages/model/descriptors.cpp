@@ -1,0 +1,44 @@
+#include "stages/model/descriptors.hpp"
+
+#include <string>
+
+namespace seam::stages {
+
+void Descriptors::declare(Declaration& d) {
+  d.doc(
+      "Combined global descriptors (CGD, Jun et al. 2019): a feature map is pooled in several "
+      "ways; each result is projected and scaled to unit length, and together, scaled once more, "
+      "they are the embedding. The classifier sees the first one, unprojected, through batch "
+      "normalisation.");
+  d.parameter("channels", options_.channels, "of the feature map").range(1, 65536).required();
+  d.parameter("descriptors", options_.descriptors,
+              "over the pixels of each channel: the mean (spoc), the generalised mean with one "
+              "trained power (gem) or one for each channel (gemmp), or the maximum (mac)",
+              {{"spoc", nn::Pooling::average},
+               {"gem", nn::Pooling::generalised_mean},
+               {"gemmp", nn::Pooling::generalised_mean_by_channel},
+               {"mac", nn::Pooling::maximum}});
+  d.parameter("dimensions", options_.dimensions,
+              "length of each descriptor, by a dense layer; 0: the pooled channels")
+      .range(0, 65536);
+  d.parameter("classes", options_.classes, "of the classifier; 0: there is none").range(0, 1000000);
+  d.needs(field::feature_map)
+      .contract(options_.channels > 0 ? "f32[N," + std::to_string(options_.channels) + ",H,W]"
+                                      : "f32[N,C,H,W]");
+  d.provides(field::embedding)
+      .contract(options_.channels > 0 && !options_.descriptors.empty()
+                    ? "f32[N," + std::to_string(options_.length()) + "]"
+                    : "f32[N,E]");
+  if (options_.classes > 0) {
+    d.provides(field::logits).contract("f32[N," + std::to_string(options_.classes) + "]");
+  }
+  declare_module(d);
+}
+
+void Descriptors::forward(nn::GlobalDescriptors& net, Packet& packet, Context& /*context*/) {
+  const nn::DescriptorsOutput output = net->forward(packet.get(field::feature_map));
+  packet.set(field::embedding, output.embedding);
+  if (output.logits.defined()) packet.set(field::logits, output.logits);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,15 @@
+/// Whose capsule a decoder draws: in training that of the picture's category, in evaluation the
+/// longest.
+#pragma once
+
+#include <seam/tensor.hpp>
+
+namespace seam::stages {
+
+/// Declares the fields of a decoder of `classes` capsules of `size` numbers.
+void declare_drawn_capsule(Declaration& d, std::int64_t classes, std::int64_t size);
+
+/// The class i64[N] of each row. Throws seam::Error in training where the packet has no categories.
+[[nodiscard]] Tensor drawn_capsule(const Packet& packet, const Context& context);
+
+}  // namespace seam::stages

@@ -1,0 +1,64 @@
+#include "stages/model/sdropcapnet.hpp"
+
+#include <torch/torch.h>
+
+namespace seam::stages {
+
+void Sdropcapnet::declare(Declaration& d) {
+  d.doc(
+      "The Siamese capsule network with concrete dropout, SDropCapNet (O'Neill 2018; Gal et al. "
+      "2017): model.scn, whose face capsules are dropped in training, each with a probability that "
+      "is learned. What that adds to the loss, this stage provides as its first part.");
+  d.parameter("initial_dropout", dropout_.initial,
+              "probability that a face capsule is dropped, at first")
+      .range(1e-6, 0.999);
+  d.parameter("temperature", dropout_.temperature,
+              "of the relaxed mask: the smaller, the nearer it is to 0 and 1")
+      .range(1e-3, 10);
+  d.parameter("regulariser", regulariser_, "factor of the regulariser in the loss").range(0, 1e6);
+  d.parameter("weight_regulariser", weight_regulariser_,
+              "factor of |W|² / (1 - p) beside the entropies, for the dense layer's weights of a "
+              "face capsule")
+      .range(0, 1e6);
+  d.accepts(field::loss).doc("of the stages before it");
+  d.provides(field::loss).doc("the sum with the regulariser");
+  declare_network(d);
+}
+
+void Sdropcapnet::forward(nn::SiameseCapsules& net, Packet& packet, Context& context) {
+  record_accepted(context);
+  SiameseStage::forward(net, packet, context);
+  const Tensor regulariser = net->dropout->regulariser(net->dense->weight, weight_regulariser_);
+  Tensor loss = regulariser * regulariser_;
+  if (packet.has(field::loss)) loss = packet.get(field::loss) + loss;
+  packet.set(field::loss, loss);
+  if (!context.training()) return;
+  const Tensor p = net->dropout->probabilities();
+  processed_ = {{"regulariser", regulariser.detach()},
+                {"dropout", p.mean()},
+                {"lowest_dropout", p.min()},
+                {"highest_dropout", p.max()}};
+}
+
+void Sdropcapnet::batch_accepted() {
+  SiameseStage::batch_accepted();
+  accepted_ = std::exchange(processed_, {});
+}
+
+void Sdropcapnet::record_accepted(const Context& context) {
+  for (const auto& [metric, value] : accepted_) context.metric(metric, value.item<double>());
+  accepted_.clear();
+  processed_.clear();
+}
+
+void Sdropcapnet::end(Context& context) {
+  record_accepted(context);
+  SiameseStage::end(context);
+}
+
+Pause Sdropcapnet::pause(Context& context) {
+  record_accepted(context);
+  return SiameseStage::pause(context);
+}
+
+}  // namespace seam::stages

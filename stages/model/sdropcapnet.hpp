@@ -1,0 +1,44 @@
+/// Stage `model.sdropcapnet`: the Siamese capsule network whose face capsules are dropped with
+/// probabilities that it learns.
+///
+///     images, (loss) ──► embedding, capsules, loss = (loss +) regulariser
+///
+/// The probabilities need the regulariser, so the stage provides it as the first part of the loss;
+/// the losses behind it add theirs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stages/model/siamese_stage.hpp"
+
+namespace seam::stages {
+
+class Sdropcapnet final : public SiameseStage {
+ public:
+  static constexpr std::string_view name = "model.sdropcapnet";
+
+  void declare(Declaration& d) override;
+  void end(Context& context) override;
+  Pause pause(Context& context) override;
+  void batch_accepted() override;
+
+ private:
+  using Measured = std::vector<std::pair<std::string, Tensor>>;
+
+  [[nodiscard]] std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const override {
+    return dropout_;
+  }
+  void forward(nn::SiameseCapsules& net, Packet& packet, Context& context) override;
+  void record_accepted(const Context& context);
+
+  nn::ConcreteDropoutOptions dropout_;
+  double regulariser_ = 1e-3;
+  double weight_regulariser_ = 0.1;
+  Measured processed_;  // of the last training batch
+  Measured accepted_;   // the same, once it may be recorded
+};
+
+}  // namespace seam::stages

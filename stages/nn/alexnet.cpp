@@ -1,0 +1,85 @@
+#include "stages/nn/alexnet.hpp"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <seam/error.hpp>
+
+#include "stages/nn/dropout.hpp"
+
+namespace seam::nn {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t pooled_side = 6;
+constexpr std::int64_t least_side = 63;  // 63 -> 15 -> 7 -> 3 -> 1 pixels
+
+Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                   std::int64_t padding) {
+  return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(padding));
+}
+
+torch::nn::MaxPool2d pooling() {
+  return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2));
+}
+
+}  // namespace
+
+AlexNetImpl::AlexNetImpl(AlexNetOptions options) : options_(std::move(options)) {
+  const std::vector<std::int64_t>& c = options_.channels;
+  if (c.size() != 5 || *std::min_element(c.begin(), c.end()) < 1 || options_.hidden < 1 ||
+      options_.dimensions < 1) {
+    throw Error("AlexNet has five convolutions, and all sizes are at least 1; 'channels' lists " +
+                    std::to_string(c.size()),
+                Fault::configuration);
+  }
+  const auto relu = [] { return torch::nn::ReLU(); };
+  // The numbers in names count activations and pooling too.
+  features_ = register_module(
+      "features", torch::nn::Sequential(convolution(3, c[0], 11, 4, 2), relu(), pooling(),
+                                        convolution(c[0], c[1], 5, 1, 2), relu(), pooling(),
+                                        convolution(c[1], c[2], 3, 1, 1), relu(),
+                                        convolution(c[2], c[3], 3, 1, 1), relu(),
+                                        convolution(c[3], c[4], 3, 1, 1), relu(), pooling()));
+  classifier_ = register_module("classifier", torch::nn::Sequential());
+  // classifier.1 and classifier.4: dropout stands before each and is drawn by forward().
+  classifier_->push_back("1", Linear(c[4] * pooled_side * pooled_side, options_.hidden));
+  classifier_->push_back("4", Linear(options_.hidden, options_.hidden));
+  embedding_ = register_module("embedding", Linear(options_.hidden, options_.dimensions));
+}
+
+Tensor AlexNetImpl::dense(Tensor x) {
+  const bool drop = classifier_->is_training() && options_.dropout > 0;  // not where it is frozen
+  const DropoutKey key = drop ? DropoutKey::drawn() : DropoutKey();
+  for (std::size_t layer = 0; layer < classifier_->size(); ++layer) {
+    if (drop) {
+      x = x * spatial_dropout(x.size(0), x.size(1), options_.dropout, key,
+                              static_cast<std::int64_t>(layer), x.scalar_type())
+                  .to(x.device());
+    }
+    x = classifier_->at<LinearImpl>(layer).forward(x).relu();
+  }
+  return embedding_(x);
+}
+
+Tensor AlexNetImpl::forward(const Tensor& images) {
+  if (std::min(images.size(2), images.size(3)) < least_side) {
+    throw Error("AlexNet's strides leave nothing of images of " + std::to_string(images.size(2)) +
+                    "x" + std::to_string(images.size(3)) + " pixels; resize them to at least " +
+                    std::to_string(least_side) + "x" + std::to_string(least_side),
+                Fault::configuration);
+  }
+  const Tensor pooled =
+      torch::adaptive_avg_pool2d(features_->forward(images), {pooled_side, pooled_side});
+  // Scaled in the weights' type whatever autocast computes in: distances are of small differences.
+  Tensor embedding = dense(pooled.flatten(1)).to(embedding_->weight.scalar_type());
+  if (!options_.unit_length) return embedding;
+  return torch::nn::functional::normalize(embedding,
+                                          torch::nn::functional::NormalizeFuncOptions().dim(1));
+}
+
+}  // namespace seam::nn

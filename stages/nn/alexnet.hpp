@@ -1,0 +1,47 @@
+/// AlexNet in the form that torchvision publishes weights for, with its names: Krizhevsky, "One
+/// weird trick for parallelizing convolutional neural networks", 2014; with an embedding instead of
+/// its last layer.
+///
+///     images [N,3,H,W]
+///       features    conv 11/4, pool, conv 5, pool, conv 3, conv 3, conv 3, pool
+///                   average pooling to 6x6
+///       classifier  dropout, dense, dropout, dense                       [N,4096]
+///       embedding   dense; to unit length                                [N,E]
+#pragma once
+
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/nn/layers.hpp"
+
+namespace seam::nn {
+
+struct AlexNetOptions {
+  std::vector<std::int64_t> channels = {64, 192, 384, 256, 256};  ///< of the convolutions
+  std::int64_t hidden = 4096;                                     ///< of both dense layers
+  double dropout = 0.5;
+  std::int64_t dimensions = 20;
+  bool unit_length = true;
+};
+
+class AlexNetImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error for other than five convolutions and sizes below 1.
+  explicit AlexNetImpl(AlexNetOptions options);
+  /// Throws seam::Error for images so small that nothing is left of them: below 63x63.
+  torch::Tensor forward(const torch::Tensor& images);
+
+ private:
+  torch::Tensor dense(torch::Tensor x);
+
+  AlexNetOptions options_;
+  torch::nn::Sequential features_;
+  torch::nn::Sequential classifier_;
+  Linear embedding_{nullptr};
+};
+TORCH_MODULE(AlexNet);
+
+}  // namespace seam::nn

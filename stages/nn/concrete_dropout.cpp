@@ -1,0 +1,67 @@
+#include "stages/nn/concrete_dropout.hpp"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include <seam/error.hpp>
+#include <seam/random.hpp>
+
+namespace seam::nn {
+
+using torch::Tensor;
+
+namespace {
+
+constexpr double noise_epsilon = 1e-7;  // the logarithms stay finite
+
+}  // namespace
+
+Tensor concrete_noise(std::int64_t images, std::int64_t capsules, const DropoutKey& key,
+                      std::int64_t layer, torch::ScalarType type) {
+  // As spatial_dropout: layers' streams lie far apart.
+  Random random(key.seed, key.stream + 0x9E3779B97F4A7C15U * static_cast<std::uint64_t>(layer + 1),
+                key.epoch, key.sequence);
+  Tensor wide = torch::empty({images, capsules}, torch::kFloat64);
+  double* const values = wide.data_ptr<double>();
+  for (std::int64_t i = 0; i < images * capsules; ++i) values[i] = random.uniform();
+  return wide.to(type);
+}
+
+ConcreteDropoutImpl::ConcreteDropoutImpl(const ConcreteDropoutOptions& options)
+    : options_(options) {
+  if (options.capsules < 1 || !(options.initial > 0 && options.initial < 1) ||
+      !(options.temperature > 0)) {
+    throw Error(
+        "concrete dropout needs at least one capsule, a probability between 0 and 1 and a "
+        "temperature above 0",
+        Fault::configuration);
+  }
+  p_logit = register_parameter(
+      "p_logit", torch::full({options.capsules}, std::log(options.initial / (1 - options.initial)),
+                             torch::kFloat32));
+}
+
+Tensor ConcreteDropoutImpl::forward(const Tensor& x, const Tensor& noise) {
+  if (x.dim() != 3 || x.size(1) != options_.capsules) {
+    throw Error("concrete dropout takes " + std::to_string(options_.capsules) + " capsules",
+                Fault::internal);
+  }
+  if (!is_training()) return x;
+  const Tensor odds = torch::log(noise + noise_epsilon) - torch::log(1 - noise + noise_epsilon);
+  const Tensor kept = torch::sigmoid(-(p_logit + odds) / options_.temperature);  // 1 - z
+  return x * (kept * (1 + torch::exp(p_logit))).unsqueeze(-1);  // 1 / (1 - p) = 1 + exp(logit)
+}
+
+Tensor ConcreteDropoutImpl::regulariser(const Tensor& weight, double lambda) const {
+  const Tensor squares = weight.view({weight.size(0), options_.capsules, -1}).square().sum({0, 2});
+  const Tensor p = torch::sigmoid(p_logit);
+  const Tensor entropy = p * torch::log_sigmoid(p_logit) + (1 - p) * torch::log_sigmoid(-p_logit);
+  return (lambda * squares * (1 + torch::exp(p_logit)) + entropy).sum();
+}
+
+Tensor ConcreteDropoutImpl::probabilities() const {
+  return torch::sigmoid(p_logit.detach());
+}
+
+}  // namespace seam::nn

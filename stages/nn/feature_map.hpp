@@ -1,0 +1,13 @@
+/// What modules that take a feature map ask of it.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace seam::nn {
+
+/// Throws seam::Error unless it is [N,channels,H,W] with at least one pixel.
+void check_feature_map(const torch::Tensor& map, std::int64_t channels);
+
+}  // namespace seam::nn

@@ -1,0 +1,58 @@
+/// Several global descriptors of one feature map, each of unit length, side by side.
+///
+///     feature_map [N,C,H,W]
+///       ├─► pooling 1 ─┬► dense to D ─► unit length ─┐
+///       │              └► bn, fc ─► logits [N,K]     ├─► concatenated, to unit length [N,n D]
+///       └─► pooling 2 ──► dense to D ─► unit length ─┘
+///
+/// Jun, Ko, Kim, Kim, Kim, "Combination of Multiple Global Descriptors for Image Retrieval", 2019:
+/// the classifier sees the first descriptor alone, before its dense layer.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/nn/layers.hpp"
+#include "stages/nn/pooling.hpp"
+
+namespace seam::nn {
+
+struct GlobalDescriptorsOptions {
+  std::int64_t channels = 0;  ///< of the feature map
+  std::vector<Pooling> descriptors = {Pooling::average, Pooling::generalised_mean};
+  std::int64_t dimensions = 0;  ///< of each descriptor; 0: the pooled channels, no dense layer
+  std::int64_t classes = 0;     ///< 0: no classifier
+
+  /// Of all descriptors together.
+  [[nodiscard]] std::int64_t length() const {
+    return (dimensions > 0 ? dimensions : channels) * static_cast<std::int64_t>(descriptors.size());
+  }
+};
+
+struct DescriptorsOutput {
+  torch::Tensor embedding;
+  torch::Tensor logits;  ///< undefined without classes
+};
+
+/// Parts are called "pool1", "projection1", "pool2" and so on, "bn" and "fc".
+class GlobalDescriptorsImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error for no descriptors and for no channels.
+  explicit GlobalDescriptorsImpl(GlobalDescriptorsOptions options);
+  /// Throws seam::Error for a map of another number of channels.
+  DescriptorsOutput forward(const torch::Tensor& feature_map);
+
+ private:
+  GlobalDescriptorsOptions options_;
+  std::vector<GlobalPooling> pools_;
+  std::vector<Linear> projections_;  // none, or one for each
+  BatchNorm2d bn_{nullptr};
+  Linear fc_{nullptr};
+};
+TORCH_MODULE(GlobalDescriptors);
+
+}  // namespace seam::nn

@@ -1,0 +1,44 @@
+/// LeNet-5 (LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document
+/// recognition", 1998) as it is built today, with rectifiers and max pooling, and an embedding
+/// instead of its classes:
+///
+///     images [N,3,H,W]
+///       conv1 5x5, ReLU, pool 2x2     [N,6,(H-4)/2,(W-4)/2]
+///       conv2 5x5, ReLU, pool 2x2     [N,16,h,w]
+///       fc1 120, ReLU, fc2 84, ReLU, embedding; to unit length      [N,E]
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/nn/layers.hpp"
+
+namespace seam::nn {
+
+struct LeNetOptions {
+  std::int64_t image_height = 100;
+  std::int64_t image_width = 100;
+  std::vector<std::int64_t> channels = {6, 16};  ///< of the convolutions
+  std::vector<std::int64_t> hidden = {120, 84};  ///< of the dense layers
+  std::int64_t dimensions = 20;
+  bool unit_length = true;
+};
+
+class LeNetImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error for other than two convolutions and two dense layers, sizes below 1, and
+  /// images of which nothing is left: below 16x16.
+  explicit LeNetImpl(LeNetOptions options);
+  /// Throws seam::Error for images of another size than the options say.
+  torch::Tensor forward(const torch::Tensor& images);
+
+ private:
+  LeNetOptions options_;
+  Conv2d conv1_{nullptr}, conv2_{nullptr};
+  Linear fc1_{nullptr}, fc2_{nullptr}, embedding_{nullptr};
+};
+TORCH_MODULE(LeNet);
+
+}  // namespace seam::nn

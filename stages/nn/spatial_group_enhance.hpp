@@ -1,0 +1,38 @@
+/// Channels in groups, each of which looks where in the picture it agrees with its mean.
+///
+///     x [N,C,H,W], in groups of C/G channels:
+///       t    = <x, mean of x over the pixels>           over a group's channels, [N,G,H,W]
+///       t    = (t - mean) / (deviation + 1e-5)          over the pixels, unbiased
+///       gate = sigmoid(weight[g] t + bias[g])
+///     ──► x * gate
+///
+/// Li, Hu, Yang, "Spatial Group-wise Enhance: Improving Semantic Feature Learning in Convolutional
+/// Networks", 2019, with the numbers of the authors' code: one weight and one bias a group, 0 and 1
+/// at first.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace seam::nn {
+
+class SpatialGroupEnhanceImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error where the channels do not divide into the groups.
+  SpatialGroupEnhanceImpl(std::int64_t channels, std::int64_t groups);
+  /// The same bytes for any number of threads. Throws seam::Error for a map of another number of
+  /// channels, and for one of a single pixel, which has no deviation.
+  [[nodiscard]] torch::Tensor forward(const torch::Tensor& feature_map) const;
+
+ private:
+  std::int64_t channels_;
+  std::int64_t groups_;
+  torch::Tensor weight_;  // [1,G,1,1]
+  torch::Tensor bias_;
+};
+TORCH_MODULE(SpatialGroupEnhance);
+
+}  // namespace seam::nn

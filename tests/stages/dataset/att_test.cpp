@@ -1,0 +1,106 @@
+#include "stages/dataset/att.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/stages/dataset/layout.hpp"
+
+namespace seam::stages {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Eleven subjects with two pictures each: s10 sorts before s2 by name.
+void write_faces(const TemporaryFolder& folder) {
+  write_file(folder.path() / "README", "faces");
+  for (int subject = 1; subject <= 11; ++subject) {
+    for (const char* file : {"1.pgm", "2.pgm"}) {
+      write_file(folder.path() / ("s" + std::to_string(subject)) / file, "P5");
+    }
+  }
+}
+
+const auto conformance = testing::conformance<Att>({
+    .parameters = {{"root", std::string("nowhere")},
+                   {"subjects", std::int64_t{11}},
+                   {"images", std::int64_t{2}}},
+    .connect =
+        [](testing::Harness& harness) {
+          auto folder = shared_folder(&write_faces);
+          harness.set("root", folder->path().string());
+          return folder;
+        },
+    .refused = {{{"fold", std::int64_t{1}}}, {{"part", std::string("held_out")}}},
+});
+
+class AttStage : public ::testing::Test {
+ protected:
+  AttStage() { write_faces(folder_); }
+  [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
+    auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Att>());
+    harness->set("root", folder_.path().string()).set("subjects", 11).set("images", 2);
+    return harness;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(AttStage, ServesSubjectsByNumber) {
+  const auto harness = make();
+  harness->produce();
+  ASSERT_EQ(harness->outputs().size(), 22U);
+  const Packet& third = harness->outputs()[3];
+  EXPECT_EQ(third.get(field::item), "s2");
+  EXPECT_EQ(third.get(field::category), 1);
+  EXPECT_EQ(third.get(field::index), 3);
+  EXPECT_EQ(third.origin().item, "s2/2.pgm");
+  EXPECT_EQ(harness->outputs().back().get(field::item), "s11");
+  EXPECT_EQ(names_of(*harness).size(), 11U);
+}
+
+TEST_F(AttStage, FoldsShareNoSubject) {
+  const auto subjects = [&](const char* part) {
+    const auto harness = make();
+    harness->set("folds", 4).set("fold", 1).set("part", part).produce();
+    std::set<std::string> found;
+    for (const Packet& packet : harness->outputs()) found.insert(packet.get(field::item));
+    return found;
+  };
+  const std::set<std::string> train = subjects("train");
+  const std::set<std::string> held_out = subjects("held_out");
+  EXPECT_EQ(train.size() + held_out.size(), 11U);
+  for (const std::string& subject : held_out) EXPECT_FALSE(train.contains(subject));
+}
+
+TEST_F(AttStage, RefusesAnotherNumberOfSubjectsOrPictures) {
+  EXPECT_THAT(error_of([&] { make()->set("subjects", 12).open(); }), HasSubstr("s12' is missing"));
+  EXPECT_THAT(error_of([&] { make()->set("subjects", 10).open(); }), HasSubstr("s11' is there"));
+  EXPECT_THAT(error_of([&] { make()->set("images", 1).open(); }), HasSubstr("s1/2.pgm' is there"));
+  std::filesystem::remove(folder_.path() / "s7/1.pgm");
+  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("s7/1.pgm' is missing"));
+  EXPECT_THAT(error_of([&] { make()->set("root", "nowhere").open(); }),
+              HasSubstr("no folder 'nowhere'"));
+}
+
+TEST(AttFaces, AreAllThere) {
+  const char* const data = std::getenv("SEAM_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "SEAM_TEST_DATA names no folder with att_faces";
+  const auto root = std::filesystem::path(data) / "att_faces";
+  if (!std::filesystem::exists(root)) GTEST_SKIP() << "no att_faces in SEAM_TEST_DATA";
+  for (const int fold : {0, 7}) {
+    testing::Harness harness("items", std::make_unique<Att>());
+    harness.set("root", root.string()).set("folds", 8).set("fold", fold).set("part", "held_out");
+    harness.produce();
+    EXPECT_EQ(harness.outputs().size(), 50U);
+  }
+}
+
+}  // namespace
+}  // namespace seam::stages

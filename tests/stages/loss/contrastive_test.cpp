@@ -1,0 +1,83 @@
+#include "stages/loss/contrastive.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/same.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+using Labels = std::vector<std::int64_t>;
+
+/// Pairs at the distances 0.3, 0.1 and 0.6.
+Packet batch(const Labels& same, const Labels& groups = {}) {
+  Packet packet;
+  packet.set(
+      field::embedding,
+      torch::tensor(
+          {{0.0F, 1.0F}, {0.0F, 1.3F}, {2.0F, 0.0F}, {2.1F, 0.0F}, {0.0F, 0.0F}, {0.6F, 0.0F}})
+          .narrow(0, 0, static_cast<std::int64_t>(same.size())));
+  packet.set(field::same, torch::tensor(same, torch::kInt64));
+  if (!groups.empty()) packet.set(field::groups, groups);
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<Contrastive>({
+    .packets =
+        [](Harness&) {
+          return std::vector<Packet>{batch({1, 1, 0, 0, 0, 0}), batch({0, 0, 1, 1})};
+        },
+    .refused = {{{"margin", 0.0}},
+                {{"distance", std::string("exp_manhattan")}, {"margin", 1.0}},
+                {{"distance", std::string("exp_manhattan")}, {"epsilon", 1e-6}}},
+});
+
+TEST(Contrastive, IsTheMeanOverPairsWithTheirDistances) {
+  Harness harness("contrastive", std::make_unique<Contrastive>());
+  harness.push(batch({1, 1, 0, 0, 0, 0}, {4, 4, 2, 2, 7, 7})).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.metric("loss"), (0.09 + 0.09 + 0) / 3, 1e-5);
+  EXPECT_NEAR(harness.metric("matching_distance"), 0.3, 1e-5);
+  EXPECT_NEAR(harness.metric("non_matching_distance"), 0.35, 1e-5);
+  EXPECT_NEAR(harness.metric("accuracy"), 2.0 / 3, 1e-6);  // 0.1 is below the margin
+  EXPECT_NEAR(harness.metric("active"), 2.0 / 3, 1e-6);
+}
+
+TEST(Contrastive, InTheFormOfEquation4AccuracyComparesTheSquareWithTheMargin) {
+  Harness harness("contrastive", std::make_unique<Contrastive>());
+  harness.set("form", "equation4").set("margin", 0.2).push(batch({1, 1, 0, 0, 0, 0})).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_NEAR(harness.metric("loss"), (0.045 + 0.5 * (0.2 - 0.01) + 0) / 3, 1e-5);
+  EXPECT_NEAR(harness.metric("accuracy"), 2.0 / 3, 1e-6);
+}
+
+std::string refused(Packet packet) {
+  Harness harness("contrastive", std::make_unique<Contrastive>());
+  harness.push(std::move(packet)).finish();
+  return harness.errors().size() == 1 ? harness.errors()[0].what() : "nothing was refused";
+}
+
+TEST(Contrastive, RefusesWhatIsNoPairByName) {
+  EXPECT_THAT(refused(batch({1, 1, 0})), HasSubstr("3 rows, which are not pairs"));
+  EXPECT_THAT(refused(batch({1, 1, 0, 1})),
+              HasSubstr("`same` differs within the pair of rows 2 and 3: 0 and 1"));
+  EXPECT_THAT(refused(batch({1, 1, 2, 2})), HasSubstr("`same` of row 2 is 2"));
+  EXPECT_THAT(refused(batch({-1, -1})), HasSubstr("`same` of row 0 is -1"));
+  EXPECT_THAT(refused(batch({})), HasSubstr("no rows"));
+  // A picture of group 1 and one of group 2 are gone, and the labels alone would not tell.
+  EXPECT_THAT(refused(batch({1, 1, 0, 0}, {1, 2, 3, 3})),
+              HasSubstr("rows 0 and 1 should be a pair, but are of the groups 1 and 2"));
+}
+
+}  // namespace
+}  // namespace seam::stages

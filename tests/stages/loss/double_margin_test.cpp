@@ -1,0 +1,50 @@
+#include "stages/loss/double_margin.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "stages/same.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+
+/// Pairs at the distances 0.3 and 0.4.
+Packet batch(const std::vector<std::int64_t>& same) {
+  Packet packet;
+  packet.set(field::embedding,
+             torch::tensor({{0.0F, 1.0F}, {0.0F, 1.3F}, {2.0F, 0.0F}, {2.4F, 0.0F}}));
+  packet.set(field::same, torch::tensor(same, torch::kInt64));
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<DoubleMargin>({
+    .packets =
+        [](Harness&) {
+          return std::vector<Packet>{batch({1, 1, 0, 0}), batch({0, 0, 1, 1})};
+        },
+    .refused = {{{"matching_margin", 0.5}},
+                {{"matching_margin", 0.6}},
+                {{"distance", std::string("exp_manhattan")}, {"non_matching_margin", 1.0}}},
+});
+
+TEST(DoubleMargin, MatchingPairsCostBeyondTheSmallMarginAndOthersWithinTheLargeOne) {
+  const auto loss = [](const std::vector<std::int64_t>& same) {
+    Harness harness("double", std::make_unique<DoubleMargin>());
+    harness.push(batch(same)).finish();
+    EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+    return harness.metric("loss");
+  };
+  EXPECT_NEAR(loss({1, 1, 1, 1}), (0.01 + 0.04) / 2, 1e-5);
+  EXPECT_NEAR(loss({0, 0, 0, 0}), (0.04 + 0.01) / 2, 1e-5);
+  EXPECT_NEAR(loss({1, 1, 0, 0}), (0.01 + 0.01) / 2, 1e-5);
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,25 @@
+/// Batches of pictures with landmarks, for the tests of their losses.
+#pragma once
+
+#include <torch/torch.h>
+#include <seam/tensor.hpp>
+
+#include "stages/landmark_tensors.hpp"
+
+namespace seam::stages {
+
+/// Three pictures of 20 x 10 pixels (width x height).
+inline Packet landmark_batch() {
+  torch::manual_seed(1);
+  Packet packet;
+  packet.set(field::images, torch::rand({3, 3, 10, 20}));
+  packet.set(field::predicted_landmarks, torch::rand({3, 8, 2}).requires_grad_(true));
+  packet.set(field::visibility_logits, torch::randn({3, 8, 4}).requires_grad_(true));
+  packet.set(field::attribute_logits, torch::randn({3, 5}).requires_grad_(true));
+  packet.set(field::true_landmarks, torch::rand({3, 8, 2}) * 9);
+  packet.set(field::true_visibility, torch::randint(4, {3, 8}, torch::kInt64));
+  packet.set(field::true_attributes, torch::randint(3, {3, 5}).to(torch::kUInt8));
+  return packet;
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,176 @@
+#include "stages/metric/verification.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/same.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::HasSubstr;
+
+/// Pairs of numbers on a line: 0 and the distance.
+Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t>& same) {
+  Packet packet;
+  const auto pairs = static_cast<std::int64_t>(distances.size());
+  Tensor embedding = torch::zeros({2 * pairs, 2});
+  std::vector<std::int64_t> labels;
+  std::vector<std::int64_t> groups;
+  std::vector<std::string> items;
+  std::vector<Origin> origins;
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    embedding[2 * pair + 1][0] = distances[static_cast<std::size_t>(pair)];
+    for (const std::int64_t row : {2 * pair, 2 * pair + 1}) {
+      const std::int64_t label = same[static_cast<std::size_t>(pair)];
+      labels.push_back(label);
+      groups.push_back(pair);
+      items.push_back(label == 1 ? "ann" : row % 2 == 0 ? "ann" : "bob");
+      origins.push_back(
+          {std::make_shared<std::string>("pairs.txt"), row, "p" + std::to_string(row)});
+    }
+  }
+  packet.set(field::embedding, embedding);
+  packet.set(field::same, torch::tensor(labels, torch::kInt64));
+  packet.set(field::groups, groups);
+  packet.set(field::items, items);
+  packet.set(field::origins, origins);
+  return packet;
+}
+
+std::vector<Packet> some() {
+  return {batch({1, 3, 2, 4}, {1, 0, 1, 0}), batch({1.5F, 2.5F}, {0, 1}), batch({3.5F}, {0})};
+}
+
+const auto conformance = seam::testing::conformance<Verification>({
+    .parameters = {{"folds", std::int64_t{1}}},
+    .packets = [](Harness&) { return some(); },
+    .refused = {{{"far", std::vector<double>{0.0}}}},
+});
+
+std::string error_for(Packet packet, const std::string& distance = "euclidean") {
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.set("distance", distance.c_str()).set("folds", 1);
+  harness.push(std::move(packet)).finish();
+  return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
+}
+
+TEST(VerificationStage, CountsPairsOfAllBatches) {
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.set("folds", 1).set("margin", 2.0).set("far", std::vector<double>{0.5, 0.1});
+  for (Packet& packet : some()) harness.push(std::move(packet));
+  harness.finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  // same 1, 2, 2.5; other 1.5, 3, 3.5, 4: of 12 comparisons 1.5 wins two
+  EXPECT_DOUBLE_EQ(harness.metric("auc"), 10.0 / 12);
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy_at_margin"), 5.0 / 7);
+  EXPECT_EQ(harness.metric("pairs"), 7);
+  EXPECT_EQ(harness.metric("tar@0.5"), 1);
+  EXPECT_FALSE(harness.metrics().contains("tar@0.1"));
+  EXPECT_FALSE(harness.metrics().contains("accuracy"));
+  EXPECT_THAT(harness.reports().at(0).text, HasSubstr("7 pairs, 3 of one person and 4 of two"));
+}
+
+TEST(VerificationStage, FoldsOfTheListChooseThresholds) {
+  Harness harness("verification", std::make_unique<Verification>());
+  Packet packet = batch({1, 3, 2, 4, 10, 20}, {1, 0, 1, 0, 1, 0});
+  packet.set(field::pair_folds, torch::tensor({0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, torch::kInt64));
+  harness.push(packet).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  // Thresholds 3 (of 2, 4, 10, 20), 2 (of 1, 3, 10, 20) and 2.5 (of 1, 2, 3, 4).
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), (0.5 + 1 + 0.5) / 3);
+  EXPECT_NEAR(harness.metric("accuracy.standard_error"), 0.5 / 3, 1e-12);
+  EXPECT_THAT(harness.reports().at(1).text, HasSubstr("| 2 | 2 | 2.5 | 100.00 | 50.00 |"));
+}
+
+TEST(VerificationStage, OneFoldOfAListChoosesNoThreshold) {
+  const auto error_of = [](std::int64_t folds) {
+    Harness harness("verification", std::make_unique<Verification>());
+    Packet packet = batch({1, 3}, {1, 0});
+    packet.set(field::pair_folds, torch::zeros({4}, torch::kInt64));
+    harness.set("folds", folds).push(std::move(packet)).finish();
+    return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
+  };
+  EXPECT_THAT(error_of(10), HasSubstr("all pairs are of fold 0"));
+  EXPECT_EQ(error_of(1), "no error");
+}
+
+TEST(VerificationStage, ConstantEmbeddingsAreChance) {
+  Harness harness("verification", std::make_unique<Verification>());
+  std::vector<std::int64_t> same;
+  for (int pair = 0; pair < 40; ++pair) same.push_back(pair % 2);
+  harness.push(batch(std::vector<float>(40, 1), same)).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  EXPECT_EQ(harness.metric("auc"), 0.5);
+  EXPECT_EQ(harness.metric("eer"), 0.5);
+  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), 0.5);
+}
+
+TEST(VerificationStage, RefusesWhatIsNoPair) {
+  EXPECT_EQ(error_for(batch({1, 2}, {1, 0})), "no error");
+
+  Packet odd = batch({1, 2}, {1, 0});
+  odd.set(field::embedding, torch::zeros({3, 2}));
+  odd.set(field::same, torch::zeros({3}, torch::kInt64));
+  odd.set(field::groups, std::vector<std::int64_t>{0, 0, 1});
+  odd.set(field::items, std::vector<std::string>(3));
+  odd.set(field::origins, std::vector<Origin>(3));
+  EXPECT_THAT(error_for(odd), HasSubstr("3 rows, which is odd"));
+
+  Packet differs = batch({1, 2}, {1, 0});
+  differs.set(field::same, torch::tensor({1, 0, 0, 0}, torch::kInt64));
+  EXPECT_THAT(error_for(differs), HasSubstr("'same' differs in the pair of"));
+
+  Packet shifted = batch({1, 2}, {1, 0});
+  shifted.set(field::groups, std::vector<std::int64_t>{0, 1, 1, 2});
+  EXPECT_THAT(error_for(shifted), HasSubstr("groups 0 and 1"));
+
+  Packet wrong = batch({1, 2}, {1, 0});
+  wrong.set(field::same, torch::tensor({1, 1, 1, 1}, torch::kInt64));
+  EXPECT_THAT(error_for(wrong), HasSubstr("which show 'ann' and 'bob'"));
+
+  Packet two = batch({1, 2}, {1, 0});
+  two.set(field::same, torch::tensor({2, 2, 0, 0}, torch::kInt64));
+  EXPECT_THAT(error_for(two), HasSubstr("is 2; it must be 1"));
+}
+
+TEST(VerificationStage, RefusesNumbersThatAreNoDistance) {
+  EXPECT_THAT(error_for(batch({1, std::nanf("")}, {1, 0})), HasSubstr("pairs.txt:3 (p3) has NaN"));
+  EXPECT_THAT(error_for(batch({1, INFINITY}, {1, 0})), HasSubstr("has infinity"));
+  EXPECT_THAT(error_for(batch({1, 2}, {1, 0}), "cosine"), HasSubstr("embedding of zeros"));
+  EXPECT_THAT(error_for(batch({1, 2}, {1, 1})), HasSubstr("all 2 pairs are of one"));
+  Packet none;
+  none.set(field::embedding, torch::zeros({0, 2}));
+  none.set(field::same, torch::zeros({0}, torch::kInt64));
+  EXPECT_THAT(error_for(none), HasSubstr("no pair arrived"));
+}
+
+TEST(VerificationStage, WritesTheCurve) {
+  const test::TemporaryFolder folder;
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.run_directory(folder.path()).set("folds", 1);
+  harness.push(batch({1, 2}, {1, 0})).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  std::ifstream in(folder.path() / "verification/verification/epoch-0000/roc.csv");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(text, "distance,false_accepts,true_accepts,far,tar\n,0,0,0,0\n1,0,1,0,1\n2,1,1,1,1\n");
+  std::ifstream drawn(folder.path() / "pictures/verification/epoch-0000.json");
+  EXPECT_THAT((std::string{std::istreambuf_iterator<char>(drawn), {}}),
+              HasSubstr(R"("far":[0.0,0.0,1.0],"tar":[0.0,1.0,1.0])"));
+}
+
+}  // namespace
+}  // namespace seam::stages

@@ -1,0 +1,24 @@
+/// A data set that gives no packets, only names to its categories.
+#pragma once
+
+#include <seam/category_names.hpp>
+#include <seam/stage.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace seam::stages {
+
+class NamedCategories final : public Source, public CategoryNames {
+ public:
+  explicit NamedCategories(std::vector<std::string> names) : names_(std::move(names)) {}
+  void declare(Declaration& d) override { d.offers<CategoryNames>(*this); }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  [[nodiscard]] const std::vector<std::string>& category_names() const override { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace seam::stages

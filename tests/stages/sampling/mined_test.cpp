@@ -1,0 +1,216 @@
+#include "stages/sampling/mined.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <limits>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/stages/retrieval/batches.hpp"
+
+namespace seam::stages {
+namespace {
+
+using retrieval_test::batch;
+using ::testing::ElementsAre;
+using testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const MiningRule semi_hard{Negatives::semi_hard, 1000};
+const MiningRule other_category{Negatives::hardest_other_category, 0};
+
+MinedNegatives& interface_of(Harness& mined) {
+  return *static_cast<MinedNegatives*>(mined.runner().interface(type_name<MinedNegatives>()));
+}
+
+/// The images of a list: categories as given, on a line.
+Packet on_a_line(std::int64_t first, const std::vector<std::string>& items,
+                 const std::vector<float>& places, const std::vector<std::int64_t>& categories) {
+  Packet packet = batch(first, items,
+                        torch::tensor(places).view({static_cast<std::int64_t>(places.size()), 1}));
+  packet.set(field::categories, categories);
+  return packet;
+}
+
+std::vector<Packet> garments(Harness& /*mined*/) {
+  return {on_a_line(3, {"skirt", "dress"}, {9, 4}, {1, 0}),
+          on_a_line(0, {"shirt", "shirt", "skirt"}, {0, 3, 1}, {0, 0, 1})};
+}
+
+/// As two sampling.triplets do.
+std::shared_ptr<void> want_both(Harness& mined) {
+  interface_of(mined).want(semi_hard);
+  interface_of(mined).want(other_category);
+  return nullptr;
+}
+
+const auto conformance = testing::conformance<Mined>({.packets = &garments, .connect = &want_both});
+
+std::unique_ptr<Harness> filled() {
+  auto mined = std::make_unique<Harness>("mined", std::make_unique<Mined>());
+  want_both(*mined);
+  mined->push_all(garments(*mined)).finish();
+  EXPECT_THAT(mined->errors(), IsEmpty());
+  return mined;
+}
+
+TEST(Mined, ServesNegativesByIndexWhateverOrderImagesCameIn) {
+  const auto mined = filled();
+  const MinedNegatives& served = interface_of(*mined);
+  ASSERT_THAT(served.images(), SizeIs(5));
+  for (std::int64_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(served.images()[static_cast<std::size_t>(i)].index, i);
+  }
+  EXPECT_EQ(served.images()[4].item, "dress");
+  ASSERT_NE(served.lists(other_category), nullptr);
+  EXPECT_THAT(served.lists(other_category)->negatives, ElementsAre(2, 2, 0, 4, 2));
+  EXPECT_THAT(served.lists(other_category)->positives, IsEmpty());
+  ASSERT_NE(served.lists(semi_hard), nullptr);
+  EXPECT_THAT(served.lists(semi_hard)->positives, ElementsAre(1, 0, 3, 2, 4));
+  EXPECT_THAT(served.lists(semi_hard)->negatives, ElementsAre(4, 3, 0, 0, 1));
+  EXPECT_EQ(served.lists({Negatives::semi_hard, 2}), nullptr) << "nobody wanted that margin";
+  EXPECT_EQ(mined->metric("hardest_other_category.distance"), 8);
+  EXPECT_EQ(mined->metric("semi_hard.fallbacks"), 0.2);
+}
+
+TEST(Mined, DrawsAPositiveOfTheItemAnewInEachEpoch) {
+  Harness mined("mined", std::make_unique<Mined>());
+  interface_of(mined).want(semi_hard);
+  const std::vector<std::string> items{"a", "a", "a", "a", "a", "b"};
+  const auto positives = [&](std::int64_t epoch) {
+    mined.epoch(epoch);
+    mined.push(on_a_line(0, items, {0, 1, 2, 3, 4, 5}, {0, 0, 0, 0, 0, 0})).finish();
+    return interface_of(mined).lists(semi_hard)->positives;
+  };
+  const auto first = positives(0);
+  for (std::int64_t row = 0; row < 5; ++row) {
+    EXPECT_NE(first[static_cast<std::size_t>(row)], row);
+    EXPECT_LT(first[static_cast<std::size_t>(row)], 5);
+  }
+  EXPECT_EQ(first[5], 5);
+  EXPECT_EQ(positives(0), first);
+  EXPECT_NE(positives(1), first);
+}
+
+TEST(Mined, ComparesTheAnchorsCapsule) {
+  Harness mined("mined", std::make_unique<Mined>());
+  mined.set("compare", "anchor_capsule");
+  interface_of(mined).want(other_category);
+  Packet packet = on_a_line(0, {"a", "b", "c"}, {0, 0, 0}, {0, 1, 1});
+  // Under capsule 0, c is closer to a; under capsule 1, b is as close to a as c.
+  packet.set(field::capsules, torch::tensor({{{0.F}, {5.F}}, {{4.F}, {7.F}}, {{1.F}, {3.F}}}));
+  mined.push(std::move(packet)).finish();
+  ASSERT_THAT(mined.errors(), IsEmpty());
+  EXPECT_THAT(interface_of(mined).lists(other_category)->negatives, ElementsAre(2, 0, 0));
+}
+
+TEST(Mined, ComesBackFromACheckpoint) {
+  const auto mined = filled();
+  Harness again("mined", std::make_unique<Mined>());
+  interface_of(again).want(other_category);
+  interface_of(again).want({Negatives::hardest_same_category, 0});
+  interface_of(again).want(semi_hard);
+  again.open();
+  again.runner().load(mined->runner().save());
+  MinedNegatives& served = interface_of(again);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(served.images()[i], interface_of(*mined).images()[i]);
+  }
+  for (const MiningRule& rule : {semi_hard, other_category}) {
+    ASSERT_NE(served.lists(rule), nullptr);
+    EXPECT_EQ(*served.lists(rule), *interface_of(*mined).lists(rule));
+  }
+  EXPECT_EQ(served.lists({Negatives::hardest_same_category, 0}), nullptr) << "it was not mined";
+
+  Harness third("mined", std::make_unique<Mined>());
+  interface_of(third).want(semi_hard);
+  third.open();
+  third.runner().load(again.runner().save());
+  ASSERT_NE(interface_of(third).lists(semi_hard), nullptr) << "behind a rule without lists";
+  EXPECT_EQ(*interface_of(third).lists(semi_hard), *served.lists(semi_hard));
+}
+
+TEST(Mined, RefusesSavedListsThatDoNotFit) {
+  const auto mined = filled();
+  const Archive saved = mined->runner().save();
+  const auto refusal = [&](const std::string& entry, const Tensor& changed) {
+    Archive archive;
+    for (const auto& [name, value] : saved.entries()) {
+      if (name != entry) archive.put(name, value);
+    }
+    put_tensor(archive, entry, changed);
+    Harness again("mined", std::make_unique<Mined>());
+    interface_of(again).want(semi_hard);
+    again.open();
+    try {
+      again.runner().load(archive);
+    } catch (const Error& error) {
+      return error.full_message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("negatives 0", torch::tensor({0, 1, 2, 3, 5}, torch::kInt64)),
+              HasSubstr("'negatives 0' does not fit 5 mined images"));
+  EXPECT_THAT(refusal("positives 0", torch::tensor({0, 1, 2}, torch::kInt64)),
+              HasSubstr("'positives 0' does not fit"));
+  EXPECT_THAT(refusal("indices", torch::tensor({0, 1, 2, 3}, torch::kInt64)),
+              HasSubstr("another number of indices"));
+  EXPECT_THAT(refusal("indices", torch::tensor({0, 1, 2, 2, 3}, torch::kInt64)),
+              HasSubstr("ascending order"));
+}
+
+std::string first_error(Harness& mined) {
+  return mined.errors().empty() ? "accepted" : mined.errors().front().full_message();
+}
+
+TEST(Mined, RefusesWhatCannotBeMined) {
+  const auto refusal = [](const std::vector<Packet>& packets) {
+    Harness mined("mined", std::make_unique<Mined>());
+    interface_of(mined).want(other_category);
+    for (const Packet& packet : packets) mined.push(packet);
+    mined.finish();
+    return first_error(mined);
+  };
+  const Packet two = on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1});
+  EXPECT_THAT(refusal({two, on_a_line(1, {"skirt"}, {1}, {1})}),
+              HasSubstr("two images have index 1: list.txt:2 (skirt) and list.txt:2 (skirt)"));
+  EXPECT_THAT(refusal({two, on_a_line(-1, {"skirt"}, {1}, {1})}), HasSubstr("has no 'index'"));
+  EXPECT_THAT(refusal({two, on_a_line(2, {""}, {1}, {1})}), HasSubstr("has no 'item'"));
+  EXPECT_THAT(refusal({two, batch(2, {"dress"}, torch::zeros({1, 3}))}),
+              HasSubstr("must have one shape"));
+  EXPECT_THAT(
+      refusal({two, on_a_line(2, {"dress"}, {std::numeric_limits<float>::infinity()}, {1})}),
+      HasSubstr("list.txt:3 (dress)"));
+}
+
+TEST(Mined, RefusesATrainingFlow) {
+  Harness mined("mined", std::make_unique<Mined>());
+  interface_of(mined).want(semi_hard);
+  mined.training(true);
+  std::string message;
+  try {
+    mined.push(on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1})).finish();
+    message = first_error(mined);
+  } catch (const Error& error) {
+    message = error.full_message();
+  }
+  EXPECT_THAT(message, HasSubstr("mined with the model in evaluation mode"));
+}
+
+TEST(Mined, WarnsWhereNobodyAsks) {
+  Harness mined("mined", std::make_unique<Mined>());
+  mined.push(on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1})).finish();
+  ASSERT_THAT(mined.log(), SizeIs(1));
+  EXPECT_THAT(mined.log().front().text, HasSubstr("nothing is mined"));
+}
+
+}  // namespace
+}  // namespace seam::stages

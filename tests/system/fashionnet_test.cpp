@@ -1,0 +1,173 @@
+/// pipelines/thesis/fashionnet-small.toml, made smaller, with the real program and the real stages,
+/// on a drawn wardrobe whose landmarks and attributes are made up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FashionNetTest : public ::testing::Test {
+ protected:
+  FashionNetTest() {
+    folder_.write("draw.toml", R"(
+[stage.items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 28
+size = 48
+limit = 1
+[stage.decode]
+use = "image.decode"
+[flow]
+draw = "items -> decode"
+)");
+    run("draw", "draw.toml", 1);
+    write_lists();
+    folder_.write("small.toml", "extends = \"" + std::string(SEAM_SOURCE) +
+                                    "/pipelines/thesis/fashionnet-small.toml\"\n" + R"(
+[stage.train_items]
+root = "wardrobe"
+[stage.query_items]
+root = "wardrobe"
+[stage.pose_triplets]
+per_epoch = 64
+[stage.resize]
+height = 32
+width = 32
+[stage.triplet_batch]
+size = 24
+[stage.model]
+channels = [4, 6, 8, 8, 8]
+image_height = 32
+image_width = 32
+pose_features = 16
+local_features = 16
+global_features = 16
+fusion_features = 24
+attributes = 3
+[schedule]
+epochs = 2
+)");
+  }
+
+  Finished run(const std::string& directory, const std::string& file, int threads,
+               const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"run",     file,        "--run-dir",
+                                       directory, "--threads", std::to_string(threads)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return seam(arguments, folder_.path());
+  }
+  /// Full-body clothes whose landmarks hang from the collar, which goes with the item.
+  void write_lists() {
+    std::istringstream list(text_of_file(folder_.path() / "wardrobe/Eval/list_eval_partition.txt"));
+    std::string line;
+    std::getline(list, line);
+    std::getline(list, line);
+    std::ostringstream landmarks;
+    std::map<std::string, int> items;
+    int images = 0;
+    while (std::getline(list, line)) {
+      std::istringstream columns(line);
+      std::string image;
+      std::string item;
+      columns >> image >> item;
+      if (image.empty()) continue;
+      const int top = 8 + items.try_emplace(item, static_cast<int>(items.size())).first->second % 9;
+      landmarks << image << " 3 1";
+      for (int pair = 0; pair < 4; ++pair) {
+        const int y = top + 7 * pair;
+        landmarks << " 0 " << 18 - 2 * pair << ' ' << y << ' ' << pair / 3 << ' ' << 30 + 2 * pair
+                  << ' ' << y;
+      }
+      landmarks << '\n';
+      ++images;
+    }
+    ASSERT_GT(images, 50);
+    write("Anno/list_landmarks_inshop.txt",
+          std::to_string(images) + "\nimage_name clothes_type variation_type\n" + landmarks.str());
+    write("Anno/list_attr_cloth.txt", "3\nattribute_name\nodd\nsmall number\nnever\n");
+    std::ostringstream labels;
+    labels << items.size() << "\nitem_id attribute_labels\n";
+    for (const auto& [item, number] : items) {
+      labels << item << (number % 2 == 1 ? " 1" : " -1") << (number < 9 ? " 1" : " 0") << " -1\n";
+    }
+    write("Anno/list_attr_items.txt", labels.str());
+  }
+  void write(const std::string& file, const std::string& text) const {
+    const std::filesystem::path path = folder_.path() / "wardrobe" / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  [[nodiscard]] std::string metrics(const std::string& directory) const {
+    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+  }
+  /// The mean of a metric's values in one epoch.
+  [[nodiscard]] double mean(const std::string& directory, const std::string& stage,
+                            const std::string& name, int epoch) const {
+    std::istringstream lines(metrics(directory));
+    const std::string both = R"("stage":")" + stage + R"(","name":")" + name + '"';
+    const std::string value = R"("value":)";
+    double sum = 0;
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(both) == std::string::npos) continue;
+      if (line.find(R"("epoch":)" + std::to_string(epoch) + ",") == std::string::npos) continue;
+      sum += std::stod(line.substr(line.find(value) + value.size()));
+      ++count;
+    }
+    EXPECT_GT(count, 0) << stage << " " << name;
+    return sum / count;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(FashionNetTest, TheTwoStepsTrainTheSameForAnyNumberOfThreads) {
+  const Finished one = run("one", "small.toml", 1);
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  for (const char* step : {"pose", "match"}) {
+    for (const char* loss : {"landmark", "visibility", "category", "attributes", "triplet"}) {
+      EXPECT_GT(mean("one", std::string(step) + "_" + loss, "loss", 1), 0) << step << loss;
+    }
+  }
+  EXPECT_LT(mean("one", "pose_landmark", "error", 1), mean("one", "pose_landmark", "error", 0));
+  EXPECT_LT(mean("one", "pose_visibility", "loss", 1), mean("one", "pose_visibility", "loss", 0));
+  EXPECT_GT(mean("one", "recall", "none.r@1", 1), 0);
+  ASSERT_EQ(run("four", "small.toml", 4).exit_code, 0);
+  EXPECT_EQ(metrics("four"), metrics("one"));
+}
+
+TEST_F(FashionNetTest, ADataSetWithoutLandmarksIsRefused) {
+  std::filesystem::remove(folder_.path() / "wardrobe/Anno/list_landmarks_inshop.txt");
+  const Finished finished = run("out", "small.toml", 1);
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_THAT(finished.err, HasSubstr("list_landmarks_inshop.txt"));
+  EXPECT_THAT(finished.err, HasSubstr("use dataset.inshop for a data set without landmarks"));
+}
+
+TEST_F(FashionNetTest, LandmarksOfAnotherReleaseAreRefused) {
+  const std::string path = "Anno/list_landmarks_inshop.txt";
+  std::string text = text_of_file(folder_.path() / "wardrobe" / path);
+  for (std::size_t at = text.find(" 0 18 "); at != std::string::npos;
+       at = text.find(" 0 18 ", at)) {
+    text.replace(at, 6, " 0 300 ");
+  }
+  write(path, text);
+  const Finished finished = run("out", "small.toml", 1);
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_THAT(finished.err, HasSubstr("landmark 1 (left collar) is at x 300"));
+}
+
+}  // namespace
+}  // namespace seam::test
