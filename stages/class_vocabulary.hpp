@@ -41,40 +41,42 @@ class ClassVocabulary {
     d.offers<ClassVocabulary>(*this);
   }
 
-  /// In the model's open(): looks at the data sets of all flows that will run.
-  void open() {
-    disagreement_.clear();
+  /// In the model's open(): keeps the data sets of all flows that will run. In begin() only those
+  /// of its flow are bound.
+  void open() { all_.assign(data_sets_.begin(), data_sets_.end()); }
+
+  /// Throws seam::Error where data sets number categories in different ways. One that has more
+  /// categories than another agrees with it if it goes on where the other ends. Call it in begin():
+  /// in open(), data sets of later flows have no names yet.
+  void require_one() const {
     const std::vector<std::string>* longest = nullptr;
-    for (const CategoryNames* data_set : data_sets_) {
+    for (const CategoryNames* data_set : all_) {
       const std::vector<std::string>& names = data_set->category_names();
       if (names.empty()) continue;
       if (longest == nullptr) longest = &names;
-      const std::size_t both = std::min(longest->size(), names.size());
-      for (std::size_t at = 0; at < both && disagreement_.empty(); ++at) {
-        if ((*longest)[at] == names[at]) continue;
-        disagreement_ = "category " + std::to_string(at) + " is '" + (*longest)[at] +
-                        "' in one (of " + counted(longest->size(), "category", "categories") +
-                        ") and '" + names[at] + "' in another (of " +
-                        grouped(static_cast<std::int64_t>(names.size())) + ")";
-      }
+      require_same(*longest, names);
       if (names.size() > longest->size()) longest = &names;
     }
   }
 
-  /// Throws seam::Error where data sets number categories in different ways. One that has more
-  /// categories than another agrees with it if it goes on where the other ends.
-  void require_one() const {
-    if (disagreement_.empty()) return;
-    throw Error(
-        "the data sets of this pipeline number categories in different ways: " + disagreement_ +
-            ". Give all of them the same categories, or evaluate on the other data in a "
-            "pipeline of its own",
-        Fault::configuration);
+ private:
+  static void require_same(const std::vector<std::string>& one,
+                           const std::vector<std::string>& other) {
+    const std::size_t both = std::min(one.size(), other.size());
+    for (std::size_t at = 0; at < both; ++at) {
+      if (one[at] == other[at]) continue;
+      throw Error("the data sets of this pipeline number categories in different ways: category " +
+                      std::to_string(at) + " is '" + one[at] + "' in one (of " +
+                      counted(one.size(), "category", "categories") + ") and '" + other[at] +
+                      "' in another (of " + grouped(static_cast<std::int64_t>(other.size())) +
+                      "). Give all of them the same categories, or evaluate on the other data in "
+                      "a pipeline of its own",
+                  Fault::configuration);
+    }
   }
 
- private:
   Refs<CategoryNames> data_sets_;
-  std::string disagreement_;  // empty where there is none
+  std::vector<const CategoryNames*> all_;  // owned by the host, which keeps them for the run
 };
 
 }  // namespace seam::stages

@@ -63,10 +63,10 @@ void Accuracy::open(Context& /*context*/) {
   if (ks_.empty()) {
     throw Error("'k' is empty; top-k accuracy needs at least one k", Fault::configuration);
   }
-  for (const ClassVocabulary* model : models_) model->require_one();
 }
 
 void Accuracy::begin(Context& /*context*/) {
+  for (const ClassVocabulary* model : models_) model->require_one();
   counter_.reset();
   input_ = {};
 }

@@ -73,8 +73,12 @@ void Capsnet::declare(Declaration& d) {
 
 void Capsnet::open(Context& context) {
   vocabulary_.open();
-  vocabulary_.require_one();
   ModuleStage::open(context);
+}
+
+void Capsnet::begin(Context& context) {
+  vocabulary_.require_one();
+  ModuleStage::begin(context);
 }
 
 nn::CapsuleNetwork Capsnet::make() const {

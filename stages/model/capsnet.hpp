@@ -22,8 +22,9 @@ class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
 
   Capsnet();
   void declare(Declaration& d) override;
-  /// Refuses data sets that number categories in different ways: capsules are categories.
   void open(Context& context) override;
+  /// Refuses data sets that number categories in different ways: capsules are categories.
+  void begin(Context& context) override;
 
  private:
   enum class Compat : std::uint8_t { none, routes_softmax };

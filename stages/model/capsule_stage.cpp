@@ -76,8 +76,12 @@ void CapsuleStage::declare_network(Declaration& d) {
 
 void CapsuleStage::open(Context& context) {
   vocabulary_.open();
-  vocabulary_.require_one();
   ModuleStage::open(context);
+}
+
+void CapsuleStage::begin(Context& context) {
+  vocabulary_.require_one();
+  ModuleStage::begin(context);
 }
 
 void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& published,

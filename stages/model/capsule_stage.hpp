@@ -36,8 +36,9 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   /// Everything but the stage's text; call it at the end of declare().
   void declare_network(Declaration& d);
 
-  /// Refuses data sets that number categories in different ways: capsules are categories.
   void open(Context& context) final;
+  /// Refuses data sets that number categories in different ways: capsules are categories.
+  void begin(Context& context) final;
 
  private:
   // What a file may set; `preset` where it does not.

@@ -31,8 +31,14 @@ void Descriptors::declare(Declaration& d) {
                     : "f32[N,E]");
   if (options_.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(options_.classes) + "]");
+    vocabulary_.declare(d);
   }
   declare_module(d);
+}
+
+void Descriptors::open(Context& context) {
+  vocabulary_.open();
+  ModuleStage::open(context);
 }
 
 void Descriptors::forward(nn::GlobalDescriptors& net, Packet& packet, Context& /*context*/) {

@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/nn/global_descriptors.hpp"
 
 namespace seam::stages {
@@ -16,6 +17,7 @@ class Descriptors final : public ModuleStage<nn::GlobalDescriptors> {
   static constexpr std::string_view name = "model.descriptors";
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
 
  private:
   [[nodiscard]] nn::GlobalDescriptors make() const override {
@@ -24,6 +26,7 @@ class Descriptors final : public ModuleStage<nn::GlobalDescriptors> {
   void forward(nn::GlobalDescriptors& net, Packet& packet, Context& context) override;
 
   nn::GlobalDescriptorsOptions options_;
+  ClassVocabulary vocabulary_;
 };
 
 }  // namespace seam::stages

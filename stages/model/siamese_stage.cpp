@@ -71,7 +71,7 @@ void SiameseStage::declare_capsules(Declaration& d) {
 
 void SiameseStage::declare_routing(Declaration& d) {
   d.parameter("iterations", iterations_,
-              "of routing; if not set, 4 as published (of AT&T; 6 of LFW) and 3 in "
+              "of routing; if not set, 4 as published (AT&T, while LFW has 6) and 3 in "
               "released_default")
       .range(1, 100);
   d.parameter("nonlinearity", nonlinearity_,

@@ -316,32 +316,33 @@ TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
 }
 
 /// What a network says that is trained on the first list and evaluated on the second.
-std::string opened_after(const std::vector<std::vector<std::string>>& lists) {
-  std::vector<std::unique_ptr<StageRunner>> data_sets;
+std::string began_with(const std::vector<std::vector<std::string>>& lists) {
+  std::vector<std::unique_ptr<Harness>> data_sets;
   std::vector<StageRunner*> upstream;
   for (const std::vector<std::string>& names : lists) {
-    data_sets.push_back(std::make_unique<StageRunner>("items", "test.named",
-                                                      std::make_unique<NamedCategories>(names)));
-    upstream.push_back(data_sets.back().get());
+    data_sets.push_back(
+        std::make_unique<Harness>("items", std::make_unique<NamedCategories>(names)));
+    upstream.push_back(&data_sets.back()->runner());
   }
   Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).upstream(upstream);
+  tiny(harness).upstream(upstream).open();
+  for (const auto& data_set : data_sets) data_set->open();  // after the model, as in a run
   try {
-    harness.open();
+    harness.push(evaluation_batch(torch::rand({1, 3, 32, 32}))).finish();
   } catch (const Error& error) {
     return error.full_message();
   }
-  return "opened";
+  return "began";
 }
 
 TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
-  EXPECT_EQ(opened_after({{"Dresses", "Tees"}, {"Dresses", "Tees"}}), "opened");
-  EXPECT_EQ(opened_after({{"Dresses", "Tees"}, {"Dresses", "Tees", "Skirts"}, {}}), "opened");
-  EXPECT_THAT(opened_after({{"coat"}, {"coat", "hat"}, {"coat", "shoe"}}),
+  EXPECT_EQ(began_with({{"Dresses", "Tees"}, {"Dresses", "Tees"}}), "began");
+  EXPECT_EQ(began_with({{"Dresses", "Tees"}, {"Dresses", "Tees", "Skirts"}, {}}), "began");
+  EXPECT_THAT(began_with({{"coat"}, {"coat", "hat"}, {"coat", "shoe"}}),
               HasSubstr("category 1 is 'hat' in one (of 2 categories) and 'shoe' in another"))
       << "the first is the shortest";
   EXPECT_THAT(
-      opened_after({{"Dresses", "Tees"}, {"Dresses", "Skirts", "Tees"}}),
+      began_with({{"Dresses", "Tees"}, {"Dresses", "Skirts", "Tees"}}),
       HasSubstr("category 1 is 'Tees' in one (of 2 categories) and 'Skirts' in another (of 3)"));
 }
 

@@ -123,12 +123,13 @@ TEST(RetrievalStages, HeadlinesOfRecallFollowItsK) {
 
 TEST(RetrievalStages, CategoriesHaveTheNamesThatAllSourcesGiveThem) {
   const auto table = [](const std::vector<Texts>& vocabularies) {
-    std::vector<std::unique_ptr<seam::StageRunner>> sources;
+    std::vector<std::unique_ptr<Harness>> sources;
     std::vector<seam::StageRunner*> upstream;
     for (const Texts& names : vocabularies) {
-      sources.push_back(std::make_unique<seam::StageRunner>(
-          "source", "test.named", std::make_unique<NamedCategories>(names)));
-      upstream.push_back(sources.back().get());
+      sources.push_back(
+          std::make_unique<Harness>("source", std::make_unique<NamedCategories>(names)));
+      sources.back()->open();
+      upstream.push_back(&sources.back()->runner());
     }
     Retrieval stages;
     stages.search.set("k", 1);

@@ -1,0 +1,114 @@
+/// Data sets of one run that number their categories differently, with the real program: a number
+/// of one then means another class, which no score shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Trains on the folders bag, coat and hat, and evaluates on bag, coat and shoe.
+class CategoriesTest : public ::testing::Test {
+ protected:
+  CategoriesTest() {
+    for (const char* picture : {"train/bag/a", "train/bag/b", "train/coat/a", "train/coat/b",
+                                "train/hat/a", "test/bag/c", "test/coat/c", "test/shoe/c"}) {
+      const std::filesystem::path file = folder_.path() / (std::string(picture) + ".ppm");
+      std::filesystem::create_directories(file.parent_path());
+      folder_.write(std::string(picture) + ".ppm",
+                    "P3 2 2 255 9 9 9 200 0 0 0 200 0 0 0 200\n");
+    }
+    const std::string both = R"(
+[stage.train_items]
+use = "dataset.folder"
+root = "train"
+[stage.test_items]
+use = "dataset.folder"
+root = "test"
+[stage.decode]
+use = "image.decode"
+[stage.resize]
+use = "image.resize"
+height = 32
+width = 32
+[stage.batch]
+use = "image.batch"
+size = 5
+[stage.adam]
+use = "optim.adam"
+)";
+    folder_.write("resnet.toml", both + R"(
+[stage.model]
+use = "model.resnet"
+blocks = [1]
+width = 4
+classes = 3
+[stage.loss]
+use = "loss.cross_entropy"
+[stage.accuracy]
+use = "metric.accuracy"
+[flow]
+train = "train_items -> decode -> resize -> batch -> model -> loss -> adam"
+validate = "test_items -> decode -> resize -> batch -> model -> accuracy"
+[schedule]
+epochs = 1
+each_epoch = ["train", "validate"]
+)");
+    folder_.write("capsules.toml", both + R"(
+[stage.model]
+use = "model.capsnet"
+classes = 3
+image_height = 32
+image_width = 32
+width = 4
+primary_capsules = 2
+[stage.loss]
+use = "loss.margin"
+[flow]
+train = "train_items -> decode -> resize -> batch -> model -> loss -> adam"
+validate = "test_items -> decode -> resize -> batch -> model -> loss"
+[schedule]
+epochs = 1
+each_epoch = ["train", "validate"]
+)");
+  }
+
+  [[nodiscard]] Finished run(const std::string& file, const std::vector<std::string>& more) const {
+    std::vector<std::string> words{"run", file, "--plugin-path", SEAM_SYSTEM_PLUGINS};
+    words.insert(words.end(), more.begin(), more.end());
+    return seam(words, folder_.path());
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CategoriesTest, AnAccuracyOnOtherClassesIsRefused) {
+  const Finished finished = run("resnet.toml", {});
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_THAT(finished.err, HasSubstr("category 2 is 'hat' in one (of 3 categories) and 'shoe' in "
+                                      "another (of 3). Give all of them the same categories"));
+}
+
+TEST_F(CategoriesTest, ClassCapsulesOfOtherClassesAreRefusedBeforeTheyAreTrained) {
+  const Finished finished = run("capsules.toml", {"--run-dir", "refused"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_THAT(finished.err, HasSubstr("'hat' in one (of 3 categories) and 'shoe' in another"));
+  EXPECT_EQ(text_of_file(folder_.path() / "refused/metrics.jsonl"), "");
+}
+
+TEST_F(CategoriesTest, DataSetsThatAgreeRun) {
+  for (const char* file : {"resnet.toml", "capsules.toml"}) {
+    const Finished finished = run(file, {"--set", "stage.test_items.root=train"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  }
+}
+
+}  // namespace
+}  // namespace seam::test
