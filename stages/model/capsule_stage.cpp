@@ -123,6 +123,12 @@ void CapsuleStage::declare_layers(Declaration& d) {
               {{"preset", ActivationChoice::preset},
                {"relu", ActivationChoice::relu},
                {"leaky_relu", ActivationChoice::leaky_relu}});
+  d.parameter("last_padding", last_padding_,
+              "of the last convolution with features = \"stacked_valid\": none, or TensorFlow's "
+              "\"SAME\"",
+              {{"preset", PaddingChoice::preset},
+               {"none", PaddingChoice::none},
+               {"same", PaddingChoice::same}});
   d.parameter("slope", slope_, "of LeakyReLU below zero; the preset's if unset, 0 for ReLU")
       .range(0, 1);
   d.parameter("residual_slope", residual_slope_,
@@ -161,14 +167,23 @@ void CapsuleStage::declare_routing(Declaration& d) {
               "with routing_weights = \"own\", whose number depends on it; the preset's if unset")
       .range(1, 65536);
   d.parameter("image_width", image_width_, "the same").range(1, 65536);
+  d.parameter(
+      "glorot_fans", glorot_fans_,
+      "what the initial range of own routing weights follows: the inputs and outputs of a "
+      "primary capsule's matrix, or those that Keras counts for the tensor of all (released "
+      "code), a far smaller range",
+      {{"preset", FansChoice::preset},
+       {"matrix", FansChoice::matrix},
+       {"tensor", FansChoice::tensor}});
   d.parameter("routing", routing_.form,
               "of shared weights: factored never makes the predictions of single capsules; the "
               "same numbers",
               {{"factored", nn::RoutingForm::factored}, {"direct", nn::RoutingForm::direct}});
   d.parameter("norm_axis", norm_axis_, "over which axis class capsules get unit length",
-              {{"capsule", nn::NormAxis::capsule},
-               {"class", nn::NormAxis::class_capsules},
-               {"none", nn::NormAxis::none}});
+              {{"preset", NormChoice::preset},
+               {"capsule", NormChoice::capsule},
+               {"class", NormChoice::class_capsules},
+               {"none", NormChoice::none}});
 }
 
 nn::NetworkOptions CapsuleStage::options() const {
@@ -212,7 +227,13 @@ nn::NetworkOptions CapsuleStage::options() const {
   if (weights_ == WeightsChoice::own) all.weights = nn::CapsuleWeights::own;
   override_with(image_height_, all.images.height);
   override_with(image_width_, all.images.width);
-  all.norm_axis = norm_axis_;
+  if (norm_axis_ == NormChoice::capsule) all.norm_axis = nn::NormAxis::capsule;
+  if (norm_axis_ == NormChoice::class_capsules) all.norm_axis = nn::NormAxis::class_capsules;
+  if (norm_axis_ == NormChoice::none) all.norm_axis = nn::NormAxis::none;
+  if (last_padding_ == PaddingChoice::none) all.last_padding = nn::LastPadding::none;
+  if (last_padding_ == PaddingChoice::same) all.last_padding = nn::LastPadding::same;
+  if (glorot_fans_ == FansChoice::matrix) all.glorot_fans = nn::GlorotFans::matrix;
+  if (glorot_fans_ == FansChoice::tensor) all.glorot_fans = nn::GlorotFans::tensor;
   return all;
 }
 
@@ -222,7 +243,12 @@ nn::CapsuleNetwork CapsuleStage::make() const {
                         "with `activation = \"relu\"`");
   refuse_without_effect(residual_slope_ && all.features != nn::FeatureKind::residual,
                         "residual_slope", "without `features = \"residual\"`");
+  refuse_without_effect(
+      last_padding_ != PaddingChoice::preset && all.features != nn::FeatureKind::stacked_valid,
+      "last_padding", "without `features = \"stacked_valid\"`");
   const bool shared = all.weights == nn::CapsuleWeights::shared;
+  refuse_without_effect(shared && glorot_fans_ != FansChoice::preset, "glorot_fans",
+                        "with `routing_weights = \"shared\"`");
   refuse_without_effect(shared && image_height_, "image_height",
                         "with `routing_weights = \"shared\"`, which takes images of any size");
   refuse_without_effect(shared && image_width_, "image_width",

@@ -52,6 +52,9 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   enum class ActivationChoice : std::uint8_t { preset, relu, leaky_relu };
   enum class LogitsChoice : std::uint8_t { preset, replace, accumulate };
   enum class WeightsChoice : std::uint8_t { preset, shared, own };
+  enum class NormChoice : std::uint8_t { preset, capsule, class_capsules, none };
+  enum class PaddingChoice : std::uint8_t { preset, none, same };
+  enum class FansChoice : std::uint8_t { preset, matrix, tensor };
 
   [[nodiscard]] virtual nn::NetworkOptions preset(Preset which) const = 0;
 
@@ -82,7 +85,9 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   LogitsChoice logits_ = LogitsChoice::preset;
   WeightsChoice weights_ = WeightsChoice::preset;
   nn::RoutingOptions routing_;
-  nn::NormAxis norm_axis_ = nn::NormAxis::capsule;
+  NormChoice norm_axis_ = NormChoice::preset;
+  PaddingChoice last_padding_ = PaddingChoice::preset;
+  FansChoice glorot_fans_ = FansChoice::preset;
   ClassVocabulary vocabulary_;
   TrainMask train_mask_;
   Towers towers_;

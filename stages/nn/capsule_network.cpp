@@ -11,7 +11,6 @@
 #include "stages/nn/initialisation.hpp"
 #include "stages/nn/mirrored_convolutions.hpp"
 #include "stages/nn/residual_features.hpp"
-#include "stages/nn/valid_convolutions.hpp"
 
 namespace seam::nn {
 namespace {
@@ -81,6 +80,7 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
       all.layers.push_back({factor * options.width, kernel, 2});
     }
     all.layers.push_back({options.primary_channels, kernel, 2});
+    all.last_padding = options.last_padding;
   }
   all.slope = slope_of(options);
   all.dropout = options.dropout;
@@ -167,6 +167,9 @@ NetworkOptions sccapsnet_cls_as_released() {
   options.dropout = 0;
   options.weights = CapsuleWeights::own;
   options.images = {224, 224};
+  options.last_padding = LastPadding::same;
+  options.glorot_fans = GlorotFans::tensor;
+  options.norm_axis = NormAxis::none;
   options.routing.logits = Logits::accumulate;
   return options;
 }
@@ -179,6 +182,7 @@ NetworkOptions rccapsnet_cls_as_released() {
   options.first_stride = 1;
   options.residual_slope = 0.3;
   options.weights = CapsuleWeights::shared;
+  options.glorot_fans = GlorotFans::matrix;
   options.images = {};
   return options;
 }
@@ -263,7 +267,13 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
   if (options_.weight_deviation) {
     return normal_values(sizes, *options_.weight_deviation, seed, extractor->streams());
   }
-  return glorot_uniform(sizes, options_.capsule_size, columns, seed, extractor->streams());
+  if (options_.glorot_fans == GlorotFans::matrix) {
+    return glorot_uniform(sizes, options_.capsule_size, columns, seed, extractor->streams());
+  }
+  const std::int64_t primary = sizes.size() == 3 ? sizes.front() : 1;
+  const std::int64_t all = options_.classes * primary;
+  return glorot_uniform(sizes, all * options_.capsule_size, all * options_.class_capsule_size, seed,
+                        extractor->streams());
 }
 
 CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)

@@ -12,7 +12,8 @@
 ///     residual                conv 7x7/2 of w channels, residual blocks of 2w, 4w   RCCapsNet
 ///     one_convolution         conv 9x9 of w channels, conv 9x9/2 without padding    Sabour et al.
 ///     stacked_valid           conv 9x9 of w, conv 9x9/2 of 2w, 4w and 4w channels with norm and
-///                             activation, conv 9x9/2, without padding           SCCapsNet-CLS
+///                             activation, without padding, conv 9x9/2 with or without
+///                                                                               SCCapsNet-CLS
 ///     mirrored                conv 3x3 of w, 2w and 2w channels with mirrored borders, activation
 ///                             and norm, conv 2x2/2 of 2w, conv 9x9/2       O'Neill's released code
 ///
@@ -32,6 +33,7 @@
 
 #include "stages/nn/image_features.hpp"
 #include "stages/nn/routing.hpp"
+#include "stages/nn/valid_convolutions.hpp"
 
 namespace seam::nn {
 
@@ -56,6 +58,12 @@ enum class CapsuleWeights : std::uint8_t {
   own,     ///< one for each of them: images of one size
 };
 
+/// What Glorot's fans count where each primary capsule has its own D x K·O matrix.
+enum class GlorotFans : std::uint8_t {
+  matrix,  ///< D inputs and K·O outputs: a dense layer's
+  tensor,  ///< Keras' for the tensor [K,N,O,D] of all: K·N times D and O, so a far smaller range
+};
+
 struct ImageSize {
   std::int64_t height = 256;
   std::int64_t width = 256;
@@ -77,6 +85,7 @@ struct NetworkOptions {
   std::int64_t class_capsule_size = 16;      ///< D of class capsules
   std::optional<std::int64_t> first_stride;  ///< 2 with padding and 1 without if unset
   TwoConvolutions convolutions;
+  LastPadding last_padding = LastPadding::none;  ///< of stacked_valid
   std::int64_t channels = 3;  ///< 1: of the images' luminance; one_convolution and mirrored
   Activation activation = Activation::relu;
   double slope = 0.1;           ///< of leaky_relu
@@ -85,6 +94,7 @@ struct NetworkOptions {
   CapsuleWeights weights = CapsuleWeights::shared;
   ImageSize images;                        ///< with weights of their own, the only size
   std::optional<double> weight_deviation;  ///< normal routing weights; Glorot-uniform if unset
+  GlorotFans glorot_fans = GlorotFans::matrix;
   RoutingOptions routing;
   std::optional<SquashForm> primary_squash;  ///< of primary capsules; routing's if unset
   NormAxis norm_axis = NormAxis::capsule;
@@ -101,9 +111,9 @@ struct NetworkOptions {
 /// The classifiers of the thesis: the same features, primary capsules of 8 numbers, 46 categories.
 [[nodiscard]] NetworkOptions sccapsnet_cls_as_published();
 [[nodiscard]] NetworkOptions rccapsnet_cls_as_published();
-/// Those of the released code: primary capsules of 16 numbers, LeakyReLU of slope 0.3, no dropout;
-/// the stacked one with 9x9 convolutions without padding on images of 224x224 and weights of each
-/// primary capsule's own.
+/// Those of the released code: primary capsules of 16 numbers, LeakyReLU of slope 0.3, no dropout,
+/// class capsules as routing leaves them; the stacked one with 9x9 convolutions, of which only the
+/// last is padded, on images of 224x224, and weights of each primary capsule's own.
 [[nodiscard]] NetworkOptions sccapsnet_cls_as_released();
 [[nodiscard]] NetworkOptions rccapsnet_cls_as_released();
 

@@ -36,6 +36,8 @@ Tensor ValidConvolutionsImpl::forward(const Tensor& images, const DropoutKey& ke
   Tensor x = images.contiguous(torch::MemoryFormat::ChannelsLast);
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
     ConvolutionBlock& block = blocks_[at];
+    const ConvolutionLayer& layer = options_.layers[at];
+    if (padded(at)) x = same_padded(x, layer.kernel, layer.stride);
     x = block->convolution->forward(x);
     if (at + 1 == blocks_.size()) break;
     if (!block->norm.is_empty()) x = block->norm->forward(x);
@@ -47,7 +49,13 @@ Tensor ValidConvolutionsImpl::forward(const Tensor& images, const DropoutKey& ke
 
 MapSize ValidConvolutionsImpl::map_size(std::int64_t height, std::int64_t width) const {
   const std::string images = std::to_string(width) + "x" + std::to_string(height);
-  for (const ConvolutionLayer& layer : options_.layers) {
+  for (std::size_t at = 0; at < options_.layers.size(); ++at) {
+    const ConvolutionLayer& layer = options_.layers[at];
+    if (padded(at)) {
+      height = same_size(height, layer.stride);
+      width = same_size(width, layer.stride);
+      continue;
+    }
     if (height < layer.kernel || width < layer.kernel) {
       throw Error("images of " + images + " (width x height) are too small for " +
                   std::to_string(options_.layers.size()) +

@@ -1,4 +1,4 @@
-/// Convolutions without padding before the capsules.
+/// Convolutions without padding before the capsules; the last may have some.
 ///
 ///     images ─► conv k x k, (norm), activation, (dropout) ─► ... ─► conv k x k ─► [N,C,h,w]
 ///
@@ -16,6 +16,8 @@
 
 namespace seam::nn {
 
+/// Of the last convolution; TensorFlow's "SAME" gives ceil(size / stride).
+enum class LastPadding : std::uint8_t { none, same };
 enum class Normalisation : std::uint8_t { none, batch };
 
 struct ValidConvolutionsOptions {
@@ -24,6 +26,7 @@ struct ValidConvolutionsOptions {
   Normalisation normalisation = Normalisation::batch;
   double slope = 0;  ///< of LeakyReLU below zero; 0: ReLU
   double dropout = 0;
+  LastPadding last_padding = LastPadding::none;
 };
 
 /// Parts are called as in FeatureExtractor: "0.c", "0.bn", "1.c", ...
@@ -38,6 +41,10 @@ class ValidConvolutionsImpl : public ImageFeaturesImpl {
   [[nodiscard]] std::uint64_t streams() const override { return options_.layers.size(); }
 
  private:
+  [[nodiscard]] bool padded(std::size_t layer) const {
+    return options_.last_padding == LastPadding::same && layer + 1 == options_.layers.size();
+  }
+
   ValidConvolutionsOptions options_;
   std::vector<ConvolutionBlock> blocks_;
 };

@@ -196,6 +196,30 @@ TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
   EXPECT_EQ(metrics("killed"), metrics("whole"));
 }
 
+TEST_F(TrainingTest, KilledOrStoppedInTheMiddleOfAnEvaluationItGoesOnToTheSameMetrics) {
+  std::string text = training;
+  const std::string chain = "query_items -> decode -> batch -> model";
+  text.replace(text.find(chain), chain.size(), "query_items -> decode -> batch -> gate -> model");
+  text += "\n[stage.gate]\nuse = \"test.gate\"\nfolder = \"gate\"\nepoch = 1\nat = 1\n";
+  folder_.write("training.toml", text);
+  const Finished whole = run("whole", 2);  // there is no gate yet
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  for (const int signal : {SIGKILL, SIGINT}) {
+    const std::string directory = "signal-" + std::to_string(signal);
+    const Gate gate(folder_.path() / "gate");
+    Program program(run_into(directory, 2), folder_.path());
+    gate.wait_until_reached();  // the first of the queries' batches has been searched for
+    program.signal(signal);
+    if (signal != SIGKILL) program.wait_for_error_text("stopping");
+    if (signal != SIGKILL) gate.open();
+    gate.remove();
+    (void)program.finish();
+    const Finished resumed = seam({"run", "--resume", directory}, folder_.path());
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(metrics(directory), metrics("whole")) << directory;
+  }
+}
+
 TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
   const auto with_batch = [&](const std::string& action, int number) {
     std::string text = training;

@@ -118,7 +118,7 @@ TEST(Classifiers, HaveTheSizesOfTheThesisAndOfTheReleasedCode) {
   EXPECT_EQ(released["f.0.c.weight"], (Sizes{64, 3, 9, 9}));
   EXPECT_EQ(released["f.3.c.weight"], (Sizes{256, 256, 9, 9}));
   EXPECT_EQ(released["f.4.c.weight"], (Sizes{512, 256, 9, 9}));
-  EXPECT_EQ(released["w"], (Sizes{1152, 16, 736}));  // 6 x 6 pixels of 32 capsules
+  EXPECT_EQ(released["w"], (Sizes{3200, 16, 736}));  // 10 x 10 pixels of 32 capsules
   auto later = shapes_of<RccapsnetCls>("as_released");
   EXPECT_EQ(later["f.stem.c.weight"], (Sizes{32, 3, 7, 7}));
   EXPECT_EQ(later["f.block3.conv2.weight"], (Sizes{256, 256, 3, 3}));

@@ -1,13 +1,16 @@
 #include "stages/model/sccapsnet_cls.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace seam::stages {
@@ -49,6 +52,58 @@ TEST(SccapsnetCls, ALossOnTheLengthsTrainsAllOfItsWeights) {
   for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
     EXPECT_TRUE(weight.tensor.grad().defined()) << weight.name;
   }
+}
+
+/// The network that the released code makes, with fewer channels.
+Harness& released(Harness& harness) {
+  return harness.set("width", 2).set("primary_channels", 16).set("classes", 5).compute_threads(1);
+}
+
+TEST(SccapsnetCls, AsReleasedItsOwnWeightsAreDrawnFromTheRangeOfKeras) {
+  const auto largest = [](Harness& harness) {
+    harness.open();
+    double most = 0;
+    for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
+      if (weight.name == "w") most = weight.tensor.abs().max().item<double>();
+    }
+    return most;
+  };
+  Harness keras("model", std::make_unique<SccapsnetCls>());
+  const double range = std::sqrt(6.0 / (5 * 100 * (16 + 16)));  // 5 classes, 10 x 10 capsules
+  EXPECT_NEAR(largest(released(keras)), range, 0.001 * range);
+  Harness dense("model", std::make_unique<SccapsnetCls>());
+  const double of_matrix = std::sqrt(6.0 / (16 + 5 * 16));
+  EXPECT_NEAR(largest(released(dense).set("glorot_fans", "matrix")), of_matrix, 0.001 * of_matrix);
+}
+
+TEST(SccapsnetCls, AsReleasedItsClassCapsulesAreAsRoutingLeavesThem) {
+  const auto longest = [](Harness& harness) {
+    Packet packet;
+    packet.set(field::images, torch::ones({1, 3, 224, 224}));
+    harness.push(std::move(packet)).finish();
+    return harness.outputs().at(0)[field::capsules].norm(2, 2).max().item<double>();
+  };
+  Harness plain("model", std::make_unique<SccapsnetCls>());
+  EXPECT_LT(longest(released(plain)), 0.5);
+  Harness unit("model", std::make_unique<SccapsnetCls>());
+  EXPECT_NEAR(longest(released(unit).set("norm_axis", "capsule")), 1, 1e-4);
+}
+
+TEST(SccapsnetCls, WhatHasNoEffectIsRefused) {
+  const auto refusal = [](const char* parameter, const char* value) {
+    Harness harness("model", std::make_unique<SccapsnetCls>());
+    for (const auto& [name, small_value] : small) harness.set(name, small_value);
+    try {
+      harness.set(parameter, value).open();
+    } catch (const Error& error) {
+      return error.full_message();
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal("last_padding", "same"),
+              ::testing::HasSubstr("`last_padding` has no effect"));
+  EXPECT_THAT(refusal("glorot_fans", "tensor"),
+              ::testing::HasSubstr("`glorot_fans` has no effect"));
 }
 
 }  // namespace

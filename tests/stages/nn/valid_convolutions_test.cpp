@@ -58,6 +58,36 @@ TEST(ValidConvolutions, ComputeWhatTheyAreDescribedAs) {
   }
 }
 
+TEST(ValidConvolutions, TheLastIsPaddedAsTensorFlowDoesWhereAsked) {
+  const torch::NoGradGuard no_gradient;
+  for (const std::int64_t size : {20, 17}) {
+    ValidConvolutionsOptions options = small(Normalisation::none);
+    ValidConvolutions plain(options, 2);
+    options.last_padding = LastPadding::same;
+    ValidConvolutions padded(options, 2);
+    const Tensor images = torch::rand({1, 3, size, size});
+    const Tensor actual = padded->forward(images, {});
+    const MapSize map = padded->map_size(size, size);
+    EXPECT_EQ(actual.sizes(), (Sizes{1, map.channels, map.height, map.width}));
+
+    // 16 and 13 wide, 7 and 6 after the second: a window of 3 every 2 covers 7 with one more on
+    // each side, and 6 with one on the right.
+    const Tensor middle = torch::leaky_relu(
+        torch::conv2d(
+            torch::leaky_relu(
+                torch::conv2d(images, padded->parameters()[0], padded->parameters()[1]), 0.2),
+            padded->parameters()[2], padded->parameters()[3], 2),
+        0.2);
+    const std::int64_t before = middle.size(2) == 7 ? 1 : 0;
+    const Tensor wide = torch::constant_pad_nd(middle, {before, 1, before, 1}, 0);
+    const Tensor expected =
+        torch::conv2d(wide, padded->parameters()[4], padded->parameters()[5], 2);
+    EXPECT_TRUE(torch::allclose(actual, expected, 1e-5, 1e-6)) << size;
+    EXPECT_EQ(map.height, middle.size(2) == 7 ? 4 : 3);
+    EXPECT_EQ(plain->map_size(size, size).height, middle.size(2) == 7 ? 3 : 2);
+  }
+}
+
 TEST(ValidConvolutions, HaveTheNumbersOfTheFirstCapsuleNetwork) {
   ValidConvolutionsOptions options;
   options.layers = {{256, 9, 1}, {256, 9, 2}};

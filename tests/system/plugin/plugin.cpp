@@ -162,12 +162,14 @@ class Gate final : public Transform {
   void declare(Declaration& d) override {
     d.doc("Waits for a test.");
     d.parameter("folder", folder_, "where the FIFOs are").required();
-    d.parameter("at", at_, "the number to wait at");
+    d.parameter("at", at_, "the number to wait at; the packet's position where it has no number");
     d.parameter("epoch", epoch_, "the epoch to wait in");
-    d.needs(number);
+    d.accepts(number);
   }
   void process(Packet& packet, Context& context) override {
-    if (context.epoch() != epoch_ || packet.get(number) != at_) return;
+    const auto position = static_cast<std::int64_t>(packet.sequence());
+    const std::int64_t here = packet.has(number) ? packet.get(number) : position;
+    if (context.epoch() != epoch_ || here != at_) return;
     if (!std::filesystem::exists(folder_ / "reached")) return;
     ::close(::open((folder_ / "reached").c_str(), O_WRONLY | O_CLOEXEC));
     ::close(::open((folder_ / "go").c_str(), O_RDONLY | O_CLOEXEC));

@@ -1,0 +1,215 @@
+#include "pipeline/run/checkpoint_metadata.hpp"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "pipeline/text/json.hpp"
+#include "sdk/src/checkpoint_format.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace format = checkpoint_format;
+namespace {
+
+const std::string run_keys = "seam.run.";
+const std::string mean_keys = "seam.mean.";
+
+template <class T>
+std::optional<T> parsed(std::string_view text, int base = 10) {
+  T value{};
+  std::from_chars_result result{};
+  if constexpr (std::is_floating_point_v<T>) {
+    result = std::from_chars(text.data(), text.data() + text.size(), value);
+  } else {
+    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  }
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The shortest text that is read as the same number.
+std::string exactly(double number) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
+/// Takes the run's own values from metadata; throws seam::Error naming what contradicts itself.
+class RunValues {
+ public:
+  explicit RunValues(const Metadata& metadata) : metadata_(metadata) {}
+
+  [[nodiscard]] std::optional<std::string> find(const std::string& key) const {
+    const auto found = metadata_.find(key);
+    if (found == metadata_.end()) return std::nullopt;
+    return found->second;
+  }
+  [[nodiscard]] std::string text(const std::string& key) const {
+    const auto value = find(key);
+    if (!value) throw Error("its metadata lacks '" + key + "'");
+    return *value;
+  }
+  [[nodiscard]] std::int64_t count(const char* name) const {
+    const std::string value = text(run_keys + name);
+    const auto number = parsed<std::int64_t>(value);
+    if (!number) throw Error("its '" + (run_keys + name) + "' is '" + value + "', not a number");
+    if (*number < 0) throw Error("its '" + (run_keys + name) + "' is negative");
+    return *number;
+  }
+  [[nodiscard]] bool flag(const char* name) const { return count(name) != 0; }
+  [[nodiscard]] std::uint64_t size(const char* name) const {
+    return static_cast<std::uint64_t>(count(name));
+  }
+  [[nodiscard]] static double number(const std::string& key, const std::string& value) {
+    const auto number = parsed<double>(value);
+    if (!number) throw Error("its '" + key + "' is '" + value + "', not a number");
+    return *number;
+  }
+
+ private:
+  const Metadata& metadata_;  // the caller's, outlives this
+};
+
+}  // namespace
+
+std::string escaped(std::string_view bytes) {
+  constexpr unsigned last_ascii = 0x7F;
+  std::string text;
+  for (const char byte : bytes) {
+    const auto number = static_cast<unsigned char>(byte);
+    if (byte != '%' && number <= last_ascii) {
+      text += byte;
+      continue;
+    }
+    text += '%';
+    text += "0123456789ABCDEF"[number >> 4U];
+    text += "0123456789ABCDEF"[number & 0xFU];
+  }
+  return text;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      bytes += text[at];
+      continue;
+    }
+    const auto number = parsed<unsigned char>(text.substr(at + 1, 2), 16);
+    if (!number || at + 2 >= text.size()) {
+      throw Error("'" + std::string(text) + "' has a '%' without two digits");
+    }
+    bytes += static_cast<char>(*number);
+    at += 2;
+  }
+  return bytes;
+}
+
+Metadata metadata_of(const Checkpoint& checkpoint) {
+  const SchedulePosition& position = checkpoint.position;
+  Json stages = Json::array();
+  for (const StageState& stage : checkpoint.stages) stages.push_back({stage.name, stage.use});
+  Metadata metadata{{"format", "pt"},  // what other readers of safetensors files look for
+                    {format::version_key, std::string(checkpoint_version)},
+                    {format::stages_key, json_line(stages)}};
+  const auto run = [&](const char* key, std::string value) {
+    metadata.emplace(run_keys + key, std::move(value));
+  };
+  run("before_done", std::to_string(static_cast<int>(position.before_done)));
+  run("epochs_done", std::to_string(position.epochs_done));
+  run("flows_done", std::to_string(position.flows_done));
+  run("stopped_early", std::to_string(static_cast<int>(position.stopped_early)));
+  if (position.best) run("best", exactly(*position.best));
+  if (const auto best = best_epochs(position)) {
+    metadata.emplace(format::best_key, format::file_name(*best));
+  }
+  if (const auto& kept = position.best_kept) {
+    run("kept_metric", escaped(kept->metric));
+    run("kept_best", exactly(kept->value));
+    run("kept_epochs", std::to_string(kept->epochs));
+  }
+  run("best_epochs", std::to_string(position.best_epochs));
+  run("without_gain", std::to_string(position.without_gain));
+  run("epochs_measured", std::to_string(position.epochs_measured));
+  run("after_done", std::to_string(position.after_done));
+  run("metrics_size", std::to_string(checkpoint.metrics_size));
+  run("timing_size", std::to_string(checkpoint.timing_size));
+  run("skipped_size", std::to_string(checkpoint.skipped_size));
+  run("skipped_packets", std::to_string(checkpoint.skipped_packets));
+  run("trainings", std::to_string(checkpoint.trainings));
+  if (checkpoint.training_steps) {
+    run("training_steps", std::to_string(*checkpoint.training_steps));
+  }
+  run("pipeline_hash", escaped(checkpoint.pipeline_hash));
+  run("plugins", escaped(checkpoint.plugins));
+  run("numerics", escaped(checkpoint.numerics));
+  Json epoch_means = Json::array();
+  for (const std::string& metric : checkpoint.epoch_means) epoch_means.push_back(escaped(metric));
+  run("epoch_means", json_line(epoch_means));
+  for (const auto& [metric, mean] : checkpoint.means) {
+    metadata.emplace(mean_keys + escaped(metric), exactly(mean));
+  }
+  return metadata;
+}
+
+void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
+  const RunValues run(metadata);
+  SchedulePosition& position = checkpoint.position;
+  position.before_done = run.flag("before_done");
+  position.epochs_done = run.count("epochs_done");
+  const bool has_flows = run.text(format::version_key) != checkpoint_version_before_flows;
+  position.flows_done = has_flows ? run.count("flows_done") : 0;
+  position.stopped_early = run.flag("stopped_early");
+  if (const auto best = run.find(run_keys + "best")) {
+    position.best = RunValues::number(run_keys + "best", *best);
+  }
+  if (const auto metric = run.find(run_keys + "kept_metric")) {
+    const std::string value = run.text(run_keys + "kept_best");
+    position.best_kept = {unescaped(*metric), RunValues::number(run_keys + "kept_best", value),
+                          run.count("kept_epochs")};
+  }
+  position.best_epochs = run.count("best_epochs");
+  position.without_gain = run.count("without_gain");
+  position.epochs_measured = run.count("epochs_measured");
+  position.after_done = run.flag("after_done");
+  checkpoint.metrics_size = run.size("metrics_size");
+  checkpoint.timing_size = run.size("timing_size");
+  checkpoint.skipped_size = run.size("skipped_size");
+  checkpoint.skipped_packets = run.size("skipped_packets");
+  checkpoint.trainings = run.count("trainings");
+  if (run.find(run_keys + "training_steps")) {
+    checkpoint.training_steps = run.count("training_steps");
+  }
+  checkpoint.pipeline_hash = unescaped(run.text(run_keys + "pipeline_hash"));
+  checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
+  checkpoint.numerics = unescaped(run.text(run_keys + "numerics"));
+  for (auto at = metadata.lower_bound(mean_keys);
+       at != metadata.end() && at->first.starts_with(mean_keys); ++at) {
+    checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =
+        RunValues::number(at->first, at->second);
+  }
+  if (has_flows) {
+    const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
+    if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
+    for (const Json& name : names) {
+      if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' has no names");
+      checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
+    }
+  }
+  const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
+  if (!stages.is_array())
+    throw Error(std::string("its '") + format::stages_key + "' is not a list");
+  for (const Json& stage : stages) {
+    if (!stage.is_array() || stage.size() != 2 || !stage[0].is_string() || !stage[1].is_string()) {
+      throw Error(std::string("its '") + format::stages_key + "' has " + json_line(stage) +
+                  " in the place of a stage's name and what it is");
+    }
+    checkpoint.stages.push_back({stage[0], stage[1], {}});
+  }
+}
+
+}  // namespace seam::host
