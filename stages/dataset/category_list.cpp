@@ -9,51 +9,42 @@
 
 #include "stages/counted.hpp"
 #include "stages/dataset/in_quotes.hpp"
+#include "stages/dataset/relative_path.hpp"
 
 namespace seam::stages {
 namespace {
-
-[[noreturn]] void fail(const ListText& list, std::int64_t line, const std::string& what) {
-  throw Error(list.name + ":" + std::to_string(line) + ": " + what);
-}
 
 std::vector<std::string> vocabulary_of(const ListText& list) {
   std::vector<std::string> names;
   for (const CountedRow& row : parse_counted_list(list, {"category_name", "category_type"})) {
     const std::optional<std::int64_t> type = whole_number(row.columns[1]);
     if (!type || *type < 1 || *type > 3) {
-      fail(list, row.line,
-           "category type " + in_quotes(row.columns[1]) +
-               " is not 1 (upper body), 2 (lower body) or 3 (full body)");
+      fail_at(list.name, row.line,
+              "category type " + in_quotes(row.columns[1]) +
+                  " is not 1 (upper body), 2 (lower body) or 3 (full body)");
     }
     if (std::find(names.begin(), names.end(), row.columns[0]) != names.end()) {
-      fail(list, row.line, "category " + in_quotes(row.columns[0]) + " is named a second time");
+      fail_at(list.name, row.line,
+              "category " + in_quotes(row.columns[0]) + " is named a second time");
     }
     names.emplace_back(row.columns[0]);
   }
-  if (names.empty()) fail(list, 1, "no category is named");
+  if (names.empty()) fail_at(list.name, 1, "no category is named");
   return names;
 }
 
 /// The folder of an image; throws where the path leaves the data set's root.
 std::string folder_of(const ListText& list, const CountedRow& row) {
   const std::string_view path = row.columns[0];
-  std::string_view rest = path;
-  while (true) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") {
-      fail(list, row.line,
-           "image name " + in_quotes(path) +
-               " must be relative to the data set's root, without empty, '.' or "
-               "'..' folders");
-    }
-    if (slash == std::string_view::npos) break;
-    rest.remove_prefix(slash + 1);
+  if (!stays_below_root(path)) {
+    fail_at(list.name, row.line,
+            "image name " + in_quotes(path) +
+                " must be relative to the data set's root, without empty, '.' or '..' folders");
   }
   const std::size_t end = path.rfind('/');
   if (end == std::string_view::npos) {
-    fail(list, row.line, "image name " + in_quotes(path) + " has no folder, which names its item");
+    fail_at(list.name, row.line,
+            "image name " + in_quotes(path) + " has no folder, which names its item");
   }
   const std::string_view folder = path.substr(0, end);
   return std::string(folder.substr(folder.rfind('/') + 1));  // npos + 1 is 0
@@ -66,9 +57,10 @@ class Join {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto [known, is_new] = places_.try_emplace(rows[i].columns[0], Place{i, rows[i].line});
       if (!is_new) {
-        fail(images, rows[i].line,
-             "image " + in_quotes(rows[i].columns[0]) + " is listed a second time; first on line " +
-                 std::to_string(known->second.line));
+        fail_at(images.name, rows[i].line,
+                "image " + in_quotes(rows[i].columns[0]) +
+                    " is listed a second time; first on line " +
+                    std::to_string(known->second.line));
       }
     }
   }
@@ -82,15 +74,15 @@ class Join {
     for (const CountedRow& row : rows) {
       const auto known = places_.find(row.columns[0]);
       if (known == places_.end()) {
-        fail(list, row.line,
-             "image " + in_quotes(row.columns[0]) + " is not in '" + images_.name +
-                 "'; the lists are of different releases");
+        fail_at(list.name, row.line,
+                "image " + in_quotes(row.columns[0]) + " is not in '" + images_.name +
+                    "'; the lists are of different releases");
       }
       std::int64_t& line = seen[known->second.row];
       if (line > 0) {
-        fail(list, row.line,
-             "image " + in_quotes(row.columns[0]) + " is listed a second time; first on line " +
-                 std::to_string(line));
+        fail_at(list.name, row.line,
+                "image " + in_quotes(row.columns[0]) + " is listed a second time; first on line " +
+                    std::to_string(line));
       }
       line = row.line;
       places.push_back(known->second.row);
@@ -122,9 +114,9 @@ void take_splits(const ListText& list, const Join& join, CategoryList& result) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto* const known = std::find(names.begin(), names.end(), rows[i].columns[1]);
     if (known == names.end()) {
-      fail(list, rows[i].line,
-           "unknown status " + in_quotes(rows[i].columns[1]) +
-               "; accepted are 'train', 'val' and 'test'");
+      fail_at(list.name, rows[i].line,
+              "unknown status " + in_quotes(rows[i].columns[1]) +
+                  "; accepted are 'train', 'val' and 'test'");
     }
     const auto split = static_cast<std::size_t>(known - names.begin());
     result.rows[places[i]].split = static_cast<CategorySplit>(split);
@@ -142,14 +134,15 @@ void take_boxes(const ListText& list, const Join& join, CategoryList& result) {
       constexpr std::int64_t most = 1 << 24;  // whole numbers that a float holds
       const std::optional<std::int64_t> number = whole_number(rows[i].columns[side + 1]);
       if (!number || *number > most) {
-        fail(list, rows[i].line, in_quotes(rows[i].columns[side + 1]) + " is no pixel's place");
+        fail_at(list.name, rows[i].line,
+                in_quotes(rows[i].columns[side + 1]) + " is no pixel's place");
       }
       box[side] = static_cast<float>(*number);
     }
     if (box[2] > box[0] && box[3] > box[1]) continue;
-    fail(list, rows[i].line,
-         "the box has no pixels: x_2 must be larger than x_1, and y_2 larger "
-         "than y_1");
+    fail_at(list.name, rows[i].line,
+            "the box has no pixels: x_2 must be larger than x_1, and y_2 larger "
+            "than y_1");
   }
 }
 
@@ -181,9 +174,9 @@ CategoryList join_category_lists(const CategoryLists& lists, CategoryNumbers num
     const std::optional<std::int64_t> label = whole_number(row.columns[1]);
     const auto known = static_cast<std::int64_t>(result.categories.size());
     if (!label || *label < 1 || *label > known) {
-      fail(list, row.line,
-           "category label " + in_quotes(row.columns[1]) + " is none of 1 to " +
-               std::to_string(known) + ", the categories of '" + lists.categories.name + "'");
+      fail_at(list.name, row.line,
+              "category label " + in_quotes(row.columns[1]) + " is none of 1 to " +
+                  std::to_string(known) + ", the categories of '" + lists.categories.name + "'");
     }
     result.rows.push_back({.path = std::string(row.columns[0]),
                            .item = folder_of(list, row),

@@ -13,6 +13,29 @@
 namespace seam::stages {
 namespace {
 
+std::string listed(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : " ") + std::string(name);
+  return text;
+}
+
+enum class RowLengths : std::uint8_t { equal, ragged };
+
+/// Whether a row, or the column names, may have so many columns.
+void check_length(const ListText& list, std::int64_t line, std::size_t found,
+                  const std::vector<std::string_view>& columns, RowLengths lengths) {
+  const bool ragged = lengths == RowLengths::ragged;
+  if (ragged ? found >= columns.size() : found == columns.size()) return;
+  fail_at(list.name, line,
+          counted(found, "column") + " where there must be " + (ragged ? "at least " : "") +
+              std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
+}
+
+std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
+                              RowLengths lengths);
+
+}  // namespace
+
 std::vector<std::string_view> columns_of(std::string_view line) {
   constexpr std::string_view blanks = " \t\v\f\r";
   std::vector<std::string_view> columns;
@@ -25,32 +48,9 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   return columns;
 }
 
-std::string listed(const std::vector<std::string_view>& names) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : " ") + std::string(name);
-  return text;
+void fail_at(const std::string& file, std::int64_t line, const std::string& what) {
+  throw Error(file + ":" + std::to_string(line) + ": " + what);
 }
-
-[[noreturn]] void fail(const ListText& list, std::int64_t line, const std::string& what) {
-  throw Error(list.name + ":" + std::to_string(line) + ": " + what);
-}
-
-enum class RowLengths : std::uint8_t { equal, ragged };
-
-/// Whether a row, or the column names, may have so many columns.
-void check_length(const ListText& list, std::int64_t line, std::size_t found,
-                  const std::vector<std::string_view>& columns, RowLengths lengths) {
-  const bool ragged = lengths == RowLengths::ragged;
-  if (ragged ? found >= columns.size() : found == columns.size()) return;
-  fail(list, line,
-       counted(found, "column") + " where there must be " + (ragged ? "at least " : "") +
-           std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
-}
-
-std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
-                              RowLengths lengths);
-
-}  // namespace
 
 std::optional<std::int64_t> whole_number(std::string_view digits) {
   std::int64_t value = 0;
@@ -87,30 +87,32 @@ std::vector<CountedRow> parse(const ListText& list, const std::vector<std::strin
     ++line;
     if (line == 1) {
       count = found.size() == 1 ? whole_number(found[0]) : std::nullopt;
-      if (!count) fail(list, line, "the first line must hold the number of rows and nothing else");
+      if (!count)
+        fail_at(list.name, line, "the first line must hold the number of rows and nothing else");
       continue;
     }
     if (found.empty()) {
       if (blank == 0) blank = line;
       continue;
     }
-    if (blank > 0) fail(list, blank, "the line is blank, but rows follow");
+    if (blank > 0) fail_at(list.name, blank, "the line is blank, but rows follow");
     check_length(list, line, found.size(), columns, lengths);
     if (line > 2) {
       rows.push_back({std::move(found), line});
     } else if (found[0] != columns[0]) {
-      fail(list, line,
-           "the second line must hold the column names '" + listed(columns) +
-               "', but begins with " + in_quotes(found[0]));
+      fail_at(list.name, line,
+              "the second line must hold the column names '" + listed(columns) +
+                  "', but begins with " + in_quotes(found[0]));
     }
   }
-  if (!count) fail(list, 1, "the file is empty; the number of rows is expected in its first line");
+  if (!count)
+    fail_at(list.name, 1, "the file is empty; the number of rows is expected in its first line");
   if (*count != static_cast<std::int64_t>(rows.size())) {
-    fail(list, 1,
-         "the first line promises " + counted(*count, "row") + ", but " +
-             grouped(static_cast<std::int64_t>(rows.size())) +
-             " follow; the file is cut short or was edited: fetch it again, or correct "
-             "its count");
+    fail_at(list.name, 1,
+            "the first line promises " + counted(*count, "row") + ", but " +
+                grouped(static_cast<std::int64_t>(rows.size())) +
+                " follow; the file is cut short or was edited: fetch it again, or correct "
+                "its count");
   }
   return rows;
 }

@@ -42,6 +42,12 @@ struct CountedRow {
 /// Throws seam::Error where the file cannot be read; `what` says what it should be.
 [[nodiscard]] ListText read_list_text(const std::filesystem::path& file, const std::string& what);
 
+/// The words of a line, between any run of blanks.
+[[nodiscard]] std::vector<std::string_view> columns_of(std::string_view line);
+
+/// Throws seam::Error: "FILE:LINE: what".
+[[noreturn]] void fail_at(const std::string& file, std::int64_t line, const std::string& what);
+
 /// The digits' value; nothing for anything but digits.
 [[nodiscard]] std::optional<std::int64_t> whole_number(std::string_view digits);
 

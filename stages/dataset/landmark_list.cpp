@@ -19,10 +19,6 @@ namespace {
 constexpr std::size_t columns_before = 3;  // image, clothes type, variation type
 constexpr std::size_t columns_each = 3;    // state, x, y
 
-[[noreturn]] void fail(const std::string& file, std::int64_t line, const std::string& what) {
-  throw Error(file + ":" + std::to_string(line) + ": " + what);
-}
-
 /// Which of the eight landmarks a row lists, in its order.
 std::span<const std::size_t> landmarks_of_type(const ListText& list, const CountedRow& row) {
   static constexpr std::array<std::size_t, 6> upper{0, 1, 2, 3, 6, 7};
@@ -32,9 +28,9 @@ std::span<const std::size_t> landmarks_of_type(const ListText& list, const Count
   if (type == 1) return upper;
   if (type == 2) return lower;
   if (type == 3) return full;
-  fail(list.name, row.line,
-       "clothes type " + in_quotes(row.columns[1]) +
-           " is not 1 (upper-body), 2 (lower-body) or 3 (full-body)");
+  fail_at(list.name, row.line,
+          "clothes type " + in_quotes(row.columns[1]) +
+              " is not 1 (upper-body), 2 (lower-body) or 3 (full-body)");
 }
 
 float place(const ListText& list, std::int64_t line, std::string_view text) {
@@ -42,7 +38,7 @@ float place(const ListText& list, std::int64_t line, std::string_view text) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   constexpr double most = 1 << 24;  // whole numbers that a float holds
   if (fault != std::errc() || end != text.data() + text.size() || !(std::abs(value) <= most)) {
-    fail(list.name, line, in_quotes(text) + " is no place of a landmark in pixels");
+    fail_at(list.name, line, in_quotes(text) + " is no place of a landmark in pixels");
   }
   return static_cast<float>(value);
 }
@@ -51,11 +47,11 @@ LandmarksOfImage landmarks_of(const ListText& list, const CountedRow& row) {
   const std::span<const std::size_t> numbers = landmarks_of_type(list, row);
   const std::size_t expected = columns_before + columns_each * numbers.size();
   if (row.columns.size() != expected) {
-    fail(list.name, row.line,
-         "clothes type " + std::string(row.columns[1]) + " has " +
-             counted(numbers.size(), "landmark") + " of three numbers each, so " +
-             std::to_string(expected) + " columns, but the row has " +
-             std::to_string(row.columns.size()));
+    fail_at(list.name, row.line,
+            "clothes type " + std::string(row.columns[1]) + " has " +
+                counted(numbers.size(), "landmark") + " of three numbers each, so " +
+                std::to_string(expected) + " columns, but the row has " +
+                std::to_string(row.columns.size()));
   }
   LandmarksOfImage found;
   found.states.fill(static_cast<std::int64_t>(LandmarkState::none));
@@ -63,9 +59,9 @@ LandmarksOfImage landmarks_of(const ListText& list, const CountedRow& row) {
     const std::size_t at = columns_before + columns_each * i;
     const std::optional<std::int64_t> state = whole_number(row.columns[at]);
     if (!state || *state > static_cast<std::int64_t>(LandmarkState::cut_off)) {
-      fail(list.name, row.line,
-           "the visibility " + in_quotes(row.columns[at]) + " of landmark " +
-               std::to_string(i + 1) + " is not 0 (visible), 1 (occluded) or 2 (cut off)");
+      fail_at(list.name, row.line,
+              "the visibility " + in_quotes(row.columns[at]) + " of landmark " +
+                  std::to_string(i + 1) + " is not 0 (visible), 1 (occluded) or 2 (cut off)");
     }
     const float x = place(list, row.line, row.columns[at + 1]);
     const float y = place(list, row.line, row.columns[at + 2]);
@@ -86,41 +82,41 @@ void note(std::unordered_map<std::string_view, std::int64_t>& lines, const Subje
           const CountedRow& row) {
   const auto [known, is_new] = lines.try_emplace(row.columns[0], row.line);
   if (is_new) return;
-  fail(subject.list.name, row.line,
-       std::string(subject.noun) + " " + in_quotes(row.columns[0]) +
-           " is listed a second time; first on line " + std::to_string(known->second));
+  fail_at(subject.list.name, row.line,
+          std::string(subject.noun) + " " + in_quotes(row.columns[0]) +
+              " is listed a second time; first on line " + std::to_string(known->second));
 }
 
 [[noreturn]] void refuse_unlisted(const Subject& subject, const CountedRow& row,
                                   const std::string& partition_name) {
-  fail(subject.list.name, row.line,
-       std::string(subject.noun) + " " + in_quotes(row.columns[0]) + " is not in '" +
-           partition_name +
-           "'; the lists are of different releases, or the partition is of a part of the data "
-           "set: unlisted = \"ignore\" accepts that");
+  fail_at(subject.list.name, row.line,
+          std::string(subject.noun) + " " + in_quotes(row.columns[0]) + " is not in '" +
+              partition_name +
+              "'; the lists are of different releases, or the partition is of a part of the data "
+              "set: unlisted = \"ignore\" accepts that");
 }
 
 [[noreturn]] void report_missing(const Subject& subject, std::string_view name,
                                  const std::string& partition_name, std::int64_t line) {
-  fail(partition_name, line,
-       std::string(subject.noun) + " " + in_quotes(name) + " is not in '" + subject.list.name +
-           "'; the lists are of different releases");
+  fail_at(partition_name, line,
+          std::string(subject.noun) + " " + in_quotes(name) + " is not in '" + subject.list.name +
+              "'; the lists are of different releases");
 }
 
 std::vector<std::uint8_t> labels_of(const ListText& list, const CountedRow& row,
                                     std::size_t count) {
   const std::size_t found = row.columns.size() - 1;
   if (found != count) {
-    fail(list.name, row.line,
-         counted(found, "label") + " for " + counted(count, "attribute") + " of item " +
-             in_quotes(row.columns[0]));
+    fail_at(list.name, row.line,
+            counted(found, "label") + " for " + counted(count, "attribute") + " of item " +
+                in_quotes(row.columns[0]));
   }
   std::vector<std::uint8_t> labels;
   labels.reserve(count);
   for (const std::string_view text : std::span(row.columns).subspan(1)) {
     if (text != "1" && text != "-1" && text != "0") {
-      fail(list.name, row.line,
-           "the label " + in_quotes(text) + " is not 1 (yes), -1 (no) or 0 (unknown)");
+      fail_at(list.name, row.line,
+              "the label " + in_quotes(text) + " is not 1 (yes), -1 (no) or 0 (unknown)");
     }
     labels.push_back(text == "1" ? 1 : text == "-1" ? 0 : 2);
   }
@@ -164,7 +160,7 @@ ItemAttributes join_attributes(const ListText& names, const ListText& items,
   for (const InshopRow& row : partition.rows) first_line.try_emplace(row.item, row.line);
   ItemAttributes result;
   result.count = parse_ragged_list(names, {"attribute_name"}).size();
-  if (result.count == 0) fail(names.name, 1, "no attribute is named");
+  if (result.count == 0) fail_at(names.name, 1, "no attribute is named");
   std::unordered_map<std::string_view, std::int64_t> lines;
   for (const CountedRow& row : parse_ragged_list(items, {"item_id", "attribute_labels"})) {
     note(lines, subject, row);

@@ -14,18 +14,6 @@
 namespace seam::stages {
 namespace {
 
-std::vector<std::string_view> columns_of(std::string_view line) {
-  constexpr std::string_view blanks = " \t\r";
-  std::vector<std::string_view> columns;
-  std::size_t at = 0;
-  while ((at = line.find_first_not_of(blanks, at)) != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
-    columns.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return columns;
-}
-
 class LfwPairParser {
  public:
   explicit LfwPairParser(const ListText& list) : list_(list) {}
@@ -57,7 +45,7 @@ class LfwPairParser {
 
  private:
   [[noreturn]] void fail(std::int64_t line, const std::string& what) const {
-    throw Error(list_.name + ":" + std::to_string(line) + ": " + what);
+    fail_at(list_.name, line, what);
   }
 
   [[nodiscard]] std::int64_t count() const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/csv.hpp"
 #include "stages/dataset/in_quotes.hpp"
 #include "stages/export/csv.hpp"
@@ -44,7 +45,7 @@ class PairListParser {
   static constexpr std::array<std::string_view, 3> columns{"same", "first", "second"};
 
   [[noreturn]] void fail(std::int64_t line, const std::string& what) const {
-    throw Error(reader_.name() + ":" + std::to_string(line) + ": " + what);
+    fail_at(reader_.name(), line, what);
   }
 
   void read_head() {
