@@ -5,6 +5,7 @@
 #include "stages/loss/batch_hard.hpp"
 #include "stages/loss/contrastive.hpp"
 #include "stages/loss/cost_sensitive.hpp"
+#include "stages/loss/cross_batch_memory.hpp"
 #include "stages/loss/cross_entropy.hpp"
 #include "stages/loss/double_margin.hpp"
 #include "stages/loss/landmark.hpp"
@@ -18,6 +19,6 @@
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Arcface, Attributes, BatchHard, Contrastive, CostSensitive, CrossEntropy, DoubleMargin,
-            Landmark, Margin, MultiSimilarity, ProxyAnchor, Reconstruction, SupervisedContrastive,
-            Triplet, Visibility)
+SEAM_PLUGIN(Arcface, Attributes, BatchHard, Contrastive, CostSensitive, CrossBatchMemory,
+            CrossEntropy, DoubleMargin, Landmark, Margin, MultiSimilarity, ProxyAnchor,
+            Reconstruction, SupervisedContrastive, Triplet, Visibility)

@@ -8,8 +8,10 @@ No test runs it; it needs torch and pytorch-metric-learning.
 
 import pytorch_metric_learning
 import torch
-from pytorch_metric_learning.distances import LpDistance
-from pytorch_metric_learning.losses import ArcFaceLoss, MultiSimilarityLoss, ProxyAnchorLoss, SupConLoss, TripletMarginLoss
+from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
+from pytorch_metric_learning.losses import (
+    ArcFaceLoss, ContrastiveLoss, CrossBatchMemory, MultiSimilarityLoss, ProxyAnchorLoss, SupConLoss, TripletMarginLoss
+)
 from pytorch_metric_learning.miners import BatchHardMiner, MultiSimilarityMiner
 from pytorch_metric_learning.reducers import MeanReducer
 
@@ -45,6 +47,13 @@ SUPERVISED_CONTRASTIVE = [
     (0.1, 4, [0, 0, 1, 1, 2, 2]),
     (0.1, 5, [0, 0, 0, 1, 2, 1, 0, 3]),
     (1.5, 3, [7, 7, 3]),
+]
+
+# margin, rows of the memory, dimensions, labels of batches in a row: the memory is filled, and holds less than all of them
+CROSS_BATCH_MEMORY = [
+    (0.5, 12, 4, [[0, 0, 1, 1], [2, 2, 0, 3], [1, 3, 4, 4], [0, 5, 5, 6], [1, 1, 2, 0]]),
+    (0.0, 7, 3, [[0, 1, 0], [1, 1, 2], [2, 0, 2], [0, 3, 3]]),
+    (0.9, 3, 3, [[0, 1, 0], [0, 0, 2]]),
 ]
 
 
@@ -154,5 +163,35 @@ for margin, scale, count, dimensions, labels in ARCFACE:
        {value.item()!r},
        {listed(embedding.grad)},
        {listed(loss.W.grad.t())}}},""")
+print("  };\n}\n")
+print("""/// Batches in a row with one memory; tensors are row by row.
+struct MemoryGolden {
+  double margin;
+  std::int64_t memory;
+  struct Batch {
+    std::vector<std::int64_t> labels;
+    std::vector<double> embedding;
+    double loss;
+    std::vector<double> gradient;
+  };
+  std::vector<Batch> batches;
+};
+
+inline std::vector<MemoryGolden> cross_batch_memory_golden() {
+  return {""")
+for margin, memory, dimensions, batches in CROSS_BATCH_MEMORY:
+    pair_loss = ContrastiveLoss(pos_margin=1, neg_margin=margin, distance=CosineSimilarity())
+    loss = CrossBatchMemory(pair_loss, dimensions, memory_size=memory)
+    loss.embedding_memory = loss.embedding_memory.double()
+    print(f"{{{margin!r}, {memory}, {{")
+    for labels in batches:
+        embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+        value = loss(embedding, torch.tensor(labels))
+        value.backward()
+        print(f"""{{{listed(torch.tensor(labels))},
+       {listed(embedding.detach())},
+       {value.item()!r},
+       {listed(embedding.grad)}}},""")
+    print("}},")
 print("  };\n}\n")
 print("}  // namespace seam::test")

@@ -1,0 +1,50 @@
+/// Stage `loss.cross_batch_memory`: pairs of a batch with the embeddings of the batches before it.
+///
+///     embedding [N,E], items [N] ──► loss
+///                    │  ▲
+///                    ▼  │ compared with
+///     memory [M,E]: the last M rows that were trained on, without a gradient
+///
+/// Wang, Zhang, Huang, Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020.
+#pragma once
+
+#include <seam/loss.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::stages {
+
+class CrossBatchMemory final : public Loss {
+ public:
+  static constexpr std::string_view name = "loss.cross_batch_memory";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void save(Archive& archive) const override;
+  void load(const Archive& archive) override;
+  void batch_accepted() override;
+
+ private:
+  /// Oldest rows first.
+  struct Memory {
+    Tensor rows;  ///< [M,E]; undefined while there are none
+    std::vector<std::string> items;
+  };
+
+  Tensor compute(const Packet& packet, Context& context) override;
+  /// What is remembered once the batch counts: it, and as much before it as there is room for.
+  [[nodiscard]] Memory with(const Tensor& embedding, const std::vector<std::string>& items) const;
+
+  std::int64_t capacity_ = 1024;
+  std::int64_t start_ = 0;
+  double margin_ = 0.5;
+  Memory memory_;
+  std::int64_t batches_ = 0;    ///< that were trained on
+  std::optional<Memory> next_;  ///< of the last training batch, until it is accepted
+};
+
+}  // namespace seam::stages
