@@ -8,9 +8,10 @@
 #include "stages/dataset/lfw.hpp"
 #include "stages/dataset/lfw_pairs.hpp"
 #include "stages/dataset/mnist.hpp"
+#include "stages/dataset/sop.hpp"
 #include "stages/dataset/table.hpp"
 #include "stages/dataset/wardrobe.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Att, Category, Folder, Inshop, Landmarks, Lfw, LfwPairs, Mnist, Table, Wardrobe)
+SEAM_PLUGIN(Att, Category, Folder, Inshop, Landmarks, Lfw, LfwPairs, Mnist, Sop, Table, Wardrobe)

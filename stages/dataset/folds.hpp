@@ -4,12 +4,15 @@
 ///     fold = 1, part = "held_out"   the pictures of fold 1
 ///     fold = 1, part = "train"      those of all other folds
 ///
-/// The cut depends on the items' names, `folds` and `fold_seed` alone: two stages with the same of
-/// these serve parts that have no item in common, whatever the run's seed.
+///     hold_out = 801                instead of folds: the first 801 of the shuffled items
+///
+/// The cut depends on the items' names, `folds`, `hold_out` and `fold_seed` alone: two stages with
+/// the same of these serve parts that have no item in common, whatever the run's seed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <seam/stage.hpp>
 #include <span>
 #include <string>
@@ -26,9 +29,14 @@ enum class FoldPart : std::uint8_t { train, held_out };
 [[nodiscard]] std::vector<int> folds_of(std::span<const std::string> items, int folds,
                                         std::uint64_t seed);
 
+/// For each row, whether its item is one of the `count` that are held out. Throws seam::Error
+/// (configuration) where that leaves no item.
+[[nodiscard]] std::vector<bool> held_out(std::span<const std::string> items, std::int64_t count,
+                                         std::uint64_t seed);
+
 class Folds {
  public:
-  /// Declares `folds`, `fold`, `part` and `fold_seed`.
+  /// Declares `folds`, `fold`, `hold_out`, `part` and `fold_seed`.
   void declare(Declaration& declaration);
   /// The rows to serve, rising; `items[row]` is a row's item. Throws seam::Error (configuration)
   /// where the parameters do not fit each other or the rows.
@@ -39,6 +47,7 @@ class Folds {
  private:
   int folds_ = 1;
   int fold_ = 0;
+  std::optional<std::int64_t> hold_out_;
   FoldPart part_ = FoldPart::train;
   std::uint64_t seed_ = 0;
 };

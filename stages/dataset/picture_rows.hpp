@@ -43,6 +43,8 @@ class PictureRows {
   /// rows are called, are for messages.
   void open(std::vector<PictureRow> rows, const std::string& list, const Context& context,
             const std::string& images = "images");
+  /// How many of the rows that open() was given are served, on all ranks together.
+  [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(served_.size()); }
   /// Back to the first row.
   void begin() { next_ = 0; }
   /// Adds further fields to the packet of a row, given its position among the rows.

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/published_lists.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
 
@@ -48,6 +49,7 @@ class Recall final : public Sink {
   bool per_category_ = true;
   std::string protocol_;
   Refs<CategoryNames> names_;
+  Refs<PublishedLists> lists_;
   Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;

@@ -115,6 +115,7 @@ std::string incomparable(const Evaluation& evaluation, const RecallResult& resul
     if (!expected || *expected == count) return;
     add(grouped(count) + " " + what + " where " + grouped(*expected) + " are expected");
   };
+  if (!evaluation.data_difference.empty()) add(evaluation.data_difference);
   const Expectation& expected = evaluation.expected;
   compare(result.queries, expected.queries, "queries");
   compare(evaluation.gallery_images, expected.gallery, "gallery images");

@@ -33,6 +33,7 @@ struct Evaluation {
   std::int64_t trainings_since_gallery = 0;  ///< above 0: gallery and queries of other weights
   retrieval::InputSize query_input;
   retrieval::InputSize gallery_input;
+  std::string data_difference;  ///< from the published lists, as the data set says; empty: none
   Expectation expected;
 };
 
@@ -48,7 +49,8 @@ struct MaskResult {
 [[nodiscard]] std::string protocol_of(const Evaluation& evaluation, const MaskResult& result);
 
 /// Why the numbers must not be set beside published ones, or empty: counts or input size other than
-/// expected, queries left out, a gallery of older weights or pictures of another size.
+/// expected, lists other than the published ones, queries left out, a gallery of older weights or
+/// pictures of another size.
 [[nodiscard]] std::string incomparable(const Evaluation& evaluation, const RecallResult& result);
 
 /// What of the expectations is as it should be, and what nobody has checked; empty where nothing is

@@ -56,5 +56,38 @@ TEST(Folds, NeedAsManyItems) {
   }
 }
 
+TEST(HeldOut, AreSoManyItemsWithAllTheirPictures) {
+  const std::vector<std::string> items = some_items(23, 4);
+  const std::vector<bool> held = held_out(items, 7, 1);
+  std::set<std::string> out;
+  std::set<std::string> kept;
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    (held[row] ? out : kept).insert(items[row]);
+  }
+  EXPECT_EQ(out.size(), 7U);
+  EXPECT_EQ(kept.size(), 16U);
+  for (const std::string& item : out) EXPECT_FALSE(kept.contains(item)) << item;
+}
+
+TEST(HeldOut, DependOnNamesAndSeedAlone) {
+  const std::vector<std::string> items = some_items(20, 2);
+  const std::vector<std::string> reversed(items.rbegin(), items.rend());
+  const std::vector<bool> held = held_out(items, 5, 9);
+  const std::vector<bool> of_reversed = held_out(reversed, 5, 9);
+  EXPECT_EQ(held, std::vector<bool>(of_reversed.rbegin(), of_reversed.rend()));
+  EXPECT_NE(held, held_out(items, 5, 10));
+}
+
+TEST(HeldOut, LeaveSomeItem) {
+  EXPECT_NO_THROW(static_cast<void>(held_out(some_items(3, 5), 2, 0)));
+  try {
+    static_cast<void>(held_out(some_items(3, 5), 3, 0));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("3 items, and hold_out is 3: none would be left"));
+  }
+}
+
 }  // namespace
 }  // namespace seam::stages

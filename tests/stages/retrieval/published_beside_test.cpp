@@ -63,6 +63,7 @@ TEST(PublishedBeside, IsNotShownForAnotherProtocol) {
       [](Evaluation& e, MaskResult&) { e.method = "hashing"; },
       [](Evaluation& e, MaskResult&) { e.self_excluded = true; },
       [](Evaluation& e, MaskResult&) { e.trainings_since_gallery = 1; },
+      [](Evaluation& e, MaskResult&) { e.data_difference = "other lists"; },
       [](Evaluation&, MaskResult& r) { r.recall.queries = 14217; },
       [](Evaluation&, MaskResult& r) { r.recall.query_items = 3984; },
       [](Evaluation&, MaskResult& r) { r.recall.lone_queries = 1; },
