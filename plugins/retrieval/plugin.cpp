@@ -1,9 +1,11 @@
 #include <seam/plugin.hpp>
 
 #include "stages/retrieval/index.hpp"
+#include "stages/retrieval/query_expansion.hpp"
 #include "stages/retrieval/recall.hpp"
+#include "stages/retrieval/rerank.hpp"
 #include "stages/retrieval/search.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Index, Recall, Search)
+SEAM_PLUGIN(Index, QueryExpansion, Recall, Rerank, Search)

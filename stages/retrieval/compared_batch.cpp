@@ -68,6 +68,24 @@ void check_masks(const std::vector<Mask>& masks) {
   }
 }
 
+void require_indexed(const retrieval::Gallery& gallery, const std::vector<Mask>& masks) {
+  const std::vector<Mask> indexed = gallery.masks();
+  for (const Mask mask : masks) {
+    if (indexed.empty() || wants(indexed, mask)) continue;
+    throw Error("the gallery is not indexed under mask '" + to_string(mask) +
+                    "'; give its retrieval.index the same `masks`",
+                Fault::configuration);
+  }
+}
+
+void require_ready(const retrieval::Gallery& gallery) {
+  if (gallery.ready()) return;
+  throw Error(
+      "the gallery has no images yet; the schedule must run the flow that fills it before the flow "
+      "that searches it",
+      Fault::configuration);
+}
+
 std::int64_t images_in(const Packet& packet, const std::vector<Mask>& masks) {
   std::vector<std::string_view> fields{field::items.name, field::indices.name, field::origins.name,
                                        field::categories.name};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <seam/gallery.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
 #include <vector>
@@ -13,6 +14,13 @@ namespace seam::stages {
 void declare_masks(Declaration& d, std::vector<retrieval::Mask>& masks);
 /// Throws seam::Error where none is named, or one twice.
 void check_masks(const std::vector<retrieval::Mask>& masks);
+
+/// In open() of a stage that searches: throws seam::Error (configuration) naming a mask under which
+/// the gallery will have no vectors.
+void require_indexed(const retrieval::Gallery& gallery, const std::vector<retrieval::Mask>& masks);
+/// In begin() of a stage that searches: throws seam::Error (configuration) where the gallery has
+/// not been filled yet.
+void require_ready(const retrieval::Gallery& gallery);
 
 /// How many images the batch has. Throws seam::Error naming two fields and their counts where
 /// fields that are read with these masks have different numbers of rows.

@@ -120,19 +120,24 @@ void GalleryIndex::build() {
   indexes_ = std::move(indexes);
 }
 
+const ExactIndex& GalleryIndex::index_under(Mask mask) const {
+  const auto index = indexes_.find(mask);
+  if (index != indexes_.end()) return index->second;
+  throw Error("the gallery has no vectors under mask '" + to_string(mask) + "'", Fault::internal);
+}
+
+const Tensor& GalleryIndex::vectors(Mask mask) const {
+  return index_under(mask).vectors();
+}
+
 Neighbours GalleryIndex::search(const Tensor& queries,
                                 const retrieval::SearchRequest& request) const {
-  const auto index = indexes_.find(request.mask);
-  if (index == indexes_.end()) {
-    throw Error("the gallery has no vectors under mask '" + to_string(request.mask) + "'",
-                Fault::internal);
-  }
   SearchOptions options;
   options.k = request.k;
   options.excluded_row = request.excluded_row;
   options.query_item = request.query_item;
   options.gallery_item = request.gallery_item;
-  return index->second.search(queries, options, request.name_of_query);
+  return index_under(request.mask).search(queries, options, request.name_of_query);
 }
 
 void GalleryIndex::save(Archive& archive) const {

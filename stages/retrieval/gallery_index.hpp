@@ -17,6 +17,7 @@
 
 #include "stages/retrieval/exact_search.hpp"
 #include "stages/retrieval/masked_embedding.hpp"
+#include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {
 
@@ -37,7 +38,7 @@ struct GalleryMetrics {
   [[nodiscard]] Metric under(Mask mask) const { return mask == Mask::none ? whole : masked; }
 };
 
-class GalleryIndex final : public retrieval::Gallery {
+class GalleryIndex final : public VectorGallery {
  public:
   /// Forgets everything but what it is set to.
   void clear();
@@ -66,10 +67,13 @@ class GalleryIndex final : public retrieval::Gallery {
   [[nodiscard]] std::string method() const override { return "exact"; }
   [[nodiscard]] std::int64_t trainings() const override { return trainings_; }
   [[nodiscard]] retrieval::InputSize input() const override { return input_; }
+  [[nodiscard]] const Tensor& vectors(Mask mask) const override;
   [[nodiscard]] Neighbours search(const Tensor& queries,
                                   const retrieval::SearchRequest& request) const override;
 
  private:
+  [[nodiscard]] const ExactIndex& index_under(Mask mask) const;
+
   std::vector<GalleryRow> rows_;
   std::map<Mask, std::vector<torch::Tensor>> vectors_;  ///< as they came; empty once built
   std::map<Mask, ExactIndex> indexes_;

@@ -2,6 +2,7 @@
 
 #include "stages/counted.hpp"
 #include "stages/retrieval/compared_batch.hpp"
+#include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
@@ -22,7 +23,9 @@ void Index::declare(Declaration& d) {
   d.needs(field::items);
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
+  d.accepts(field::query_expansion).doc("refused: only queries are expanded");
   d.offers<retrieval::Gallery>(gallery_);
+  d.offers<VectorGallery>(gallery_);
   d.keeps_state(seam::Kept::until_next_flow);
 }
 
@@ -37,6 +40,12 @@ void Index::begin(Context& context) {
 }
 
 void Index::process(const Packet& packet, Context& /*context*/) {
+  if (packet.has(field::query_expansion)) {
+    throw Error(
+        "these embeddings were moved by retrieval.query_expansion, which is for queries; "
+        "remove it from the gallery's flow",
+        Fault::configuration);
+  }
   const auto count = static_cast<std::size_t>(images_in(packet, masks_));
   const auto& items = packet[field::items];
   const auto& indices = packet[field::indices];

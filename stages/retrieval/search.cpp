@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "stages/retrieval/compared_batch.hpp"
+#include "stages/retrieval/expansion.hpp"
+#include "stages/retrieval/leave_one_out.hpp"
 
 namespace seam::stages {
 
@@ -29,30 +31,19 @@ void Search::declare(Declaration& d) {
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
+  d.accepts(field::query_expansion).doc("of `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
 }
 
 void Search::open(Context& /*context*/) {
   check_masks(masks_);
-  const std::vector<Mask> indexed = gallery_->masks();
-  for (const Mask mask : masks_) {
-    if (!indexed.empty() && std::ranges::find(indexed, mask) == indexed.end()) {
-      throw Error("the gallery is not indexed under mask '" + to_string(mask) +
-                      "'; give its retrieval.index the same `masks`",
-                  Fault::configuration);
-    }
-  }
+  require_indexed(*gallery_, masks_);
 }
 
 void Search::begin(Context& context) {
   unknown_items_.clear();
   told_of_itself_ = false;
-  if (!gallery_->ready()) {
-    throw Error(
-        "the gallery has no images yet; the schedule must run the flow that fills it before "
-        "the flow that searches it",
-        Fault::configuration);
-  }
+  require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
   if (trainings_since_gallery_ > 0) {
@@ -68,27 +59,6 @@ std::int64_t Search::number_of(const std::string& item) {
   if (const auto known = items_.number_of(item)) return *known;
   const auto next = -2 - static_cast<std::int64_t>(unknown_items_.size());
   return unknown_items_.try_emplace(item, next).first->second;
-}
-
-std::int64_t Search::row_of_itself(std::int64_t id, const std::string& item,
-                                   const Origin& origin) const {
-  if (id < 0) {
-    throw Error("exclude_self knows images by their 'index', which the data set of " +
-                    origin.text() + " does not provide",
-                Fault::configuration);
-  }
-  const auto row = items_.row_of_id(id);
-  if (!row) return -1;
-  const retrieval::GalleryRow& found = gallery_->rows()[static_cast<std::size_t>(*row)];
-  // An index counts within a split: row 3 of another split may show the same item.
-  if (found.item != item || found.origin.item != origin.item) {
-    throw Error("with exclude_self, queries and gallery must be of one list, but index " +
-                    std::to_string(id) + " is item '" + item + "' of " + origin.text() +
-                    " among the queries and item '" + found.item + "' of " + found.origin.text() +
-                    " in the gallery",
-                Fault::configuration);
-  }
-  return *row;
 }
 
 bool Search::is_in_gallery(std::int64_t id, const Origin& origin) const {
@@ -124,26 +94,50 @@ Ranking Search::ranking_under(Mask mask, const Packet& query,
   return ranking;
 }
 
+/// As part of the protocol: "/expand=average(10)", or nothing.
+std::string Search::expansion_of(const Packet& query) const {
+  if (!query.has(field::query_expansion)) return {};
+  const ExpandedQueries& expansion = query[field::query_expansion];
+  if (masks_ != std::vector<Mask>{Mask::none}) {
+    throw Error(
+        "the queries were expanded, which changes whole embeddings only; set masks = "
+        "[\"none\"], or remove retrieval.query_expansion",
+        Fault::configuration);
+  }
+  if (expansion.gallery != &*gallery_) {
+    throw Error(
+        "retrieval.query_expansion and the retrieval.search behind it must have the same "
+        "`index`",
+        Fault::configuration);
+  }
+  if (expansion.self_excluded != exclude_self_) {
+    throw Error(
+        "`exclude_self` must be the same for retrieval.search and for the "
+        "retrieval.query_expansion before it",
+        Fault::configuration);
+  }
+  return "/" + expansion.text;
+}
+
 void Search::process(Packet& packet, Context& context) {
   const Packet& query = packet;
   const auto count = static_cast<std::size_t>(images_in(query, masks_));
   const auto& items = query[field::items];
   Rankings rankings;
-  rankings.method = gallery_->method();
+  rankings.method = gallery_->method() + expansion_of(query);
   rankings.gallery_images = static_cast<std::int64_t>(items_.of_rows().size());
   rankings.gallery_items = items_.count();
   rankings.self_excluded = exclude_self_;
   rankings.trainings_since_gallery = trainings_since_gallery_;
   rankings.query_input = input_of(query);
   rankings.gallery_input = gallery_->input();
-  std::vector<std::int64_t> excluded;
+  const std::vector<std::int64_t> excluded =
+      exclude_self_ ? rows_of_themselves(*gallery_, items_, query) : std::vector<std::int64_t>();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
     std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
     if (exclude_self_) {
-      excluded.push_back(
-          row_of_itself(query[field::indices][i], items[i], query[field::origins][i]));
-      relevant -= excluded.back() >= 0 ? 1 : 0;
+      relevant -= excluded[i] >= 0 ? 1 : 0;
     } else if (!told_of_itself_ &&
                is_in_gallery(query[field::indices][i], query[field::origins][i])) {
       told_of_itself_ = true;

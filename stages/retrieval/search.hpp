@@ -28,8 +28,7 @@ class Search final : public Compute<Transform> {
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] bool is_in_gallery(std::int64_t id, const Origin& origin) const;
-  [[nodiscard]] std::int64_t row_of_itself(std::int64_t id, const std::string& item,
-                                           const Origin& origin) const;
+  [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
                                                  const std::vector<std::int64_t>& excluded) const;

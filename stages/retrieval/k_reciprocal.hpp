@@ -1,0 +1,97 @@
+/// Re-ranking by k-reciprocal neighbours: two images are alike where each is among the nearest of
+/// the other, and where their neighbours are the same.
+///
+///     R(p,k)   = { g : g among the k nearest of p, and p among those of g }
+///     R*(p,k)  = R(p,k) and R(c,k/2) of each c in it that shares over 2/3 of R(c,k/2) with R(p,k)
+///     V_p[j]   = exp(-d(p,j) / max d(p,.)) for j in R*(p,k1), scaled to the sum 1
+///     V'_p     = mean of V over p and its k2 - 1 nearest
+///     Jaccard  = 1 - Σ min(V'_p, V'_g) / Σ max(V'_p, V'_g)
+///     distance = (1 - lambda) Jaccard + lambda d(p,g) / max d(p,.)
+///
+/// Zhong, Zheng, Cao, Li, "Re-ranking Person Re-identification with k-Reciprocal Encoding", CVPR
+/// 2017. Scaling by the largest distance, rounding k/2 half to even, and counting an image among
+/// its own neighbours are those of the released code. Unlike that code, which looks at all queries
+/// together, each query is compared with the gallery alone: a result does not depend on which other
+/// queries there are.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <seam/retrieval.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stages/retrieval/exact_search.hpp"
+#include "stages/retrieval/vector_gallery.hpp"
+
+namespace seam::stages {
+
+struct KReciprocal {
+  std::int64_t k1 = 20;
+  std::int64_t k2 = 6;
+  double lambda = 0.3;
+
+  /// "k-reciprocal(20,6,0.3)".
+  [[nodiscard]] std::string text() const;
+};
+
+/// A query, and the neighbours that a search found.
+struct RerankedQuery {
+  const float* vector = nullptr;
+  float farthest = 0;                  ///< the distance of the gallery row that is farthest
+  std::int64_t excluded = -1;          ///< the gallery row that is the query itself, or -1
+  std::span<const std::int64_t> rows;  ///< nearest first, k1 of them where there are so many
+  std::span<const float> distances;
+};
+
+/// What the gallery's images are to each other, under one mask: 8 k1 + 20 bytes each, and a second
+/// copy of the vectors where squared_euclidean compares them.
+class ReciprocalGallery {
+ public:
+  /// Searches the gallery for each of its own images, some at a time; between them `go_on` is
+  /// called, which may throw. Memory and time are those of a search with k = k1 + 1, and one with
+  /// k = 1, with the gallery for queries.
+  ReciprocalGallery(const VectorGallery& gallery, retrieval::Mask mask, const KReciprocal& options,
+                    const std::function<void()>& go_on);
+
+  /// The distances of queries f32[Q,E] to their farthest rows.
+  [[nodiscard]] std::vector<float> farthest_from(const torch::Tensor& queries,
+                                                 const retrieval::NameOfRow& name_of_query) const;
+
+  /// The distances of the query to its neighbours by which they are re-ranked, in their order, from
+  /// 0 to 1; row -1 and what is behind it are left out. Throws seam::Error (configuration) where
+  /// the query's distances are not those to this gallery. May be called by several threads.
+  [[nodiscard]] std::vector<double> distances(const RerankedQuery& query) const;
+
+ private:
+  friend class ReciprocalSets;
+
+  struct Near {
+    std::int32_t row = -1;
+    float distance = 0;
+  };
+
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(farthest_.size()); }
+  /// The k1 + 1 nearest other rows of a row, nearest first, equal distances by row.
+  [[nodiscard]] std::span<const Near> nearest(std::int64_t row) const;
+  [[nodiscard]] const float* vector(std::int64_t row) const;
+  /// As in a search: computed in double, rounded to float32.
+  [[nodiscard]] float distance(const float* a, double squared_a, std::int64_t row) const;
+
+  const VectorGallery* gallery_;
+  retrieval::Mask mask_;
+  retrieval::Metric metric_;
+  KReciprocal options_;
+  std::int64_t dimensions_;
+  std::int64_t each_;                   // neighbours kept of a row
+  std::optional<ExactIndex> mirrored_;  // whose nearest is the farthest
+  std::vector<double> squared_norms_;
+  std::vector<Near> nearest_;
+  std::vector<float> farthest_;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,44 @@
+#include "stages/retrieval/leave_one_out.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace seam::stages {
+namespace {
+
+std::int64_t row_of_itself(const retrieval::Gallery& gallery, const GalleryItems& items,
+                           std::int64_t id, const std::string& item, const Origin& origin) {
+  if (id < 0) {
+    throw Error("exclude_self knows images by their 'index', which the data set of " +
+                    origin.text() + " does not provide",
+                Fault::configuration);
+  }
+  const auto row = items.row_of_id(id);
+  if (!row) return -1;
+  const retrieval::GalleryRow& found = gallery.rows()[static_cast<std::size_t>(*row)];
+  // An index counts within a split: row 3 of another split may show the same item.
+  if (found.item != item || found.origin.item != origin.item) {
+    throw Error("with exclude_self, queries and gallery must be of one list, but index " +
+                    std::to_string(id) + " is item '" + item + "' of " + origin.text() +
+                    " among the queries and item '" + found.item + "' of " + found.origin.text() +
+                    " in the gallery",
+                Fault::configuration);
+  }
+  return *row;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rows_of_themselves(const retrieval::Gallery& gallery,
+                                             const GalleryItems& items, const Packet& batch) {
+  const auto& item = batch[field::items];
+  std::vector<std::int64_t> rows;
+  rows.reserve(item.size());
+  for (std::size_t i = 0; i < item.size(); ++i) {
+    rows.push_back(
+        row_of_itself(gallery, items, batch[field::indices][i], item[i], batch[field::origins][i]));
+  }
+  return rows;
+}
+
+}  // namespace seam::stages

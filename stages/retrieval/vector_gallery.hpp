@@ -1,0 +1,18 @@
+/// A gallery whose vectors can be read, for stages that compute with the neighbours of a query:
+/// query expansion and re-ranking.
+///
+///     retrieval.index ── VectorGallery ──► retrieval.query_expansion, retrieval.rerank
+#pragma once
+
+#include <seam/gallery.hpp>
+
+namespace seam::stages {
+
+class VectorGallery : public retrieval::Gallery {
+ public:
+  /// f32[G,E] on the CPU, in the order of rows(). Only where the gallery is ready. Throws
+  /// seam::Error for a mask that is not among masks().
+  [[nodiscard]] virtual const Tensor& vectors(retrieval::Mask mask) const = 0;
+};
+
+}  // namespace seam::stages
