@@ -1,0 +1,121 @@
+/// Retrieval with the real program on a made-up Stanford Online Products: one list is both the
+/// queries and the gallery, and K is larger than it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// Pictures of one colour each; without blue, its direction is an angle:
+///
+///     class 3 at 0° and 11°, class 4 at 27° and 90°: the nearest of 27° is of class 3
+class LeaveOneOutTest : public ::testing::Test {
+ protected:
+  LeaveOneOutTest() {
+    const auto picture = [this](const std::string& name, const std::string& colour) {
+      folder_.write("data/" + name, "P3 1 1 255 " + colour + "\n");
+    };
+    picture("fan_final/1_0.ppm", "9 9 9");
+    picture("fan_final/2_0.ppm", "9 0 9");
+    picture("mug_final/3_0.ppm", "255 0 0");
+    picture("mug_final/3_1.ppm", "250 50 0");
+    picture("fan_final/4_0.ppm", "200 100 0");
+    picture("fan_final/4_1.ppm", "0 255 0");
+    const std::string head = "image_id class_id super_class_id path\n";
+    folder_.write("data/Ebay_train.txt",
+                  head + "1 1 1 fan_final/1_0.ppm\n2 2 1 fan_final/2_0.ppm\n");
+    folder_.write("data/Ebay_test.txt", head +
+                                            "3 3 2 mug_final/3_0.ppm\n4 3 2 mug_final/3_1.ppm\n"
+                                            "5 4 1 fan_final/4_0.ppm\n6 4 1 fan_final/4_1.ppm\n");
+    folder_.write("evaluate.toml", R"(
+[stage.items]
+use = "dataset.sop"
+root = "data"
+split = "test"
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+size = 3
+[stage.embedding]
+use = "baseline.pixels"
+centred = false
+[stage.gallery]
+use = "retrieval.index"
+metric = "cosine"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+exclude_self = true
+k = 1000
+[stage.recall]
+use = "retrieval.recall"
+k = [1, 10, 100, 1000]
+protocol = "sop"
+[path]
+embed = "items -> decode -> batch -> embedding"
+[flow]
+gallery = "embed -> gallery"
+evaluate = "embed -> search -> recall"
+)");
+  }
+
+  /// What the program writes, where it succeeds.
+  [[nodiscard]] std::string run(const std::string& file) const {
+    const Finished finished = seam({"run", file, "--run-dir", "run-" + file}, folder_.path());
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.out + finished.err;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(LeaveOneOutTest, OneListIsQueriesAndGallery) {
+  EXPECT_THAT(
+      run("evaluate.toml"),
+      AllOf(HasSubstr("4 queries of 2 items in a gallery of 4 images of 2 items; 0 lone queries"),
+            HasSubstr("| none | no | 75.00 "), HasSubstr("| fan | 1 | 2 | 50.00 | 100.00 |"),
+            HasSubstr("`sop/input=1x1/images=4-in-4/full-gallery/cosine/ties=id/self=excluded/"),
+            HasSubstr("**Not comparable with published numbers:** the train list has 2 images of 2 "
+                      "classes where 59,551 images of 11,318 classes are published")));
+}
+
+TEST_F(LeaveOneOutTest, ExpandedQueriesAndReRankedNeighboursAreAnotherProtocol) {
+  folder_.write("more.toml", R"(
+extends = "evaluate.toml"
+[stage.expansion]
+use = "retrieval.query_expansion"
+index = "gallery"
+exclude_self = true
+neighbours = 1
+[stage.rerank]
+use = "retrieval.rerank"
+index = "gallery"
+k1 = 2
+k2 = 2
+[flow]
+evaluate = "embed -> expansion -> search -> rerank -> recall"
+)");
+  EXPECT_THAT(run("more.toml"),
+              HasSubstr("/search=exact/expand=average(1)/rerank=k-reciprocal(2,2,0.3)-of-1000/"));
+
+  folder_.write("wrong.toml", R"(
+extends = "more.toml"
+[stage.expansion]
+exclude_self = false
+)");
+  const Finished finished = seam({"run", "wrong.toml", "--run-dir", "wrong"}, folder_.path());
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("`exclude_self` must be the same"));
+}
+
+}  // namespace
+}  // namespace seam::test
