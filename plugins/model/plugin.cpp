@@ -7,6 +7,7 @@
 #include "stages/model/dense_decoder.hpp"
 #include "stages/model/descriptors.hpp"
 #include "stages/model/fashionnet.hpp"
+#include "stages/model/inception.hpp"
 #include "stages/model/lenet.hpp"
 #include "stages/model/rccapsnet.hpp"
 #include "stages/model/rccapsnet_cls.hpp"
@@ -21,5 +22,5 @@
 using namespace seam::stages;  // the stages' classes are all this file is about
 
 SEAM_PLUGIN(AlexNet, Capsnet, CapsuleDecoder, CnnEmbedding, DenseDecoder, Descriptors, FashionNet,
-            LeNet, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet, SccapsnetCls, Scn, Sdropcapnet,
-            SpatialGroupEnhance, Torchscript)
+            Inception, LeNet, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet, SccapsnetCls, Scn,
+            Sdropcapnet, SpatialGroupEnhance, Torchscript)

@@ -1,4 +1,3 @@
-/// The plain convolutional networks that faces are compared with: model.alexnet and model.lenet.
 #include "stages/model/alexnet.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/model/lenet.hpp"
+#include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages {
 namespace {
@@ -22,48 +21,22 @@ using ::testing::HasSubstr;
 
 using Sizes = std::vector<std::int64_t>;
 
-Packet batch(std::int64_t images, std::int64_t size) {
-  torch::manual_seed(1);
-  Packet packet;
-  packet.set(field::images, torch::rand({images, 3, size, size}));
-  return packet;
-}
-
-const auto conformance_of_alexnet = seam::testing::conformance<AlexNet>({
+const auto conformance = seam::testing::conformance<AlexNet>({
     .parameters = {{"channels", Sizes{4, 4, 4, 4, 4}},
                    {"hidden", std::int64_t{8}},
                    {"dimensions", std::int64_t{6}}},
     .packets =
         [](Harness&) {
-          return std::vector<Packet>{batch(5, 63), batch(3, 63)};
+          return std::vector<Packet>{test::images_of(5, 63, 63), test::images_of(3, 63, 63)};
         },
     .training = true,
     .refused = {{{"channels", Sizes{4, 4}}}},
 });
-const auto conformance_of_lenet = seam::testing::conformance<LeNet>({
-    .parameters = {{"image_height", std::int64_t{32}},
-                   {"image_width", std::int64_t{32}},
-                   {"dimensions", std::int64_t{6}}},
-    .packets =
-        [](Harness&) {
-          return std::vector<Packet>{batch(5, 32), batch(3, 32)};
-        },
-    .training = true,
-    .refused = {{{"hidden", Sizes{4}}}, {{"image_width", std::int64_t{15}}}},
-});
-
-/// Numbers in the weights of a network, and their names in order.
-std::int64_t numbers(const torch::nn::Module& network) {
-  std::int64_t sum = 0;
-  for (const torch::Tensor& weight : network.parameters()) sum += weight.numel();
-  return sum;
-}
-
 TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {
   nn::AlexNetOptions options;
   options.dimensions = 1000;
   const nn::AlexNet network(options);
-  EXPECT_EQ(numbers(*network), 61'100'840);  // torchvision's
+  EXPECT_EQ(test::count_of_numbers(*network), 61'100'840);  // torchvision's
   std::vector<std::string> names;
   for (const auto& weight : network->named_parameters()) names.push_back(weight.key());
   EXPECT_THAT(names, ElementsAre("features.0.weight", "features.0.bias", "features.3.weight",
@@ -77,32 +50,9 @@ TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {
 TEST(AlexNet, RefusesImagesOfWhichNothingIsLeft) {
   Harness harness("model", std::make_unique<AlexNet>());
   harness.set("channels", Sizes{2, 2, 2, 2, 2}).set("hidden", 4);
-  harness.push(batch(1, 62));
+  harness.push(test::images_of(1, 62, 62));
   ASSERT_EQ(harness.errors().size(), 1U);
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("at least 63x63"));
-}
-
-TEST(LeNet, HasTheNumbersOfItsLayers) {
-  nn::LeNetOptions options;
-  options.image_height = 32;
-  options.image_width = 32;
-  options.dimensions = 10;
-  // 6 (75 + 1) + 16 (150 + 1) + 120 (400 + 1) + 84 (120 + 1) + 10 (84 + 1)
-  EXPECT_EQ(numbers(*nn::LeNet(options)), 456 + 2416 + 48'120 + 10'164 + 850);
-}
-
-TEST(LeNet, TakesTheSmallestAndRefusesOtherImages) {
-  nn::LeNetOptions options;
-  options.image_height = 16;
-  options.image_width = 17;
-  nn::LeNet network(options);
-  const torch::Tensor embedding = network->forward(torch::rand({2, 3, 16, 17}));
-  EXPECT_THAT(embedding.sizes().vec(), ElementsAre(2, 20));
-  EXPECT_NEAR(embedding[0].norm().item<double>(), 1, 1e-6);
-  Harness harness("model", std::make_unique<LeNet>());
-  harness.push(batch(1, 64));
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("for images of 100x100 pixels"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 """Weights both ways, with PyTorch as the judge: python_weights_test.py RUN_MODEL [NETWORK ...]
 
-PyTorch saves a network, model.resnet and model.torchscript load it and give the same on the same picture;
+PyTorch saves a network, model.resnet, model.inception and model.torchscript load it and give the same on the same picture;
 what Seam's checkpoint holds loads into PyTorch and gives the same again. The networks are written here with
 the names of torchvision (ResNet) and timm (SE-ResNet), whose published files have them. Where timm and
 torchvision can be imported, theirs are compared as well.
@@ -128,6 +128,20 @@ def networks():
         print(f"without timm's own ({error})")
 
 
+def inception():
+    """torchvision's Inception v3 without what picks classes, and with an embedding; None without torchvision."""
+    try:
+        import torchvision
+        network = torchvision.models.inception_v3(weights=None, aux_logits=True, init_weights=False)
+    except Exception as error:
+        print(f"without torchvision's Inception ({error})")
+        return None
+    network.AuxLogits = None
+    network.dropout = nn.Identity()
+    network.fc = nn.Linear(2048, 20)
+    return network
+
+
 def with_statistics(network):
     """Running statistics and scales as of a trained network, not 0 and 1."""
     for module in network.modules():
@@ -176,6 +190,18 @@ def main():
             if isinstance(network, ResNet):  # the published file as it is, without a classifier here
                 subprocess.run([*run, "unit_length=false"], check=True)
                 expect(name, "the pooled embedding", difference(load_file(result)["embedding"], network.features(images)))
+        network = inception()
+        if network is not None:
+            faces = torch.rand(2, 3, 100, 84)
+            expected = with_statistics(network)(faces)
+            save_file({"images": faces}, pictures)
+            named = {key.replace("fc.", "embedding.") if key.startswith("fc.") else key: value.contiguous()
+                     for key, value in network.state_dict().items()}
+            save_file(named, weights)
+            subprocess.run([program, "model.inception", pictures, result, f"weights={weights}", "blocks=11",
+                            "unit_length=false"], check=True)
+            expect("torchvision inception_v3", "the embedding", difference(load_file(result)["embedding"], expected))
+            save_file({"images": images}, pictures)
         network = with_statistics(ResNet([2, 2, 2, 2], [3, 3], classes=40))
         traced = folder / "network.pt"
         torch.jit.trace(network, images).save(str(traced))

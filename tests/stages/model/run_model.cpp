@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "stages/model/inception.hpp"
 #include "stages/model/resnet.hpp"
 #include "stages/model/torchscript.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 using namespace seam;
 
 std::unique_ptr<Stage> stage_called(const std::string& name) {
+  if (name == stages::Inception::name) return std::make_unique<stages::Inception>();
   if (name == stages::Resnet::name) return std::make_unique<stages::Resnet>();
   if (name == stages::Torchscript::name) return std::make_unique<stages::Torchscript>();
   throw Error("no stage '" + name + "' here");

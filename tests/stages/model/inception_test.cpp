@@ -1,0 +1,306 @@
+#include "stages/model/inception.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/error.hpp>
+#include <seam/safetensors.hpp>
+#include <seam/testing.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/stages/model/network_testing.hpp"
+#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using Sizes = std::vector<std::int64_t>;
+
+const auto conformance = seam::testing::conformance<Inception>({
+    .parameters = {{"blocks", std::int64_t{4}}, {"width", 0.04}, {"dimensions", std::int64_t{6}}},
+    .packets =
+        [](Harness&) {
+          return std::vector<Packet>{test::images_of(5, 43, 45), test::images_of(3, 43, 45)};
+        },
+    .training = true,
+    .refused = {{{"blocks", std::int64_t{12}}}, {{"width", 0.0}}},
+});
+
+nn::InceptionOptions small(std::int64_t blocks) {
+  nn::InceptionOptions options;
+  options.blocks = blocks;
+  options.width = 0.02;
+  options.dimensions = 6;
+  return options;
+}
+
+/// With statistics and scales as of a trained network, not 0 and 1.
+void randomise(torch::nn::Module& module) {
+  const torch::NoGradGuard no_gradient;
+  torch::manual_seed(7);
+  for (auto& item : module.named_parameters()) {
+    if (item.key().find("bn.") != std::string::npos) item.value().uniform_(0.5, 1.5);
+  }
+  for (auto& item : module.named_buffers()) {
+    if (item.key().find("running_") != std::string::npos) item.value().uniform_(0.2, 1.2);
+  }
+}
+
+TEST(Inception, HasTheNumbersOfTorchvision) {
+  nn::InceptionOptions options;
+  options.dimensions = 1000;
+  options.blocks = 11;
+  // torchvision's 27,161,264 without the 3,326,696 of its second classifier.
+  EXPECT_EQ(test::count_of_numbers(*nn::Inception(options)), 23'834'568);
+}
+
+TEST(Inception, BlocksHaveTheNumbersOfTheirConvolutions) {
+  const nn::Inception network(nn::InceptionOptions{});
+  std::map<std::string, std::int64_t> of_part;
+  for (const auto& item : network->named_parameters()) {
+    of_part[item.key().substr(0, item.key().find('.'))] += item.value().numel();
+  }
+  // Weights, and two numbers of batch normalisation for each channel.
+  EXPECT_EQ(of_part["Conv2d_1a_3x3"], 3 * 32 * 9 + 2 * 32);
+  EXPECT_EQ(of_part["Conv2d_4a_3x3"], 80 * 192 * 9 + 2 * 192);
+  EXPECT_EQ(of_part["Mixed_5b"], 192 * (64 + 48 + 64 + 32) + 48 * 64 * 25 + 64 * 96 * 9 +
+                                     96 * 96 * 9 + 2 * (64 + 48 + 64 + 64 + 96 + 96 + 32));
+  EXPECT_EQ(of_part["Mixed_6a"],
+            288 * 384 * 9 + 288 * 64 + 64 * 96 * 9 + 96 * 96 * 9 + 2 * (384 + 64 + 96 + 96));
+  EXPECT_EQ(of_part["Mixed_6b"], 768 * (192 + 128 + 128 + 192) + 7 * (128 * 128 + 128 * 192) +
+                                     7 * (3 * 128 * 128 + 128 * 192) +
+                                     2 * (192 + 128 + 128 + 192 + 4 * 128 + 192 + 192));
+  EXPECT_EQ(of_part["embedding"], 768 * 20 + 20);
+  EXPECT_EQ(of_part.count("Mixed_6c"), 1U);
+  EXPECT_EQ(of_part.count("Mixed_6d"), 0U) << "six blocks are 5b, 5c, 5d, 6a, 6b and 6c";
+  EXPECT_EQ(test::count_of_numbers(*network), 5'148'276);
+}
+
+/// The blocks written out with LibTorch's functions, convolution by convolution.
+class WrittenOut {
+ public:
+  explicit WrittenOut(const torch::nn::Module& network, std::string block)
+      : parameters_(network.named_parameters()),
+        buffers_(network.named_buffers()),
+        block_(std::move(block)) {}
+
+  [[nodiscard]] Tensor unit(const std::string& name, const Tensor& x, Sizes padding = {0, 0},
+                            std::int64_t stride = 1) const {
+    const std::string prefix = block_.empty() ? name : block_ + "." + name;
+    const Tensor y = torch::conv2d(x, parameters_[prefix + ".conv.weight"], {}, stride, padding);
+    const auto of_channel = [&](const Tensor& t) { return t.view({1, -1, 1, 1}); };
+    const Tensor scale =
+        parameters_[prefix + ".bn.weight"] / (buffers_[prefix + ".bn.running_var"] + 0.001).sqrt();
+    return ((y - of_channel(buffers_[prefix + ".bn.running_mean"])) * of_channel(scale) +
+            of_channel(parameters_[prefix + ".bn.bias"]))
+        .clamp_min(0);
+  }
+
+  /// Mean over 3x3 pixels, those beyond the border counted as 0.
+  static Tensor mean_of_nine(const Tensor& x) {
+    const Tensor padded = torch::constant_pad_nd(x, {1, 1, 1, 1});
+    Tensor sum = torch::zeros_like(x);
+    for (std::int64_t row = 0; row < 3; ++row) {
+      for (std::int64_t column = 0; column < 3; ++column) {
+        sum += padded.narrow(2, row, x.size(2)).narrow(3, column, x.size(3));
+      }
+    }
+    return sum / 9;
+  }
+
+ private:
+  torch::OrderedDict<std::string, Tensor> parameters_, buffers_;
+  std::string block_;
+};
+
+Tensor block_5(const WrittenOut& b, const Tensor& x) {
+  const Tensor twice = b.unit("branch3x3dbl_2", b.unit("branch3x3dbl_1", x), {1, 1});
+  return torch::cat(
+      {b.unit("branch1x1", x), b.unit("branch5x5_2", b.unit("branch5x5_1", x), {2, 2}),
+       b.unit("branch3x3dbl_3", twice, {1, 1}), b.unit("branch_pool", WrittenOut::mean_of_nine(x))},
+      1);
+}
+
+Tensor first_6(const WrittenOut& b, const Tensor& x) {
+  const Tensor twice = b.unit("branch3x3dbl_2", b.unit("branch3x3dbl_1", x), {1, 1});
+  return torch::cat({b.unit("branch3x3", x, {0, 0}, 2), b.unit("branch3x3dbl_3", twice, {0, 0}, 2),
+                     torch::max_pool2d(x, 3, 2)},
+                    1);
+}
+
+Tensor block_6(const WrittenOut& b, const Tensor& x) {
+  const Sizes flat{0, 3};  // 1 high, 7 wide
+  const Sizes tall{3, 0};
+  const Tensor once =
+      b.unit("branch7x7_3", b.unit("branch7x7_2", b.unit("branch7x7_1", x), flat), tall);
+  Tensor twice = b.unit("branch7x7dbl_2", b.unit("branch7x7dbl_1", x), tall);
+  twice = b.unit("branch7x7dbl_4", b.unit("branch7x7dbl_3", twice, flat), tall);
+  return torch::cat({b.unit("branch1x1", x), once, b.unit("branch7x7dbl_5", twice, flat),
+                     b.unit("branch_pool", WrittenOut::mean_of_nine(x))},
+                    1);
+}
+
+Tensor first_7(const WrittenOut& b, const Tensor& x) {
+  Tensor narrow = b.unit("branch7x7x3_2", b.unit("branch7x7x3_1", x), {0, 3});
+  narrow = b.unit("branch7x7x3_4", b.unit("branch7x7x3_3", narrow, {3, 0}), {0, 0}, 2);
+  return torch::cat({b.unit("branch3x3_2", b.unit("branch3x3_1", x), {0, 0}, 2), narrow,
+                     torch::max_pool2d(x, 3, 2)},
+                    1);
+}
+
+Tensor block_7(const WrittenOut& b, const Tensor& x) {
+  const Tensor once = b.unit("branch3x3_1", x);
+  const Tensor twice = b.unit("branch3x3dbl_2", b.unit("branch3x3dbl_1", x), {1, 1});
+  return torch::cat({b.unit("branch1x1", x), b.unit("branch3x3_2a", once, {0, 1}),
+                     b.unit("branch3x3_2b", once, {1, 0}), b.unit("branch3x3dbl_3a", twice, {0, 1}),
+                     b.unit("branch3x3dbl_3b", twice, {1, 0}),
+                     b.unit("branch_pool", WrittenOut::mean_of_nine(x))},
+                    1);
+}
+
+TEST(Inception, IsThePapersBlocksInARow) {
+  nn::Inception network(small(11));
+  network->to(torch::kFloat64);
+  randomise(*network);
+  network->eval();
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({2, 3, 75, 91}, torch::kFloat64);
+  const WrittenOut stem(*network, "");
+  Tensor x = stem.unit("Conv2d_1a_3x3", images, {0, 0}, 2);
+  x = stem.unit("Conv2d_2b_3x3", stem.unit("Conv2d_2a_3x3", x), {1, 1});
+  x = stem.unit("Conv2d_4a_3x3", stem.unit("Conv2d_3b_1x1", torch::max_pool2d(x, 3, 2)));
+  x = torch::max_pool2d(x, 3, 2);
+  const auto in = [&](const char* block) { return WrittenOut(*network, block); };
+  x = block_5(in("Mixed_5d"), block_5(in("Mixed_5c"), block_5(in("Mixed_5b"), x)));
+  x = first_6(in("Mixed_6a"), x);
+  x = block_6(in("Mixed_6c"), block_6(in("Mixed_6b"), x));
+  x = block_6(in("Mixed_6e"), block_6(in("Mixed_6d"), x));
+  x = first_7(in("Mixed_7a"), x);
+  x = block_7(in("Mixed_7c"), block_7(in("Mixed_7b"), x));
+  const auto weights = network->named_parameters();
+  x = x.mean({2, 3}).matmul(weights["embedding.weight"].t()) + weights["embedding.bias"];
+  EXPECT_GT(x.std().item<double>(), 1e-3) << "an embedding of zeros would prove nothing";
+  x = x / x.norm(2, 1, true);
+  EXPECT_LT((network->forward(images) - x).abs().max().item<double>(), 1e-10);
+}
+
+TEST(Inception, GradientsAreThoseOfDifferences) {
+  nn::InceptionBlock block(
+      3, std::vector<nn::InceptionBranch>{
+             {nn::InceptionPooling::average, {{"a", 2}}, {{"b", 2, 1, 3}, {"c", 1, 3, 1}}},
+             {nn::InceptionPooling::none, {{"d", 2, 5, 5}}}});
+  block->to(torch::kFloat64);
+  randomise(*block);
+  Tensor x = torch::rand({3, 3, 6, 5}, torch::kFloat64).requires_grad_(true);
+  const Tensor direction = torch::randn({3, 5, 6, 5}, torch::kFloat64);
+  EXPECT_EQ(block->out(), 5);
+  std::vector<Tensor> inputs = block->parameters();
+  inputs.push_back(x);
+  test::expect_gradients([&] { return (block(x) * direction).sum(); }, inputs, 12);
+}
+
+TEST(Inception, TrainingGivesTheSameBytesForAnyNumberOfThreads) {
+  const auto trained = [](int threads) {
+    const test::Threads scope(threads);
+    torch::manual_seed(3);
+    nn::Inception network(small(6));
+    const Tensor embedding = network->forward(torch::rand({6, 3, 43, 43}));
+    embedding.select(1, 0).sum().backward();
+    std::vector<Tensor> all{embedding.detach()};
+    for (const Tensor& weight : network->parameters()) all.push_back(weight.grad());
+    for (const Tensor& buffer : network->buffers()) all.push_back(buffer);
+    return all;
+  };
+  const std::vector<Tensor> one = trained(1);
+  const std::vector<Tensor> eight = trained(8);
+  ASSERT_EQ(one.size(), eight.size());
+  for (std::size_t at = 0; at < one.size(); ++at) {
+    EXPECT_TRUE(torch::equal(one[at], eight[at])) << "tensor " << at;
+  }
+}
+
+TEST(Inception, TakesTheSmallestImagesAndRefusesSmallerOnes) {
+  for (const auto& [blocks, least] : std::map<std::int64_t, std::int64_t>{
+           {1, 27}, {3, 27}, {4, 43}, {8, 43}, {9, 75}, {11, 75}}) {
+    nn::Inception network(small(blocks));
+    network->eval();
+    EXPECT_THAT(network->forward(torch::rand({2, 3, least, least})).sizes().vec(),
+                ElementsAre(2, 6));
+    try {
+      network->forward(torch::rand({2, 3, least, least - 1}));
+      ADD_FAILURE() << blocks << " blocks took a smaller image";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("at least " + std::to_string(least)));
+    }
+  }
+}
+
+TEST(Inception, AFileOfTheWholeNetworkGivesItsFirstBlocks) {
+  const nn::InceptionOptions options = small(11);
+  torch::manual_seed(11);
+  nn::Inception whole(options);
+  randomise(*whole);
+  Archive archive;
+  const auto put = [&](const auto& items) {
+    for (const auto& item : items) {
+      if (!item.key().starts_with("embedding.")) put_tensor(archive, item.key(), item.value());
+    }
+  };
+  put(whole->named_parameters());
+  put(whole->named_buffers());
+  put_tensor(archive, "fc.weight", torch::zeros({10, 41}));
+  put_tensor(archive, "AuxLogits.fc.bias", torch::zeros({10}));
+  Safetensors content;
+  content.tensors = archive.entries();
+  const std::vector<std::byte> bytes = safetensors_bytes(content);
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.write(
+      "inception.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto owned = std::make_unique<Inception>();
+  Inception* const stage = owned.get();
+  Harness harness("model", std::move(owned));
+  harness.set("width", 0.02).set("weights", file.string());
+  harness.set("skip", Value{std::vector<std::string>{"embedding.*"}});
+  harness.open();
+  std::vector<std::string> names;
+  for (const NamedWeight& weight : stage->weights()) {
+    names.push_back(weight.name);
+    if (weight.name.starts_with("embedding.")) continue;
+    EXPECT_TRUE(torch::equal(weight.tensor, whole->named_parameters()[weight.name])) << weight.name;
+  }
+  EXPECT_THAT(names, Contains("Mixed_6c.branch_pool.bn.bias"));
+  EXPECT_THAT(names, Not(Contains(StartsWith("Mixed_6d"))));
+}
+
+TEST(Inception, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {
+  const auto embedding = [](bool unit_length) {
+    Harness harness("model", std::make_unique<Inception>());
+    harness.set("blocks", 2).set("width", 0.02).set("unit_length", unit_length);
+    harness.push(test::images_of(3, 30, 27));
+    EXPECT_THAT(harness.errors(), IsEmpty());
+    return harness.outputs().at(0)[field::embedding].detach();
+  };
+  const Tensor raw = embedding(false);
+  const Tensor unit = embedding(true);
+  EXPECT_EQ(unit.sizes(), (Sizes{3, 20}));
+  EXPECT_TRUE(torch::allclose(unit.norm(2, 1), torch::ones({3})));
+  EXPECT_TRUE(torch::allclose(raw / raw.norm(2, 1, true), unit, 1e-4, 1e-5));
+}
+
+}  // namespace
+}  // namespace seam::stages

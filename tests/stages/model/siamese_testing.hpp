@@ -1,0 +1,55 @@
+/// What tests of Siamese capsule networks share: a small network's parameters, and what it gives.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/testing.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/stages/model/network_testing.hpp"
+
+namespace seam::test::siamese {
+
+using Parameters = std::map<std::string, Value>;
+
+inline Packet batch(std::int64_t rows = 4) {
+  return images_of(rows, 24, 26);
+}
+
+inline Parameters small(Parameters more = {}) {
+  more.insert({{"image_height", std::int64_t{24}},
+               {"image_width", std::int64_t{26}},
+               {"width", std::int64_t{4}},
+               {"primary_capsules", std::int64_t{2}},
+               {"capsule_size", std::int64_t{4}},
+               {"face_capsules", std::int64_t{5}},
+               {"face_capsule_size", std::int64_t{3}},
+               {"dimensions", std::int64_t{6}}});
+  return more;
+}
+
+/// For what the paper describes, whose kernels such small pictures are too small for.
+inline Parameters published(Parameters more = {}) {
+  more.insert({{"kernel", std::int64_t{5}}, {"primary_kernel", std::int64_t{3}}});
+  return small(std::move(more));
+}
+
+inline std::vector<Packet> batches(testing::Harness& /*harness*/) {
+  return {batch(), batch()};
+}
+
+template <class Stage>
+Packet output(const Parameters& parameters, bool training, Packet packet = batch()) {
+  testing::Harness harness("model", std::make_unique<Stage>());
+  for (const auto& [name, value] : parameters) harness.set(name, value);
+  harness.training(training).push(std::move(packet));
+  EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  return harness.outputs().at(0);
+}
+
+}  // namespace seam::test::siamese
