@@ -39,7 +39,7 @@ Axis parse_axis(const std::string& text);
 std::vector<Axis> parse_axes(const std::vector<std::string>& texts);
 
 /// Whether runs that differ in this key alone repeat the same experiment: the run's seed, and the
-/// fold of a stage that serves data.
+/// fold that a stage serves, leaves out or measures (`fold`, `leave_out_fold`).
 bool is_replicate_key(std::string_view key);
 
 }  // namespace seam::host

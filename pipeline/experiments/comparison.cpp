@@ -351,7 +351,9 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
   for (const std::string& stage : measuring->second) {
     for (const std::string& referred : referred_by(run.parameters, stage)) {
       for (const auto& [name, stages] : flows) {
-        if (std::ranges::find(stages, referred) != stages.end()) of_interest.insert(name);
+        // Behind its source: the source itself, such as what a model was trained on, is not filled.
+        const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
+        if (std::find(fills, stages.end(), referred) != stages.end()) of_interest.insert(name);
       }
     }
   }
@@ -361,7 +363,8 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
     if (use.starts_with("report.") || use.starts_with("export.")) continue;  // they only write
     for (auto at = run.parameters.lower_bound(prefix);
          at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      if (changes_results(at->first)) scored.data[at->first] = at->second;
+      const bool differs = changes_results(at->first) && !is_replicate_key(at->first);
+      if (differs) scored.data[at->first] = at->second;
     }
   }
   for (const std::string& name : of_interest) {

@@ -84,6 +84,8 @@ TEST(Axis, RefusalsSayWhy) {
 TEST(Axis, SeedsAndFoldsRepeatAnExperiment) {
   EXPECT_TRUE(is_replicate_key("pipeline.seed"));
   EXPECT_TRUE(is_replicate_key("stage.items.fold"));
+  EXPECT_TRUE(is_replicate_key("stage.items.leave_out_fold"));
+  EXPECT_FALSE(is_replicate_key("pipeline.fold"));
   EXPECT_FALSE(is_replicate_key("stage.items.seed"));
   EXPECT_FALSE(is_replicate_key("stage.items.folds"));
 }

@@ -230,6 +230,8 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
                     {"path.measure", "\"embed -> search -> {recall, neighbours}\""},
                     {"stage.resize.height", "64"},
                     {"stage.recall.lone_queries", "\"miss\""},
+                    {"stage.recall.fold", "1"},
+                    {"stage.recall.trained_on", "\"train_items\""},
                     {"stage.recall.concurrency", "2"},
                     {"stage.train_items.use", "\"dataset.folder\""},
                     {"stage.train_items.limit", "10"},
@@ -258,6 +260,7 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
                                        Pair("stage.index.use", "\"retrieval.index\""),
                                        Pair("stage.query_items.use", "\"dataset.folder\""),
                                        Pair("stage.recall.lone_queries", "\"miss\""),
+                                       Pair("stage.recall.trained_on", "\"train_items\""),
                                        Pair("stage.search.index", "\"index\""),
                                        Pair("stage.search.use", "\"retrieval.search\"")));
   EXPECT_THAT(scored.counts, ElementsAre(Pair("lost packets of evaluate, fold 1", "2"),
