@@ -28,6 +28,22 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return found;
 }
 
+/// What a list of pairs is called in messages.
+constexpr const char* pair_list = "the list of pairs";
+
+/// The people of a list, or of one of its folds; sorted.
+std::vector<std::string> people_of(const LfwPairList& list, std::optional<std::int64_t> fold) {
+  std::set<std::string> people;
+  for (const LfwPair& pair : list.pairs) {
+    if (!fold || pair.fold == *fold) people.insert({pair.first.person, pair.second.person});
+  }
+  return {people.begin(), people.end()};
+}
+
+bool has(const std::vector<std::string>& sorted, const std::string& name) {
+  return std::binary_search(sorted.begin(), sorted.end(), name);
+}
+
 }  // namespace
 
 void Lfw::declare(Declaration& declaration) {
@@ -40,6 +56,9 @@ void Lfw::declare(Declaration& declaration) {
       .folder_with({});
   declaration.parameter("expect", expect_, "how many pictures there must be; 0: any number")
       .at_least(0);
+  declaration.parameter("only", only_,
+                        "a list of pairs (pairsDevTrain.txt): only its people are served, less "
+                        "those that are left out");
   declaration.parameter("leave_out", leave_out_,
                         "a list of pairs (pairs.txt) whose people are not served: who trains on "
                         "the people that are measured measures nothing");
@@ -58,19 +77,24 @@ std::vector<std::string> Lfw::left_out() const {
     if (!leave_out_fold_) return {};
     throw Error("'leave_out_fold' is set, but 'leave_out' names no list", Fault::configuration);
   }
-  const LfwPairList list = parse_lfw_pairs(read_list_text(leave_out_, "the list of pairs"));
+  const LfwPairList list = parse_lfw_pairs(read_list_text(leave_out_, pair_list));
   if (leave_out_fold_ && *leave_out_fold_ >= list.folds) {
     throw Error(leave_out_.string() + ": leave_out_fold is " + std::to_string(*leave_out_fold_) +
                     ", but the list has " + counted(list.folds, "fold") + ", counted from 0",
                 Fault::configuration);
   }
-  std::set<std::string> people;
-  for (const LfwPair& pair : list.pairs) {
-    if (leave_out_fold_ && pair.fold != *leave_out_fold_) continue;
-    people.insert(pair.first.person);
-    people.insert(pair.second.person);
+  return people_of(list, leave_out_fold_);
+}
+
+void Lfw::check_present(const std::vector<std::string>& people, const fs::path& list,
+                        const std::string& what, const Context& context) const {
+  for (const std::string& person : people) {
+    if (has(people_, person)) continue;
+    const std::string text = "'" + list.string() + "' has '" + person +
+                             "', of whom there is no folder in '" + root_.string() + "'";
+    if (expect_ > 0) throw Error(text + "; nobody of that name can be " + what);
+    context.warn(text);
   }
-  return {people.begin(), people.end()};
 }
 
 void Lfw::open(Context& context) {
@@ -79,17 +103,21 @@ void Lfw::open(Context& context) {
     throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the people");
   }
   const std::vector<std::string> hidden = left_out();
+  std::vector<std::string> wanted;
+  if (!only_.empty()) {
+    wanted = people_of(parse_lfw_pairs(read_list_text(only_, pair_list)), {});
+  }
   people_.clear();
   std::vector<PictureRow> rows;
   std::int64_t images = 0;
-  std::int64_t hidden_people = 0;
+  std::int64_t served_people = 0;
   for (const fs::path& folder : entries_of(root_)) {
     if (!fs::is_directory(folder, fault)) continue;  // a README, a list
     const std::string person = folder.filename().string();
     const auto category = static_cast<std::int64_t>(people_.size());
     people_.push_back(person);
-    const bool is_hidden = std::binary_search(hidden.begin(), hidden.end(), person);
-    if (is_hidden) ++hidden_people;
+    const bool is_served = !has(hidden, person) && (only_.empty() || has(wanted, person));
+    if (is_served) ++served_people;
     std::int64_t number = 0;
     for (const fs::path& file : entries_of(folder)) {
       const std::string expected = LfwImage{person, ++number}.path();
@@ -98,7 +126,7 @@ void Lfw::open(Context& context) {
         throw Error("'" + (root_ / found).string() + "' is there where '" + expected +
                     "' is expected; this copy lacks a picture or has another file");
       }
-      if (!is_hidden) rows.push_back({file, found, person, category, images, 0});
+      if (is_served) rows.push_back({file, found, person, category, images, 0});
       ++images;
     }
   }
@@ -106,20 +134,16 @@ void Lfw::open(Context& context) {
     throw Error("'" + root_.string() + "' has " + counted(images, "picture") + ", but " +
                 grouped(expect_) + " are expected; fetch them again, or set expect = 0 for a part");
   }
-  for (const std::string& person : hidden) {
-    if (std::find(people_.begin(), people_.end(), person) != people_.end()) continue;
-    const std::string text = "'" + leave_out_.string() + "' has '" + person +
-                             "', of whom there is no folder in '" + root_.string() + "'";
-    if (expect_ > 0) throw Error(text + "; nobody of that name can be left out");
-    context.warn(text);
-  }
+  check_present(hidden, leave_out_, "left out", context);
+  check_present(wanted, only_, "served", context);
   if (rows.empty()) throw Error("no picture in '" + root_.string() + "' is to be served");
+  const auto others = static_cast<std::int64_t>(people_.size()) - served_people;
+  const std::string by = only_.empty()        ? "'leave_out'"
+                         : leave_out_.empty() ? "'only'"
+                                              : "'only' and 'leave_out'";
   context.info(
-      counted(rows.size(), "image") + " of " +
-      counted(static_cast<std::int64_t>(people_.size()) - hidden_people, "person", "people") +
-      (hidden_people > 0 ? "; " + counted(hidden_people, "person", "people") + " of '" +
-                               leave_out_.string() + "' left out"
-                         : ""));
+      counted(rows.size(), "image") + " of " + counted(served_people, "person", "people") +
+      (others > 0 ? "; " + counted(others, "person", "people") + " not served, by " + by : ""));
   rows_.open(std::move(rows), root_.string(), context);
 }
 

@@ -29,11 +29,15 @@ class Lfw final : public Source, public CategoryNames {
   [[nodiscard]] const std::vector<std::string>& category_names() const override { return people_; }
 
  private:
-  /// Names of the people that are not to be served.
+  /// Names of the people that are not to be served, sorted.
   [[nodiscard]] std::vector<std::string> left_out() const;
+  /// Throws, or warns where any number of pictures is fine, where someone has no folder.
+  void check_present(const std::vector<std::string>& people, const std::filesystem::path& list,
+                     const std::string& what, const Context& context) const;
 
   std::filesystem::path root_;
   std::int64_t expect_ = 13'233;
+  std::filesystem::path only_;
   std::filesystem::path leave_out_;
   std::optional<std::int64_t> leave_out_fold_;
   std::vector<std::string> people_;

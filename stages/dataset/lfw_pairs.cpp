@@ -40,6 +40,7 @@ void LfwPairs::declare(Declaration& declaration) {
   declaration.provides(field::group).doc("the pair's number in the list, from 0");
   declaration.provides(field::same_item).doc("1 for a pair of one person, 0 for one of two");
   declaration.provides(field::pair_fold).doc("the list's fold, from 0");
+  declaration.offers<ServedItems>(*this);
 }
 
 void LfwPairs::check_images() const {
@@ -79,6 +80,8 @@ void LfwPairs::open(Context& context) {
     return part_ != Part::all && (pair.fold == *fold_) != (part_ == Part::held_out);
   });
   check_images();
+  people_.clear();
+  for (const LfwPair& pair : pairs_) people_.insert({pair.first.person, pair.second.person});
   order_.resize(pairs_.size());
   context.info("serving " + counted(pairs_.size(), "pair") + " of " + grouped(all) + " in " +
                counted(list.folds, "fold"));

@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "stages/dataset/lfw_pair_list.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::stages {
 
-class LfwPairs final : public Source {
+class LfwPairs final : public Source, public ServedItems {
  public:
   static constexpr std::string_view name = "dataset.lfw_pairs";
 
@@ -26,6 +27,7 @@ class LfwPairs final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  [[nodiscard]] const Names& served_items() const override { return people_; }
 
  private:
   enum class Part : std::uint8_t { all, train, held_out };
@@ -41,6 +43,7 @@ class LfwPairs final : public Source {
 
   std::shared_ptr<const std::string> list_name_;
   std::vector<LfwPair> pairs_;  // those served, in the order of the list
+  Names people_;                // of those
   std::vector<std::size_t> order_;
   std::size_t next_ = 0;  // packet of this rank
 };

@@ -14,6 +14,7 @@ void PictureRows::declare(Declaration& declaration, const PictureFieldDocs& docs
   declaration.provides(field::item).doc(docs.item);
   declaration.provides(field::category).doc(docs.category);
   declaration.provides(field::index).doc(docs.index);
+  declaration.offers<ServedItems>(*this);
 }
 
 void PictureRows::open(std::vector<PictureRow> rows, const std::string& list,
@@ -34,6 +35,8 @@ void PictureRows::open(std::vector<PictureRow> rows, const std::string& list,
                  " " + images + ", because of 'limit'");
     served_.resize(static_cast<std::size_t>(*limit_));
   }
+  items_.clear();
+  for (const std::size_t row : served_) items_.insert(rows_[row].item);
 }
 
 More PictureRows::produce(Emitter& emitter, const Context& context, const Addition& add) {

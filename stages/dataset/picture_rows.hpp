@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stages/dataset/folds.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::stages {
 
@@ -35,9 +36,10 @@ struct PictureFieldDocs {
   std::string index = "position in the whole list, from 0";
 };
 
-class PictureRows {
+class PictureRows final : public ServedItems {
  public:
-  /// Declares `limit`, the folds' parameters, and the fields path, item, category and index.
+  /// Declares `limit`, the folds' parameters, and the fields path, item, category and index; offers
+  /// ServedItems.
   void declare(Declaration& declaration, const PictureFieldDocs& docs = {});
   /// Takes the rows of a split, in order, and logs what is cut away. `list` and `images`, what the
   /// rows are called, are for messages.
@@ -51,6 +53,7 @@ class PictureRows {
   using Addition = std::function<void(Packet& packet, std::size_t row)>;
   /// Emits the next picture of this rank.
   More produce(Emitter& emitter, const Context& context, const Addition& add = {});
+  [[nodiscard]] const Names& served_items() const override { return items_; }
 
  private:
   Folds folds_;
@@ -58,6 +61,7 @@ class PictureRows {
   std::shared_ptr<const std::string> list_;
   std::vector<PictureRow> rows_;
   std::vector<std::size_t> served_;
+  Names items_;  // of those
   std::size_t next_ = 0;
 };
 

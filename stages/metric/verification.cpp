@@ -62,6 +62,10 @@ void Verification::declare(Declaration& d) {
   d.parameter("folder", folder_,
               "where the ROC curve is written, as STAGE/epoch-0012/roc.csv; relative to the run's "
               "folder");
+  d.reference("trained_on", trained_on_,
+              "the data set that the model is trained on: pairs of its people are refused where "
+              "they are reported, which with `fold` are those of that fold")
+      .optional();
   d.needs(field::embedding);
   d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
   d.accepts(field::pair_folds).doc("the folds of the list, equal in rows 2k and 2k+1");
@@ -119,6 +123,29 @@ void Verification::check_rows(const Packet& packet, std::size_t first, const std
               ", which show '" + items[first] + "' and '" + items[second] + "'");
 }
 
+void Verification::check_unseen(const Packet& packet, std::size_t first,
+                                const std::int64_t* folds) const {
+  if (!trained_on_) return;
+  if (settings_.fold && folds != nullptr && folds[first] != *settings_.fold) return;
+  for (const std::size_t row : {first, first + 1}) {
+    const bool named = packet.has(field::items) && !packet.get(field::items)[row].empty();
+    if (!named) {
+      throw Error(row_name(packet, row) +
+                      " has no 'item', so nobody knows whether `trained_on` has it; use a data set "
+                      "that names them, or remove `trained_on`",
+                  Fault::configuration);
+    }
+    const std::string& item = packet.get(field::items)[row];
+    if (!trained_on_->served_items().contains(item)) continue;
+    throw Error(pair_name(packet, first) + " shows '" + item +
+                    "', whom `trained_on` serves to training; measure people whom it leaves out" +
+                    (folds == nullptr ? ""
+                     : settings_.fold ? ": hold out this fold there, or report the one held out"
+                                      : ": report only the fold that it holds out, with `fold`"),
+                Fault::configuration);
+  }
+}
+
 void Verification::process(const Packet& packet, Context& /*context*/) {
   const Tensor embedding = on_host(packet.get(field::embedding));
   const Tensor same = on_host(packet.get(field::same), torch::kInt64);
@@ -145,6 +172,7 @@ void Verification::process(const Packet& packet, Context& /*context*/) {
   const std::span<const float> values(embedding.data_ptr<float>(), rows * length);
   for (std::size_t first = 0; first < rows; first += 2) {
     check_rows(packet, first, labels, fold_of_row);
+    check_unseen(packet, first, fold_of_row);
     const auto a = values.subspan(first * length, length);
     const auto b = values.subspan((first + 1) * length, length);
     for (const std::size_t row : {first, first + 1}) {

@@ -4,6 +4,7 @@
 ///     rows 2k and 2k + 1: a pair
 #pragma once
 
+#include <seam/reference.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
 
@@ -16,6 +17,7 @@
 
 #include "stages/export/exported_file.hpp"
 #include "stages/metric/verification_report.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::field {
 
@@ -42,12 +44,15 @@ class Verification final : public Compute<Sink> {
  private:
   void check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
                   const std::int64_t* folds) const;
+  /// Throws where a pair that is reported shows someone whom the model was trained on.
+  void check_unseen(const Packet& packet, std::size_t first, const std::int64_t* folds) const;
   void write_curve(const VerificationResult& result, const Context& context) const;
 
   VerificationSettings settings_;
   VerificationProtocol protocol_;
   std::int64_t folds_ = 10;
   std::filesystem::path folder_ = "verification";
+  Ref<ServedItems> trained_on_;
 
   OneFlow flow_;
   std::vector<ScoredPair> pairs_;

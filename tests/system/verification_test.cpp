@@ -56,5 +56,38 @@ TEST(AttVerification, PixelsOfHeldOutSubjectsAndTheirPairsAgain) {
   EXPECT_THAT(other.err, HasSubstr("pairs.csv:2: the data set serves no image"));
 }
 
+const std::string trained = std::string(SEAM_SOURCE) + "/pipelines/siamese/att-lenet.toml";
+
+TEST(AttVerification, PeopleOfTheTrainingAreNotMeasured) {
+  if (!std::filesystem::exists(faces())) GTEST_SKIP() << "no att_faces in SEAM_TEST_DATA";
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> environment{{"ATT", faces().string()}};
+  const Finished leaking =
+      seam({"run", trained, "--run-dir", "leaking", "--set", "schedule.epochs=1", "--set",
+            "stage.train_pairs.count=32", "--set", "stage.test_items.fold_seed=1"},
+           folder.path(), environment);
+  EXPECT_EQ(leaking.exit_code, 2);
+  EXPECT_THAT(leaking.err, HasSubstr("whom `trained_on` serves to training"));
+}
+
+TEST(AttVerification, FoldsAndSeedsAreASweep) {
+  if (!std::filesystem::exists(faces())) GTEST_SKIP() << "no att_faces in SEAM_TEST_DATA";
+  const TemporaryFolder folder;
+  const Finished swept =
+      seam({"sweep", trained, "--sweep-dir", "swept", "--over", "stage.train_items.fold=0..1",
+            "--over", "pipeline.seed=1..2", "--set", "stage.train_items.folds=5", "--set",
+            "stage.verification.protocol=att/5-folds-of-8-subjects", "--set", "schedule.epochs=1",
+            "--set", "stage.train_pairs.count=32"},
+           folder.path(), {{"ATT", faces().string()}});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  // Of 8 subjects 360 pairs of one, and as many of two: the four runs are one row.
+  EXPECT_THAT(swept.out, HasSubstr("verification.accuracy of the last epoch"));
+  EXPECT_THAT(swept.out, HasSubstr("4 runs"));
+  EXPECT_THAT(swept.out, ::testing::Not(HasSubstr("ranked apart")));
+  const std::string report = text_of_file(folder.path() / "swept/fold=1,seed=2/run.log");
+  EXPECT_THAT(report, HasSubstr("serving 320 of 400 images, part 'train' of fold 1 of 5"));
+  EXPECT_THAT(report, HasSubstr("720 pairs of 80 images, 360 of them of one item"));
+}
+
 }  // namespace
 }  // namespace seam::test

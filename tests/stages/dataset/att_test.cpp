@@ -7,7 +7,6 @@
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -69,12 +68,13 @@ TEST_F(AttStage, FoldsShareNoSubject) {
   const auto subjects = [&](const char* part) {
     const auto harness = make();
     harness->set("folds", 4).set("fold", 1).set("part", part).produce();
-    std::set<std::string> found;
+    ServedItems::Names found;
     for (const Packet& packet : harness->outputs()) found.insert(packet.get(field::item));
+    EXPECT_EQ(served_of(*harness), found);
     return found;
   };
-  const std::set<std::string> train = subjects("train");
-  const std::set<std::string> held_out = subjects("held_out");
+  const ServedItems::Names train = subjects("train");
+  const ServedItems::Names held_out = subjects("held_out");
   EXPECT_EQ(train.size() + held_out.size(), 11U);
   for (const std::string& subject : held_out) EXPECT_FALSE(train.contains(subject));
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
@@ -31,6 +32,12 @@ inline std::string file_content(const std::filesystem::path& file) {
 inline const std::vector<std::string>& names_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<CategoryNames>());
   return static_cast<CategoryNames*>(found)->category_names();
+}
+
+/// The items that a data set that was opened says it serves.
+inline const ServedItems::Names& served_of(testing::Harness& harness) {
+  void* found = harness.runner().interface(type_name<ServedItems>());
+  return static_cast<ServedItems*>(found)->served_items();
 }
 
 /// One folder for all stages of a conformance check: `fill` fills it for the first, it goes with

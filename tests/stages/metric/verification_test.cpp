@@ -10,11 +10,13 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "stages/same.hpp"
+#include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
@@ -94,6 +96,50 @@ TEST(VerificationStage, FoldsOfTheListChooseThresholds) {
   EXPECT_DOUBLE_EQ(harness.metric("accuracy"), (0.5 + 1 + 0.5) / 3);
   EXPECT_NEAR(harness.metric("accuracy.standard_error"), 0.5 / 3, 1e-12);
   EXPECT_THAT(harness.reports().at(1).text, HasSubstr("| 2 | 2 | 2.5 | 100.00 | 50.00 |"));
+}
+
+/// A data set with these people.
+class People final : public ServedItems {
+ public:
+  explicit People(Names names) : names_(std::move(names)) {}
+  [[nodiscard]] const Names& served_items() const override { return names_; }
+
+ private:
+  Names names_;
+};
+
+/// Of two folds of pairs of "ann", and of "ann" and "bob", where the model knows some people.
+std::string error_where_trained_on(ServedItems::Names names, std::optional<std::int64_t> fold,
+                                   bool has_folds = true, bool has_items = true) {
+  People people(std::move(names));
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.refer<ServedItems>("trained_on", people);
+  if (fold) harness.set("fold", *fold);
+  Packet packet = batch({1, 3, 2, 4}, {1, 0, 1, 0});
+  if (has_folds) {
+    packet.set(field::pair_folds, torch::tensor({0, 0, 0, 0, 1, 1, 1, 1}, torch::kInt64));
+  }
+  if (has_items) {
+    std::vector<std::string> items = packet.get(field::items);
+    for (std::size_t row = 4; row < 8; ++row) items[row] = items[row] == "ann" ? "cid" : "dee";
+    packet.set(field::items, items);
+  } else {
+    packet.set(field::items, std::vector<std::string>(8));
+  }
+  harness.push(std::move(packet)).finish();
+  return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
+}
+
+TEST(VerificationStage, PeopleOfTheTrainingAreRefused) {
+  EXPECT_EQ(error_where_trained_on({"eve"}, {}), "no error");
+  EXPECT_EQ(error_where_trained_on({"ann", "bob"}, 1), "no error");
+  EXPECT_THAT(error_where_trained_on({"ann", "bob"}, 0),
+              HasSubstr("the pair of pairs.txt (p0) and pairs.txt:1 (p1) shows 'ann', whom "
+                        "`trained_on` serves to training"));
+  EXPECT_THAT(error_where_trained_on({"dee"}, 1), HasSubstr("shows 'dee'"));
+  EXPECT_THAT(error_where_trained_on({"dee"}, {}), HasSubstr("report only the fold"));
+  EXPECT_THAT(error_where_trained_on({"dee"}, {}, false), HasSubstr("shows 'dee'"));
+  EXPECT_THAT(error_where_trained_on({"eve"}, {}, true, false), HasSubstr("has no 'item'"));
 }
 
 TEST(VerificationStage, OneFoldOfAListChoosesNoThreshold) {
