@@ -1,9 +1,10 @@
 /// Dynamic routing by weights of each input capsule's own, forward and backward, at the sizes of
 /// the first capsule network and of the Siamese one: predictions made once (own_routing.hpp)
 /// against LibTorch's operations with automatic gradients, in turns in one process; then each alone
-/// in a child process for its peak memory.
+/// in a child process for its peak memory. What PyTorch and torch.compile do is in
+/// peers/own_routing.py, with the same numbers.
 ///
-///     own_routing_bench [--turns 5] [--threads 2]
+///     own_routing_bench [--turns 5] [--threads 2] [--network capsnet|scn]
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -44,13 +45,20 @@ struct Problem {
                    .uniform_(-0.2, 0.2)
                    .requires_grad_(true)) {}
 
-  void run(Way way) {
+  /// The loss |v|², with gradients of u and weight.
+  double loss_of(Way way) {
     seam::nn::RoutingOptions options;
     options.logits = seam::nn::Logits::accumulate;
     options.iterations = network.iterations;
     const Tensor v = way == Way::once ? seam::nn::route(u, weight, network.classes, options)
                                       : seam::nn::route_plain(u, weight, network.classes, options);
-    v.square().sum().backward();
+    const Tensor loss = v.square().sum();
+    loss.backward();
+    return loss.item<double>();
+  }
+
+  void run(Way way) {
+    loss_of(way);
     u.mutable_grad() = Tensor();
     weight.mutable_grad() = Tensor();
   }
@@ -97,6 +105,7 @@ void compare(const char* program, const Network& network, int turns) {
     std::printf("%s, turn %d: once %.3f, operations %.3f ms an image\n", network.name, turn,
                 once.back(), operations.back());
   }
+  const double loss = problem.loss_of(Way::once);
   const double predictions =
       static_cast<double>(network.batch * network.inputs * network.classes * network.size) * 4 /
       (1 << 20);
@@ -106,9 +115,11 @@ void compare(const char* program, const Network& network, int turns) {
       "%s: predictions %.0f MiB; peak memory above the inputs: once %.0f, operations %.0f\n",
       network.name, predictions, once_memory, operations_memory);
   std::printf(
-      "own_routing network=%s ratio=%.2f once_ms=%.3f operations_ms=%.3f memory_ratio=%.2f\n",
+      "own_routing network=%s ratio=%.2f once_ms=%.3f operations_ms=%.3f memory_ratio=%.2f "
+      "loss=%.6g of_u=%.6g of_weight=%.6g\n",
       network.name, median(operations) / median(once), median(once), median(operations),
-      operations_memory / once_memory);
+      operations_memory / once_memory, loss, problem.u.grad().norm().item<double>(),
+      problem.weight.grad().norm().item<double>());
 }
 
 }  // namespace

@@ -135,6 +135,30 @@ def bench_input(programs, turns, folder):
     print(text)
 
 
+def bench_own_routing(programs, turns):
+    python = peer_python("numpy", "torch")
+    lines = []
+    for network in ("capsnet", "scn"):
+        peer = [python, PEERS / "own_routing.py", "--network", network]
+        found = in_turns("own_routing", turns, {
+            "Seam": [programs / "own_routing_bench", "--network", network, "--turns", "3"],
+            "PyTorch": peer,
+            "torch.compile": [*peer, "--compile"],
+        })
+        ours = found["Seam"]
+        for label in ("PyTorch", "torch.compile"):
+            for key in ("loss", "of_u", "of_weight"):
+                if abs(found[label][key] - ours[key]) > 1e-3 * abs(ours[key]):
+                    sys.exit(f"bench: {network}, {key}: {label} has {found[label][key]}, Seam {ours[key]}; they do not "
+                             "compute the same")
+        plain, compiled = found["PyTorch"]["peer_ms"], found["torch.compile"]["peer_ms"]
+        lines.append(f"own_routing network={network} ratio={plain / ours['once_ms']:.2f} "
+                     f"compiled_ratio={compiled / ours['once_ms']:.2f} seam_ms={ours['once_ms']:.3f} "
+                     f"pytorch_ms={plain:.3f} compiled_ms={compiled:.3f} operations_ms={ours['operations_ms']:.3f} "
+                     f"operations_memory_ratio={ours['memory_ratio']:.2f}")
+    print("\n".join(lines))
+
+
 def bench_search(programs, turns):
     python = peer_python("numpy", "faiss")
     found = in_turns("search", turns, {
@@ -153,8 +177,10 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_intermixed_args()  # a folder may follow options
     programs = (ROOT / options.build / "bench").resolve()
-    if options.name in ("routing", "own_routing", "hop", "soak", "mining"):
+    if options.name in ("routing", "hop", "soak", "mining"):
         bench_itself(options.name, programs)
+    elif options.name == "own_routing":
+        bench_own_routing(programs, options.turns)
     elif options.name == "step":
         bench_step(programs, options.turns)
     elif options.name == "input":
