@@ -16,6 +16,7 @@
 #include "stages/model/sccapsnet_cls.hpp"
 #include "stages/model/scn.hpp"
 #include "stages/model/sdropcapnet.hpp"
+#include "stages/model/se_resnet50.hpp"
 #include "stages/model/spatial_group_enhance.hpp"
 #include "stages/model/torchscript.hpp"
 
@@ -23,4 +24,4 @@ using namespace seam::stages;  // the stages' classes are all this file is about
 
 SEAM_PLUGIN(AlexNet, Capsnet, CapsuleDecoder, CnnEmbedding, DenseDecoder, Descriptors, FashionNet,
             Inception, LeNet, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet, SccapsnetCls, Scn,
-            Sdropcapnet, SpatialGroupEnhance, Torchscript)
+            Sdropcapnet, SeResnet50, SpatialGroupEnhance, Torchscript)

@@ -4,6 +4,7 @@
 #include <seam/error.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,15 @@ Sequential shortcut(const ResidualBlockOptions& options, std::int64_t out) {
   return Sequential(convolution(options.in, out, 1, options.stride), BatchNorm2d(out));
 }
 
+const char* name_of_excitation(ResidualStyle style) {
+  return style == ResidualStyle::caffe ? "se_module" : "se";
+}
+
+/// Of a bottleneck's first convolution; the second has the rest of the stride.
+std::int64_t first_stride(const ResidualBlockOptions& options) {
+  return options.style == ResidualStyle::caffe ? options.stride : 1;
+}
+
 /// torchvision's: He's normal initialisation over what a convolution gives.
 void initialise(torch::nn::Module& network) {
   for (const auto& module : network.modules(/*include_self=*/false)) {
@@ -43,8 +53,12 @@ std::int64_t ResidualOptions::features() const {
   return channels;
 }
 
-SqueezeExcitationImpl::SqueezeExcitationImpl(std::int64_t channels) : fc1_(nullptr), fc2_(nullptr) {
-  const std::int64_t squeezed = std::max<std::int64_t>(8, (channels / 16 + 4) / 8 * 8);
+SqueezeExcitationImpl::SqueezeExcitationImpl(std::int64_t channels, ResidualStyle style)
+    : fc1_(nullptr), fc2_(nullptr) {
+  const std::int64_t sixteenth = channels / 16;
+  const std::int64_t squeezed = style == ResidualStyle::caffe
+                                    ? std::max<std::int64_t>(1, sixteenth)
+                                    : std::max<std::int64_t>(8, (sixteenth + 4) / 8 * 8);
   fc1_ = register_module("fc1", Conv2d(torch::nn::Conv2dOptions(channels, squeezed, 1)));
   fc2_ = register_module("fc2", Conv2d(torch::nn::Conv2dOptions(squeezed, channels, 1)));
 }
@@ -59,7 +73,9 @@ BasicBlockImpl::BasicBlockImpl(const ResidualBlockOptions& o)
       bn1_(register_module("bn1", BatchNorm2d(o.channels))),
       bn2_(register_module("bn2", BatchNorm2d(o.channels))),
       downsample_(shortcut(o, o.channels)) {
-  if (o.squeeze_excitation) se_ = register_module("se", SqueezeExcitation(o.channels));
+  if (o.squeeze_excitation) {
+    se_ = register_module(name_of_excitation(o.style), SqueezeExcitation(o.channels, o.style));
+  }
   if (downsample_) register_module("downsample", downsample_);
 }
 
@@ -71,15 +87,17 @@ Tensor BasicBlockImpl::forward(const Tensor& x) {
 }
 
 BottleneckImpl::BottleneckImpl(const ResidualBlockOptions& o)
-    : conv1_(register_module("conv1", convolution(o.in, o.channels, 1))),
-      conv2_(register_module("conv2", convolution(o.channels, o.channels, 3, o.stride))),
+    : conv1_(register_module("conv1", convolution(o.in, o.channels, 1, first_stride(o)))),
+      conv2_(register_module("conv2",
+                             convolution(o.channels, o.channels, 3, o.stride / first_stride(o)))),
       conv3_(register_module("conv3", convolution(o.channels, o.channels * expansion, 1))),
       bn1_(register_module("bn1", BatchNorm2d(o.channels))),
       bn2_(register_module("bn2", BatchNorm2d(o.channels))),
       bn3_(register_module("bn3", BatchNorm2d(o.channels * expansion))),
       downsample_(shortcut(o, o.channels * expansion)) {
   if (o.squeeze_excitation) {
-    se_ = register_module("se", SqueezeExcitation(o.channels * expansion));
+    se_ = register_module(name_of_excitation(o.style),
+                          SqueezeExcitation(o.channels * expansion, o.style));
   }
   if (downsample_) register_module("downsample", downsample_);
 }
@@ -94,10 +112,20 @@ Tensor BottleneckImpl::forward(const Tensor& x) {
 
 ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std::move(options)) {
   const bool imagenet = options_.stem == ResidualStem::imagenet;
-  conv1_ = register_module("conv1", convolution(3, options_.width, imagenet ? 7 : 3,
-                                                options_.stem == ResidualStem::small ? 1 : 2));
-  bn1_ = register_module("bn1", BatchNorm2d(options_.width));
-  ResidualBlockOptions block{options_.width, options_.width, 1, options_.squeeze_excitation};
+  const bool caffe = options_.style == ResidualStyle::caffe;
+  conv1_ = convolution(3, options_.width, imagenet ? 7 : 3,
+                       options_.stem == ResidualStem::small ? 1 : 2);
+  bn1_ = BatchNorm2d(options_.width);
+  if (caffe) {
+    const auto stem = register_module("layer0", std::make_shared<torch::nn::Module>("layer0"));
+    stem->register_module("conv1", conv1_);
+    stem->register_module("bn1", bn1_);
+  } else {
+    register_module("conv1", conv1_);
+    register_module("bn1", bn1_);
+  }
+  ResidualBlockOptions block{options_.width, options_.width, 1, options_.squeeze_excitation,
+                             options_.style};
   for (const std::int64_t count : options_.blocks) {
     Sequential layer;
     for (std::int64_t at = 0; at < count; ++at) {
@@ -116,18 +144,30 @@ ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std
   }
   if (options_.initialisation == ResidualInitialisation::fan_out) initialise(*this);
   const std::int64_t features = options_.features();
+  if (options_.normalise_map) map_bn_ = register_module("map_bn", BatchNorm2d(features));
   pool_ = register_module("pool", GlobalPooling(options_.pooling));
   if (options_.dimensions > 0) {
     embedding_ = register_module("embedding", Linear(features, options_.dimensions));
   }
   if (options_.classes > 0) {
-    fc_ = register_module("fc", Linear(features, options_.classes));
+    fc_ = register_module(caffe ? "last_linear" : "fc", Linear(features, options_.classes));
   }
 }
 
+Tensor ResidualNetworkImpl::pooled_stem(const Tensor& map) const {
+  if (options_.stem != ResidualStem::imagenet) return map;
+  if (options_.style == ResidualStyle::torchvision) return torch::max_pool2d(map, 3, 2, 1);
+  if (map.size(2) < 2 || map.size(3) < 2) {
+    throw Error("the network takes images of at least 3x3 pixels; these leave one of " +
+                    std::to_string(map.size(3)) + "x" + std::to_string(map.size(2)) +
+                    " behind the first convolution",
+                Fault::configuration);
+  }
+  return torch::max_pool2d(map, 3, 2, /*padding=*/0, /*dilation=*/1, /*ceil_mode=*/true);
+}
+
 ResidualOutput ResidualNetworkImpl::forward(const Tensor& images) {
-  Tensor map = bn1_(conv1_(images)).relu_();
-  if (options_.stem == ResidualStem::imagenet) map = torch::max_pool2d(map, 3, 2, 1);
+  Tensor map = pooled_stem(bn1_(conv1_(images)).relu_());
   for (torch::nn::Sequential& layer : layers_) map = layer->forward(map);
   const Tensor pooled = pool_(map);
   Tensor embedding = embedding_ ? embedding_(pooled) : pooled;
@@ -135,7 +175,7 @@ ResidualOutput ResidualNetworkImpl::forward(const Tensor& images) {
     embedding = torch::nn::functional::normalize(
         embedding.to(pooled.scalar_type()), torch::nn::functional::NormalizeFuncOptions().dim(1));
   }
-  return {map, embedding, fc_ ? fc_(pooled) : Tensor()};
+  return {map_bn_ ? map_bn_(map) : map, embedding, fc_ ? fc_(pooled) : Tensor()};
 }
 
 }  // namespace seam::nn

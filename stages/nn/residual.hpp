@@ -10,10 +10,17 @@
 ///         ├─► embedding: a dense layer, or none; to unit length          [N,E]
 ///         └─► fc: a dense layer                                  logits  [N,K]
 ///
-/// A bottleneck gives 4 times the channels of its 3x3 convolution. Its stride is in that
-/// convolution and not in the first 1x1, as in torchvision ("ResNet v1.5"). Squeeze-and-excitation
-/// (Hu, Shen, Sun, 2018) scales the channels of each block's sum before the shortcut is added, as
-/// in timm's seresnet*.
+/// A bottleneck gives 4 times the channels of its 3x3 convolution. Squeeze-and-excitation (Hu,
+/// Shen, Sun, 2018) scales the channels of each block's sum before the shortcut is added. There are
+/// two styles, each with weights of its own:
+///
+///                      torchvision                  caffe
+///     bottleneck       stride in the 3x3            stride in the first 1x1
+///     pooling of the   borders padded               none padded, and the last window may end
+///     large stem                                    beyond the map (ceil)
+///     names            conv1, se, fc                layer0.conv1, se_module, last_linear
+///     weights of       torchvision, timm's          timm's legacy_seresnet*, Cadene's
+///                      seresnet* ("v1.5")           pretrained-models: Hu's own, converted
 #pragma once
 
 #include <torch/nn/modules/container/sequential.h>
@@ -38,6 +45,9 @@ enum class ResidualStem : std::uint8_t {
   small_by_2  ///< 3x3 of stride 2: for images of about 64 pixels
 };
 
+/// Whose weights fit, and where networks of the same name differ: see above.
+enum class ResidualStyle : std::uint8_t { torchvision, caffe };
+
 /// Of convolutions.
 enum class ResidualInitialisation : std::uint8_t {
   fan_out,  ///< torchvision's: normal of variance 2 / fan-out (He et al. 2015)
@@ -49,12 +59,14 @@ struct ResidualOptions {
   std::vector<std::int64_t> blocks = {2, 2, 2, 2};  ///< of layer1, layer2, ...
   std::int64_t width = 64;                          ///< channels of the stem and of layer1's 3x3
   ResidualStem stem = ResidualStem::imagenet;
+  ResidualStyle style = ResidualStyle::torchvision;
   bool squeeze_excitation = false;
   Pooling pooling = Pooling::average;
   std::int64_t dimensions = 0;   ///< of the embedding; 0: the pooled features
   bool unit_length = true;       ///< of the embedding
   std::int64_t classes = 0;      ///< 0: no fc
   std::int64_t last_stride = 2;  ///< of the last of several layers; 1: a map of twice the size
+  bool normalise_map = false;    ///< the map that is given has batch normalisation of its own
   ResidualInitialisation initialisation = ResidualInitialisation::fan_out;
 
   /// F, the channels of the feature map.
@@ -62,16 +74,16 @@ struct ResidualOptions {
 };
 
 struct ResidualOutput {
-  torch::Tensor feature_map;
+  torch::Tensor feature_map;  ///< normalised if asked for; what is pooled is not
   torch::Tensor embedding;
   torch::Tensor logits;  ///< undefined without classes
 };
 
 /// x * sigmoid(fc2(relu(fc1(mean of x over the pixels)))), with a sixteenth of the channels in
-/// between, rounded to a multiple of 8.
+/// between: in torchvision's style rounded to a multiple of 8, in Caffe's rounded down.
 class SqueezeExcitationImpl : public torch::nn::Module {
  public:
-  explicit SqueezeExcitationImpl(std::int64_t channels);
+  SqueezeExcitationImpl(std::int64_t channels, ResidualStyle style);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
@@ -85,6 +97,7 @@ struct ResidualBlockOptions {
   std::int64_t channels = 0;
   std::int64_t stride = 1;
   bool squeeze_excitation = false;
+  ResidualStyle style = ResidualStyle::torchvision;
 };
 
 class BasicBlockImpl : public torch::nn::Module {
@@ -118,14 +131,17 @@ TORCH_MODULE(Bottleneck);
 class ResidualNetworkImpl : public torch::nn::Module {
  public:
   explicit ResidualNetworkImpl(ResidualOptions options);
-  /// Images of at least one pixel.
+  /// Images of at least one pixel; of at least 3x3 for the large stem in Caffe's style.
   ResidualOutput forward(const torch::Tensor& images);
 
  private:
+  [[nodiscard]] torch::Tensor pooled_stem(const torch::Tensor& map) const;
+
   ResidualOptions options_;
   Conv2d conv1_{nullptr};
   BatchNorm2d bn1_{nullptr};
   std::vector<torch::nn::Sequential> layers_;
+  BatchNorm2d map_bn_{nullptr};
   GlobalPooling pool_{nullptr};
   Linear embedding_{nullptr};
   Linear fc_{nullptr};

@@ -1,9 +1,9 @@
 """Weights both ways, with PyTorch as the judge: python_weights_test.py RUN_MODEL [NETWORK ...]
 
-PyTorch saves a network, model.resnet, model.inception and model.torchscript load it and give the same on the same picture;
-what Seam's checkpoint holds loads into PyTorch and gives the same again. The networks are written here with
-the names of torchvision (ResNet) and timm (SE-ResNet), whose published files have them. Where timm and
-torchvision can be imported, theirs are compared as well.
+PyTorch saves a network, model.resnet, model.se_resnet50, model.inception and model.torchscript load it and give the same
+on the same picture; what Seam's checkpoint holds loads into PyTorch and gives the same again. The networks are written here
+with the names of torchvision (ResNet) and timm (SE-ResNet, and Caffe's SE-ResNet under "legacy"), whose published files have
+them. Where timm and torchvision can be imported, theirs are compared as well.
 """
 import ctypes, json, struct, subprocess, sys, tempfile
 from pathlib import Path
@@ -109,8 +109,71 @@ class ResNet(nn.Module):
         return self.fc(self.features(x))
 
 
+class CaffeBlock(nn.Module):
+    def __init__(self, inputs, channels, stride):
+        super().__init__()
+        outputs = 4 * channels
+        self.conv1, self.bn1 = nn.Conv2d(inputs, channels, 1, stride, bias=False), nn.BatchNorm2d(channels)
+        self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels)
+        self.conv3, self.bn3 = nn.Conv2d(channels, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.se_module = nn.Module()
+        self.se_module.fc1, self.se_module.fc2 = nn.Conv2d(outputs, outputs // 16, 1), nn.Conv2d(outputs // 16, outputs, 1)
+        self.downsample = None
+        if stride != 1 or inputs != outputs:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = self.bn1(self.conv1(x)).relu()
+        y = self.bn2(self.conv2(y)).relu()
+        y = self.bn3(self.conv3(y))
+        gate = self.se_module.fc2(self.se_module.fc1(y.mean((2, 3), keepdim=True)).relu()).sigmoid()
+        return (gate * y + (x if self.downsample is None else self.downsample(x))).relu()
+
+
+class CaffeSeResNet(nn.Module):
+    def __init__(self, blocks, last_stride=2, classes=1000):
+        super().__init__()
+        self.layer0 = nn.Module()
+        self.layer0.conv1, self.layer0.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        inputs = 64
+        for i, count in enumerate(blocks):
+            layer = []
+            for block in range(count):
+                first = 1 if i == 0 else last_stride if i == len(blocks) - 1 else 2
+                layer.append(CaffeBlock(inputs, 64 << i, first if block == 0 else 1))
+                inputs = 4 * (64 << i)
+            setattr(self, f"layer{i + 1}", nn.Sequential(*layer))
+        self.last_linear = nn.Linear(inputs, classes)
+
+    def features(self, x):
+        x = self.layer0.bn1(self.layer0.conv1(x)).relu()
+        # Caffe's pooling: no padding, and a last window that ends beyond the map.
+        x = nn.functional.pad(x, (0, 1 - x.shape[3] % 2, 0, 1 - x.shape[2] % 2), value=float("-inf"))
+        x = torch.max_pool2d(x, 3, 2)
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = layer(x)
+        return x.mean((2, 3))
+
+    def forward(self, x):
+        return self.last_linear(self.features(x))
+
+
 def networks():
-    """Name, network, parameters of the stage."""
+    """Name, network, stage and its parameters."""
+    caffe = ("model.se_resnet50", [])
+    yield "legacy_seresnet50", CaffeSeResNet([3, 4, 6, 3]), *caffe
+    yield "legacy_seresnet50 of last stride 1", CaffeSeResNet([3, 4, 6, 3], 1), caffe[0], ["last_stride=1"]
+    try:
+        import timm
+        yield "timm legacy_seresnet50", timm.create_model("legacy_seresnet50"), *caffe
+    except Exception as error:
+        print(f"without timm's legacy_seresnet50 ({error})")
+    for name, network, parameters in networks_of_torchvision():
+        yield name, network, "model.resnet", parameters
+
+
+def networks_of_torchvision():
+    """Name, network, parameters of model.resnet."""
     deep = ([3, 4, 6, 3], [1, 3, 1])
     yield "resnet18", ResNet([2, 2, 2, 2], [3, 3]), ["architecture=resnet18"]
     yield "resnet50", ResNet(*deep), ["architecture=resnet50"]
@@ -173,12 +236,12 @@ def main():
         images = torch.rand(2, 3, 96, 64)
         pictures, weights, result = folder / "pictures.safetensors", folder / "weights.safetensors", folder / "result.safetensors"
         save_file({"images": images}, pictures)
-        for name, network, parameters in networks():
+        for name, network, stage, parameters in networks():
             if wanted and name not in wanted:
                 continue
             expected = with_statistics(network)(images)
             save_file({key: value.contiguous() for key, value in network.state_dict().items()}, weights)
-            run = [program, "model.resnet", pictures, result, f"weights={weights}", *parameters]
+            run = [program, stage, pictures, result, f"weights={weights}", *parameters]
             subprocess.run([*run, "classes=1000"], check=True)
             seam = load_file(result)
             expect(name, "what Seam computes with PyTorch's weights", difference(seam["logits"], expected))
@@ -187,7 +250,7 @@ def main():
                 parameter.zero_()
             network.load_state_dict(again)
             expect(name, "what PyTorch computes with Seam's checkpoint", difference(network(images), seam["logits"]))
-            if isinstance(network, ResNet):  # the published file as it is, without a classifier here
+            if isinstance(network, (ResNet, CaffeSeResNet)):  # the published file as it is, without a classifier here
                 subprocess.run([*run, "unit_length=false"], check=True)
                 expect(name, "the pooled embedding", difference(load_file(result)["embedding"], network.features(images)))
         network = inception()

@@ -17,6 +17,7 @@
 
 #include "stages/model/inception.hpp"
 #include "stages/model/resnet.hpp"
+#include "stages/model/se_resnet50.hpp"
 #include "stages/model/torchscript.hpp"
 
 namespace {
@@ -26,6 +27,7 @@ using namespace seam;
 std::unique_ptr<Stage> stage_called(const std::string& name) {
   if (name == stages::Inception::name) return std::make_unique<stages::Inception>();
   if (name == stages::Resnet::name) return std::make_unique<stages::Resnet>();
+  if (name == stages::SeResnet50::name) return std::make_unique<stages::SeResnet50>();
   if (name == stages::Torchscript::name) return std::make_unique<stages::Torchscript>();
   throw Error("no stage '" + name + "' here");
 }

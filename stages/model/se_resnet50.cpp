@@ -1,0 +1,22 @@
+#include "stages/model/se_resnet50.hpp"
+
+namespace seam::stages {
+
+void SeResnet50::declare(Declaration& d) {
+  d.doc(
+      "SE-ResNet-50 as its authors published it, in Caffe (Hu et al. 2018): the stride is in the "
+      "first convolution of a bottleneck. Its weights are named as timm's legacy_seresnet50 and "
+      "Cadene's se_resnet50 name them, so their files can be imported as they are. model.resnet "
+      "with squeeze_excitation is the network of timm's seresnet50, which is another.");
+  declare_sizes(d);
+  declare_outputs(d);
+}
+
+void SeResnet50::choose_network(nn::ResidualOptions& options) const {
+  options.style = nn::ResidualStyle::caffe;
+  options.block = nn::ResidualBlock::bottleneck;
+  options.blocks = {3, 4, 6, 3};
+  options.squeeze_excitation = true;
+}
+
+}  // namespace seam::stages
