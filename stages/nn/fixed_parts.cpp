@@ -9,7 +9,6 @@
 
 // OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
 extern "C" {
-int omp_get_max_threads() noexcept;
 void omp_set_num_threads(int count) noexcept;
 }
 
@@ -24,7 +23,7 @@ using torch::autograd::variable_list;
 /// called by one of several threads, and would wait for others.
 class OneThread {
  public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  OneThread() : before_(known_threads()) { omp_set_num_threads(1); }
   ~OneThread() { omp_set_num_threads(before_); }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
@@ -32,6 +31,13 @@ class OneThread {
   OneThread& operator=(OneThread&&) = delete;
 
  private:
+  /// LibTorch sets a thread's number when the thread first asks for it, which would undo what is
+  /// set here: it is asked before, in LibTorch and, where inline functions are not shared, in here.
+  static int known_threads() {
+    at::internal::lazy_init_num_threads();
+    return at::get_num_threads();
+  }
+
   int before_;
 };
 

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <functional>
+#include <thread>
 #include <vector>
 
 namespace seam::nn {
@@ -105,6 +106,27 @@ TEST(Layers, GiveTheSameBytesForAnyNumberOfThreads) {
     }
   }
   at::set_num_threads(before);
+}
+
+// LibTorch tells a thread how many threads there are when it first asks, even amid a part.
+TEST(Layers, GiveTheSameBytesOnThreadsThatHaveJustStarted) {
+  torch::manual_seed(4);
+  const Tensor x = torch::randn({37, 960, 1, 1});
+  const auto normalised = [&x](int threads) {
+    Tensor result;
+    std::thread([&] {
+      const torch::NoGradGuard no_gradient;
+      const int before = at::get_num_threads();
+      at::set_num_threads(threads);  // whose first work this is: a thread starts its own
+      result = BatchNorm2d(x.size(1))(x);
+      at::set_num_threads(before);
+    }).join();
+    return result;
+  };
+  const Tensor one = normalised(1);
+  for (const int threads : {2, 3, 8}) {
+    EXPECT_TRUE(torch::equal(normalised(threads), one)) << "with " << threads << " threads";
+  }
 }
 
 TEST(Layers, WithoutPixelsOrInOtherShapesTheyAreLibTorchs) {
