@@ -7,8 +7,8 @@ namespace seam::stages {
 void Descriptors::declare(Declaration& d) {
   d.doc(
       "Combined global descriptors (CGD, Jun et al. 2019): a feature map is pooled in several "
-      "ways; each result is projected and scaled to unit length, and together, scaled once more, "
-      "they are the embedding. The classifier sees the first one, unprojected, through batch "
+      "ways; each result is projected and scaled to unit length, and side by side they are the "
+      "embedding. The classifier sees the first one, unprojected, through batch "
       "normalisation.");
   d.parameter("channels", options_.channels, "of the feature map").range(1, 65536).required();
   d.parameter("descriptors", options_.descriptors,
@@ -21,6 +21,10 @@ void Descriptors::declare(Declaration& d) {
   d.parameter("dimensions", options_.dimensions,
               "length of each descriptor, by a dense layer; 0: the pooled channels")
       .range(0, 65536);
+  d.parameter("unit_length", options_.unit_length,
+              "what is scaled to length 1: each descriptor and then all together, or only each, as "
+              "model.capsule_module and model.concat want them; the ranking is the same",
+              {{"together", nn::UnitLength::together}, {"each", nn::UnitLength::each}});
   d.parameter("classes", options_.classes, "of the classifier; 0: there is none").range(0, 1000000);
   d.needs(field::feature_map)
       .contract(options_.channels > 0 ? "f32[N," + std::to_string(options_.channels) + ",H,W]"

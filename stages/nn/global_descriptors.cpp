@@ -53,7 +53,8 @@ DescriptorsOutput GlobalDescriptorsImpl::forward(const Tensor& feature_map) {
     descriptors.push_back(
         unit(projections_.empty() ? pooled : projections_[at](pooled).to(pooled.scalar_type())));
   }
-  output.embedding = unit(torch::cat(descriptors, 1));
+  output.embedding = torch::cat(descriptors, 1);
+  if (options_.unit_length == UnitLength::together) output.embedding = unit(output.embedding);
   return output;
 }
 

@@ -21,11 +21,18 @@
 
 namespace seam::nn {
 
+/// What is scaled to length 1.
+enum class UnitLength : std::uint8_t {
+  together,  ///< each descriptor, and then all of them as one
+  each,      ///< each descriptor: n of them have the length sqrt(n), and the same ranking
+};
+
 struct GlobalDescriptorsOptions {
   std::int64_t channels = 0;  ///< of the feature map
   std::vector<Pooling> descriptors = {Pooling::average, Pooling::generalised_mean};
   std::int64_t dimensions = 0;  ///< of each descriptor; 0: the pooled channels, no dense layer
-  std::int64_t classes = 0;     ///< 0: no classifier
+  UnitLength unit_length = UnitLength::together;
+  std::int64_t classes = 0;  ///< 0: no classifier
 
   /// Of all descriptors together.
   [[nodiscard]] std::int64_t length() const {

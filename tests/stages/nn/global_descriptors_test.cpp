@@ -130,6 +130,20 @@ TEST(GlobalDescriptors, AreUnitVectorsSideBySide) {
                               1e-3, 1e-4));
 }
 
+TEST(GlobalDescriptors, AreUnitVectorsAloneWhereAskedFor) {
+  GlobalDescriptorsOptions together;
+  together.channels = 6;
+  together.descriptors = {Pooling::average, Pooling::maximum, Pooling::average};
+  GlobalDescriptorsOptions each = together;
+  each.unit_length = UnitLength::each;
+  torch::manual_seed(4);
+  const Tensor map = torch::rand({5, 6, 3, 3});
+  const Tensor embedding = GlobalDescriptors(each)(map).embedding;
+  EXPECT_TRUE(torch::allclose(embedding.view({5, 3, 6}).norm(2, 2), torch::ones({5, 3})));
+  EXPECT_TRUE(torch::allclose(embedding, GlobalDescriptors(together)(map).embedding * std::sqrt(3),
+                              1e-5, 1e-6));
+}
+
 TEST(GlobalDescriptors, WithoutProjectionAndClassesHaveNoWeights) {
   GlobalDescriptorsOptions bare;
   bare.channels = 6;

@@ -1,0 +1,85 @@
+#include "stages/model/concat.hpp"
+
+#include <seam/error.hpp>
+
+#include <string>
+
+namespace seam::stages {
+
+void Concat::declare(Declaration& d) {
+  d.doc(
+      "The concat module of Durmuş et al. (2023): descriptors and class capsules side by side are "
+      "the embedding, scaled to unit length, and are classified through batch normalisation and "
+      "dense layers.");
+  d.parameter("type", type_,
+              "the paper's architecture: a classifies the capsules alone and leaves the embedding "
+              "to the descriptors; b and d take capsules that are made of the descriptors, c such "
+              "of the feature map",
+              {{"a", Type::a}, {"b", Type::b}, {"c", Type::c}, {"d", Type::d}});
+  d.parameter("width", options_.width, "b, c, d: length of the embedding of the descriptors")
+      .range(0, 1048576);
+  d.parameter("capsules", options_.capsules, "class capsules of a picture").range(1, 100000);
+  d.parameter("capsule_size", options_.capsule_size, "numbers of a class capsule").range(1, 1024);
+  d.parameter("bottleneck", options_.bottleneck, "numbers between the two dense layers")
+      .range(1, 65536);
+  d.parameter("classes", options_.classes, "of the classifier").range(1, 1000000).required();
+  const std::string width = std::to_string(options_.width);
+  d.needs(field::capsules)
+      .contract("f32[N," + std::to_string(options_.capsules) + "," +
+                std::to_string(options_.capsule_size) + "]");
+  if (together()) {
+    d.needs(field::embedding)
+        .contract(options_.width > 0 ? "f32[N," + width + "]" : "f32[N,E]")
+        .doc("the descriptors");
+    d.provides(field::embedding)
+        .contract(options_.width > 0 ? "f32[N," + std::to_string(options_.length()) + "]"
+                                     : "f32[N,E]")
+        .doc("descriptors and capsules, of unit length");
+  }
+  d.provides(field::logits)
+      .contract(options_.classes > 0 ? "f32[N," + std::to_string(options_.classes) + "]"
+                                     : "f32[N,K]");
+  vocabulary_.declare(d);
+  d.upstream(capsules_from_, "what capsules are made of, which must be what the type says");
+  declare_module(d);
+}
+
+void Concat::open(Context& context) {
+  for (const MakesCapsules* maker : capsules_from_) {
+    const bool of_map = maker->made_of() == nn::CapsuleInput::feature_map;
+    if (type_ == Type::a || of_map == (type_ == Type::c)) continue;
+    throw Error(of_map ? "the capsules are made of the feature map, which is `type = \"c\"`; set "
+                         "that, or `input = \"descriptors\"` in model.capsule_module"
+                       : "the capsules are made of the descriptors, which is `type = \"d\"` (or "
+                         "\"b\"); set that, or `input = \"feature_map\"` in model.capsule_module",
+                Fault::configuration);
+  }
+  vocabulary_.open();
+  ModuleStage::open(context);
+}
+
+nn::ConcatModuleOptions Concat::options() const {
+  nn::ConcatModuleOptions all = options_;
+  all.classified = together() ? nn::Classified::together : nn::Classified::capsules;
+  return all;
+}
+
+nn::ConcatModule Concat::make() const {
+  if (together() && options_.width == 0) {
+    throw Error("set `width` to the length of the embedding of the descriptors",
+                Fault::configuration);
+  }
+  if (!together() && options_.width > 0) {
+    throw Error("`width` has no effect with `type = \"a\"`; remove it", Fault::configuration);
+  }
+  return nn::ConcatModule(options());
+}
+
+void Concat::forward(nn::ConcatModule& net, Packet& packet, Context& /*context*/) {
+  const nn::ConcatModuleOutput output = net->forward(
+      together() ? packet.get(field::embedding) : Tensor(), packet.get(field::capsules));
+  if (output.embedding.defined()) packet.set(field::embedding, output.embedding);
+  packet.set(field::logits, output.logits);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,60 @@
+/// Descriptors and capsules side by side, for two losses.
+///
+///     descriptors [N,E] ─┬─► together [N,E+K*D] ─┬─► to unit length ──► embedding
+///     capsules [N,K,D] ──┘                       └─► bn1, fc1 to 512, bn2, fc2 ──► logits
+///
+/// Durmuş, Güdükbay, Ulusoy, "Capsule networks with global descriptors for image retrieval", 2023,
+/// section 3.4. The paper says "a series of batch normalization and fully connected layers" before
+/// the classifier; their number and size are choices.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+
+#include "stages/nn/layers.hpp"
+
+namespace seam::nn {
+
+/// What the classifier sees.
+enum class Classified : std::uint8_t { together, capsules };
+
+struct ConcatModuleOptions {
+  Classified classified = Classified::together;
+  std::int64_t width = 0;          ///< E; not read where capsules alone are classified
+  std::int64_t capsules = 12;      ///< K
+  std::int64_t capsule_size = 16;  ///< D
+  std::int64_t bottleneck = 512;
+  std::int64_t classes = 0;
+
+  /// Of the embedding.
+  [[nodiscard]] std::int64_t length() const { return width + capsules * capsule_size; }
+};
+
+struct ConcatModuleOutput {
+  torch::Tensor embedding;  ///< [N,E+K*D]; undefined where capsules alone are classified
+  torch::Tensor logits;     ///< [N,classes]
+};
+
+/// Parts are called "bn1", "fc1", "bn2" and "fc2". Dense layers have He's normal initialisation
+/// (fan-in, He et al. 2015) and biases of 0.
+class ConcatModuleImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error for sizes below 1.
+  explicit ConcatModuleImpl(ConcatModuleOptions options);
+  /// `descriptors` may be undefined where capsules alone are classified. Throws seam::Error for
+  /// other sizes, and for numbers of images that differ.
+  ConcatModuleOutput forward(const torch::Tensor& descriptors, const torch::Tensor& capsules);
+
+ private:
+  ConcatModuleOptions options_;
+  BatchNorm2d bn1_{nullptr};
+  Linear fc1_{nullptr};
+  BatchNorm2d bn2_{nullptr};
+  Linear fc2_{nullptr};
+};
+TORCH_MODULE(ConcatModule);
+
+}  // namespace seam::nn

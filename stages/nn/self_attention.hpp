@@ -1,0 +1,48 @@
+/// Self-attention: each pixel of a map, or each capsule, looks at all others.
+///
+///     x [N,T,C], T tokens:
+///       q = x Wqᵀ + bq   [N,T,C/8]     k = x Wkᵀ + bk   [N,T,C/8]     v = x Wvᵀ + bv   [N,T,C]
+///       a_ts = softmax over s of q_t · k_s                            [N,T,T]
+///     ──► x_t + gamma Σ_s a_ts v_s                                    [N,T,C]
+///
+/// Zhang, Goodfellow, Metaxas, Odena, "Self-Attention Generative Adversarial Networks", 2019,
+/// equations 1 to 3, in the form of its first version, where v has all channels. gamma is 0 at
+/// first, so the module begins as the identity.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+
+#include "stages/nn/layers.hpp"
+
+namespace seam::nn {
+
+/// Parts are called "query_conv", "key_conv", "value_conv", of 1x1 convolutions' shapes, and
+/// "gamma", as in ports of the paper to PyTorch.
+class SelfAttentionImpl : public torch::nn::Module {
+ public:
+  /// q and k have channels / reduction numbers, at least 1. Throws seam::Error for numbers below 1.
+  explicit SelfAttentionImpl(std::int64_t channels, std::int64_t reduction = 8);
+  /// Tokens [N,T,C], computed in float32 where they are in bfloat16, with the same bytes for any
+  /// number of threads. Throws seam::Error for another C.
+  [[nodiscard]] torch::Tensor forward(const torch::Tensor& tokens);
+  /// The same for the pixels of a map [N,C,H,W].
+  [[nodiscard]] torch::Tensor forward_map(const torch::Tensor& map);
+
+ private:
+  /// All weights in one matrix [C/8 + C/8 + C + 1, C + 1]: biases in the last column, gamma in the
+  /// last row.
+  [[nodiscard]] torch::Tensor weights() const;
+
+  std::int64_t channels_;
+  Conv2d query_{nullptr};
+  Conv2d key_{nullptr};
+  Conv2d value_{nullptr};
+  torch::Tensor gamma_;  // [1]
+};
+TORCH_MODULE(SelfAttention);
+
+}  // namespace seam::nn
