@@ -123,7 +123,7 @@ std::vector<double> slow_distances(const Tensor& elements, const std::string& me
     }
     return found;
   };
-  const auto half = static_cast<std::int64_t>(std::nearbyint(options.k1 / 2.0));
+  const auto half = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(options.k1) / 2));
   std::vector<std::vector<double>> encoding(count, std::vector<double>(count, 0));
   for (std::size_t i = 0; i < count; ++i) {
     const std::set<std::size_t> own = reciprocal(i, options.k1);
@@ -143,7 +143,8 @@ std::vector<double> slow_distances(const Tensor& elements, const std::string& me
   for (std::size_t i = 0; i < count; ++i) {
     for (std::int64_t n = 0; n < options.k2; ++n) {
       for (std::size_t j = 0; j < count; ++j) {
-        mean[i][j] += encoding[order[i][static_cast<std::size_t>(n)]][j] / options.k2;
+        mean[i][j] +=
+            encoding[order[i][static_cast<std::size_t>(n)]][j] / static_cast<double>(options.k2);
       }
     }
   }
