@@ -5,7 +5,6 @@
 
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/feature_map.hpp"
@@ -50,8 +49,8 @@ std::int64_t CapsuleModuleOptions::routes() const {
   return primary.at_a_place * places(primary.height, primary) * places(primary.width, primary);
 }
 
-CapsuleModuleImpl::CapsuleModuleImpl(CapsuleModuleOptions options, std::uint64_t seed)
-    : options_(std::move(options)) {
+CapsuleModuleImpl::CapsuleModuleImpl(const CapsuleModuleOptions& options, std::uint64_t seed)
+    : options_(options) {
   const bool of_map = options_.input == CapsuleInput::feature_map;
   const bool squashed = of_map && options_.routing.softmax == RoutingSoftmax::classes;
   weight_ = register_parameter(

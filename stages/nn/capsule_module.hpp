@@ -68,7 +68,7 @@ struct CapsuleModuleOutput {
 class CapsuleModuleImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for sizes that do not fit.
-  CapsuleModuleImpl(CapsuleModuleOptions options, std::uint64_t seed);
+  CapsuleModuleImpl(const CapsuleModuleOptions& options, std::uint64_t seed);
   /// Descriptors [N,E] or a map [N,C,h,w]. Each image is routed by itself, in float32 or double.
   /// Throws seam::Error for another size.
   CapsuleModuleOutput forward(const torch::Tensor& input);

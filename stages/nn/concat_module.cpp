@@ -4,7 +4,6 @@
 #include <seam/error.hpp>
 
 #include <sstream>
-#include <utility>
 
 namespace seam::nn {
 namespace {
@@ -24,7 +23,7 @@ Linear dense(std::int64_t in, std::int64_t out) {
 
 }  // namespace
 
-ConcatModuleImpl::ConcatModuleImpl(ConcatModuleOptions options) : options_(std::move(options)) {
+ConcatModuleImpl::ConcatModuleImpl(const ConcatModuleOptions& options) : options_(options) {
   const bool together = options_.classified == Classified::together;
   if ((together && options_.width < 1) || options_.capsules < 1 || options_.capsule_size < 1 ||
       options_.bottleneck < 1 || options_.classes < 1) {

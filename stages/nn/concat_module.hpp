@@ -43,7 +43,7 @@ struct ConcatModuleOutput {
 class ConcatModuleImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for sizes below 1.
-  explicit ConcatModuleImpl(ConcatModuleOptions options);
+  explicit ConcatModuleImpl(const ConcatModuleOptions& options);
   /// `descriptors` may be undefined where capsules alone are classified. Throws seam::Error for
   /// other sizes, and for numbers of images that differ.
   ConcatModuleOutput forward(const torch::Tensor& descriptors, const torch::Tensor& capsules);
