@@ -22,8 +22,7 @@ class CategoriesTest : public ::testing::Test {
                                 "train/hat/a", "test/bag/c", "test/coat/c", "test/shoe/c"}) {
       const std::filesystem::path file = folder_.path() / (std::string(picture) + ".ppm");
       std::filesystem::create_directories(file.parent_path());
-      folder_.write(std::string(picture) + ".ppm",
-                    "P3 2 2 255 9 9 9 200 0 0 0 200 0 0 0 200\n");
+      folder_.write(std::string(picture) + ".ppm", "P3 2 2 255 9 9 9 200 0 0 0 200 0 0 0 200\n");
     }
     const std::string both = R"(
 [stage.train_items]
