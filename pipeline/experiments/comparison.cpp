@@ -59,16 +59,24 @@ Parameters only(const Parameters& parameters, const std::set<std::string>& keys)
   return chosen;
 }
 
-/// Seed and folds; a data set that is not cut has no fold.
+/// Whether a run has a value for a seed or a fold; a data set that is not cut has no fold.
+bool is_set(const Parameters& parameters, const std::string& replicate_key) {
+  const std::string* folds = find(parameters, replicate_key + "s");
+  const bool whole = replicate_key.ends_with(".fold") && folds != nullptr && *folds == "1";
+  return !whole && find(parameters, replicate_key) != nullptr;
+}
+
+/// Seed and folds.
 Parameters replicate_of(const Parameters& parameters) {
   Parameters replicate;
   for (const auto& [key, value] : parameters) {
-    const std::string* folds = find(parameters, key + "s");
-    const bool whole = key.ends_with(".fold") && folds != nullptr && *folds == "1";
-    if (is_replicate_key(key) && !whole) replicate[key] = value;
+    if (is_replicate_key(key) && is_set(parameters, key)) replicate[key] = value;
   }
   return replicate;
 }
+
+/// For a group: one fold repeats another, but not all folds together.
+constexpr const char* one_fold = "one of the folds";
 
 /// Runs that may be ranked together.
 struct Comparable {
@@ -100,11 +108,22 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::vector<const Parameters*> all;
   for (const ScoredRun* run : runs) all.push_back(&run->parameters);
   std::set<std::string> keys = differing(all);
+  std::set<std::string> folds;
+  for (const std::string& key : keys) {
+    if (is_replicate_key(key) && key != "pipeline.seed") folds.insert(key);
+  }
+  std::erase_if(folds, [&](const std::string& key) {
+    return std::ranges::all_of(all, [&](const Parameters* one) { return is_set(*one, key); }) ||
+           std::ranges::none_of(all, [&](const Parameters* one) { return is_set(*one, key); });
+  });
   std::erase_if(
       keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
   std::vector<Group> groups;
   for (const ScoredRun* run : runs) {
-    const Parameters own = only(run->parameters, keys);
+    Parameters own = only(run->parameters, keys);
+    for (const std::string& key : folds) {
+      own[key] = is_set(run->parameters, key) ? one_fold : "not set";
+    }
     auto group = std::ranges::find(groups, own, &Group::parameters);
     if (group == groups.end()) group = groups.insert(groups.end(), Group{own, {}, 0, {}, {}});
     const Parameters replicate = replicate_of(run->parameters);
@@ -363,8 +382,9 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
     if (use.starts_with("report.") || use.starts_with("export.")) continue;  // they only write
     for (auto at = run.parameters.lower_bound(prefix);
          at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      const bool differs = changes_results(at->first) && !is_replicate_key(at->first);
-      if (differs) scored.data[at->first] = at->second;
+      const bool fold = is_replicate_key(at->first);
+      if (fold && is_set(run.parameters, at->first)) scored.data[at->first] = one_fold;
+      if (!fold && changes_results(at->first)) scored.data[at->first] = at->second;
     }
   }
   for (const std::string& name : of_interest) {

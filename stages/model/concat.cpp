@@ -45,17 +45,28 @@ void Concat::declare(Declaration& d) {
 }
 
 void Concat::open(Context& context) {
-  for (const MakesCapsules* maker : capsules_from_) {
-    const bool of_map = maker->made_of() == nn::CapsuleInput::feature_map;
-    if (type_ == Type::a || of_map == (type_ == Type::c)) continue;
+  if (type_ != Type::a) require_capsules_of_type(context);
+  vocabulary_.open();
+  ModuleStage::open(context);
+}
+
+void Concat::require_capsules_of_type(const Context& context) const {
+  const MakesCapsules* last = nullptr;  // whose capsules arrive
+  for (const MakesCapsules* maker : capsules_from_) last = maker;
+  if (last == nullptr) {
+    context.warn(
+        "no model.capsule_module makes the capsules, so it is not known whether they are made of "
+        "what `type` says");
+    return;
+  }
+  const bool of_map = last->made_of() == nn::CapsuleInput::feature_map;
+  if (of_map != (type_ == Type::c)) {
     throw Error(of_map ? "the capsules are made of the feature map, which is `type = \"c\"`; set "
                          "that, or `input = \"descriptors\"` in model.capsule_module"
                        : "the capsules are made of the descriptors, which is `type = \"d\"` (or "
                          "\"b\"); set that, or `input = \"feature_map\"` in model.capsule_module",
                 Fault::configuration);
   }
-  vocabulary_.open();
-  ModuleStage::open(context);
 }
 
 nn::ConcatModuleOptions Concat::options() const {

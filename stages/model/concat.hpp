@@ -26,6 +26,7 @@ class Concat final : public ModuleStage<nn::ConcatModule> {
   /// The paper's architectures.
   enum class Type : std::uint8_t { a, b, c, d };
 
+  void require_capsules_of_type(const Context& context) const;
   [[nodiscard]] bool together() const { return type_ != Type::a; }
   [[nodiscard]] nn::ConcatModuleOptions options() const;
   [[nodiscard]] nn::ConcatModule make() const override;

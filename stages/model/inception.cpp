@@ -7,7 +7,7 @@ void Inception::declare(Declaration& d) {
   d.doc(
       "The first blocks of Inception v3 (Szegedy et al. 2016) with an embedding instead of "
       "classes: six, a baseline of Siamese Capsule Networks. Its weights are named as torchvision "
-      "names them, so its files can be imported as they are.");
+      "names them: they are imported with skip = [\"embedding.*\"], for pictures from -1 to 1.");
   d.parameter("blocks", options_.blocks,
               "how many of the network's blocks: Mixed_5b, 5c, 5d, 6a, ..., 6e, 7a, 7b, 7c")
       .range(1, most);

@@ -6,7 +6,7 @@ void SeResnet50::declare(Declaration& d) {
   d.doc(
       "SE-ResNet-50 as its authors published it, in Caffe (Hu et al. 2018): the stride is in the "
       "first convolution of a bottleneck. Its weights are named as timm's legacy_seresnet50 and "
-      "Cadene's se_resnet50 name them, so their files can be imported as they are. model.resnet "
+      "Cadene's se_resnet50 name them, so they are imported without renaming. model.resnet "
       "with squeeze_excitation is the network of timm's seresnet50, which is another.");
   declare_sizes(d);
   declare_outputs(d);

@@ -267,11 +267,10 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
   if (options_.weight_deviation) {
     return normal_values(sizes, *options_.weight_deviation, seed, extractor->streams());
   }
-  if (options_.glorot_fans == GlorotFans::matrix) {
+  if (options_.glorot_fans == GlorotFans::matrix || sizes.size() == 2) {
     return glorot_uniform(sizes, options_.capsule_size, columns, seed, extractor->streams());
   }
-  const std::int64_t primary = sizes.size() == 3 ? sizes.front() : 1;
-  const std::int64_t all = options_.classes * primary;
+  const std::int64_t all = options_.classes * sizes.front();
   return glorot_uniform(sizes, all * options_.capsule_size, all * options_.class_capsule_size, seed,
                         extractor->streams());
 }

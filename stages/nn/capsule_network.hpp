@@ -58,7 +58,8 @@ enum class CapsuleWeights : std::uint8_t {
   own,     ///< one for each of them: images of one size
 };
 
-/// What Glorot's fans count where each primary capsule has its own D x K·O matrix.
+/// What Glorot's fans count where each primary capsule has its own D x K·O matrix; one that all
+/// share is a dense layer.
 enum class GlorotFans : std::uint8_t {
   matrix,  ///< D inputs and K·O outputs: a dense layer's
   tensor,  ///< Keras' for the tensor [K,N,O,D] of all: K·N times D and O, so a far smaller range

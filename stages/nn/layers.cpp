@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <seam/error.hpp>
+
 #include "stages/nn/fixed_parts.hpp"
 
 namespace seam::nn {
@@ -331,6 +333,11 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
     return torch::nn::BatchNorm2dImpl::forward(x);
   }
   _check_input_dim(x);
+  if (x.numel() == x.size(1)) {  // as LibTorch: the variance of one value is 0, its output constant
+    throw Error(
+        "batch normalisation in training needs more than one value for each channel, but this "
+        "batch is one image with one pixel; make batches larger");
+  }
   Tensor mean;
   Tensor variance;
   {

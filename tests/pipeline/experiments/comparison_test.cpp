@@ -148,6 +148,17 @@ TEST_F(Ranks, FoldsAreRepetitions) {
   EXPECT_NEAR(rank()[0].groups[0].deviation.value(), 0.1414214, 1e-6);
 }
 
+TEST_F(Ranks, AFoldIsNoRepetitionOfAllFolds) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.6), scored("0.2", 3, 0.7)};
+  runs_[1].parameters["stage.items.leave_out_fold"] = "0";
+  runs_[2].parameters["stage.items.leave_out_fold"] = "1";
+  const std::vector<Group> groups = rank().at(0).groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].members.size(), 2U);
+  EXPECT_EQ(groups[0].parameters.at("stage.items.leave_out_fold"), "one of the folds");
+  EXPECT_EQ(groups[1].parameters.at("stage.items.leave_out_fold"), "not set");
+}
+
 TEST_F(Ranks, SeedsOfAFoldAreOnePair) {
   for (const int fold : {0, 1}) {
     for (const int seed : {1, 2, 3}) {
@@ -258,7 +269,9 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
   EXPECT_THAT(scored.data, ElementsAre(Pair("stage.gallery_items.root", "\"g\""),
                                        Pair("stage.gallery_items.use", "\"dataset.folder\""),
                                        Pair("stage.index.use", "\"retrieval.index\""),
+                                       Pair("stage.query_items.fold", "one of the folds"),
                                        Pair("stage.query_items.use", "\"dataset.folder\""),
+                                       Pair("stage.recall.fold", "one of the folds"),
                                        Pair("stage.recall.lone_queries", "\"miss\""),
                                        Pair("stage.recall.trained_on", "\"train_items\""),
                                        Pair("stage.search.index", "\"index\""),

@@ -1,0 +1,60 @@
+/// Batches and parameters for the tests of model.capsule_module, model.concat and
+/// model.self_attention, which follow each other in a pipeline.
+#pragma once
+
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/model/capsule_module.hpp"
+
+namespace seam::stages {
+
+inline Packet batch(std::int64_t images) {
+  torch::manual_seed(1);
+  Packet packet;
+  packet.set(field::embedding, torch::nn::functional::normalize(torch::randn({images, 24})));
+  packet.set(field::feature_map, torch::randn({images, 16, 5, 6}));
+  packet.set(field::capsules, 0.3 * torch::randn({images, 3, 4}));
+  return packet;
+}
+
+/// Only these fields of the batch.
+inline std::vector<Packet> batches(const std::vector<Field<Tensor>>& fields) {
+  std::vector<Packet> all;
+  for (const std::int64_t images : {5, 3}) {
+    const Packet whole = batch(images);
+    Packet packet;
+    for (const Field<Tensor>& field : fields) packet.set(field, whole.get(field));
+    all.push_back(packet);
+  }
+  return all;
+}
+
+using Parameters = seam::testing::Example::Parameters;
+
+inline const Parameters of_descriptors{{"width", std::int64_t{24}},
+                                       {"capsule_size", std::int64_t{4}},
+                                       {"classes", std::int64_t{3}},
+                                       {"class_capsule_size", std::int64_t{4}}};
+inline const Parameters of_map{
+    {"input", std::string("feature_map")},   {"width", std::int64_t{16}},
+    {"capsule_size", std::int64_t{4}},       {"classes", std::int64_t{3}},
+    {"class_capsule_size", std::int64_t{4}}, {"map_height", std::int64_t{5}},
+    {"map_width", std::int64_t{6}},          {"primary_capsules", std::int64_t{2}},
+    {"primary_kernel", std::int64_t{3}}};
+
+/// A harness with parameters.
+template <class Stage>
+struct With : seam::testing::Harness {
+  explicit With(const Parameters& parameters)
+      : seam::testing::Harness(std::string(Stage::name), std::make_unique<Stage>()) {
+    for (const auto& [name, value] : parameters) set(name, value);
+  }
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,33 @@
+#include "stages/model/self_attention.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include "tests/stages/model/descriptor_capsules_testing.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::IsEmpty;
+
+const auto attention_conformance = seam::testing::conformance<SelfAttention>({
+    .parameters = {{"channels", std::int64_t{16}}},
+    .packets = [](Harness&) { return batches({field::feature_map}); },
+    .training = true,
+    .refused = {{{"channels", std::int64_t{0}}}},
+});
+
+TEST(SelfAttentionStage, ReplacesTheMap) {
+  With<SelfAttention> harness(Parameters{{"channels", std::int64_t{16}}});
+  harness.push(batch(2));
+  ASSERT_THAT(harness.errors(), IsEmpty());
+  EXPECT_TRUE(torch::equal(harness.outputs().at(0)[field::feature_map],
+                           batch(2)[field::feature_map]));  // gamma is 0
+}
+
+}  // namespace
+}  // namespace seam::stages
