@@ -269,7 +269,6 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
   EXPECT_THAT(scored.data, ElementsAre(Pair("stage.gallery_items.root", "\"g\""),
                                        Pair("stage.gallery_items.use", "\"dataset.folder\""),
                                        Pair("stage.index.use", "\"retrieval.index\""),
-                                       Pair("stage.query_items.fold", "one of the folds"),
                                        Pair("stage.query_items.use", "\"dataset.folder\""),
                                        Pair("stage.recall.fold", "one of the folds"),
                                        Pair("stage.recall.lone_queries", "\"miss\""),

@@ -99,7 +99,7 @@ class WrittenOut {
         buffers_(network.named_buffers()),
         block_(std::move(block)) {}
 
-  [[nodiscard]] Tensor unit(const std::string& name, const Tensor& x, Sizes padding = {0, 0},
+  [[nodiscard]] Tensor unit(const std::string& name, const Tensor& x, const Sizes& padding = {0, 0},
                             std::int64_t stride = 1) const {
     const std::string prefix = block_.empty() ? name : block_ + "." + name;
     const Tensor y = torch::conv2d(x, parameters_[prefix + ".conv.weight"], {}, stride, padding);
