@@ -38,10 +38,10 @@ use = "image.resize"
 height = 32
 width = 32
 [stage.batch]
-use = "image.batch"
+use = "batch"
 size = 5
 [stage.adam]
-use = "optim.adam"
+use = "train.adam"
 )";
     folder_.write("resnet.toml", both + R"(
 [stage.model]

@@ -40,6 +40,8 @@ draw = "items -> decode"
 root = "wardrobe"
 [stage.query_items]
 root = "wardrobe"
+[stage.cross_query_items]
+list = "Eval/list_eval_partition.txt"
 [stage.pose_triplets]
 per_epoch = 64
 [stage.resize]
