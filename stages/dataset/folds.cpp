@@ -70,8 +70,10 @@ void Folds::declare(Declaration& declaration) {
                         "serve the other folds or the one that is held out; with hold_out the "
                         "other items or those",
                         {{"train", FoldPart::train}, {"held_out", FoldPart::held_out}});
-  declaration.parameter("fold_seed", seed_,
-                        "another seed, another cut; stages of one experiment need the same");
+  declaration.parameter(
+      "fold_seed", seed_,
+      "another seed, another cut; stages of one experiment need the same, for the same "
+      "items");
 }
 
 std::vector<std::size_t> Folds::chosen(std::span<const std::string> items) const {

@@ -6,8 +6,9 @@
 ///
 ///     hold_out = 801                instead of folds: the first 801 of the shuffled items
 ///
-/// The cut depends on the items' names, `folds`, `hold_out` and `fold_seed` alone: two stages with
-/// the same of these serve parts that have no item in common, whatever the run's seed.
+/// The cut depends on the items' names, `folds`, `hold_out` and `fold_seed` alone, whatever the
+/// run's seed: of two stages that list the same items and have the same of these, `train` and
+/// `held_out` have no item in common. Lists that differ by one item can be cut in another way.
 #pragma once
 
 #include <cstddef>
