@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stages/export/csv.hpp"
+#include "stages/ranking_method.hpp"
 
 namespace seam::stages {
 namespace {
@@ -19,7 +20,9 @@ void NearestNeighbours::declare(Declaration& d) {
       "Writes the nearest gallery pictures of every query as `NAME.csv`, nearest first: `query` "
       "and `picture` as their data sets name them, with index, item and the picture's category; "
       "`rank` from 1; `distance` by the `metric` that was compared, and for cosine also "
-      "`similarity`, the cosine itself. A line for each neighbour and mask that was searched. The "
+      "`similarity`, the cosine itself. After query expansion or re-ranking, `metric` also names "
+      "the method, and after re-ranking `similarity` is empty: distances are then those of the "
+      "re-ranking. A line for each neighbour and mask that was searched. The "
       "file appears when the flow has ended, and is replaced where it runs again.");
   d.reference("index", gallery_, "the `retrieval.index` stage that the search looked through");
   d.parameter("k", k_, "how many neighbours to write; the search must find as many")
@@ -52,19 +55,21 @@ void NearestNeighbours::process(const Packet& packet, Context& /*context*/) {
   same_gallery_.check(*gallery_, rankings);
   for (std::size_t query = 0; query < rankings.item.size(); ++query) {
     for (const retrieval::Ranking& ranking : rankings.by_mask) {
-      write_neighbours(packet, query, ranking);
+      write_neighbours(packet, query, ranking, rankings.method);
     }
     ++queries_;
   }
 }
 
 void NearestNeighbours::write_neighbours(const Packet& packet, std::size_t query,
-                                         const retrieval::Ranking& ranking) {
+                                         const retrieval::Ranking& ranking,
+                                         const std::string& method) {
   const Origin& origin = packet.get(field::origins)[query];
   const std::string index =
       packet.has(field::indices) ? number_or_empty(packet.get(field::indices)[query]) : "";
   const std::string item = packet.has(field::items) ? packet.get(field::items)[query] : "";
-  const bool cosine = ranking.metric == retrieval::Metric::cosine;
+  const bool cosine = ranking.metric == retrieval::Metric::cosine && !is_reranked(method);
+  const std::string order = order_of(ranking.metric, method);
   const auto found = static_cast<std::size_t>(ranking.neighbours.k);
   const std::size_t wanted = std::min(found, static_cast<std::size_t>(k_));
   for (std::size_t rank = 0; rank < wanted; ++rank) {
@@ -75,8 +80,8 @@ void NearestNeighbours::write_neighbours(const Packet& packet, std::size_t query
     file_->write(
         csv_line({origin.item, index, item, to_string(ranking.mask), std::to_string(rank + 1),
                   picture.origin.item, number_or_empty(picture.id), picture.item,
-                  number_or_empty(picture.category), to_string(ranking.metric),
-                  csv_number(distance), cosine ? csv_number(1 - distance / 2) : ""}));
+                  number_or_empty(picture.category), order, csv_number(distance),
+                  cosine ? csv_number(1 - distance / 2) : ""}));
   }
 }
 

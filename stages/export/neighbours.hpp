@@ -29,7 +29,8 @@ class NearestNeighbours final : public Compute<Sink> {
   void close() override;
 
  private:
-  void write_neighbours(const Packet& packet, std::size_t query, const retrieval::Ranking& ranking);
+  void write_neighbours(const Packet& packet, std::size_t query, const retrieval::Ranking& ranking,
+                        const std::string& method);
 
   Ref<retrieval::Gallery> gallery_;
   std::int64_t k_ = 10;

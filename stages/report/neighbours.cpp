@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/ranking_method.hpp"
 #include "stages/report/thumbnails.hpp"
 
 namespace seam::stages {
@@ -58,8 +59,17 @@ void DrawnNeighbours::process(const Packet& packet, Context& /*context*/) {
     throw Error("field 'rankings' cannot be drawn: " + problem, Fault::internal);
   }
   same_gallery_.check(*gallery_, rankings);
-  mask_ = rankings.by_mask.front().mask;
-  metric_ = rankings.by_mask.front().metric;
+  const retrieval::Ranking& first = rankings.by_mask.front();
+  if (!queries_.empty() &&
+      (mask_ != first.mask || metric_ != first.metric || method_ != rankings.method)) {
+    throw Error("the queries of one flow were searched in different ways: under mask " +
+                    to_string(mask_) + " by " + order_of(metric_, method_) + ", and under mask " +
+                    to_string(first.mask) + " by " + order_of(first.metric, rankings.method),
+                Fault::internal);
+  }
+  mask_ = first.mask;
+  metric_ = first.metric;
+  method_ = rankings.method;
   for (std::size_t query = 0; query < rankings.item.size(); ++query) {
     queries_.push_back(asked(packet, query));
   }
@@ -124,9 +134,14 @@ Json DrawnNeighbours::draw_query(const AskedQuery& query, Drawn& drawn) const {
 }
 
 std::string DrawnNeighbours::note() const {
-  std::string text = "Nearest first, under mask " + to_string(mask_) + " by " + to_string(metric_) +
-                     ". Labels are read to choose the queries and to frame the pictures that show "
-                     "their item";
+  std::string text =
+      "Nearest first, under mask " + to_string(mask_) + " by " + order_of(metric_, method_) + ".";
+  if (is_reranked(method_)) {
+    text += " Distances are those of the re-ranking, not of " + to_string(metric_) + ".";
+  } else if (is_expanded(method_)) {
+    text += " Distances are to the query as query expansion moved it.";
+  }
+  text += " Labels are read to choose the queries and to frame the pictures that show their item";
   text += reads_labels(mask_)
               ? "; the search read them too: the true category of every query narrowed it."
               : ", never to rank.";

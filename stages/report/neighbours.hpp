@@ -59,6 +59,7 @@ class DrawnNeighbours final : public Compute<Sink> {
   std::vector<AskedQuery> queries_;
   retrieval::Mask mask_ = retrieval::Mask::none;
   retrieval::Metric metric_ = retrieval::Metric::squared_euclidean;
+  std::string method_ = "exact";
 };
 
 }  // namespace seam::stages

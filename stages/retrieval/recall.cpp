@@ -5,6 +5,7 @@
 #include <string>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/ranking_method.hpp"
 #include "stages/retrieval/published_beside.hpp"
 
 namespace seam::stages {
@@ -161,8 +162,10 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
 }
 
 void Recall::report_numbers(const std::vector<MaskResult>& results, Context& context) const {
+  const bool bounds = !is_reranked(evaluation_.method);
   const auto report = [&](const std::string& metric, const Bounded& bounded) {
     context.metric(metric, bounded.value);
+    if (!bounds) return;
     context.metric(metric + ".optimistic", bounded.optimistic);
     context.metric(metric + ".pessimistic", bounded.pessimistic);
   };

@@ -5,6 +5,7 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/ranking_method.hpp"
 
 namespace seam::stages {
 namespace {
@@ -28,11 +29,11 @@ bool has_bounds(const std::optional<Bounded>& of) {
   return of && of->pessimistic != of->optimistic;
 }
 
-/// With its bounds, where it has any.
-std::string bounded(const std::optional<Bounded>& of) {
+/// With its bounds, where it has any and they are asked for.
+std::string bounded(const std::optional<Bounded>& of, bool bounds) {
   if (!of) return "needs a larger k";
   std::string text = precise(of->value);
-  if (has_bounds(of)) {
+  if (bounds && has_bounds(of)) {
     text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
   }
   return text;
@@ -52,7 +53,7 @@ std::string category_text(std::int64_t category, const std::vector<std::string>&
 }
 
 /// What is known of each recall beside its value, each a row.
-std::string rows_below(const RecallResult& recall) {
+std::string rows_below(const RecallResult& recall, bool bounds) {
   std::string text;
   if (!recall.interval.empty()) {
     text += "| · 95 % interval | |";
@@ -61,7 +62,7 @@ std::string rows_below(const RecallResult& recall) {
     }
     text += "\n";
   }
-  if (recall.optimistic != recall.pessimistic) {
+  if (bounds && recall.optimistic != recall.pessimistic) {
     text += "| · ties lucky or not | |";
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
       text += " " + percent(recall.pessimistic[i]) + " to " + percent(recall.optimistic[i]) + " |";
@@ -173,6 +174,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       (first.lone_policy == LoneQueries::leave_out ? " left out" : " counted as missed");
   text += ".\n\n" + head(first, "| mask | reads labels |", 2);
   bool leaky = false;
+  // A re-ranking does not see the images that are tied with the last of the search's neighbours.
+  const bool has_tie_bounds = !is_reranked(evaluation.method);
   for (const MaskResult& result : results) {
     const RecallResult& recall = result.recall;
     leaky = leaky || reads_labels(result.mask);
@@ -182,7 +185,7 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       text += " " + percent(recall.recall[i]) + " ± " + percent(recall.standard_error[i]) + " |";
     }
     text += "\n";
-    text += rows_below(recall);
+    text += rows_below(recall, has_tie_bounds);
   }
   text +=
       "\nPercent of queries with an image of the same item among the K nearest; ± one standard "
@@ -195,11 +198,19 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
     const RecallResult& recall = result.recall;
     bounds = bounds || has_bounds(recall.mrr) || has_bounds(recall.r_precision) ||
              has_bounds(recall.map_at_r);
-    text += "| " + to_string(result.mask) + " | " + bounded(recall.mrr) + " | " +
-            bounded(recall.r_precision) + " | " + bounded(recall.map_at_r) + " | `" +
-            protocol_of(evaluation, result) + "` |\n";
+    text += "| " + to_string(result.mask) + " | " + bounded(recall.mrr, has_tie_bounds) + " | " +
+            bounded(recall.r_precision, has_tie_bounds) + " | " +
+            bounded(recall.map_at_r, has_tie_bounds) + " | `" + protocol_of(evaluation, result) +
+            "` |\n";
   }
-  if (bounds) text += "\nIn parentheses: the range that ties between distances leave open.\n";
+  if (bounds && has_tie_bounds)
+    text += "\nIn parentheses: the range that ties between distances leave open.\n";
+  if (!has_tie_bounds) {
+    text +=
+        "\nRe-ranked: no bounds over ties are given, since images that the search did not find "
+        "were "
+        "not re-ranked.\n";
+  }
   if (leaky) {
     text +=
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "

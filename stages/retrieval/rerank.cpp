@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "stages/ranking_method.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/leave_one_out.hpp"
 
@@ -90,7 +91,7 @@ void Rerank::check(const Rankings& rankings) const {
                   Fault::configuration);
     }
   }
-  if (rankings.method.find("rerank=") != std::string::npos) {
+  if (is_reranked(rankings.method)) {
     throw Error("these neighbours were re-ranked before; use one retrieval.rerank",
                 Fault::configuration);
   }

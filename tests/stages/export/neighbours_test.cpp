@@ -9,6 +9,7 @@
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using seam::Packet;
+using seam::retrieval::Rankings;
 using seam::stages::Index;
 using seam::stages::NearestNeighbours;
 using seam::stages::Search;
@@ -27,6 +29,8 @@ using seam::stages::retrieval_test::batch;
 using seam::stages::retrieval_test::refer_to;
 using seam::stages::retrieval_test::Texts;
 using seam::testing::Harness;
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 std::shared_ptr<Harness> gathered(const Texts& items = {"shirt", "skirt", "dress"}) {
@@ -90,6 +94,31 @@ TEST_F(NeighboursTest, ALineForEachNeighbourNearestFirst) {
                                         "cosine,0,1\n"
                                         "\"new, red\",1,\"new, red\",none,2,shirt,10,shirt,0,"
                                         "cosine,2,0\n");
+}
+
+TEST_F(NeighboursTest, DistancesOfAReRankingAreNoCosines) {
+  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_))).finish();
+  std::istringstream lines(content("nearest.csv"));
+  std::string line;
+  std::getline(lines, line);
+  int count = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_THAT(line,
+                AllOf(HasSubstr(",\"cosine/search=exact/rerank=k-reciprocal(2,1,0.3)-of-5\","),
+                      EndsWith(",")));
+    ++count;
+  }
+  EXPECT_EQ(count, 4);
+}
+
+TEST_F(NeighboursTest, QueryExpansionIsNamedWhereTheSimilarityIsOfTheMovedQuery) {
+  std::vector<Packet> packets = found(*gallery_);
+  Rankings rankings = packets.at(0).get(seam::field::rankings);
+  rankings.method = "exact/expand=average(10)";
+  packets.at(0).set(seam::field::rankings, rankings);
+  harness_.push_all(std::move(packets)).finish();
+  EXPECT_THAT(content("nearest.csv"), HasSubstr("shirt,0,shirt,none,1,shirt,10,shirt,0,"
+                                                "cosine/search=exact/expand=average(10),0,1\n"));
 }
 
 TEST_F(NeighboursTest, ASmallGalleryGivesFewerLines) {

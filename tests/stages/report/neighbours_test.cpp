@@ -17,6 +17,7 @@
 namespace {
 
 using seam::Packet;
+using seam::retrieval::Rankings;
 using seam::stages::DrawnNeighbours;
 using seam::stages::Index;
 using seam::stages::Search;
@@ -108,6 +109,31 @@ TEST_F(DrawnNeighboursTest, LeavesTheQueriesWithFramedNeighbours) {
   EXPECT_EQ(worst.at("neighbours")[1].at("right"), true);
   const auto file = worst.at("neighbours")[0].at("file").get<std::string>();
   EXPECT_TRUE(std::filesystem::exists(run_.path() / "pictures/nearest" / file)) << file;
+}
+
+TEST_F(DrawnNeighboursTest, TheNoteNamesWhatChangedTheDistances) {
+  harness_.epoch(3).push_all(found(*gallery_)).finish();
+  EXPECT_THAT(drawn().at("note").get<std::string>(),
+              HasSubstr("under mask none by squared_euclidean. Labels"));
+  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_))).finish();
+  ASSERT_TRUE(harness_.errors().empty()) << harness_.errors()[0].full_message();
+  EXPECT_THAT(drawn().at("note").get<std::string>(),
+              HasSubstr("by squared_euclidean/search=exact/rerank=k-reciprocal(2,1,0.3)-of-3. "
+                        "Distances are those of the re-ranking, not of squared_euclidean."));
+  std::vector<Packet> packets = found(*gallery_);
+  Rankings rankings = packets.at(0).get(seam::field::rankings);
+  rankings.method = "exact/expand=average(10)";
+  packets.at(0).set(seam::field::rankings, rankings);
+  harness_.push_all(std::move(packets)).finish();
+  EXPECT_THAT(drawn().at("note").get<std::string>(),
+              HasSubstr("Distances are to the query as query expansion moved it."));
+}
+
+TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
+  harness_.push_all(found(*gallery_));
+  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_)));
+  ASSERT_EQ(harness_.errors().size(), 1U);
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("searched in different ways"));
 }
 
 TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {

@@ -11,6 +11,7 @@
 
 #include "stages/retrieval/index.hpp"
 #include "stages/retrieval/recall.hpp"
+#include "stages/retrieval/rerank.hpp"
 #include "stages/retrieval/search.hpp"
 
 namespace seam::stages::retrieval_test {
@@ -37,6 +38,21 @@ inline Packet batch(std::int64_t first, const Texts& items, const Tensor& embedd
 inline void refer_to(testing::Harness& search, testing::Harness& gallery) {
   void* found = gallery.runner().interface(type_name<retrieval::Gallery>());
   search.refer("index", *static_cast<retrieval::Gallery*>(found));
+}
+
+inline void rerank_from(testing::Harness& rerank, testing::Harness& gallery) {
+  void* found = gallery.runner().interface(type_name<VectorGallery>());
+  rerank.refer("index", *static_cast<VectorGallery*>(found));
+}
+
+/// What a search found, re-ranked with k1 = 2 and k2 = 1.
+inline std::vector<Packet> reranked(testing::Harness& gallery, std::vector<Packet> found) {
+  testing::Harness rerank("rerank", std::make_unique<Rerank>());
+  rerank_from(rerank, gallery);
+  rerank.set("k1", 2).set("k2", 1);
+  for (Packet& packet : found) rerank.push(std::move(packet));
+  rerank.finish();
+  return rerank.take_outputs();
 }
 
 /// The three stages, wired as a pipeline would.

@@ -26,20 +26,16 @@ using seam::stages::Index;
 using seam::stages::KReciprocal;
 using seam::stages::Rerank;
 using seam::stages::Search;
-using seam::stages::VectorGallery;
 using seam::stages::retrieval_test::batch;
 using seam::stages::retrieval_test::refer_to;
+using seam::stages::retrieval_test::rerank_from;
 using seam::stages::retrieval_test::Retrieval;
 using seam::stages::retrieval_test::Texts;
 using seam::testing::Harness;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-void rerank_from(Harness& rerank, Harness& gallery) {
-  void* found = gallery.runner().interface(seam::type_name<VectorGallery>());
-  rerank.refer("index", *static_cast<VectorGallery*>(found));
-}
+using ::testing::Not;
 
 Texts items_of(std::int64_t count) {
   Texts items;
@@ -294,6 +290,29 @@ TEST(Rerank, IsPartOfTheProtocol) {
   EXPECT_THAT(stages.recall.reports().at(0).text,
               AllOf(HasSubstr("/search=exact/rerank=k-reciprocal(20,6,0.3)-of-25/cosine/"),
                     HasSubstr("**Not comparable with published numbers:** neighbours found by")));
+}
+
+/// Constant embeddings: every neighbour is tied, and which of them the search found is chance.
+TEST(Rerank, LeavesNoBoundsOverTies) {
+  Retrieval stages;
+  stages.index.push(batch(0, {"a", "b", "c", "d"}, torch::ones({4, 2}))).finish();
+  stages.search.set("k", 2);
+  stages.search.push(batch(0, {"a", "d"}, torch::ones({2, 2}))).finish();
+  stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+  for (Packet& packet :
+       seam::stages::retrieval_test::reranked(stages.index, stages.search.take_outputs())) {
+    stages.recall.push(std::move(packet));
+  }
+  stages.recall.finish();
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  EXPECT_EQ(stages.recall.metric("none.r@1"), 0.5);
+  EXPECT_EQ(stages.recall.metric("none.mrr@2"), 0.5);
+  for (const auto& [name, values] : stages.recall.metrics()) {
+    EXPECT_FALSE(name.ends_with(".optimistic") || name.ends_with(".pessimistic")) << name;
+  }
+  EXPECT_THAT(stages.recall.reports().at(0).text,
+              AllOf(HasSubstr("Re-ranked: no bounds over ties"), Not(HasSubstr("lucky")),
+                    Not(HasSubstr("In parentheses"))));
 }
 
 std::string error_with(const std::function<void(Packet&)>& change, const Tensor& gallery) {

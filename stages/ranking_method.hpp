@@ -1,0 +1,28 @@
+/// What the method of rankings says about their distances.
+///
+///     exact/expand=average(10)/rerank=k-reciprocal(20,6,0.3)-of-200
+///           │                  └ distances are of the re-ranking, no longer of the metric
+///           └ distances are to the query as it was moved
+#pragma once
+
+#include <seam/retrieval.hpp>
+
+#include <string>
+
+namespace seam::stages {
+
+inline bool is_reranked(const std::string& method) {
+  return method.find("rerank=") != std::string::npos;
+}
+
+inline bool is_expanded(const std::string& method) {
+  return method.find("expand=") != std::string::npos;
+}
+
+/// By what neighbours are ordered, as in protocols: "cosine", or, where the search was not exact or
+/// its neighbours were changed, "cosine/search=exact/rerank=k-reciprocal(20,6,0.3)-of-200".
+inline std::string order_of(retrieval::Metric metric, const std::string& method) {
+  return to_string(metric) + (method == "exact" ? "" : "/search=" + method);
+}
+
+}  // namespace seam::stages
