@@ -130,10 +130,11 @@ void Verification::check_unseen(const Packet& packet, std::size_t first,
   for (const std::size_t row : {first, first + 1}) {
     const bool named = packet.has(field::items) && !packet.get(field::items)[row].empty();
     if (!named) {
-      throw Error(row_name(packet, row) +
-                      " has no 'item', so nobody knows whether `trained_on` has it; use a data set "
-                      "that names them, or remove `trained_on`",
-                  Fault::configuration);
+      throw Error(
+          row_name(packet, row) +
+              " has no 'item', so it cannot be checked against `trained_on`; use a data set "
+              "that names them, or remove `trained_on`",
+          Fault::configuration);
     }
     const std::string& item = packet.get(field::items)[row];
     if (!trained_on_->served_items().contains(item)) continue;
