@@ -158,13 +158,13 @@ class ReciprocalSets {
     return 1 - shared / (2 - shared);  // the weights of each add up to 1
   }
 
-  void check_distances() {
+  void check_distances(const std::string& name) {
     for (std::size_t n = 0; n < query_.rows.size() && query_.rows[n] >= 0; ++n) {
       const float here = distance_to_query(static_cast<std::int32_t>(query_.rows[n]));
       if (std::abs(here - query_.distances[n]) <= 1e-4F * std::max(here, 1e-2F)) continue;
       throw Error(
-          "a neighbour is at distance " + text_of(query_.distances[n]) + ", but at " +
-              text_of(here) +
+          "a neighbour of query " + name + " is at distance " + text_of(query_.distances[n]) +
+              ", but at " + text_of(here) +
               " in the gallery that re-ranks; retrieval.rerank and the retrieval.search before it "
               "must have the same `index`, and the embedding must be the one that was searched",
           Fault::configuration);
@@ -294,9 +294,12 @@ class ReciprocalSets {
   std::unordered_map<std::int32_t, Encoding> spread_;
 };
 
+void ReciprocalGallery::check(const RerankedQuery& query, const std::string& name) const {
+  ReciprocalSets(*this, query).check_distances(name);
+}
+
 std::vector<double> ReciprocalGallery::distances(const RerankedQuery& query) const {
   ReciprocalSets sets(*this, query);
-  sets.check_distances();
   std::vector<double> distances;
   for (std::size_t n = 0; n < query.rows.size() && query.rows[n] >= 0; ++n) {
     const double share = query.farthest > 0 ? query.distances[n] / query.farthest : 0;

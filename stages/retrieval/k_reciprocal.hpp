@@ -62,9 +62,13 @@ class ReciprocalGallery {
   [[nodiscard]] std::vector<float> farthest_from(const torch::Tensor& queries,
                                                  const retrieval::NameOfRow& name_of_query) const;
 
+  /// Throws seam::Error (configuration) naming the query where its distances are not those to this
+  /// gallery.
+  void check(const RerankedQuery& query, const std::string& name) const;
+
   /// The distances of the query to its neighbours by which they are re-ranked, in their order, from
-  /// 0 to 1; row -1 and what is behind it are left out. Throws seam::Error (configuration) where
-  /// the query's distances are not those to this gallery. May be called by several threads.
+  /// 0 to 1; row -1 and what is behind it are left out. For queries that check() accepts. May be
+  /// called by several threads.
   [[nodiscard]] std::vector<double> distances(const RerankedQuery& query) const;
 
  private:

@@ -106,15 +106,24 @@ void Rerank::rerank(Ranking& ranking, const Packet& packet,
   });
   retrieval::Neighbours& found = ranking.neighbours;
   const auto k = static_cast<std::size_t>(found.k);
+  const auto asked = [&](std::int64_t q) {
+    const std::size_t first = static_cast<std::size_t>(q) * k;
+    return RerankedQuery{
+        queries.data_ptr<float>() + q * queries.size(1), farthest[static_cast<std::size_t>(q)],
+        excluded.empty() ? -1 : excluded[static_cast<std::size_t>(q)],
+        std::span(found.rows).subspan(first, k), std::span(found.distances).subspan(first, k)};
+  };
+  // Before the threads begin, so that the first query that is wrong is the one that is named.
+  for (std::int64_t q = 0; q < found.queries; ++q) {
+    gallery.check(asked(q), packet[field::origins][static_cast<std::size_t>(q)].text());
+  }
   at::parallel_for(0, found.queries, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t q = begin; q < end; ++q) {
       const std::size_t first = static_cast<std::size_t>(q) * k;
       const std::span<std::int64_t> rows = std::span(found.rows).subspan(first, k);
       const std::span<float> distances = std::span(found.distances).subspan(first, k);
       const std::span<std::int64_t> items = std::span(ranking.items).subspan(first, k);
-      const std::vector<double> by = gallery.distances(
-          {queries.data_ptr<float>() + q * queries.size(1), farthest[static_cast<std::size_t>(q)],
-           excluded.empty() ? -1 : excluded[static_cast<std::size_t>(q)], rows, distances});
+      const std::vector<double> by = gallery.distances(asked(q));
       struct Entry {
         float distance;
         std::int64_t row;

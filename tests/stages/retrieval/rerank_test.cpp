@@ -59,6 +59,15 @@ struct Setting {
   std::int64_t batch_size = 20;
 };
 
+/// The rows of each query's neighbours, rising.
+std::vector<std::int64_t> sorted_rows(const Rankings& rankings) {
+  const seam::retrieval::Neighbours& found = rankings.by_mask.at(0).neighbours;
+  std::vector<std::int64_t> rows = found.rows;
+  for (auto at = rows.begin(); at != rows.end(); at += found.k) std::sort(at, at + found.k);
+  return rows;
+}
+
+/// The neighbours must be those that the search found, in whatever order.
 std::vector<Rankings> reranked(const Tensor& gallery, const Tensor& queries,
                                const Setting& setting) {
   Harness index("gallery", std::make_unique<Index>());
@@ -79,12 +88,20 @@ std::vector<Rankings> reranked(const Tensor& gallery, const Tensor& queries,
   }
   search.finish();
   EXPECT_TRUE(search.errors().empty());
-  for (Packet& packet : search.take_outputs()) rerank.push(std::move(packet));
+  std::vector<Rankings> before;
+  for (Packet& packet : search.take_outputs()) {
+    before.push_back(std::as_const(packet)[seam::field::rankings]);
+    rerank.push(std::move(packet));
+  }
   rerank.finish();
   EXPECT_TRUE(rerank.errors().empty()) << rerank.errors()[0].full_message();
   std::vector<Rankings> results;
   for (const Packet& packet : rerank.outputs()) {
     results.push_back(packet.get(seam::field::rankings));
+  }
+  EXPECT_EQ(results.size(), before.size());
+  for (std::size_t i = 0; i < std::min(results.size(), before.size()); ++i) {
+    EXPECT_EQ(sorted_rows(results[i]), sorted_rows(before[i])) << "batch " << i;
   }
   return results;
 }
@@ -339,7 +356,14 @@ TEST(Rerank, RefusesNeighboursOfAnotherSearch) {
   EXPECT_THAT(error_with(nothing, clustered(20, 4)), HasSubstr("must have the same `index`"));
   EXPECT_THAT(error_with([](Packet& p) { p.set(seam::field::embedding, clustered(5, 9)); },
                          clustered(20, 2)),
-              HasSubstr("the embedding must be the one that was searched"));
+              AllOf(HasSubstr("a neighbour of query list.txt:1 (item0) is at distance"),
+                    HasSubstr("the embedding must be the one that was searched")));
+  const auto change_two = [](Packet& p) {
+    Tensor moved = std::as_const(p)[seam::field::embedding].clone();
+    moved.slice(0, 2, 4).add_(9);
+    p.set(seam::field::embedding, moved);
+  };
+  EXPECT_THAT(error_with(change_two, clustered(20, 2)), HasSubstr("of query list.txt:3 (item2)"));
   EXPECT_THAT(error_with(
                   [](Packet& p) {
                     Rankings rankings = std::as_const(p)[seam::field::rankings];
