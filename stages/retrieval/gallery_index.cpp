@@ -145,6 +145,7 @@ void GalleryIndex::save(Archive& archive) const {
   archive.put("trainings", trainings_);
   archive.put("height", input_.height);
   archive.put("width", input_.width);
+  archive.put("data difference", data_difference_);
   archive.put("items", packed_texts(rows_, [](const auto& row) { return row.item; }));
   archive.put("files", packed_texts(rows_, [](const auto& row) {
                 return row.origin.file ? *row.origin.file : std::string();
@@ -176,6 +177,7 @@ void GalleryIndex::load(const Archive& archive) {
     throw Error("the saved gallery has another number of items, names and ids");
   }
   GalleryBatch batch;
+  if (archive.has("data difference")) data_difference_ = archive.text("data difference");
   if (archive.has("height")) batch.input = {archive.integer("height"), archive.integer("width")};
   std::shared_ptr<const std::string> file;  // shared by the rows of a list
   for (std::size_t row = 0; row < count; ++row) {

@@ -13,6 +13,7 @@
 #include <seam/gallery.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
@@ -54,6 +55,8 @@ class GalleryIndex final : public VectorGallery {
   void expect(std::vector<Mask> masks, GalleryMetrics metrics);
   /// How many trainings of the run came before the vectors were computed.
   void set_trainings(std::int64_t trainings) { trainings_ = trainings; }
+  /// How the pictures differ from published lists; saved with the gallery.
+  void set_data_difference(std::string difference) { data_difference_ = std::move(difference); }
 
   /// Writes down what build() had made ready; load() makes it ready again. Nothing for an index
   /// that is not built.
@@ -68,6 +71,7 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] std::int64_t trainings() const override { return trainings_; }
   [[nodiscard]] retrieval::InputSize input() const override { return input_; }
   [[nodiscard]] const Tensor& vectors(Mask mask) const override;
+  [[nodiscard]] std::string data_difference() const override { return data_difference_; }
   [[nodiscard]] Neighbours search(const Tensor& queries,
                                   const retrieval::SearchRequest& request) const override;
 
@@ -81,6 +85,7 @@ class GalleryIndex final : public VectorGallery {
   GalleryMetrics metrics_;
   retrieval::InputSize input_;
   std::int64_t trainings_ = 0;
+  std::string data_difference_;
 };
 
 }  // namespace seam::stages

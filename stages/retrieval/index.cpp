@@ -24,6 +24,7 @@ void Index::declare(Declaration& d) {
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
   d.accepts(field::query_expansion).doc("refused: only queries are expanded");
+  d.upstream(lists_, "whether the images are those that published numbers were measured on");
   d.offers<retrieval::Gallery>(gallery_);
   d.offers<VectorGallery>(gallery_);
   d.keeps_state(seam::Kept::until_next_flow);
@@ -63,6 +64,7 @@ void Index::process(const Packet& packet, Context& /*context*/) {
 
 void Index::end(Context& context) {
   gallery_.build();
+  gallery_.set_data_difference(differences(lists_));
   const GalleryItems items(gallery_.rows());
   context.info("gallery of " + counted(gallery_.rows().size(), "image") + " of " +
                counted(items.count(), "item"));

@@ -3,10 +3,12 @@
 ///     embedding, items, ... ──► [ retrieval.index ]  ◄── index = "..." of retrieval.search
 #pragma once
 
+#include <seam/reference.hpp>
 #include <seam/tensor.hpp>
 #include <string_view>
 #include <vector>
 
+#include "stages/published_lists.hpp"
 #include "stages/retrieval/gallery_index.hpp"
 
 namespace seam::stages {
@@ -27,6 +29,7 @@ class Index final : public Compute<Sink> {
   std::vector<Mask> masks_{Mask::none};
   GalleryMetrics metrics_;
   GalleryIndex gallery_;
+  Refs<PublishedLists> lists_;
 };
 
 }  // namespace seam::stages

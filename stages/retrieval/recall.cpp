@@ -43,6 +43,8 @@ void Recall::declare(Declaration& d) {
       .contract("*[N," + std::to_string(largest == ks_.end() ? 1 : *largest) + "+]")
       .doc("with as many neighbours as the largest K: `k` of the search");
   d.accepts(field::categories);
+  d.accepts(field::searched_gallery)
+      .doc("from `retrieval.search`: refused where a picture has no item");
   d.upstream(names_, "what categories are called in the table by category");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
   declare_headlines(d);
@@ -72,6 +74,7 @@ void Recall::open(Context& /*context*/) {
 
 void Recall::begin(Context& /*context*/) {
   counted_.clear();
+  gallery_difference_.reset();
   evaluation_ = Evaluation();
   evaluation_.protocol = protocol_;
   evaluation_.expected = expected_;
@@ -120,6 +123,29 @@ void Recall::check_same_search(const Rankings& rankings) const {
   }
 }
 
+void Recall::check_searched(const SearchedGallery& searched, std::size_t queries) {
+  if (searched.images.size() != queries) {
+    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
+                    std::to_string(queries) + " and 'searched_gallery' has " +
+                    std::to_string(searched.images.size()),
+                Fault::internal);
+  }
+  // All pictures without item would count as pictures of one item.
+  if (!searched.without_item.empty()) {
+    throw Error(searched.without_item +
+                    " has no 'item', so hits cannot be counted; use data sets that name the item "
+                    "of every query and every gallery image",
+                Fault::configuration);
+  }
+  if (!gallery_difference_) gallery_difference_ = searched.data_difference;
+  if (*gallery_difference_ != searched.data_difference) {
+    throw Error(
+        "the queries of one evaluation come from different searches: the galleries are of "
+        "different lists",
+        Fault::internal);
+  }
+}
+
 void Recall::process(const Packet& packet, Context& /*context*/) {
   const Rankings& rankings = packet[field::rankings];
   const std::string problem = problem_with(rankings);
@@ -135,6 +161,9 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
                 Fault::internal);
   }
   if (queries == 0) return;
+  const SearchedGallery* const searched =
+      packet.has(field::searched_gallery) ? &packet[field::searched_gallery] : nullptr;
+  if (searched != nullptr) check_searched(*searched, queries);
   if (counted_.empty()) begin_with(rankings);
   check_same_search(rankings);
   evaluation_.query_input = together(evaluation_.query_input, rankings.query_input);
@@ -153,7 +182,9 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
       query.item = rankings.item[q];
       // Under the true category only its images compete, and how many these are is not known.
       if (!reads_labels(ranking.mask)) {
-        query.searched = rankings.gallery_images - (rankings.self_excluded ? 1 : 0);
+        query.searched = searched != nullptr
+                             ? searched->images[q]
+                             : rankings.gallery_images - (rankings.self_excluded ? 1 : 0);
       }
       query.category = categories ? packet[field::categories][q] : -1;
       counted_[m].counter.add(query);
@@ -199,7 +230,12 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
 
 void Recall::end(Context& context) {
   if (counted_.empty()) throw Error("no query arrived, so there is no recall to report");
-  evaluation_.data_difference = differences(lists_);
+  std::string& difference = evaluation_.data_difference;
+  difference = differences(lists_);
+  const std::string of_gallery = gallery_difference_.value_or("");
+  if (!of_gallery.empty() && of_gallery != difference) {
+    difference += (difference.empty() ? "" : ", ") + ("in the gallery " + of_gallery);
+  }
   std::vector<MaskResult> results;
   for (const Counted& counted : counted_) {
     results.push_back({counted.mask, counted.metric, counted.counter.result()});

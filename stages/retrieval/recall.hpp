@@ -16,6 +16,7 @@
 #include "stages/published_lists.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
+#include "stages/retrieval/searched_gallery.hpp"
 
 namespace seam::stages {
 
@@ -42,6 +43,7 @@ class Recall final : public Sink {
   void declare_headlines(Declaration& d) const;
   void begin_with(const retrieval::Rankings& rankings);
   void check_same_search(const retrieval::Rankings& rankings) const;
+  void check_searched(const SearchedGallery& searched, std::size_t queries);
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
@@ -53,6 +55,7 @@ class Recall final : public Sink {
   Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;
+  std::optional<std::string> gallery_difference_;  ///< from the first batch that knows it
 };
 
 }  // namespace seam::stages

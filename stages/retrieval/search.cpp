@@ -4,9 +4,11 @@
 #include <span>
 #include <utility>
 
+#include "stages/counted.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/leave_one_out.hpp"
+#include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {
 
@@ -33,6 +35,7 @@ void Search::declare(Declaration& d) {
   d.needs(field::origins);
   d.accepts(field::query_expansion).doc("of `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
+  d.provides(field::searched_gallery).doc("what `retrieval.recall` must know to count hits");
 }
 
 void Search::open(Context& /*context*/) {
@@ -43,8 +46,14 @@ void Search::open(Context& /*context*/) {
 void Search::begin(Context& context) {
   unknown_items_.clear();
   told_of_itself_ = false;
+  queries_ = not_in_gallery_ = 0;
+  first_not_in_gallery_.clear();
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
+  const auto rows = gallery_->rows();
+  const auto unnamed = std::ranges::find_if(
+      rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
+  without_item_ = unnamed == rows.end() ? "" : unnamed->origin.text() + " of the gallery";
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
   if (trainings_since_gallery_ > 0) {
     context.warn("the gallery was embedded before the last " +
@@ -65,6 +74,34 @@ bool Search::is_in_gallery(std::int64_t id, const Origin& origin) const {
   if (id < 0) return false;
   const auto row = items_.row_of_id(id);
   return row && gallery_->rows()[static_cast<std::size_t>(*row)].origin == origin;
+}
+
+/// What the rankings do not say.
+SearchedGallery Search::searched_by(const Packet& query,
+                                    const std::vector<std::int64_t>& excluded) const {
+  SearchedGallery searched;
+  const auto& items = query[field::items];
+  const auto images = static_cast<std::int64_t>(items_.of_rows().size());
+  searched.images.assign(items.size(), images);
+  for (std::size_t i = 0; i < excluded.size(); ++i) {
+    if (excluded[i] >= 0) --searched.images[i];
+  }
+  // An index of another plugin knows nothing of published lists.
+  const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_);
+  if (known != nullptr) searched.data_difference = known->data_difference();
+  searched.without_item = without_item_;
+  for (std::size_t i = 0; i < items.size() && searched.without_item.empty(); ++i) {
+    if (items[i].empty()) searched.without_item = "query " + query[field::origins][i].text();
+  }
+  return searched;
+}
+
+void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded) {
+  queries_ += static_cast<std::int64_t>(excluded.size());
+  for (std::size_t i = 0; i < excluded.size(); ++i) {
+    if (excluded[i] >= 0) continue;
+    if (not_in_gallery_++ == 0) first_not_in_gallery_ = query[field::origins][i].text();
+  }
 }
 
 Ranking Search::ranking_under(Mask mask, const Packet& query,
@@ -133,6 +170,7 @@ void Search::process(Packet& packet, Context& context) {
   rankings.gallery_input = gallery_->input();
   const std::vector<std::int64_t> excluded =
       exclude_self_ ? rows_of_themselves(*gallery_, items_, query) : std::vector<std::int64_t>();
+  count_own_images(query, excluded);
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
     std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
@@ -154,7 +192,23 @@ void Search::process(Packet& packet, Context& context) {
   // What a gallery of another plugin got wrong must not reach a metric.
   const std::string problem = problem_with(rankings);
   if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
+  SearchedGallery searched = searched_by(query, excluded);
+  packet.set(field::searched_gallery, std::move(searched));
   packet.set(field::rankings, std::move(rankings));
+}
+
+void Search::end(Context& context) {
+  if (not_in_gallery_ == 0) return;
+  if (not_in_gallery_ == queries_) {
+    throw Error(
+        "exclude_self is for queries and a gallery of one list, but the gallery has none of " +
+            counted(queries_, "query", "queries") + ", such as " + first_not_in_gallery_ +
+            "; fill the gallery with the queries' list, or remove exclude_self",
+        Fault::configuration);
+  }
+  context.warn("exclude_self: the gallery does not have " +
+               counted(not_in_gallery_, "query", "queries") + " of " + grouped(queries_) +
+               ", such as " + first_not_in_gallery_ + "; these were compared with all of it");
 }
 
 }  // namespace seam::stages

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stages/retrieval/gallery_items.hpp"
+#include "stages/retrieval/searched_gallery.hpp"
 
 namespace seam::stages {
 
@@ -24,10 +25,14 @@ class Search final : public Compute<Transform> {
   void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet& packet, Context& context) override;
+  void end(Context& context) override;
 
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] bool is_in_gallery(std::int64_t id, const Origin& origin) const;
+  [[nodiscard]] SearchedGallery searched_by(const Packet& query,
+                                            const std::vector<std::int64_t>& excluded) const;
+  void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
   [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
@@ -40,6 +45,10 @@ class Search final : public Compute<Transform> {
   // Of this flow.
   GalleryItems items_;
   std::int64_t trainings_since_gallery_ = 0;
+  std::string without_item_;  ///< a gallery image, as in SearchedGallery
+  std::int64_t queries_ = 0;
+  std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
+  std::string first_not_in_gallery_;
   bool told_of_itself_ = false;                        ///< of this flow
   std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1
 };

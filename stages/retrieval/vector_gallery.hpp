@@ -1,10 +1,11 @@
 /// A gallery whose vectors can be read, for stages that compute with the neighbours of a query:
-/// query expansion and re-ranking.
+/// query expansion and re-ranking. It also knows whether its pictures are those of published lists.
 ///
 ///     retrieval.index ── VectorGallery ──► retrieval.query_expansion, retrieval.rerank
 #pragma once
 
 #include <seam/gallery.hpp>
+#include <string>
 
 namespace seam::stages {
 
@@ -13,6 +14,8 @@ class VectorGallery : public retrieval::Gallery {
   /// f32[G,E] on the CPU, in the order of rows(). Only where the gallery is ready. Throws
   /// seam::Error for a mask that is not among masks().
   [[nodiscard]] virtual const Tensor& vectors(retrieval::Mask mask) const = 0;
+  /// As PublishedLists::difference(), of the data sets that filled it; only where it is ready.
+  [[nodiscard]] virtual std::string data_difference() const = 0;
 };
 
 }  // namespace seam::stages

@@ -1,0 +1,31 @@
+/// What a search knows of its gallery and queries, and a metric must know to count hits.
+///
+///     retrieval.search ── rankings, searched_gallery ──► retrieval.recall
+#pragma once
+
+#include <cstdint>
+#include <seam/field.hpp>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+
+struct SearchedGallery {
+  /// [N] how many gallery images each query could find where no label narrows the search: all, or,
+  /// in leave-one-out, all but itself where it is one of them.
+  std::vector<std::int64_t> images;
+  /// As PublishedLists::difference(), of the data sets that filled the gallery.
+  std::string data_difference;
+  /// Names a picture of the gallery or of these queries that has no item; empty where each has one.
+  std::string without_item;
+
+  friend bool operator==(const SearchedGallery&, const SearchedGallery&) = default;
+};
+
+}  // namespace seam::stages
+
+namespace seam::field {
+
+inline constexpr Field<stages::SearchedGallery> searched_gallery{"searched_gallery"};
+
+}  // namespace seam::field

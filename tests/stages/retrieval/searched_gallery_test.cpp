@@ -1,0 +1,167 @@
+/// What a search tells the metric behind it, beside the rankings: how many images each query could
+/// find, of which lists the gallery is, and whether each picture has an item.
+#include "stages/retrieval/searched_gallery.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <seam/archive.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/published_lists.hpp"
+#include "tests/stages/retrieval/batches.hpp"
+
+namespace {
+
+using seam::Packet;
+using seam::stages::PublishedLists;
+using seam::stages::SearchedGallery;
+using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::Retrieval;
+using seam::stages::retrieval_test::Texts;
+using seam::testing::Harness;
+using seam::testing::LogLine;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A data set that says how it differs from published lists.
+class Lists final : public seam::Source, public PublishedLists {
+ public:
+  explicit Lists(std::string difference) : difference_(std::move(difference)) {}
+  void declare(seam::Declaration& d) override { d.offers<PublishedLists>(*this); }
+  seam::More produce(seam::Emitter& /*emitter*/, seam::Context& /*context*/) override {
+    return seam::More::no;
+  }
+  [[nodiscard]] std::string difference() const override { return difference_; }
+
+ private:
+  std::string difference_;
+};
+
+/// The report of an evaluation where the data sets of queries and gallery say this.
+std::string report_with(const std::string& of_queries, const std::string& of_gallery) {
+  Harness queries("queries", std::make_unique<Lists>(of_queries));
+  Harness pictures("pictures", std::make_unique<Lists>(of_gallery));
+  queries.open();
+  pictures.open();
+  Retrieval stages;
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1).upstream({&queries.runner()});
+  stages.index.upstream({&pictures.runner()});
+  stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}))).finish();
+  stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
+  EXPECT_TRUE(stages.recall.errors().empty());
+  return stages.recall.reports().at(0).text;
+}
+
+TEST(SearchedGallery, AGalleryOfOtherListsIsNotComparable) {
+  const std::string limited = "the test list has 2 images where 60,502 are published";
+  EXPECT_THAT(
+      report_with("", limited),
+      HasSubstr("**Not comparable with published numbers:** in the gallery " + limited + ".\n"));
+  EXPECT_THAT(report_with(limited, ""),
+              HasSubstr("**Not comparable with published numbers:** " + limited + ".\n"));
+  EXPECT_THAT(report_with(limited, limited),
+              HasSubstr("**Not comparable with published numbers:** " + limited + ".\n"));
+  EXPECT_THAT(report_with("the train list", limited),
+              HasSubstr("numbers:** the train list, in the gallery " + limited + ".\n"));
+  EXPECT_THAT(report_with("", ""), Not(HasSubstr("Not comparable")));
+}
+
+TEST(SearchedGallery, TheDifferenceIsSavedWithTheGallery) {
+  seam::stages::GalleryBatch images;
+  images.rows.push_back({0, "a", -1, {std::make_shared<std::string>("list.txt"), 1, "a"}});
+  images.vectors[seam::retrieval::Mask::none] = torch::ones({1, 2});
+  seam::stages::GalleryIndex gallery;
+  gallery.add(images);
+  gallery.build();
+  gallery.set_data_difference("only 1 image");
+  seam::Archive archive;
+  gallery.save(archive);
+  seam::stages::GalleryIndex loaded;
+  loaded.load(archive);
+  EXPECT_EQ(loaded.data_difference(), "only 1 image");
+  loaded.clear();
+  EXPECT_EQ(loaded.data_difference(), "");
+}
+
+TEST(SearchedGallery, APictureWithoutItemIsSearchedButNotCounted) {
+  const auto error = [](const Texts& gallery, const Texts& queries) {
+    Retrieval stages;
+    stages.search.set("k", 1);
+    stages.recall.set("k", 1);
+    stages.index.push(batch(0, gallery, torch::tensor({{1.F}, {2.F}}))).finish();
+    stages.evaluate({batch(7, queries, torch::tensor({{1.F}, {2.F}}))});
+    EXPECT_TRUE(stages.index.errors().empty());
+    EXPECT_TRUE(stages.search.errors().empty());
+    if (stages.recall.errors().empty()) return std::string("none");
+    EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::configuration);
+    EXPECT_TRUE(stages.recall.metrics().empty());
+    return stages.recall.errors()[0].full_message();
+  };
+  EXPECT_EQ(error({"a", "b"}, {"a", "b"}), "none");
+  EXPECT_THAT(error({"a", ""}, {"a", "b"}),
+              HasSubstr("list.txt:2 of the gallery has no 'item', so hits cannot be counted"));
+  EXPECT_THAT(error({"a", "b"}, {"a", ""}), HasSubstr("query list.txt:9 has no 'item'"));
+}
+
+TEST(SearchedGallery, ChanceIsOfWhatEachQueryCouldFind) {
+  Retrieval stages;
+  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.recall.set("k", 1);
+  const torch::Tensor vectors = torch::tensor({{1.F}, {2.F}, {3.F}, {4.F}});
+  stages.index.push(batch(0, {"a", "a", "b"}, vectors.slice(0, 0, 3))).finish();
+  stages.search.push(batch(0, {"a", "a", "b"}, vectors.slice(0, 0, 3)));
+  stages.search.push(batch(3, {"a"}, vectors.slice(0, 3, 4))).finish();
+  const std::vector<Packet> packets = stages.search.take_outputs();
+  EXPECT_THAT(packets.at(0).get(seam::field::searched_gallery).images, ElementsAre(2, 2, 2));
+  EXPECT_THAT(packets.at(1).get(seam::field::searched_gallery).images, ElementsAre(3));
+  stages.recall.push_all(packets).finish();
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  // Two find one of two, one finds two of three; the "b" is left out.
+  EXPECT_NEAR(stages.recall.metric("none.r@1.chance"), (0.5 + 0.5 + 2.0 / 3) / 3, 1e-12);
+  EXPECT_THAT(
+      stages.search.log(),
+      ElementsAre(Field(&LogLine::text,
+                        HasSubstr("does not have 1 query of 4, such as list.txt:4 (a); these"))));
+}
+
+TEST(SearchedGallery, LeaveOneOutRefusesAGalleryWithNoneOfTheQueries) {
+  Retrieval stages;
+  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  const auto two = [](std::int64_t first) {
+    return batch(first, {"a", "b"}, torch::tensor({{1.F}, {2.F}}));
+  };
+  stages.index.push(two(0)).finish();
+  stages.search.push(two(10)).push(two(12)).finish();
+  ASSERT_EQ(stages.search.errors().size(), 1U);
+  EXPECT_EQ(stages.search.errors()[0].fault(), seam::Fault::configuration);
+  EXPECT_THAT(stages.search.errors()[0].full_message(),
+              AllOf(HasSubstr("the gallery has none of 4 queries, such as "),
+                    HasSubstr("list.txt:11 (a); fill the gallery with")));
+  stages.search.push(two(0)).finish();  // the next flow
+  EXPECT_EQ(stages.search.errors().size(), 1U);
+  EXPECT_TRUE(stages.search.log().empty());
+}
+
+TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
+  Retrieval stages;
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+  stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+  Packet packet = stages.search.take_outputs().at(0);
+  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", ""});
+  stages.recall.push(std::move(packet));
+  ASSERT_EQ(stages.recall.errors().size(), 1U);
+  EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
+}
+
+}  // namespace
