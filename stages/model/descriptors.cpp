@@ -35,8 +35,8 @@ void Descriptors::declare(Declaration& d) {
                     : "f32[N,E]");
   if (options_.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(options_.classes) + "]");
-    vocabulary_.declare(d);
   }
+  vocabulary_.declare(d);  // also where classes are not set yet: offers are taken once
   declare_module(d);
 }
 

@@ -43,8 +43,8 @@ void FashionNet::declare(Declaration& d) {
   d.provides(field::visibility_logits);
   if (options_.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(options_.classes) + "]");
-    vocabulary_.declare(d);
   }
+  vocabulary_.declare(d);  // also where classes are not set yet: offers are taken once
   if (options_.attributes > 0) {
     d.provides(field::attribute_logits)
         .contract("f32[N," + std::to_string(options_.attributes) + "]");

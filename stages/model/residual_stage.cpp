@@ -51,8 +51,8 @@ void ResidualStage::declare_outputs(Declaration& d) {
   }
   if (all.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(all.classes) + "]");
-    vocabulary_.declare(d);
   }
+  vocabulary_.declare(d);  // also where classes are not set yet: offers are taken once
   if (feature_map_) {
     d.provides(field::feature_map).contract("f32[N," + std::to_string(all.features()) + ",H,W]");
   }
