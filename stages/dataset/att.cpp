@@ -50,6 +50,21 @@ void check_numbered(const fs::path& folder, std::string_view prefix, std::string
               ", numbered from 1; this is not the AT&T data set, or another part of it");
 }
 
+/// The numbers as a set; throws where one comes twice or is of no picture.
+std::set<std::int64_t> chosen_of(const std::vector<std::int64_t>& pictures, std::int64_t images) {
+  std::set<std::int64_t> chosen;
+  for (const std::int64_t picture : pictures) {
+    if (picture > images) {
+      throw Error("'pictures' has " + std::to_string(picture) + ", but each subject has " +
+                  counted(images, "picture") + ", numbered from 1");
+    }
+    if (!chosen.insert(picture).second) {
+      throw Error("'pictures' has " + std::to_string(picture) + " twice; name each picture once");
+    }
+  }
+  return chosen;
+}
+
 }  // namespace
 
 void Att::declare(Declaration& declaration) {
@@ -62,6 +77,11 @@ void Att::declare(Declaration& declaration) {
   declaration.parameter("subjects", subject_count_, "how many subjects there must be")
       .range(1, 100'000);
   declaration.parameter("images", images_per_subject_, "how many pictures each must have")
+      .range(1, 100'000);
+  declaration
+      .parameter("pictures", pictures_,
+                 "which pictures of each subject to serve, by their numbers; all if empty. For "
+                 "classifiers, which learn from some and are measured on others")
       .range(1, 100'000);
   rows_.declare(declaration, {.item = "the subject: \"s1\"",
                               .category = "the subject's number, from 0",
@@ -76,15 +96,17 @@ void Att::open(Context& context) {
                 std::to_string(subject_count_));
   }
   check_numbered(root_, "s", "", subject_count_, "subjects");
+  const std::set<std::int64_t> chosen = chosen_of(pictures_, images_per_subject_);
   subjects_.clear();
   std::vector<PictureRow> rows;
   for (std::int64_t subject = 0; subject < subject_count_; ++subject) {
     const std::string& folder = subjects_.emplace_back("s" + std::to_string(subject + 1));
     check_numbered(root_ / folder, "", ".pgm", images_per_subject_, "images");
     for (std::int64_t image = 1; image <= images_per_subject_; ++image) {
+      if (!chosen.empty() && !chosen.contains(image)) continue;
       const std::string file = folder + "/" + std::to_string(image) + ".pgm";
-      rows.push_back(
-          {root_ / file, file, folder, subject, static_cast<std::int64_t>(rows.size()), 0});
+      const std::int64_t index = subject * images_per_subject_ + image - 1;
+      rows.push_back({root_ / file, file, folder, subject, index, 0});
     }
   }
   context.info(counted(rows.size(), "image") + " of " + counted(subject_count_, "subject"));

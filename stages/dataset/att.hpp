@@ -35,6 +35,7 @@ class Att final : public Source, public CategoryNames {
   std::filesystem::path root_;
   std::int64_t subject_count_ = 40;
   std::int64_t images_per_subject_ = 10;
+  std::vector<std::int64_t> pictures_;
   std::vector<std::string> subjects_;
   PictureRows rows_;
 };

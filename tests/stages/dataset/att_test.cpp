@@ -64,6 +64,30 @@ TEST_F(AttStage, ServesSubjectsByNumber) {
   EXPECT_EQ(names_of(*harness).size(), 11U);
 }
 
+TEST_F(AttStage, ServesChosenPicturesOfEachSubjectUnderTheirIndices) {
+  const auto harness = make();
+  harness->set("pictures", std::vector<std::int64_t>{2}).produce();
+  ASSERT_EQ(harness->outputs().size(), 11U);
+  for (std::size_t subject = 0; subject < 11; ++subject) {
+    const Packet& packet = harness->outputs()[subject];
+    EXPECT_EQ(packet.origin().item, "s" + std::to_string(subject + 1) + "/2.pgm");
+    EXPECT_EQ(packet.get(field::index), static_cast<std::int64_t>(2 * subject + 1));
+  }
+  EXPECT_EQ(names_of(*harness).size(), 11U);
+}
+
+TEST_F(AttStage, RefusesPicturesThatSubjectsDoNotHaveOrThatComeTwice) {
+  using Numbers = std::vector<std::int64_t>;
+  EXPECT_THAT(error_of([&] {
+                make()->set("pictures", Numbers{1, 3}).open();
+              }),
+              HasSubstr("'pictures' has 3, but each subject has 2 pictures"));
+  EXPECT_THAT(error_of([&] {
+                make()->set("pictures", Numbers{2, 2}).open();
+              }),
+              HasSubstr("'pictures' has 2 twice"));
+}
+
 TEST_F(AttStage, FoldsShareNoSubject) {
   const auto subjects = [&](const char* part) {
     const auto harness = make();

@@ -1,0 +1,137 @@
+/// The pipeline files that train in minutes, each made so short that it trains in seconds, with the
+/// real program on real pictures: what such a file wires together works together, and it measures
+/// what it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "tests/system/program.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const fs::path pipelines = fs::path(SEAM_SOURCE) / "pipelines";
+
+/// Files that can be cut short in the same way.
+struct Family {
+  std::string data;                   ///< what of SEAM_TEST_DATA they need
+  std::string variable;               ///< that names its folder
+  std::vector<std::string> settings;  ///< that cut them short
+  std::vector<std::string> measured;  ///< stages whose metrics there must be
+};
+
+const Family descriptors{
+    "deepfashion-inshop",
+    "DEEPFASHION",
+    {"schedule.epochs=1", "stage.train_items.limit=64", "stage.pairs.per_epoch=1"},
+    {"recall", "cross_recall"}};
+const Family larger_batches{
+    "deepfashion-inshop",
+    "DEEPFASHION",
+    {"schedule.epochs=1", "stage.train_items.limit=200", "stage.pairs.per_epoch=1"},
+    {"recall", "cross_recall"}};
+const Family thesis{
+    "deepfashion-inshop",
+    "DEEPFASHION",
+    {"schedule.epochs=1", "stage.train_items.list=Eval/small/list_eval_partition.txt",
+     "stage.triplets.per_epoch=32", "stage.query_items.limit=64", "stage.gallery_items.limit=64"},
+    {"recall", "cross_recall"}};
+const Family fashion_mnist{"fashion-mnist",
+                           "FASHION_MNIST",
+                           {"schedule.epochs=1", "stage.train_items.split=test",
+                            "stage.train_items.limit=64", "stage.test_items.skip=9000"},
+                           {"margin", "reconstruction", "accuracy"}};
+const Family faces{"att_faces",
+                   "ATT",
+                   {"schedule.epochs=1", "stage.train_pairs.count=16", "stage.test_pairs.count=16"},
+                   {"verification"}};
+const Family people{
+    "att_faces", "ATT", {"schedule.epochs=1"}, {"margin", "reconstruction", "accuracy"}};
+
+struct PipelineFile {
+  fs::path path;  ///< below pipelines/
+  const Family* family;
+};
+
+void PrintTo(const PipelineFile& file, std::ostream* out) {
+  *out << file.path;
+}
+
+std::vector<PipelineFile> files() {
+  const auto family_of = [](const fs::path& file) -> const Family* {
+    const std::string name = file.stem().string();
+    if (file.parent_path() == "descriptors") {
+      return name.starts_with("cgd") ? &larger_batches : &descriptors;
+    }
+    if (file.parent_path() == "thesis/small") {
+      if (name.find("-cls-att") != std::string::npos) return &people;
+      return name.find("-cls") != std::string::npos ? &fashion_mnist : &thesis;
+    }
+    if (file.parent_path() == "siamese") {
+      if (name.starts_with("att-")) return &faces;
+      if (name.starts_with("capsnet")) return &fashion_mnist;
+    }
+    return nullptr;
+  };
+  std::vector<PipelineFile> found;
+  std::error_code fault;
+  for (const char* folder : {"descriptors", "thesis/small", "siamese"}) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(pipelines / folder, fault)) {
+      const fs::path path = fs::relative(entry.path(), pipelines, fault);
+      if (const Family* family = family_of(path); family != nullptr) {
+        found.push_back({path, family});
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const PipelineFile& a, const PipelineFile& b) { return a.path < b.path; });
+  return found;
+}
+
+std::string name_of(const ::testing::TestParamInfo<PipelineFile>& info) {
+  std::string name = info.param.path.parent_path() / info.param.path.stem();
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char letter) { return std::isalnum(static_cast<unsigned char>(letter)) == 0; }, '_');
+  return name;
+}
+
+class PipelineFilesTest : public ::testing::TestWithParam<PipelineFile> {};
+
+TEST_P(PipelineFilesTest, TrainsAndMeasures) {
+  const Family& family = *GetParam().family;
+  const char* const all = std::getenv("SEAM_TEST_DATA");
+  const fs::path data = all == nullptr ? fs::path() : fs::path(all) / family.data;
+  if (!fs::exists(data)) GTEST_SKIP() << "no " << family.data << " in SEAM_TEST_DATA";
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments{
+      "run", pipelines / GetParam().path, "--run-dir", "run", "--threads", "2"};
+  for (const std::string& setting : family.settings) {
+    arguments.insert(arguments.end(), {"--set", setting});
+  }
+  const Finished finished = seam(arguments, folder.path(), {{family.variable, data.string()}});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string metrics = text_of_file(folder.path() / "run/metrics.jsonl");
+  for (const std::string& stage : family.measured) {
+    EXPECT_THAT(metrics, HasSubstr(R"("stage":")" + stage + '"'));
+  }
+  EXPECT_THAT(metrics, HasSubstr(R"("name":"loss")"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, PipelineFilesTest, ::testing::ValuesIn(files()), name_of);
+
+}  // namespace
+}  // namespace seam::test
