@@ -41,7 +41,7 @@ const Family descriptors{
 const Family larger_batches{
     "deepfashion-inshop",
     "DEEPFASHION",
-    {"schedule.epochs=1", "stage.train_items.limit=200", "stage.pairs.per_epoch=1"},
+    {"schedule.epochs=1", "stage.train_items.limit=260", "stage.pairs.per_epoch=1"},
     {"recall", "cross_recall"}};
 const Family thesis{
     "deepfashion-inshop",
