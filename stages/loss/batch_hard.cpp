@@ -13,6 +13,31 @@ Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows
   return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
 }
 
+/// The categories of the rows, where the rule needs them.
+NegativeChoice negative_choice(Negatives rule, const Packet& packet, std::size_t rows) {
+  if (rule == Negatives::any) return {};
+  if (!packet.has(field::categories)) {
+    throw Error(
+        "the batch has no categories, but `negatives` are chosen by them; use a data set with "
+        "categories, or negatives = \"any\"",
+        Fault::configuration);
+  }
+  const std::vector<std::int64_t>& categories = packet.get(field::categories);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (categories.at(row) >= 0) continue;
+    throw Error("picture " + std::to_string(row) +
+                    " of the batch has no category, but `negatives` are chosen by categories",
+                Fault::configuration);
+  }
+  return {rule, categories};
+}
+
+bool may_be_negative(const NegativeChoice& choice, std::size_t anchor, std::size_t other) {
+  if (choice.rule == Negatives::any) return true;
+  const bool same = choice.categories.at(anchor) == choice.categories.at(other);
+  return same == (choice.rule == Negatives::same_category);
+}
+
 }  // namespace
 
 void BatchHard::declare(Declaration& d) {
@@ -41,7 +66,14 @@ void BatchHard::declare(Declaration& d) {
   d.parameter("positives", positives_,
               "of an anchor: the furthest, or a triplet with each, all with the nearest negative",
               {{"hardest", Positives::hardest}, {"all", Positives::all}});
+  d.parameter("negatives", negatives_,
+              "of an anchor: the nearest picture of any other item, of one of another category (as "
+              "in equation 13 of Kınlı 2019, within the batch), or of one of its own category",
+              {{"any", Negatives::any},
+               {"other_category", Negatives::other_category},
+               {"same_category", Negatives::same_category}});
   d.needs(field::embedding);
+  d.accepts(field::categories).doc("needed where `negatives` are chosen by category");
   d.needs(field::items).doc("rows of one item are positives of each other");
   d.accepts(field::origins).doc("to name a picture without an item");
   d.headline("loss", Better::lower);
@@ -59,6 +91,12 @@ void BatchHard::open(Context& /*context*/) {
     throw Error(
         "`positives` has no effect with this `type_of_triplets`, which takes triplets with any "
         "positive; remove one of them",
+        Fault::configuration);
+  }
+  if (negatives_ != Negatives::any && kind_ != TripletKind::hardest) {
+    throw Error(
+        "`negatives` has no effect with this `type_of_triplets`, which takes triplets with any "
+        "negative; remove one of them",
         Fault::configuration);
   }
   if (form_ == TripletForm::hinge && kind_ == TripletKind::easy) {
@@ -82,13 +120,21 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
   if (!torch::isfinite(distances).all().item<bool>()) {
     throw Error("the embeddings of this batch are not finite");
   }
-  return kind_ == TripletKind::hardest ? hardest(embedding, distances, labels)
-                                       : all_of_kind(embedding, distances, labels);
+  if (kind_ != TripletKind::hardest) return all_of_kind(embedding, distances, labels);
+  return hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()));
 }
 
 Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
-                          const std::vector<std::int64_t>& labels) {
-  const HardTriplets triplets = hard_triplets(distances, labels, positives_);
+                          const std::vector<std::int64_t>& labels, const NegativeChoice& choice) {
+  const HardTriplets triplets = hard_triplets(distances, labels, positives_, choice);
+  if (triplets.anchors.empty()) {
+    throw Error(
+        std::string("no picture of this batch has a positive and a negative of ") +
+        (choice.rule == Negatives::same_category ? "its own" : "another") +
+        " category; draw batches of items of " +
+        (choice.rule == Negatives::same_category ? "the same category" : "more categories") +
+        " (`categories` of sampling.pk), or use negatives = \"any\"");
+  }
   const Tensor anchors = selected_rows(embedding, triplets.anchors);
   const Tensor positive =
       row_distances(anchors, selected_rows(embedding, triplets.positives), distance_);
@@ -100,6 +146,9 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
   measure("negative_distance", negative.detach().mean());
   measure("active", (excess.detach() + margin > 0).to(torch::kFloat32).mean());
   measure("without_positive", static_cast<double>(triplets.without_positive));
+  if (choice.rule != Negatives::any) {
+    measure("without_negative", static_cast<double>(triplets.without_negative));
+  }
   return form_ == TripletForm::hinge ? (excess + margin).clamp_min(0).mean()
                                      : torch::nn::functional::softplus(excess).mean();
 }
@@ -127,7 +176,7 @@ Tensor BatchHard::all_of_kind(const Tensor& embedding, const Tensor& distances,
 }
 
 HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels,
-                           Positives positives) {
+                           Positives positives, const NegativeChoice& choice) {
   const Tensor wide = distances.to(torch::kFloat64).contiguous();
   const auto values = wide.accessor<double, 2>();
   const auto rows = static_cast<std::int64_t>(labels.size());
@@ -143,12 +192,17 @@ HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64
         } else if (values[anchor][other] > values[anchor][chosen[0]]) {
           chosen[0] = other;
         }
-      } else if (negative < 0 || values[anchor][other] < values[anchor][negative]) {
+      } else if (may_be_negative(choice, static_cast<std::size_t>(anchor),
+                                 static_cast<std::size_t>(other)) &&
+                 (negative < 0 || values[anchor][other] < values[anchor][negative])) {
         negative = other;
       }
     }
     if (chosen.empty()) ++triplets.without_positive;
-    if (negative < 0) continue;
+    if (negative < 0) {
+      if (!chosen.empty()) ++triplets.without_negative;
+      continue;
+    }
     for (const std::int64_t positive : chosen) {
       triplets.anchors.push_back(anchor);
       triplets.positives.push_back(positive);

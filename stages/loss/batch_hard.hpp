@@ -26,20 +26,31 @@ enum class Positives : std::uint8_t {
   all,      ///< a triplet with each of them
 };
 
+/// Which pictures of other items may be an anchor's negative.
+enum class Negatives : std::uint8_t { any, other_category, same_category };
+
 /// Rows of a batch: anchor i with a positive and its hardest negative.
 struct HardTriplets {
   std::vector<std::int64_t> anchors;
   std::vector<std::int64_t> positives;
   std::vector<std::int64_t> negatives;
   std::int64_t without_positive = 0;  ///< rows whose item no other row shows
+  std::int64_t without_negative = 0;  ///< rows with a positive that no row may be the negative of
+};
+
+/// The rows' categories and what they say about negatives. Without categories any row will do.
+struct NegativeChoice {
+  Negatives rule = Negatives::any;
+  std::vector<std::int64_t> categories = {};
 };
 
 /// `distances` [N,N] on the CPU, float32 or float64; rows of one label are positives of each other.
-/// A row is an anchor where it has a positive and a negative; of equal distances the first row
-/// counts.
+/// A row is an anchor where it has a positive and a negative of its choice; of equal distances the
+/// first row counts.
 [[nodiscard]] HardTriplets hard_triplets(const Tensor& distances,
                                          const std::vector<std::int64_t>& labels,
-                                         Positives positives = Positives::hardest);
+                                         Positives positives = Positives::hardest,
+                                         const NegativeChoice& choice = {});
 
 /// Distances of rows of two equally long [T,E], with a gradient; Euclidean ones are at least 1e-6,
 /// where the root's slope would be infinite.
@@ -55,7 +66,8 @@ class BatchHard final : public Loss {
  private:
   Tensor compute(const Packet& packet, Context& context) override;
   [[nodiscard]] Tensor hardest(const Tensor& embedding, const Tensor& distances,
-                               const std::vector<std::int64_t>& labels);
+                               const std::vector<std::int64_t>& labels,
+                               const NegativeChoice& choice);
   [[nodiscard]] Tensor all_of_kind(const Tensor& embedding, const Tensor& distances,
                                    const std::vector<std::int64_t>& labels);
 
@@ -64,6 +76,7 @@ class BatchHard final : public Loss {
   std::optional<double> margin_;
   PairDistance distance_ = PairDistance::euclidean;
   Positives positives_ = Positives::hardest;
+  Negatives negatives_ = Negatives::any;
 };
 
 }  // namespace seam::stages

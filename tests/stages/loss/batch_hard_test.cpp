@@ -36,7 +36,9 @@ std::vector<Packet> batches() {
 const auto conformance = seam::testing::conformance<BatchHard>({
     .packets = [](seam::testing::Harness&) { return batches(); },
     .refused = {{{"form", std::string("soft_plus")}, {"margin", 0.3}},
-                {{"type_of_triplets", std::string("easy")}}},
+                {{"type_of_triplets", std::string("easy")}},
+                {{"type_of_triplets", std::string("semihard")},
+                 {"negatives", std::string("other_category")}}},
 });
 
 const auto semihard_conformance = seam::testing::conformance<BatchHard>({
@@ -314,6 +316,57 @@ TEST(HardTriplets, OfAllPositivesHaveTheNearestNegative) {
   EXPECT_THAT(triplets.positives, ElementsAre(1, 2, 0, 2, 0, 1, 5, 4));
   EXPECT_THAT(triplets.negatives, ElementsAre(3, 3, 3, 3, 3, 3, 3, 3));
   EXPECT_EQ(triplets.without_positive, 1);
+}
+
+TEST(HardTriplets, HaveNegativesOfTheChosenCategories) {
+  // Items a, b, c and d, of the categories 0, 0, 1 and 2; d has one picture.
+  const Tensor line = torch::tensor({0.0, 1.0, 2.0, 3.0, 5.0, 6.0, 20.0}, torch::kFloat64);
+  const Tensor distances = (line.unsqueeze(0) - line.unsqueeze(1)).abs();
+  const std::vector<std::int64_t> items{0, 0, 1, 1, 2, 2, 3};
+  const std::vector<std::int64_t> categories{0, 0, 0, 0, 1, 1, 2};
+  const HardTriplets others =
+      hard_triplets(distances, items, Positives::hardest, {Negatives::other_category, categories});
+  EXPECT_THAT(others.anchors, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(others.negatives, ElementsAre(4, 4, 4, 4, 3, 3));
+  EXPECT_EQ(others.without_negative, 0);
+  const HardTriplets same =
+      hard_triplets(distances, items, Positives::hardest, {Negatives::same_category, categories});
+  EXPECT_THAT(same.anchors, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(same.negatives, ElementsAre(2, 2, 1, 1));
+  EXPECT_EQ(same.without_negative, 2);
+  EXPECT_EQ(same.without_positive, 1);
+}
+
+TEST(BatchHardStage, ChoosesNegativesByCategory) {
+  const auto loss = [](const std::string& negatives) {
+    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+    Packet packet;
+    packet.set(field::embedding, torch::tensor({{0.0F}, {1.0F}, {2.0F}, {3.5F}}));
+    packet.set(field::items, {"a", "a", "b", "c"});
+    packet.set(field::categories, {0, 0, 0, 1});
+    harness.set("negatives", negatives).set("margin", Value{3.0}).push(packet).finish();
+    EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+    return harness.metric("loss");
+  };
+  EXPECT_NEAR(loss("any"), ((1 - 2 + 3) + (1 - 1 + 3)) / 2.0, 1e-6);
+  EXPECT_NEAR(loss("same_category"), ((1 - 2 + 3) + (1 - 1 + 3)) / 2.0, 1e-6);
+  EXPECT_NEAR(loss("other_category"), ((1 - 3.5 + 3) + (1 - 2.5 + 3)) / 2.0, 1e-6);
+}
+
+TEST(BatchHardStage, RefusesToChooseByCategoriesThatThereAreNot) {
+  const auto complaint = [](const std::vector<std::int64_t>& categories) {
+    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+    Packet packet;
+    packet.set(field::embedding, torch::ones({3, 2}));
+    packet.set(field::items, {"a", "a", "b"});
+    if (!categories.empty()) packet.set(field::categories, categories);
+    harness.set("negatives", "other_category").push(packet);
+    return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
+  };
+  EXPECT_EQ(complaint({0, 0, 1}), "");
+  EXPECT_THAT(complaint({}), HasSubstr("the batch has no categories"));
+  EXPECT_THAT(complaint({0, 0, -1}), HasSubstr("picture 2 of the batch has no category"));
+  EXPECT_THAT(complaint({0, 0, 0}), HasSubstr("a negative of another category"));
 }
 
 TEST(BatchHardStage, AllPositivesAreTheMeanOverTriplets) {
