@@ -24,6 +24,9 @@ void Recall::declare(Declaration& d) {
   d.parameter("lone_queries", lone_, "queries whose item the gallery does not show",
               {{"leave_out", LoneQueries::leave_out}, {"miss", LoneQueries::miss}});
   d.parameter("per_category", per_category_, "whether to add a table by category");
+  d.parameter("ranking_metrics", ranking_metrics_,
+              "whether to record, at every K, the metrics of information retrieval as well, each "
+              "under a name that says its denominator");
   d.parameter("protocol", protocol_,
               "what the data is called in the report, such as 'inshop/img256'");
   d.parameter(
@@ -225,6 +228,17 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     report(mask + "mrr@" + std::to_string(recall.ks.back()), recall.mrr);
     if (recall.r_precision) report(mask + "r_precision", *recall.r_precision);
     if (recall.map_at_r) report(mask + "map@r", *recall.map_at_r);
+    if (!ranking_metrics_) continue;
+    for (std::size_t i = 0; i < recall.ks.size(); ++i) {
+      const std::string at = "@" + std::to_string(recall.ks[i]);
+      const RankingMeans& means = recall.ranking;
+      context.metric(mask + "ir_recall" + at, means.ir_recall[i]);
+      context.metric(mask + "precision" + at, means.precision[i]);
+      context.metric(mask + "precision_capped" + at, means.precision_capped[i]);
+      context.metric(mask + "map_relevant" + at, means.map_relevant[i]);
+      context.metric(mask + "map_capped" + at, means.map_capped[i]);
+      context.metric(mask + "map_found" + at, means.map_found[i]);
+    }
   }
 }
 
@@ -251,8 +265,9 @@ void Recall::end(Context& context) {
   if (!reason.empty() && reason != evaluation_.data_difference) {
     context.warn("not comparable with published numbers: " + reason);
   }
-  context.report("Recall@K",
-                 recall_table(evaluation_, results) + published_beside(evaluation_, results));
+  context.report("Recall@K", recall_table(evaluation_, results) +
+                                 (ranking_metrics_ ? ranking_table(results) : std::string()) +
+                                 published_beside(evaluation_, results));
   if (!per_category_) return;
   const std::vector<std::string> names = agreed_names(names_);
   for (const MaskResult& result : results) {

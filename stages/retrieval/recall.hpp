@@ -23,7 +23,7 @@ namespace seam::stages {
 /// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
 /// K, `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
 /// ties, and recall also as `.standard_error`, `.interval_low` and `.interval_high` (95 %) and
-/// `.chance`; fractions.
+/// `.chance`; fractions. With `ranking_metrics` also those of ranking_metrics.hpp.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";
@@ -49,6 +49,7 @@ class Recall final : public Sink {
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
   LoneQueries lone_ = LoneQueries::leave_out;
   bool per_category_ = true;
+  bool ranking_metrics_ = false;
   std::string protocol_;
   Refs<CategoryNames> names_;
   Refs<PublishedLists> lists_;

@@ -80,7 +80,7 @@ RecallCounter::RecallCounter(std::vector<std::int64_t> ks, LoneQueries policy)
   hits_.resize(ks_.size());
   optimistic_.resize(ks_.size());
   pessimistic_.resize(ks_.size());
-  relevant_found_.resize(ks_.size());
+  ranking_ = RankingMetrics(ks_);
 }
 
 void RecallCounter::add(const RankedQuery& query) {
@@ -113,6 +113,7 @@ void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBl
   ++of_category.queries;
   of_category.items.insert(query.item);
   const std::vector<std::int64_t> hits = hits_by_row(query, largest_k());
+  ranking_.add(hits, query.relevant);
   const auto block = std::ranges::find_if(blocks, [](const TieBlock& b) { return b.relevant > 0; });
   const bool found = block != blocks.end();
   for (std::size_t i = 0; i < ks_.size(); ++i) {
@@ -121,7 +122,6 @@ void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBl
     hits_[i] += hit;
     of_item.hits[i] += hit;
     of_category.hits[i] += hit;
-    relevant_found_[i] += among;
     optimistic_[i] += found && block->start < ks_[i] ? 1 : 0;
     pessimistic_[i] += found && block->start + block->size - block->relevant < ks_[i] ? 1 : 0;
   }
@@ -216,11 +216,7 @@ RecallResult RecallCounter::result() const {
   result.recall = shares(hits_, counted_);
   result.optimistic = shares(optimistic_, counted_);
   result.pessimistic = shares(pessimistic_, counted_);
-  const auto counted = static_cast<double>(counted_);
-  for (std::size_t i = 0; i < ks_.size(); ++i) {
-    result.precision.push_back(static_cast<double>(relevant_found_[i]) /
-                               (counted * static_cast<double>(ks_[i])));
-  }
+  result.ranking = ranking_.means();
   add_errors(result);
   result.chance = chance();
   if (all_relevant_in_reach_) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "stages/retrieval/bootstrap.hpp"
+#include "stages/retrieval/ranking_metrics.hpp"
 
 namespace seam::stages {
 
@@ -79,7 +80,7 @@ struct RecallResult {
   std::vector<ConfidenceInterval> interval;
   /// What a random order of the gallery would score; empty where its size was not said.
   std::vector<double> chance;
-  std::vector<double> precision;  ///< relevant among the first K, divided by K
+  RankingMeans ranking;  ///< ties ranked by gallery row
   /// Relevant among the first R, divided by R; none where an R is larger than what was searched.
   std::optional<Bounded> r_precision;
   /// (1/R) sum over ranks i <= R of precision@i at hits (Musgrave et al. 2020, eq. 2); as above.
@@ -138,7 +139,7 @@ class RecallCounter {
   std::vector<std::int64_t> hits_;
   std::vector<std::int64_t> optimistic_;
   std::vector<std::int64_t> pessimistic_;
-  std::vector<std::int64_t> relevant_found_;
+  RankingMetrics ranking_;
   bool all_relevant_in_reach_ = true;
   RankSums by_row_;
   RankSums lucky_;

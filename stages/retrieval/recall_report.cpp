@@ -225,6 +225,29 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   return text;
 }
 
+std::string ranking_table(const std::vector<MaskResult>& results) {
+  if (results.empty()) throw Error("there are no results to report", Fault::internal);
+  std::string text = "\n" + head(results.front().recall, "| mask | metric |", 2);
+  for (std::size_t at = text.find(" R@"); at != std::string::npos; at = text.find(" R@", at)) {
+    text.replace(at, 3, " K = ");
+  }
+  for (const MaskResult& result : results) {
+    const RankingMeans& means = result.recall.ranking;
+    const auto row = [&](const std::string& metric, const std::vector<double>& values) {
+      text += "| " + to_string(result.mask) + " | " + metric + " |";
+      for (const double value : values) text += " " + percent(value) + " |";
+      text += "\n";
+    };
+    row("found of R (ir_recall)", means.ir_recall);
+    row("found of K (precision)", means.precision);
+    row("found of min(K, R) (precision_capped)", means.precision_capped);
+    row("MAP over R (map_relevant)", means.map_relevant);
+    row("MAP over min(K, R) (map_capped)", means.map_capped);
+    row("MAP over those found (map_found)", means.map_found);
+  }
+  return text + "\nR: the gallery images of the query's item. Ties are ranked by gallery row.\n";
+}
+
 std::string category_table(const MaskResult& result, const std::vector<std::string>& names) {
   std::string text = head(result.recall, "| category | items | queries |", 3);
   for (const auto& [category, recall] : result.recall.by_category) {

@@ -62,6 +62,9 @@ struct MaskResult {
 [[nodiscard]] std::string recall_table(const Evaluation& evaluation,
                                        const std::vector<MaskResult>& results);
 
+/// The metrics of ranking_metrics.hpp, a row each; throws where there are no results.
+[[nodiscard]] std::string ranking_table(const std::vector<MaskResult>& results);
+
 /// One row a category, for one result. `names`: of the categories, by number; those without one are
 /// numbers in the table.
 [[nodiscard]] std::string category_table(const MaskResult& result,

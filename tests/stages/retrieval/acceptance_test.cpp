@@ -48,7 +48,7 @@ TEST(Acceptance, AgreesWithPytorchMetricLearning) {
     const auto size = static_cast<std::int64_t>(one_list ? golden.query_items.size()
                                                          : golden.gallery_items.size());
     stages.search.set("k", size).set("exclude_self", one_list);
-    stages.recall.set("k", std::vector<std::int64_t>{1, size});
+    stages.recall.set("k", std::vector<std::int64_t>{1, size}).set("ranking_metrics", true);
     stages.index
         .push(one_list ? batch(0, queries, query)
                        : batch(0, named(golden.gallery_items),
@@ -59,7 +59,16 @@ TEST(Acceptance, AgreesWithPytorchMetricLearning) {
     EXPECT_NEAR(stages.recall.metric("none.r@1"), golden.precision_at_1, 1e-6);
     EXPECT_NEAR(stages.recall.metric("none.r_precision"), golden.r_precision, 1e-6);
     EXPECT_NEAR(stages.recall.metric("none.map@r"), golden.map_at_r, 1e-6);
-    EXPECT_NEAR(stages.recall.metric("none.mrr@" + std::to_string(size)), golden.mrr, 1e-6);
+    const std::string all = "@" + std::to_string(size);
+    EXPECT_NEAR(stages.recall.metric("none.mrr" + all), golden.mrr, 1e-6);
+    // Of the nearest one, all are hits or not; of the whole gallery, everything is found.
+    for (const char* metric :
+         {"none.precision@1", "none.precision_capped@1", "none.map_capped@1"}) {
+      EXPECT_NEAR(stages.recall.metric(metric), golden.precision_at_1, 1e-6) << metric;
+    }
+    EXPECT_DOUBLE_EQ(stages.recall.metric("none.ir_recall" + all), 1);
+    EXPECT_DOUBLE_EQ(stages.recall.metric("none.map_found" + all),
+                     stages.recall.metric("none.map_relevant" + all));
   }
 }
 
