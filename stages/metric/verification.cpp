@@ -20,6 +20,12 @@ std::string row_name(const Packet& packet, std::size_t row) {
   return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
 }
 
+/// What a picture is called in its list; empty where it is not known.
+std::string picture_name(const Packet& packet, std::size_t row) {
+  const bool known = packet.has(field::origins) && row < packet.get(field::origins).size();
+  return known ? packet.get(field::origins)[row].item : std::string();
+}
+
 std::string pair_name(const Packet& packet, std::size_t first) {
   return "the pair of " + row_name(packet, first) + " and " + row_name(packet, first + 1);
 }
@@ -90,6 +96,7 @@ void Verification::open(Context& /*context*/) {
 void Verification::begin(Context& context) {
   flow_.enter(context);
   pairs_.clear();
+  seen_.clear();
   has_folds_.reset();
   input_ = {};
 }
@@ -121,6 +128,23 @@ void Verification::check_rows(const Packet& packet, std::size_t first, const std
   if ((items[first] == items[second]) == (same[first] == 1)) return;
   throw Error("'same' is " + std::to_string(same[first]) + " for " + pair_name(packet, first) +
               ", which show '" + items[first] + "' and '" + items[second] + "'");
+}
+
+void Verification::check_once(const Packet& packet, std::size_t first) {
+  std::string a = picture_name(packet, first);
+  std::string b = picture_name(packet, first + 1);
+  if (a.empty() || b.empty()) return;
+  if (a == b) {
+    throw Error("'" + a + "' is paired with itself, which any model accepts; measure pairs of " +
+                    "different pictures, such as those of sampling.pairs with rule = \"balanced\"",
+                Fault::configuration);
+  }
+  if (b < a) std::swap(a, b);
+  if (seen_.emplace(std::move(a), std::move(b)).second) return;
+  throw Error(pair_name(packet, first) +
+                  " came before in this evaluation; measure each pair once, such as with "
+                  "pairs = \"once\" or \"all\" of sampling.pairs",
+              Fault::configuration);
 }
 
 void Verification::check_unseen(const Packet& packet, std::size_t first,
@@ -173,6 +197,7 @@ void Verification::process(const Packet& packet, Context& /*context*/) {
   const std::span<const float> values(embedding.data_ptr<float>(), rows * length);
   for (std::size_t first = 0; first < rows; first += 2) {
     check_rows(packet, first, labels, fold_of_row);
+    check_once(packet, first);
     check_unseen(packet, first, fold_of_row);
     const auto a = values.subspan(first * length, length);
     const auto b = values.subspan((first + 1) * length, length);
@@ -190,7 +215,15 @@ void Verification::process(const Packet& packet, Context& /*context*/) {
 
 void Verification::end(Context& context) {
   if (pairs_.empty()) throw Error("no pair arrived, so there is nothing to verify");
-  if (!*has_folds_) deal_folds(pairs_, folds_);
+  if (!*has_folds_) {
+    if (settings_.fold) {
+      throw Error("'fold' = " + std::to_string(*settings_.fold) +
+                      " is a fold of the list, but the pairs came without theirs; add "
+                      "\"pair_fold\" to `carry` of the batch, or remove 'fold'",
+                  Fault::configuration);
+    }
+    deal_folds(pairs_, folds_);
+  }
   const bool one_fold =
       *has_folds_ && std::all_of(pairs_.begin(), pairs_.end(), [&](const ScoredPair& pair) {
         return pair.fold == pairs_.front().fold;
@@ -227,6 +260,7 @@ void Verification::end(Context& context) {
   }
   write_curve(result, context);
   pairs_.clear();
+  seen_.clear();
 }
 
 void Verification::write_curve(const VerificationResult& result, const Context& context) const {

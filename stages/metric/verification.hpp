@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stages/export/exported_file.hpp"
@@ -44,6 +46,8 @@ class Verification final : public Compute<Sink> {
  private:
   void check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
                   const std::int64_t* folds) const;
+  /// Throws where a picture is paired with itself, or the pair came before.
+  void check_once(const Packet& packet, std::size_t first);
   /// Throws where a pair that is reported shows someone whom the model was trained on.
   void check_unseen(const Packet& packet, std::size_t first, const std::int64_t* folds) const;
   void write_curve(const VerificationResult& result, const Context& context) const;
@@ -56,7 +60,8 @@ class Verification final : public Compute<Sink> {
 
   OneFlow flow_;
   std::vector<ScoredPair> pairs_;
-  std::optional<bool> has_folds_;  // once a batch has come
+  std::set<std::pair<std::string, std::string>> seen_;  // names of pairs, the lesser name first
+  std::optional<bool> has_folds_;                       // once a batch has come
   retrieval::InputSize input_;
 };
 

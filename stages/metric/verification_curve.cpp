@@ -174,6 +174,16 @@ MeanOfFolds mean_of(std::span<const FoldAccuracy> folds) {
 
 void deal_folds(std::span<ScoredPair> pairs, std::int64_t folds) {
   std::array<std::int64_t, 2> dealt{};
+  const auto same = static_cast<std::int64_t>(std::ranges::count_if(pairs, &ScoredPair::same));
+  const std::int64_t different = static_cast<std::int64_t>(pairs.size()) - same;
+  if (folds > 1 && std::min(same, different) < folds) {
+    throw Error(std::to_string(folds) +
+                    " folds need as many pairs of one person and as many of two; "
+                    "there are " +
+                    std::to_string(same) + " and " + std::to_string(different) +
+                    ". Lower 'folds', or measure more pairs",
+                Fault::configuration);
+  }
   for (ScoredPair& pair : pairs) pair.fold = dealt[pair.same ? 1 : 0]++ % folds;
 }
 

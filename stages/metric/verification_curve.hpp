@@ -87,7 +87,7 @@ struct MeanOfFolds {
 [[nodiscard]] MeanOfFolds mean_of(std::span<const FoldAccuracy> folds);
 
 /// Numbers pairs without folds: those of each kind are dealt to folds 0, 1, 2, ..., 0, 1, ... in
-/// their order.
+/// their order. Throws where a kind has fewer pairs than there are folds.
 void deal_folds(std::span<ScoredPair> pairs, std::int64_t folds);
 
 }  // namespace seam::stages

@@ -56,7 +56,7 @@ const Family fashion_mnist{"fashion-mnist",
                            {"margin", "reconstruction", "accuracy"}};
 const Family faces{"att_faces",
                    "ATT",
-                   {"schedule.epochs=1", "stage.train_pairs.count=16", "stage.test_pairs.count=16"},
+                   {"schedule.epochs=1", "stage.train_pairs.count=16", "stage.test_pairs.count=24"},
                    {"verification"}};
 const Family people{
     "att_faces", "ATT", {"schedule.epochs=1"}, {"margin", "reconstruction", "accuracy"}};

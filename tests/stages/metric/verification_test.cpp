@@ -25,8 +25,9 @@ namespace {
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 
-/// Pairs of numbers on a line: 0 and the distance.
-Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t>& same) {
+/// Pairs of numbers on a line: 0 and the distance. The names of their pictures count from `name`.
+Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t>& same,
+             std::int64_t name = 0) {
   Packet packet;
   const auto pairs = static_cast<std::int64_t>(distances.size());
   Tensor embedding = torch::zeros({2 * pairs, 2});
@@ -42,7 +43,7 @@ Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t
       groups.push_back(pair);
       items.push_back(label == 1 ? "ann" : row % 2 == 0 ? "ann" : "bob");
       origins.push_back(
-          {std::make_shared<std::string>("pairs.txt"), row, "p" + std::to_string(row)});
+          {std::make_shared<std::string>("pairs.txt"), row, "p" + std::to_string(name + row)});
     }
   }
   packet.set(field::embedding, embedding);
@@ -54,7 +55,8 @@ Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t
 }
 
 std::vector<Packet> some() {
-  return {batch({1, 3, 2, 4}, {1, 0, 1, 0}), batch({1.5F, 2.5F}, {0, 1}), batch({3.5F}, {0})};
+  return {batch({1, 3, 2, 4}, {1, 0, 1, 0}), batch({1.5F, 2.5F}, {0, 1}, 10),
+          batch({3.5F}, {0}, 20)};
 }
 
 const auto conformance = seam::testing::conformance<Verification>({
@@ -140,6 +142,35 @@ TEST(VerificationStage, PeopleOfTheTrainingAreRefused) {
   EXPECT_THAT(error_where_trained_on({"dee"}, {}), HasSubstr("report only the fold"));
   EXPECT_THAT(error_where_trained_on({"dee"}, {}, false), HasSubstr("shows 'dee'"));
   EXPECT_THAT(error_where_trained_on({"eve"}, {}, true, false), HasSubstr("has no 'item'"));
+}
+
+TEST(VerificationStage, TakesEachPairOfTwoPicturesOnce) {
+  const auto error_with = [](const std::string& first, const std::string& second) {
+    Packet packet = batch({1, 2, 3, 4}, {1, 0, 1, 0});
+    std::vector<Origin> origins = packet.get(field::origins);
+    origins[4].item = first;
+    origins[5].item = second;
+    packet.set(field::origins, origins);
+    return error_for(std::move(packet));
+  };
+  EXPECT_EQ(error_with("p1", "p3"), "no error");
+  EXPECT_THAT(error_with("p1", "p1"), HasSubstr("'p1' is paired with itself"));
+  EXPECT_THAT(error_with("p0", "p1"), HasSubstr("came before in this evaluation"));
+  EXPECT_THAT(error_with("p1", "p0"), HasSubstr("came before in this evaluation"));
+}
+
+TEST(VerificationStage, AFoldOfTheListIsNotOneThatWasDealt) {
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.set("fold", 0).push(batch({1, 2, 3, 4}, {1, 0, 1, 0})).finish();
+  ASSERT_FALSE(harness.errors().empty());
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("add \"pair_fold\" to `carry`"));
+}
+
+TEST(VerificationStage, EachFoldNeedsPairsOfBothKinds) {
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.set("folds", 3).push(batch({1, 2, 3, 4, 5}, {1, 0, 1, 0, 0})).finish();
+  ASSERT_FALSE(harness.errors().empty());
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("there are 2 and 3"));
 }
 
 TEST(VerificationStage, OneFoldOfAListChoosesNoThreshold) {
