@@ -125,7 +125,10 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
       own[key] = is_set(run->parameters, key) ? one_fold : "not set";
     }
     auto group = std::ranges::find(groups, own, &Group::parameters);
-    if (group == groups.end()) group = groups.insert(groups.end(), Group{own, {}, 0, {}, {}});
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), Group());
+      group->parameters = own;
+    }
     const Parameters replicate = replicate_of(run->parameters);
     const auto twin = std::ranges::find(group->members, replicate, &GroupMember::replicate);
     if (twin != group->members.end()) {
@@ -141,28 +144,36 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   return groups;
 }
 
-std::vector<double> values_of(const Group& group) {
-  std::vector<double> values;
-  for (const GroupMember& member : group.members) values.push_back(member.value);
-  return values;
+/// Seeds within a fold are trained and measured on the same pictures: only folds are independent.
+/// The mean of each fold, or where there is no second one the values as they are.
+std::vector<double> observations_of(const std::map<Parameters, std::vector<double>>& by_folds) {
+  if (by_folds.size() == 1) return by_folds.begin()->second;
+  std::vector<double> means;
+  for (const auto& [folds, of_seeds] : by_folds) means.push_back(mean_of(of_seeds));
+  return means;
+}
+
+Parameters folds_of(const GroupMember& member) {
+  Parameters folds = member.replicate;
+  folds.erase("pipeline.seed");
+  return folds;
+}
+
+std::vector<double> observations_of(const Group& group) {
+  std::map<Parameters, std::vector<double>> by_folds;
+  for (const GroupMember& member : group.members)
+    by_folds[folds_of(member)].push_back(member.value);
+  return observations_of(by_folds);
 }
 
 Difference difference_between(const Group& group, const Group& best) {
-  // Seeds within a fold are trained and measured on the same pictures: only folds are independent.
   std::map<Parameters, std::vector<double>> by_folds;
   for (const GroupMember& member : group.members) {
     const auto other = std::ranges::find(best.members, member.replicate, &GroupMember::replicate);
     if (other == best.members.end()) continue;
-    Parameters folds = member.replicate;
-    folds.erase("pipeline.seed");
-    by_folds[folds].push_back(member.value - other->value);
+    by_folds[folds_of(member)].push_back(member.value - other->value);
   }
-  std::vector<double> differences;
-  if (by_folds.size() == 1) {
-    differences = by_folds.begin()->second;
-  } else {
-    for (const auto& [folds, of_seeds] : by_folds) differences.push_back(mean_of(of_seeds));
-  }
+  const std::vector<double> differences = observations_of(by_folds);
   Difference difference;
   difference.pairs = differences.size();
   if (differences.empty()) return difference;
@@ -173,10 +184,14 @@ Difference difference_between(const Group& group, const Group& best) {
 
 void measure(std::vector<Group>& groups, Better better) {
   for (Group& group : groups) {
-    const std::vector<double> values = values_of(group);
+    const std::vector<double> values = observations_of(group);
+    group.observations = values.size();
     const bool finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
     group.mean = finite ? mean_of(values) : std::numeric_limits<double>::quiet_NaN();
     if (finite) group.deviation = deviation_of(values);
+    if (group.deviation) {
+      group.standard_error = *group.deviation / std::sqrt(static_cast<double>(values.size()));
+    }
   }
   std::stable_sort(groups.begin(), groups.end(), [better](const Group& a, const Group& b) {
     if (std::isnan(a.mean) || std::isnan(b.mean)) return !std::isnan(a.mean) && std::isnan(b.mean);

@@ -45,8 +45,12 @@ struct Difference {
 struct Group {
   Parameters parameters;  ///< those that differ within the ranking
   std::vector<GroupMember> members;
+  /// What mean, deviation and error are of: the folds, of each the mean over its seeds, or where
+  /// there is no second fold the seeds.
+  std::size_t observations = 0;
   double mean = 0;                       ///< NaN where a member's value is not finite
-  std::optional<double> deviation;       ///< none for a single run
+  std::optional<double> deviation;       ///< none for a single observation
+  std::optional<double> standard_error;  ///< of the mean: deviation / sqrt(observations)
   std::optional<Difference> difference;  ///< none for the best, and where a mean is not finite
 };
 

@@ -49,11 +49,9 @@ std::vector<std::string> titles_of(const Parameters& parameters) {
 }
 
 std::vector<TableColumn> score_columns() {
-  return {{"runs", Align::right, Room::fixed},
-          {"mean", Align::right, Room::fixed},
-          {"deviation", Align::right, Room::fixed},
-          {"to the best", Align::right, Room::fixed},
-          {"95 % interval", Align::left, Room::fixed}};
+  return {{"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
+          {"deviation", Align::right, Room::fixed},   {"std. error", Align::right, Room::fixed},
+          {"to the best", Align::right, Room::fixed}, {"95 % interval", Align::left, Room::fixed}};
 }
 
 /// `best_size`: runs of the best group.
@@ -70,8 +68,12 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
       bounds += (bounds.empty() ? "of " : " of ") + plural(pairs, "pair");
     }
   }
-  return {std::to_string(group.members.size()), measured(group.mean),
-          group.deviation ? measured(*group.deviation) : "", difference, bounds};
+  return {std::to_string(group.members.size()),
+          measured(group.mean),
+          group.deviation ? measured(*group.deviation) : "",
+          group.standard_error ? measured(*group.standard_error) : "",
+          difference,
+          bounds};
 }
 
 /// Groups as rows, their parameters as columns.
@@ -195,7 +197,9 @@ Json group_json(const Group& group) {
   }
   Json json{{"parameters", texts_json(group.parameters)},
             {"mean", finite(group.mean)},
+            {"observations", group.observations},
             {"standard_deviation", group.deviation ? Json(*group.deviation) : Json()},
+            {"standard_error", group.standard_error ? Json(*group.standard_error) : Json()},
             {"runs", std::move(members)},
             {"difference", nullptr}};
   if (group.difference && group.difference->pairs > 0) {
@@ -224,13 +228,20 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
         "ranked apart:\n";
   }
   bool differences = false;
+  bool folds = false;  // of several seeds
   for (const Ranking& ranking : comparison.rankings) {
     text += "\n";
     if (several) text += "measured on\n" + data_text(ranking) + "\n";
     text += ranking_text(ranking, width);
     for (const Group& group : ranking.groups) {
       differences = differences || (group.difference && group.difference->bounds);
+      folds = folds || group.observations < group.members.size();
     }
+  }
+  if (folds) {
+    text +=
+        "\nmean, deviation and error are over folds, of each the mean over its seeds: seeds of one "
+        "fold\nshare their pictures\n";
   }
   if (differences) {
     text +=
@@ -270,7 +281,7 @@ std::string to_csv(const Comparison& comparison) {
   std::string text = "ranking,rank,metric";
   for (const std::string& key : data) text += "," + csv_cell(key);
   for (const std::string& key : keys) text += "," + csv_cell(key);
-  text += ",runs,mean,standard_deviation,difference,low,high,pairs\r\n";
+  text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs\r\n";
   for (std::size_t at = 0; at < comparison.rankings.size(); ++at) {
     const Ranking& ranking = comparison.rankings[at];
     for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
@@ -278,8 +289,9 @@ std::string to_csv(const Comparison& comparison) {
       text += fmt::format("{},{},{}", at + 1, place + 1, csv_cell(comparison.metric));
       for (const std::string& key : data) text += "," + value_of(ranking.data, key);
       for (const std::string& key : keys) text += "," + value_of(group.parameters, key);
-      text += fmt::format(",{},{},{}", group.members.size(), exact(group.mean),
-                          group.deviation ? exact(*group.deviation) : "");
+      text += fmt::format(",{},{},{},{},{}", group.members.size(), group.observations,
+                          exact(group.mean), group.deviation ? exact(*group.deviation) : "",
+                          group.standard_error ? exact(*group.standard_error) : "");
       if (group.difference && group.difference->pairs > 0) {
         const auto& bounds = group.difference->bounds;
         text += fmt::format(",{},{},{},{}", exact(group.difference->mean),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,25 @@ TEST_F(Ranks, FoldsAreRepetitions) {
   runs_[1].parameters["stage.query.fold"] = "1";
   ASSERT_EQ(rank()[0].groups.size(), 1U);
   EXPECT_NEAR(rank()[0].groups[0].deviation.value(), 0.1414214, 1e-6);
+  EXPECT_NEAR(rank()[0].groups[0].standard_error.value(), 0.1, 1e-12);
+}
+
+TEST_F(Ranks, SeedsOfAFoldAreNoFurtherObservations) {
+  for (const auto& [fold, value] : std::map<std::string, double>{{"0", 0.8}, {"1", 0.6}}) {
+    for (const int seed : {1, 2, 3}) {
+      ScoredRun run = scored("0.2", seed, value + 0.01 * (seed - 2));
+      run.parameters["stage.items.fold"] = fold;
+      runs_.push_back(run);
+    }
+  }
+  runs_.pop_back();  // one fold lacks a seed: it counts no less for that
+  const Group group = rank().at(0).groups.at(0);
+  EXPECT_EQ(group.members.size(), 5U);
+  EXPECT_EQ(group.observations, 2U);
+  EXPECT_NEAR(group.mean, (0.8 + 0.595) / 2, 1e-12);
+  EXPECT_NEAR(group.deviation.value(), 0.205 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(group.standard_error.value(), 0.205 / 2, 1e-12);
+  EXPECT_THAT(text(), HasSubstr("are over folds, of each the mean over its seeds"));
 }
 
 TEST_F(Ranks, AFoldIsNoRepetitionOfAllFolds) {
@@ -203,9 +223,9 @@ TEST_F(Ranks, AreWrittenForPeopleAndPrograms) {
   EXPECT_EQ(to_text(comparison, 100),
             R"(recall.r@1 of the last epoch, higher is better; 4 runs
 
-margin  runs    mean  deviation  to the best  95 % interval
-0.5        2  0.6200     0.0283         best
-0.2        2  0.5100     0.0141      -0.1100  [-0.2371, +0.0171]
+margin  runs    mean  deviation  std. error  to the best  95 % interval
+0.5        2  0.6200     0.0283      0.0200         best
+0.2        2  0.5100     0.0141      0.0100      -0.1100  [-0.2371, +0.0171]
 
 to the best: mean difference of runs with the same seed and fold, and its 95 % confidence
 interval (Student's t), not corrected for the number of rows; one that contains 0 shows no
@@ -215,8 +235,9 @@ not ranked:
   margin=1,seed=1: not started
 )");
   EXPECT_THAT(to_csv(comparison),
-              StartsWith("ranking,rank,metric,stage.loss.margin,runs,mean,standard_deviation,"
-                         "difference,low,high,pairs\r\n1,1,recall.r@1,0.5,2,0.62,"));
+              StartsWith("ranking,rank,metric,stage.loss.margin,runs,observations,mean,"
+                         "standard_deviation,standard_error,difference,low,high,pairs\r\n"
+                         "1,1,recall.r@1,0.5,2,2,0.62,"));
   EXPECT_THAT(to_json(comparison), AllOf(HasSubstr("\"replicate\":{\"pipeline.seed\":\"1\"}"),
                                          HasSubstr("\"why\":\"not started\"")));
 }
