@@ -1,0 +1,172 @@
+/// What ports of capsule networks are known to get wrong, asserted of every network here: results
+/// that depend on the other pictures of a batch, gradients that are not finite where capsules are
+/// zero, and gradients that are not those of the function. That coupling coefficients sum to one
+/// over the classes, and that the order of input capsules does not matter, is asserted of routing
+/// itself, which all of them share (capsule_layers_test.cpp).
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "stages/nn/capsule_network.hpp"
+#include "stages/nn/siamese_capsules.hpp"
+#include "tests/stages/nn/gradient_check.hpp"
+
+namespace seam::nn {
+namespace {
+
+using torch::Tensor;
+
+struct NamedNetwork {
+  std::string name;
+  NetworkOptions options;
+};
+
+void PrintTo(const NamedNetwork& network, std::ostream* out) {
+  *out << network.name;
+}
+
+/// The same network with few channels and capsules.
+NetworkOptions small(NetworkOptions options) {
+  options.width = 3;
+  options.capsule_size = 4;
+  options.primary_channels = 8;
+  options.classes = 3;
+  options.class_capsule_size = 4;
+  // Without padding the released classifier's convolutions leave nothing of smaller pictures.
+  const bool valid = options.features == FeatureKind::stacked_valid;
+  options.images = valid ? ImageSize{82, 80} : ImageSize{25, 22};
+  if (options.features == FeatureKind::one_convolution) {
+    options.convolutions = {5, 3, 2};
+    options.first_stride = 2;
+  }
+  return options;
+}
+
+NetworkOptions capsnet() {
+  NetworkOptions options;
+  options.features = FeatureKind::one_convolution;
+  options.weights = CapsuleWeights::own;
+  options.channels = 1;
+  options.dropout = 0;
+  options.norm_axis = NormAxis::none;
+  options.routing.logits = Logits::accumulate;
+  return options;
+}
+
+std::vector<NamedNetwork> networks() {
+  return {{"sccapsnet_as_published", small(sccapsnet_as_published())},
+          {"sccapsnet_as_released", small(sccapsnet_as_released())},
+          {"rccapsnet_as_published", small(rccapsnet_as_published())},
+          {"rccapsnet_as_released", small(rccapsnet_as_released())},
+          {"sccapsnet_cls_as_published", small(sccapsnet_cls_as_published())},
+          {"sccapsnet_cls_as_released", small(sccapsnet_cls_as_released())},
+          {"rccapsnet_cls_as_published", small(rccapsnet_cls_as_published())},
+          {"rccapsnet_cls_as_released", small(rccapsnet_cls_as_released())},
+          {"capsnet", small(capsnet())},
+          {"scn_as_published", small(siamese_capsules_as_published())},
+          {"scn_released_default", small(siamese_capsules_released_default())}};
+}
+
+class CapsuleNetworksTest : public ::testing::TestWithParam<NamedNetwork> {
+ protected:
+  [[nodiscard]] static const NetworkOptions& options() { return GetParam().options; }
+  [[nodiscard]] static CapsuleNetwork in_double() {
+    CapsuleNetwork network(options(), 5);
+    network->to(torch::kFloat64);
+    return network;
+  }
+  [[nodiscard]] static Tensor pictures(std::int64_t count) {
+    return torch::rand({count, 3, options().images.height, options().images.width},
+                       torch::kFloat64);
+  }
+  const test::Threads one_{1};  // many small passes
+};
+
+TEST_P(CapsuleNetworksTest, APictureIsMeasuredByItself) {
+  torch::manual_seed(1);
+  const torch::NoGradGuard no_gradient;
+  CapsuleNetwork network = in_double();
+  network->eval();
+  const Tensor images = pictures(5);
+  const ClassCapsules together = network->forward(images);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const ClassCapsules alone = network->forward(images.narrow(0, i, 1));
+    EXPECT_TRUE(torch::allclose(alone.capsules[0], together.capsules[i], 1e-10, 1e-12)) << i;
+    EXPECT_TRUE(torch::allclose(alone.lengths[0], together.lengths[i], 1e-10, 1e-12)) << i;
+  }
+  const ClassCapsules backwards = network->forward(images.flip(0));
+  EXPECT_TRUE(torch::allclose(backwards.capsules.flip(0), together.capsules, 1e-10, 1e-12));
+}
+
+TEST_P(CapsuleNetworksTest, BlackPicturesHaveFiniteGradients) {
+  CapsuleNetwork network(options(), 5);
+  const ClassCapsules out =
+      network->forward(torch::zeros_like(pictures(2)).to(torch::kFloat32), {});
+  EXPECT_TRUE(torch::isfinite(out.capsules).all().item<bool>());
+  (out.capsules.sum() + out.lengths.sum()).backward();
+  for (const auto& item : network->named_parameters()) {
+    ASSERT_TRUE(item.value().grad().defined()) << item.key();
+    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
+  }
+}
+
+TEST_P(CapsuleNetworksTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  CapsuleNetwork network = in_double();
+  network->eval();
+  const Tensor images = pictures(2);
+  const ClassCapsules shape = network->forward(images);
+  const Tensor direction = torch::randn_like(shape.capsules.detach());
+  const Tensor length_direction = torch::randn_like(shape.lengths.detach());
+  constexpr std::int64_t samples = 5;
+  constexpr double step = 1e-6;  // squash bends much where capsules are short
+  test::expect_gradients(
+      [&] {
+        const ClassCapsules out = network->forward(images);
+        return (out.capsules * direction).sum() + (out.lengths * length_direction).sum();
+      },
+      network->parameters(), samples, step);
+}
+
+/// Weights of each primary capsule's own have the direct form alone.
+class SharedCapsuleNetworksTest : public CapsuleNetworksTest {};
+
+TEST_P(SharedCapsuleNetworksTest, GiveTheSameInBothForms) {
+  torch::manual_seed(3);
+  const Tensor images = pictures(3).to(torch::kFloat32);
+  const auto run = [&](RoutingForm form) {
+    NetworkOptions of_form = options();
+    of_form.routing.form = form;
+    CapsuleNetwork network(of_form, 5);
+    network->eval();
+    const ClassCapsules out = network->forward(images);
+    (out.capsules.pow(3).sum() + out.lengths.square().sum()).backward();
+    return std::vector<Tensor>{out.capsules.detach(), network->routing_weight.grad()};
+  };
+  const std::vector<Tensor> direct = run(RoutingForm::direct);
+  const std::vector<Tensor> factored = run(RoutingForm::factored);
+  EXPECT_TRUE(torch::allclose(direct[0], factored[0], 1e-5, 1e-5));
+  EXPECT_TRUE(torch::allclose(direct[1], factored[1], 1e-4, 1e-5));
+}
+
+std::vector<NamedNetwork> shared_networks() {
+  std::vector<NamedNetwork> shared = networks();
+  std::erase_if(shared, [](const NamedNetwork& network) {
+    return network.options.weights == CapsuleWeights::own;
+  });
+  return shared;
+}
+
+std::string name_of(const ::testing::TestParamInfo<NamedNetwork>& network) {
+  return network.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksTest, ::testing::ValuesIn(networks()), name_of);
+INSTANTIATE_TEST_SUITE_P(Networks, SharedCapsuleNetworksTest,
+                         ::testing::ValuesIn(shared_networks()), name_of);
+
+}  // namespace
+}  // namespace seam::nn
