@@ -1,21 +1,11 @@
 #include "stages/image/augment.hpp"
 
-#include <string>
 #include <utility>
 
+#include "stages/image/check_order.hpp"
 #include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {
-namespace {
-
-void check_order(double least, double most, const std::string& what) {
-  if (least <= most) return;
-  throw Error(what + "_least is " + std::to_string(least) + " and " + what + "_most is " +
-                  std::to_string(most) + ": the least must not be above the most; swap them",
-              Fault::configuration);
-}
-
-}  // namespace
 
 void Augment::declare(Declaration& d) {
   d.doc(

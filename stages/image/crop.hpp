@@ -1,6 +1,8 @@
 /// The stage that keeps a part of each picture.
 ///
 ///     image, perhaps box ──► [ image.crop ] ──► image of height x width, or of the box
+///
+/// With `position = "random_resized"` the part has a random size and is brought to height x width.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <seam/stage.hpp>
 
 #include "stages/image/crop_image.hpp"
+#include "stages/image/resize_image.hpp"
 
 namespace seam::stages {
 
@@ -24,12 +27,23 @@ class Crop final : public ParallelTransform {
   void process(Packet& packet, Context& context) const override;
 
  private:
-  enum class Position : std::uint8_t { centre, random };
+  enum class Position : std::uint8_t { centre, random, random_resized };
+
+  /// Throws seam::Error for a parameter that the position has no use for.
+  void check_resizing_unset() const;
+  Region region_of(const Image& image, const Packet& packet, Context& context) const;
 
   std::optional<int> height_;
   std::optional<int> width_;
   Position position_ = Position::centre;
   bool box_ = false;
+  // Of random_resized; other positions refuse what is set.
+  std::optional<double> area_least_;
+  std::optional<double> area_most_;
+  std::optional<double> aspect_least_;
+  std::optional<double> aspect_most_;
+  Interpolation interpolation_ = Interpolation::bilinear;
+  SideRanges ranges_;  // from open() on
 };
 
 }  // namespace seam::stages

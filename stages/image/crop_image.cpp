@@ -1,7 +1,6 @@
 #include "stages/image/crop_image.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -9,6 +8,8 @@
 #include <string>
 
 #include <seam/error.hpp>
+
+#include "stages/image/nearest_whole.hpp"
 
 namespace seam::stages {
 namespace {
@@ -31,13 +32,25 @@ int half_to_even(int margin) {
   return margin % 2 == 0 ? half : half + half % 2;
 }
 
-/// To the nearest whole number, halves to the even one, whatever the rounding mode is.
 int nearest_boundary(float side) {
-  const float below = std::floor(side);
-  const auto boundary = static_cast<int>(below);
-  const float beyond = side - below;
-  if (beyond == 0.5F) return boundary + boundary % 2;
-  return beyond < 0.5F ? boundary : boundary + 1;
+  return static_cast<int>(nearest_whole(static_cast<double>(side)));
+}
+
+/// torchvision's: what is left of a side is cut in two, the smaller half before.
+Region largest_region(const Image& image, const SideRanges& ranges) {
+  const auto shortened = [](double side, int most) {
+    return static_cast<int>(std::clamp<std::int64_t>(nearest_whole(side), 1, most));
+  };
+  Region region{.height = image.height(), .width = image.width()};
+  const double aspect = static_cast<double>(image.width()) / image.height();
+  if (aspect < ranges.aspect_least) {
+    region.height = shortened(image.width() / ranges.aspect_least, image.height());
+  } else if (aspect > ranges.aspect_most) {
+    region.width = shortened(image.height() * ranges.aspect_most, image.width());
+  }
+  region.top = (image.height() - region.height) / 2;
+  region.left = (image.width() - region.width) / 2;
+  return region;
 }
 
 std::string box_text(const std::array<float, 4>& box) {
@@ -65,6 +78,16 @@ Region random_region(const Image& image, int height, int width, Random& random) 
   const int top = place(image.height() - height);
   const int left = place(image.width() - width);
   return {.top = top, .left = left, .height = height, .width = width};
+}
+
+Region random_resized_region(const Image& image, const SideRanges& ranges, Random& random) {
+  if (image.bytes() == 0) throw std::invalid_argument("the image to crop has no pixels");
+  for (int attempt = 0; attempt < attempts_at_sides; ++attempt) {
+    const auto [width, height] = draw_sides(image, ranges, random);
+    if (width < 1 || width > image.width() || height < 1 || height > image.height()) continue;
+    return random_region(image, static_cast<int>(height), static_cast<int>(width), random);
+  }
+  return largest_region(image, ranges);
 }
 
 Region box_region(const Image& image, const std::array<float, 4>& box) {

@@ -1,14 +1,17 @@
 /// Cutting a part out of a picture.
 ///
-///     centre_region ┐
-///     random_region ├──► Region ──► crop_image
-///     box_region    ┘
+///     centre_region         ┐
+///     random_region         ├──► Region ──► crop_image
+///     random_resized_region │
+///     box_region            ┘
 #pragma once
 
 #include <array>
 
 #include <seam/image.hpp>
 #include <seam/random.hpp>
+
+#include "stages/image/random_sides.hpp"
 
 namespace seam::stages {
 
@@ -30,6 +33,13 @@ Region centre_region(const Image& image, int height, int width);
 /// height x width anywhere in the picture, each place equally often. Draws the row, then the
 /// column. Throws seam::Error for a picture that is smaller.
 Region random_region(const Image& image, int height, int width, Random& random);
+
+/// A part of random size, shape and place, as torchvision's RandomResizedCrop (get_params) draws
+/// it; the aspect is width / height. Up to ten times: the sides (random_sides.hpp), and the place
+/// of the first that fit. Where none did: in the middle, as much of the picture as has an aspect in
+/// the range, at least a pixel wide and high. Throws std::invalid_argument for an image without
+/// pixels.
+Region random_resized_region(const Image& image, const SideRanges& ranges, Random& random);
 
 /// The box (left, top, right, bottom), each side at the nearest boundary between pixels; one in the
 /// middle of a pixel goes to the even boundary, as Pillow's crop places it. Throws seam::Error for

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "stages/image/interpolation_parameter.hpp"
 #include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {
@@ -12,12 +13,7 @@ void Resize::declare(Declaration& d) {
       "size is passed on untouched.");
   d.parameter("height", height_, "height of the result").range(1, 65535).unit("px");
   d.parameter("width", width_, "width of the result").range(1, 65535).unit("px");
-  d.parameter("interpolation", interpolation_,
-              "bilinear: between the four nearest pixels; nearest: the nearest pixel, as Keras 2.2 "
-              "loads pictures; area: the mean over the covered pixels, for reducing",
-              {{"bilinear", Interpolation::bilinear},
-               {"nearest", Interpolation::nearest},
-               {"area", Interpolation::area}});
+  declare_interpolation(d, interpolation_);
   d.needs(field::image);
   d.accepts(field::landmarks).doc("moved with the picture");
   d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");

@@ -137,6 +137,82 @@ TEST(RandomRegion, RefusesASmallerPicture) {
               HasSubstr("height 6 and width 5"));
 }
 
+constexpr SideRanges usual_ranges{0.08, 1, 3.0 / 4, 4.0 / 3};
+
+Region resized_region(const Image& image, const SideRanges& ranges, std::uint64_t number = 0) {
+  Random random(1, 2, 3, number);
+  return random_resized_region(image, ranges, random);
+}
+
+TEST(RandomResizedRegion, HasTheSidesOfAHandComputedCase) {
+  // Half of 100 x 50 is 2500; the sides of aspect 4/3 are sqrt(2500 * 4/3) = 57.7 and
+  // sqrt(2500 * 3/4) = 43.3.
+  const Image image = test::smooth_picture(50, 100);
+  std::vector<bool> top_seen(8);
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const Region region = resized_region(image, {0.5, 0.5, 4.0 / 3, 4.0 / 3}, i);
+    EXPECT_EQ(region.width, 58);
+    EXPECT_EQ(region.height, 43);
+    ASSERT_GE(region.top, 0);
+    ASSERT_LE(region.top, 7);
+    ASSERT_GE(region.left, 0);
+    ASSERT_LE(region.left, 42);
+    top_seen[static_cast<std::size_t>(region.top)] = true;
+  }
+  EXPECT_THAT(top_seen, ::testing::Each(true));
+}
+
+TEST(RandomResizedRegion, IsWhatTheDrawsSay) {
+  // torchvision's text, step by step, from the same random numbers.
+  const int height = 60;
+  const int width = 45;
+  const Image image = test::smooth_picture(height, width);
+  int second_attempts = 0;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    Random random(1, 2, 3, i);
+    Region expected;
+    for (int attempt = 0; attempt < 10 && expected.width == 0; ++attempt) {
+      const double area = height * width * (0.08 + 0.92 * random.uniform());
+      const double aspect = 0.75 * std::pow(16.0 / 9, random.uniform());
+      const auto w = static_cast<int>(std::lround(std::sqrt(area * aspect)));
+      const auto h = static_cast<int>(std::lround(std::sqrt(area / aspect)));
+      second_attempts += attempt == 1 ? 1 : 0;
+      if (w > width || h > height) continue;
+      const auto top = static_cast<int>(random.index(static_cast<std::uint64_t>(height - h + 1)));
+      const auto left = static_cast<int>(random.index(static_cast<std::uint64_t>(width - w + 1)));
+      expected = {.top = top, .left = left, .height = h, .width = w};
+    }
+    ASSERT_GT(expected.width, 0);
+    EXPECT_EQ(resized_region(image, usual_ranges, i), expected) << i;
+  }
+  EXPECT_GT(second_attempts, 50);
+}
+
+TEST(RandomResizedRegion, IsInTheMiddleWhereNothingFits) {
+  // The whole area at these aspects is longer than the picture on one side, whatever is drawn.
+  constexpr SideRanges whole{1, 1, 3.0 / 4, 4.0 / 3};
+  EXPECT_EQ(resized_region(test::smooth_picture(20, 201), whole),
+            (Region{.top = 0, .left = 87, .height = 20, .width = 27}));
+  EXPECT_EQ(resized_region(test::smooth_picture(200, 20), whole),
+            (Region{.top = 86, .left = 0, .height = 27, .width = 20}));
+  // 3 to 2, which the range has, at aspects that are drawn seldom: the whole picture.
+  EXPECT_EQ(resized_region(test::smooth_picture(20, 30), {1, 1, 1.5, 100}, 1),
+            (Region{.height = 20, .width = 30}));
+}
+
+TEST(RandomResizedRegion, HasAPixelAtLeast) {
+  EXPECT_EQ(resized_region(test::smooth_picture(1, 1), {0.0001, 0.0002, 1, 1}),
+            (Region{.height = 1, .width = 1}));
+  EXPECT_EQ(resized_region(test::smooth_picture(9, 1), {1, 1, 50, 60}),
+            (Region{.top = 4, .left = 0, .height = 1, .width = 1}));
+  EXPECT_EQ(resized_region(test::smooth_picture(1, 8), {1, 1, 0.01, 0.1}),
+            (Region{.top = 0, .left = 3, .height = 1, .width = 1}));
+}
+
+TEST(RandomResizedRegion, RefusesAnImageWithoutPixels) {
+  EXPECT_THROW(resized_region(Image(), usual_ranges), std::invalid_argument);
+}
+
 TEST(BoxRegion, ReachesFromLeftTopToRightBottom) {
   const Image image = test::smooth_picture(20, 30);
   EXPECT_EQ(box_region(image, {3, 4, 30, 20}),

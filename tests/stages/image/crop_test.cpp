@@ -54,6 +54,17 @@ const auto box_conformance =
                                 .packets = [](Harness&) { return boxed_pictures(); },
                                 .refused = {{{"position", std::string("random")}}}});
 
+const auto resized_conformance =
+    testing::conformance<Crop>({.name = "resized",
+                                .parameters = {{"height", std::int64_t{8}},
+                                               {"width", std::int64_t{9}},
+                                               {"position", std::string("random_resized")}},
+                                .refused = {{{"area_least", 0.0}},
+                                            {{"area_most", 1.5}},
+                                            {{"area_least", 0.5}, {"area_most", 0.4}},
+                                            {{"aspect_least", 2.0}},
+                                            {{"interpolation", std::string("cubic")}}}});
+
 std::unique_ptr<Harness> crop(const Settings& settings) {
   auto harness = std::make_unique<Harness>("crop", std::make_unique<Crop>());
   for (const auto& [name, value] : settings) harness->set(name, value);
@@ -64,11 +75,18 @@ Settings of_size(std::int64_t height, std::int64_t width, const std::string& pos
   return {{"height", height}, {"width", width}, {"position", position}};
 }
 
-std::vector<Image> at_random(int threads = 1, std::int64_t epoch = 0, std::uint64_t seed = 1,
-                             bool training = true) {
-  const auto harness = crop(of_size(8, 9, "random"));
+struct Run {
+  int threads = 1;
+  std::int64_t epoch = 0;
+  std::uint64_t seed = 1;
+  bool training = true;
+};
+
+std::vector<Image> cropped(const std::string& position, const Run& run) {
+  const auto harness = crop(of_size(8, 9, position));
   const std::vector<Packet> packets(24, packet_with(test::smooth_picture(40, 30)));
-  harness->seed(seed).epoch(epoch).training(training).push_all(packets, threads);
+  harness->seed(run.seed).epoch(run.epoch).training(run.training);
+  harness->push_all(packets, run.threads);
   std::vector<Image> images;
   for (const Packet& packet : harness->outputs()) images.push_back(packet.get(field::image));
   return images;
@@ -112,19 +130,67 @@ TEST(Crop, PassesPicturesOfItsSizeOnUntouched) {
   }
 }
 
-TEST(Crop, GivesTheSameBytesForAnyNumberOfThreads) {
-  EXPECT_EQ(at_random(1), at_random(4));
+class CropAtRandom : public ::testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Positions, CropAtRandom, ::testing::Values("random", "random_resized"));
+
+TEST_P(CropAtRandom, GivesTheSameBytesForAnyNumberOfThreads) {
+  EXPECT_EQ(cropped(GetParam(), {.threads = 1}), cropped(GetParam(), {.threads = 4}));
 }
 
-TEST(Crop, DrawsAnewForEveryPictureEpochAndSeed) {
-  const std::vector<Image> images = at_random();
+TEST_P(CropAtRandom, DrawsAnewForEveryPictureEpochAndSeed) {
+  const std::vector<Image> images = cropped(GetParam(), {});
   EXPECT_NE(images[0], images[1]);
-  EXPECT_NE(images, at_random(1, 1));
-  EXPECT_NE(images, at_random(1, 0, 2));
+  EXPECT_NE(images, cropped(GetParam(), {.epoch = 1}));
+  EXPECT_NE(images, cropped(GetParam(), {.seed = 2}));
 }
 
-TEST(Crop, DrawsInEvaluationToo) {
-  EXPECT_EQ(at_random(1, 0, 1, true), at_random(1, 0, 1, false));
+TEST_P(CropAtRandom, DrawsInEvaluationToo) {
+  EXPECT_EQ(cropped(GetParam(), {.training = true}), cropped(GetParam(), {.training = false}));
+}
+
+TEST(Crop, ResizesWhatRandomResizedDraws) {
+  Settings settings = of_size(20, 24, "random_resized");
+  settings["area_least"] = 0.3;
+  settings["area_most"] = 0.5;
+  settings["aspect_least"] = 1.5;
+  settings["aspect_most"] = 2.0;
+  settings["interpolation"] = std::string("area");
+  const auto harness = crop(settings);
+  const Image image = test::smooth_picture(70, 90);
+  harness->seed(1).push_all(std::vector<Packet>(10, packet_with(image)));
+  ASSERT_EQ(harness->outputs().size(), 10U);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    Random random(1, stream_of("crop"), 0, i);
+    const Region region = random_resized_region(image, {0.3, 0.5, 1.5, 2.0}, random);
+    EXPECT_EQ(harness->outputs()[i].get(field::image),
+              resize_image(crop_image(image, region), 20, 24, Interpolation::area));
+  }
+}
+
+TEST(Crop, EnlargesWhereRandomResizedKeepsLess) {
+  const auto harness = crop(of_size(50, 40, "random_resized"));
+  harness->push_all(std::vector<Packet>(5, packet_with(test::smooth_picture(12, 16))));
+  ASSERT_EQ(harness->outputs().size(), 5U);
+  for (const Packet& packet : harness->outputs()) {
+    EXPECT_EQ(packet.get(field::image).height(), 50);
+    EXPECT_EQ(packet.get(field::image).width(), 40);
+  }
+}
+
+TEST(Crop, DrawsWithinTheBoxWhereToldSo) {
+  Settings settings = of_size(10, 12, "random_resized");
+  settings["box"] = true;
+  settings["area_least"] = 1.0;
+  settings["aspect_least"] = 1.2;
+  settings["aspect_most"] = 1.2;
+  const auto harness = crop(settings);
+  harness->push_all(boxed_pictures());
+  ASSERT_EQ(harness->outputs().size(), 6U);
+  // The third box is 12 wide and 10 high, so that the whole of it is kept.
+  EXPECT_EQ(
+      harness->outputs()[2].get(field::image),
+      crop_image(test::smooth_picture(12, 16), {.top = 1, .left = 2, .height = 10, .width = 12}));
 }
 
 TEST(Crop, CutsTheBoxOut) {
@@ -180,6 +246,39 @@ TEST(Crop, RefusesWhatDoesNotSayWhatToKeep) {
   EXPECT_THAT(refusal_of({{"width", std::int64_t{8}}, {"box", true}}), HasSubstr("set both"));
   EXPECT_THAT(refusal_of({{"box", true}, {"position", std::string("random")}}),
               HasSubstr("position"));
+}
+
+TEST(Crop, RandomResizedNeedsASize) {
+  const Value position = std::string("random_resized");
+  EXPECT_THAT(refusal_of({{"position", position}}), HasSubstr("set height and width"));
+  EXPECT_THAT(refusal_of({{"position", position}, {"box", true}}),
+              HasSubstr("set height and width"));
+}
+
+TEST(Crop, RefusesRangesTheWrongWayRound) {
+  Settings settings = of_size(8, 9, "random_resized");
+  settings["area_most"] = 0.05;
+  EXPECT_THAT(refusal_of(settings), HasSubstr("area_least is 0.08 and area_most is 0.05"));
+  settings["area_most"] = 0.5;
+  settings["aspect_least"] = 1.5;
+  EXPECT_THAT(refusal_of(settings), HasSubstr("aspect_least is 1.5"));
+}
+
+TEST(Crop, RefusesParametersOfAnotherPosition) {
+  const Settings of_random_resized{{"area_least", 0.08},
+                                   {"area_most", 1.0},
+                                   {"aspect_least", 0.75},
+                                   {"aspect_most", 1.5},
+                                   {"interpolation", std::string("area")}};
+  for (const auto& [parameter, value] : of_random_resized) {
+    for (const std::string position : {"centre", "random"}) {
+      Settings settings = of_size(8, 9, position);
+      settings[parameter] = value;
+      EXPECT_THAT(
+          refusal_of(settings),
+          HasSubstr("`" + parameter + "` has no effect with `position = \"" + position + "\"`"));
+    }
+  }
 }
 
 }  // namespace

@@ -136,6 +136,34 @@ TEST(MoveLandmarks, ASpotIsCroppedToWhereItsLandmarkIs) {
   }
 }
 
+TEST(MoveLandmarks, ASpotIsCroppedAndResizedToWhereItsLandmarkIs) {
+  Harness harness("crop", std::make_unique<Crop>());
+  harness.set("height", 80).set("width", 120).set("position", "random_resized");
+  harness.set("area_least", 0.8);
+  constexpr std::array<Place, 3> inner{Place{32, 36}, Place{48, 40}, Place{36, 58}};
+  harness.push_all(std::vector<Packet>(8, marked_picture(96, 80, inner)), 1);
+  ASSERT_EQ(harness.outputs().size(), 8U);
+  for (const Packet& packet : harness.outputs()) {
+    const Image& image = packet.get(field::image);
+    expect_at(packet, 0, found_spot(image, 0), 0);
+    expect_at(packet, 1, found_spot(image, 1), 1);
+    expect_at(packet, 6, found_spot(image, 2), 0);
+  }
+}
+
+TEST(MoveLandmarks, WhatLiesBesideAPartIsCutOffBeforeThePartIsMadeSmaller) {
+  Harness harness("crop", std::make_unique<Crop>());
+  harness.set("height", 4).set("width", 4).set("position", "random_resized");
+  harness.set("area_least", 1.0);  // nothing fits: the middle, columns 86 to 112
+  const std::array<Place, 3> places{Place{83, 10}, Place{85, 10}, Place{99, 10}};
+  harness.push(marked_picture(20, 200, places));
+  const Packet& packet = harness.outputs().at(0);
+  // Column 83 would be less than a pixel, 6.75 of the picture's, beside the small part.
+  EXPECT_THAT(packet.get(field::visibility), ElementsAre(2, 1, 3, 3, 3, 3, 0, 3));
+  EXPECT_THAT(packet.get(field::landmarks)[6],
+              ElementsAre(FloatNear(13.5F / 6.75F - 0.5F, 1e-5F), FloatNear(1.6F, 1e-5F)));
+}
+
 TEST(MoveLandmarks, WhatACropLeavesOutIsCutOff) {
   Harness harness("crop", std::make_unique<Crop>());
   harness.set("height", 40).set("width", 40);  // rows 28 to 67, columns 20 to 59

@@ -1,0 +1,24 @@
+/// The parameter `interpolation` of the stages that resize.
+#pragma once
+
+#include <string>
+
+#include <seam/declaration.hpp>
+
+#include "stages/image/resize_image.hpp"
+
+namespace seam::stages {
+
+/// `when`: what stands before the list of choices, for a stage that does not always resize.
+inline void declare_interpolation(Declaration& d, Interpolation& interpolation,
+                                  const std::string& when = {}) {
+  d.parameter("interpolation", interpolation,
+              when +
+                  "bilinear: between the four nearest pixels; nearest: the nearest pixel, as Keras "
+                  "2.2 loads pictures; area: the mean over the covered pixels, for reducing",
+              {{"bilinear", Interpolation::bilinear},
+               {"nearest", Interpolation::nearest},
+               {"area", Interpolation::area}});
+}
+
+}  // namespace seam::stages
