@@ -3,8 +3,9 @@
 #include "stages/image/augment.hpp"
 #include "stages/image/crop.hpp"
 #include "stages/image/decode.hpp"
+#include "stages/image/erase.hpp"
 #include "stages/image/resize.hpp"
 
 using namespace seam::stages;  // the stages' classes are all this file is about
 
-SEAM_PLUGIN(Augment, Crop, Decode, Resize)
+SEAM_PLUGIN(Augment, Crop, Decode, Erase, Resize)

@@ -111,12 +111,17 @@ Region box_region(const Image& image, const std::array<float, 4>& box) {
   return region;
 }
 
+bool has_region(const Image& image, const Region& region) {
+  return region.top >= 0 && region.left >= 0 && region.height >= 1 && region.width >= 1 &&
+         region.height <= image.height() && region.width <= image.width() &&
+         region.top <= image.height() - region.height &&
+         region.left <= image.width() - region.width;
+}
+
 Image crop_image(const Image& image, const Region& region) {
-  const bool inside =
-      region.top >= 0 && region.left >= 0 && region.height >= 1 && region.width >= 1 &&
-      region.height <= image.height() && region.width <= image.width() &&
-      region.top <= image.height() - region.height && region.left <= image.width() - region.width;
-  if (!inside) throw std::invalid_argument("the region to crop does not lie in the picture");
+  if (!has_region(image, region)) {
+    throw std::invalid_argument("the region to crop does not lie in the picture");
+  }
   if (region.height == image.height() && region.width == image.width()) return image;
   Image result(region.height, region.width, image.channels());
   const std::size_t skipped =

@@ -46,6 +46,9 @@ Region random_resized_region(const Image& image, const SideRanges& ranges, Rando
 /// a box that reaches beyond the picture, is no pixel wide or high or has a side that is no number.
 Region box_region(const Image& image, const std::array<float, 4>& box);
 
+/// Whether the region has pixels and all of them are the picture's.
+[[nodiscard]] bool has_region(const Image& image, const Region& region);
+
 /// The part in memory of its own, so that the rest of the picture can go; the same handle where it
 /// is the whole picture. Throws std::invalid_argument for a region without pixels or beyond the
 /// picture.

@@ -46,8 +46,7 @@ bool lies_in(const std::array<float, 2>& place, int height, int width) {
          place[1] <= static_cast<float>(height);
 }
 
-void move_landmarks(Packet& packet, const Image& before, const Image& after, const SourceMap& map,
-                    Mirroring mirroring) {
+std::optional<Landmarks> landmarks_of(const Packet& packet, const Image& image) {
   const bool placed = packet.has(field::landmarks);
   if (placed != packet.has(field::visibility)) {
     throw Error(
@@ -56,11 +55,20 @@ void move_landmarks(Packet& packet, const Image& before, const Image& after, con
             ": a data set has to provide both",
         Fault::internal);
   }
-  if (!placed) return;
-  LandmarkPositions positions = packet.get(field::landmarks);
-  LandmarkVisibility states = packet.get(field::visibility);
+  if (!placed) return std::nullopt;
+  const Landmarks landmarks{packet.get(field::landmarks), packet.get(field::visibility)};
   for (std::size_t i = 0; i < landmark_count; ++i) {
-    check(i, positions.at(i), states.at(i), before);
+    check(i, landmarks.positions.at(i), landmarks.states.at(i), image);
+  }
+  return landmarks;
+}
+
+void move_landmarks(Packet& packet, const Image& before, const Image& after, const SourceMap& map,
+                    Mirroring mirroring) {
+  std::optional<Landmarks> landmarks = landmarks_of(packet, before);
+  if (!landmarks) return;
+  auto& [positions, states] = *landmarks;
+  for (std::size_t i = 0; i < landmark_count; ++i) {
     if (!has_position(states.at(i))) continue;
     positions.at(i) = moved(positions.at(i), map);
     if (lies_in(positions.at(i), after.height(), after.width())) continue;

@@ -1,0 +1,262 @@
+#include "stages/image/erase.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <seam/conformance.hpp>
+#include <seam/testing.hpp>
+
+#include "stages/landmarks.hpp"
+#include "tests/stages/image/pictures.hpp"
+
+namespace seam::stages {
+namespace {
+
+using seam::testing::Harness;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Settings = std::map<std::string, Value>;
+
+Packet packet_with(const Image& image) {
+  Packet packet;
+  packet.set(field::image, image);
+  return packet;
+}
+
+const auto conformance =
+    testing::conformance<Erase>({.refused = {{{"probability", 1.5}},
+                                             {{"area_least", 0.0}},
+                                             {{"area_least", 0.4}},
+                                             {{"aspect_most", 0.2}},
+                                             {{"value", std::vector<std::int64_t>{256}}},
+                                             {{"value", std::vector<std::int64_t>{}}},
+                                             {{"fill", std::string("mean")}}}});
+
+const auto noise_conformance =
+    testing::conformance<Erase>({.name = "noise",
+                                 .parameters = {{"fill", std::string("random")}},
+                                 .refused = {{{"value", std::vector<std::int64_t>{0}}}}});
+
+std::unique_ptr<Harness> erase(const Settings& settings) {
+  auto harness = std::make_unique<Harness>("erase", std::make_unique<Erase>());
+  for (const auto& [name, value] : settings) harness->set(name, value);
+  return harness;
+}
+
+struct Run {
+  int threads = 1;
+  std::int64_t epoch = 0;
+  std::uint64_t seed = 1;
+  bool training = true;
+  std::size_t pictures = 24;
+};
+
+std::vector<Image> erased(const Settings& settings, const Run& run = {}) {
+  const auto harness = erase(settings);
+  harness->seed(run.seed).epoch(run.epoch).training(run.training);
+  harness->push_all(std::vector<Packet>(run.pictures, packet_with(test::smooth_picture(40, 30))),
+                    run.threads);
+  std::vector<Image> images;
+  for (const Packet& packet : harness->outputs()) images.push_back(packet.get(field::image));
+  return images;
+}
+
+std::string refusal_of(const Settings& settings) {
+  try {
+    erase(settings)->open();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    return error.what();
+  }
+  return "was accepted";
+}
+
+std::string fault_of(const Packet& packet, const Settings& settings) {
+  const auto harness = erase(settings);
+  harness->push(packet);
+  if (harness->errors().empty()) return "no error";
+  EXPECT_EQ(harness->errors().front().fault(), Fault::data);
+  return harness->errors().front().what();
+}
+
+const Value noise = std::string("random");
+
+TEST(Erase, GivesTheSameBytesForAnyNumberOfThreads) {
+  EXPECT_EQ(erased({{"fill", noise}}, {.threads = 1}), erased({{"fill", noise}}, {.threads = 4}));
+}
+
+TEST(Erase, DrawsAnewForEveryPictureEpochAndSeed) {
+  const Settings settings{{"fill", noise}, {"probability", 1.0}};
+  const std::vector<Image> images = erased(settings);
+  EXPECT_NE(images[0], images[1]);
+  EXPECT_NE(images, erased(settings, {.epoch = 1}));
+  EXPECT_NE(images, erased(settings, {.seed = 2}));
+}
+
+TEST(Erase, DrawsInEvaluationToo) {
+  EXPECT_EQ(erased({}, {.training = true}), erased({}, {.training = false}));
+}
+
+TEST(Erase, ErasesAsOftenAsTheProbabilitySays) {
+  const auto changed = [](double probability) {
+    const Image original = test::smooth_picture(40, 30);
+    const std::vector<Image> images = erased({{"probability", probability}}, {.pictures = 2000});
+    return std::ranges::count_if(images, [&](const Image& image) { return image != original; });
+  };
+  EXPECT_EQ(changed(0), 0);
+  EXPECT_EQ(changed(1), 2000);
+  EXPECT_NEAR(static_cast<double>(changed(0.3)), 600, 5 * std::sqrt(2000 * 0.3 * 0.7));
+}
+
+TEST(Erase, PaintsWhatIsDrawn) {
+  const Image image = test::smooth_picture(40, 30);
+  const std::vector<Image> black = erased({{"probability", 1.0}});
+  const std::vector<Image> coloured =
+      erased({{"probability", 1.0}, {"value", std::vector<std::int64_t>{9, 8, 7}}});
+  const std::vector<Image> noisy = erased({{"probability", 1.0}, {"fill", noise}});
+  ASSERT_EQ(black.size(), 24U);
+  for (std::uint64_t i = 0; i < black.size(); ++i) {
+    Random random(1, stream_of("erase"), 0, i);
+    EXPECT_TRUE(random.coin(1));
+    const auto region = random_erased_region(image, {0.02, 0.33, 0.3, 3.3}, random);
+    ASSERT_TRUE(region.has_value());
+    EXPECT_EQ(black[i], erase_region(image, *region, std::vector<std::uint8_t>{0}));
+    EXPECT_EQ(coloured[i], erase_region(image, *region, std::vector<std::uint8_t>{9, 8, 7}));
+    EXPECT_EQ(noisy[i], erase_with_noise(image, *region, random));
+  }
+}
+
+TEST(Erase, PassesThePictureOnWhereNothingFits) {
+  const Image image = test::smooth_picture(40, 30);
+  const auto harness = erase({{"probability", 1.0}, {"area_least", 1.0}, {"area_most", 1.0}});
+  harness->push(packet_with(image));
+  ASSERT_EQ(harness->outputs().size(), 1U);
+  EXPECT_EQ(harness->outputs()[0].get(field::image).data(), image.data());
+}
+
+TEST(Erase, LeavesTheCallersPictureAlone) {
+  const Image image = test::smooth_picture(40, 30);
+  const auto harness = erase({{"probability", 1.0}});
+  harness->push(packet_with(image));
+  ASSERT_EQ(harness->outputs().size(), 1U);
+  EXPECT_EQ(image, test::smooth_picture(40, 30));
+  EXPECT_NE(harness->outputs()[0].get(field::image), image);
+}
+
+TEST(Erase, TakesPicturesOfOneChannel) {
+  Image grey(20, 20, 1);
+  std::fill_n(grey.data(), grey.bytes(), std::uint8_t{50});
+  const auto harness = erase({{"probability", 1.0}, {"value", std::vector<std::int64_t>{200}}});
+  harness->push(packet_with(grey));
+  ASSERT_EQ(harness->outputs().size(), 1U);
+  const Image& image = harness->outputs()[0].get(field::image);
+  EXPECT_GT(std::ranges::count(image.pixels(), 200), 0);
+  EXPECT_EQ(std::ranges::count(image.pixels(), 200) + std::ranges::count(image.pixels(), 50), 400);
+}
+
+TEST(Erase, RefusesOtherPicturesWhateverIsDrawn) {
+  const Settings never{{"probability", 0.0}};
+  EXPECT_THAT(fault_of(packet_with(Image(20, 20, 4)), never), HasSubstr("4 channels"));
+  Settings colour = never;
+  colour["value"] = std::vector<std::int64_t>{1, 2, 3};
+  EXPECT_THAT(fault_of(packet_with(Image(20, 20, 1)), colour), HasSubstr("1 channel"));
+}
+
+TEST(Erase, RefusesWhatHasNoEffectOrNoMeaning) {
+  EXPECT_THAT(refusal_of({{"fill", noise}, {"value", std::vector<std::int64_t>{0}}}),
+              HasSubstr("`value` has no effect with `fill = \"random\"`"));
+  EXPECT_THAT(refusal_of({{"value", std::vector<std::int64_t>{1, 2}}}),
+              HasSubstr("`value` has 2 numbers"));
+  EXPECT_THAT(refusal_of({{"area_least", 0.5}}), HasSubstr("area_least is 0.5"));
+  EXPECT_THAT(refusal_of({{"aspect_least", 4.0}}), HasSubstr("aspect_most is 3.3"));
+}
+
+/// One landmark in each pixel of a row of eight, the third occluded, the fourth cut off, the fifth
+/// none.
+Packet marked_picture() {
+  Packet packet = packet_with(test::smooth_picture(40, 30));
+  LandmarkPositions positions{};
+  for (std::size_t i = 0; i < landmark_count; ++i) {
+    positions.at(i) = {static_cast<float>(3 * i + 2), 20};
+  }
+  positions[3] = positions[4] = {};
+  packet.set(field::landmarks, positions);
+  packet.set(field::visibility, {0, 0, 1, 2, 3, 0, 0, 0});
+  return packet;
+}
+
+bool is_black(const Image& image, int row, int column) {
+  const std::uint8_t* const pixel = image.row(row) + 3 * static_cast<std::size_t>(column);
+  return pixel[0] == 0 && pixel[1] == 0 && pixel[2] == 0;
+}
+
+TEST(Erase, WhatIsPaintedOverIsOccluded) {
+  const auto harness = erase({{"probability", 1.0}});
+  harness->push_all(std::vector<Packet>(40, marked_picture()));
+  ASSERT_EQ(harness->outputs().size(), 40U);
+  int hidden = 0;
+  for (const Packet& packet : harness->outputs()) {
+    EXPECT_EQ(packet.get(field::landmarks), marked_picture().get(field::landmarks));
+    const Image& image = packet.get(field::image);
+    const LandmarkVisibility& states = packet.get(field::visibility);
+    for (const std::size_t i : {0, 1, 5, 6, 7}) {
+      const bool black = is_black(image, 20, static_cast<int>(3 * i + 2));  // no pixel was before
+      EXPECT_EQ(states.at(i), black ? 1 : 0);
+      hidden += black ? 1 : 0;
+    }
+    EXPECT_EQ(states[2], 1);
+    EXPECT_EQ(states[3], 2);
+    EXPECT_EQ(states[4], 3);
+  }
+  EXPECT_GT(hidden, 10);
+  EXPECT_LT(hidden, 150);
+}
+
+TEST(Erase, LandmarksBetweenPixelsAndBeyondTheEdgeBelongToTheNearestPixel) {
+  Settings settings{{"probability", 1.0}, {"area_least", 0.25}, {"area_most", 0.25}};
+  settings["aspect_least"] = settings["aspect_most"] = 1.0;  // 17 x 17 pixels
+  Packet packet = packet_with(test::smooth_picture(40, 30));
+  packet.set(field::landmarks,
+             {{{30, 39.4F}, {-0.9F, -0.9F}, {14.4F, 20}, {14.6F, 20}, {10, 20.6F}}});
+  packet.set(field::visibility, {0, 0, 0, 0, 0, 3, 3, 3});
+  const std::vector<std::pair<int, int>> pixels{{39, 29}, {0, 0}, {20, 14}, {20, 15}, {21, 10}};
+  const auto harness = erase(settings);
+  harness->push_all(std::vector<Packet>(3000, packet));  // corners are seldom painted over
+  ASSERT_EQ(harness->outputs().size(), 3000U);
+  std::vector<int> hidden(5);
+  for (const Packet& output : harness->outputs()) {
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      const bool black = is_black(output.get(field::image), pixels[i].first, pixels[i].second);
+      EXPECT_EQ(output.get(field::visibility).at(i), black ? 1 : 0) << i;
+      hidden[i] += black ? 1 : 0;
+    }
+  }
+  EXPECT_THAT(hidden, ::testing::Each(::testing::Gt(0)));
+}
+
+TEST(Erase, RefusesLandmarksThatDoNotFitWhateverIsDrawn) {
+  const Settings never{{"probability", 0.0}};
+  Packet beyond = marked_picture();
+  LandmarkPositions positions = beyond.get(field::landmarks);
+  positions[0] = {31, 5};
+  beyond.set(field::landmarks, positions);
+  EXPECT_THAT(fault_of(beyond, never), HasSubstr("landmark 1 (left collar) is at x 31"));
+  Packet alone = marked_picture();
+  alone.erase(field::visibility.name);
+  const auto harness = erase(never);
+  harness->push(alone);
+  ASSERT_EQ(harness->errors().size(), 1U);
+  EXPECT_THAT(harness->errors().front().what(), HasSubstr("without 'visibility'"));
+}
+
+}  // namespace
+}  // namespace seam::stages
