@@ -8,14 +8,13 @@
 /// Prints one line a repetition: "search seconds=0.71 case=normal ...".
 #include <torch/torch.h>
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <iostream>
-#include <map>
 #include <string>
 
 #include "stages/retrieval/exact_search.hpp"
+#include "tests/bench/measuring.hpp"
 
 namespace {
 
@@ -34,63 +33,61 @@ torch::Tensor make_vectors(const std::string& which, std::int64_t count, std::in
   return vectors;
 }
 
-int measure(int argc, char** argv) {
-  std::map<std::string, std::string> flags{{"--queries", "14218"},     {"--gallery", "12612"},
-                                           {"--dimensions", "368"},    {"--k", "50"},
-                                           {"--case", "normal"},       {"--repeat", "3"},
-                                           {"--threads", "0"},         {"--query-tile", "256"},
-                                           {"--gallery-tile", "1024"}, {"--batch", "0"}};
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const auto flag = flags.find(argv[i]);
-    if (flag == flags.end()) {
-      std::cerr << "unknown flag " << argv[i] << "; known:";
-      for (const auto& [known, value] : flags) std::cerr << ' ' << known << ' ' << value;
-      std::cerr << '\n';
-      return 2;
-    }
-    flag->second = argv[i + 1];
+void measure(int argc, char** argv) {
+  const seam::bench::Options options(argc, argv,
+                                     {{"--queries", "14218"},
+                                      {"--gallery", "12612"},
+                                      {"--dimensions", "368"},
+                                      {"--k", "50"},
+                                      {"--case", "normal"},
+                                      {"--repeat", "3"},
+                                      {"--threads", "0"},
+                                      {"--query-tile", "256"},
+                                      {"--gallery-tile", "1024"},
+                                      {"--batch", "0"}});
+  if (options.number("--threads") > 0) {
+    at::set_num_threads(static_cast<int>(options.number("--threads")));
   }
-  const auto number = [&](const std::string& flag) { return std::stoll(flags.at(flag)); };
-  if (number("--threads") > 0) at::set_num_threads(static_cast<int>(number("--threads")));
 
   torch::manual_seed(0);
-  const std::string which = flags.at("--case");
-  const torch::Tensor gallery = make_vectors(which, number("--gallery"), number("--dimensions"));
-  const torch::Tensor queries = make_vectors(which, number("--queries"), number("--dimensions"));
+  const std::string which = options.text("--case");
+  const torch::Tensor gallery =
+      make_vectors(which, options.number("--gallery"), options.number("--dimensions"));
+  const torch::Tensor queries =
+      make_vectors(which, options.number("--queries"), options.number("--dimensions"));
   const auto metric =
       which == "masked" ? seam::stages::Metric::cosine : seam::stages::Metric::squared_euclidean;
-  seam::stages::SearchOptions options;
-  options.k = number("--k");
-  options.query_tile = number("--query-tile");
-  options.gallery_tile = number("--gallery-tile");
+  seam::stages::SearchOptions search;
+  search.k = options.number("--k");
+  search.query_tile = options.number("--query-tile");
+  search.gallery_tile = options.number("--gallery-tile");
   // A flow searches a batch at a time; 0 takes all queries at once.
-  const std::int64_t batch = number("--batch") > 0 ? number("--batch") : queries.size(0);
+  const std::int64_t batch =
+      options.number("--batch") > 0 ? options.number("--batch") : queries.size(0);
 
-  for (std::int64_t repetition = 0; repetition < number("--repeat"); ++repetition) {
-    const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t repetition = 0; repetition < options.number("--repeat"); ++repetition) {
+    seam::bench::Clock clock;
     const seam::stages::ExactIndex index(gallery, metric);
     std::int64_t tied = 0;
     std::int64_t sum_of_rows = 0;
     for (const torch::Tensor& part : queries.split(batch)) {
-      const seam::stages::Neighbours found = index.search(part, options);
+      const seam::stages::Neighbours found = index.search(part, search);
       for (const std::int64_t count : found.tied_beyond) tied += count > 0 ? 1 : 0;
       for (const std::int64_t row : found.rows) sum_of_rows += row;
     }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::cout << "search seconds=" << seconds.count() << " case=" << which
+    std::cout << "search seconds=" << clock.lap() / 1000 << " case=" << which
               << " queries=" << queries.size(0) << " gallery=" << gallery.size(0)
-              << " dimensions=" << gallery.size(1) << " k=" << options.k
+              << " dimensions=" << gallery.size(1) << " k=" << search.k
               << " threads=" << at::get_num_threads() << " queries_tied_at_cut=" << tied
               << " checksum=" << sum_of_rows << std::endl;
   }
-  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return measure(argc, argv);
+    measure(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

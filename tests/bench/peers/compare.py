@@ -63,6 +63,11 @@ def in_turns(name, turns, programs):
             for label, keys in seen.items()}
 
 
+def words(sizes, *names):
+    """The named sizes that the command line has, for a program's command line."""
+    return [word for name in names if sizes[name] is not None for word in (f"--{name}", sizes[name])]
+
+
 def bench_itself(name, programs):
     """For programs that measure both sides in one process."""
     program = programs / f"{name}_bench"
@@ -159,6 +164,31 @@ def bench_own_routing(programs, turns):
     print("\n".join(lines))
 
 
+def bench_leave_one_out(programs, turns, sizes):
+    python = peer_python("numpy", "faiss")
+    faiss = [python, PEERS / "leave_one_out_faiss.py", *words(sizes, "images", "items", "dimensions", "k", "likeness",
+                                                             "threads")]
+    found = in_turns("leave_one_out", turns, {
+        "Seam": [programs / "leave_one_out_bench", *words(sizes, "images", "items", "dimensions", "k", "likeness",
+                                                          "threads", "batch")],
+        "FAISS, IndexFlatL2": [*faiss, "--metric", "l2"],
+        "FAISS, IndexFlatIP": [*faiss, "--metric", "ip"],
+    })
+    seam = found.pop("Seam")
+    recall = {key: value for key, value in seam.items() if key.startswith("recall_at_")}
+    for label, keys in found.items():
+        for key, value in recall.items():
+            # The distances of FAISS are rounded to float32, so that neighbours at the cut may change places.
+            if abs(keys[key] - value) > 2e-4:
+                sys.exit(f"bench: {key}: {label} has {keys[key]}, Seam {value}; they do not find the same")
+    label, peer = min(found.items(), key=lambda side: side[1]["seconds"])
+    print(f"leave_one_out ratio={peer['seconds'] / seam['seconds']:.2f} "
+          f"seam_seconds={seam['seconds']:.3f} faiss_seconds={peer['seconds']:.3f} "
+          f"faiss={label.split()[-1]} memory_ratio={peer['peak_mib'] / seam['peak_mib']:.2f} "
+          f"seam_mib={seam['peak_mib']:.0f} faiss_mib={peer['peak_mib']:.0f} "
+          + " ".join(f"{key}={value:.6g}" for key, value in recall.items()))
+
+
 def bench_search(programs, turns):
     python = peer_python("numpy", "faiss")
     found = in_turns("search", turns, {
@@ -169,13 +199,27 @@ def bench_search(programs, turns):
     print(f"search ratio={peer / ours:.2f} seam_seconds={ours:.3f} faiss_seconds={peer:.3f}")
 
 
+# What takes a size, and which.
+SIZES = {
+    "leave_one_out": ("images", "items", "dimensions", "k", "likeness", "batch", "threads"),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["routing", "own_routing", "step", "input", "hop", "search", "soak", "mining"])
+    parser.add_argument("name", choices=["routing", "own_routing", "step", "input", "hop", "search", "leave_one_out",
+                                         "soak", "mining"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
+    for size in sorted({size for sizes in SIZES.values() for size in sizes}):
+        parser.add_argument(f"--{size}", type=int)
     options = parser.parse_intermixed_args()  # a folder may follow options
+    known = {size: getattr(options, size) for sizes in SIZES.values() for size in sizes}
+    sizes = {size: known.pop(size) for size in SIZES.get(options.name, ())}
+    for size, value in known.items():
+        if value is not None:
+            parser.error(f"{options.name} has no --{size}")
     programs = (ROOT / options.build / "bench").resolve()
     if options.name in ("routing", "hop", "soak", "mining"):
         bench_itself(options.name, programs)
@@ -185,6 +229,8 @@ def main():
         bench_step(programs, options.turns)
     elif options.name == "input":
         bench_input(programs, options.turns, options.folder)
+    elif options.name == "leave_one_out":
+        bench_leave_one_out(programs, options.turns, sizes)
     else:
         bench_search(programs, options.turns)
 

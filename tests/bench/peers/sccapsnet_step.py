@@ -12,13 +12,14 @@ An image is one tower pass of one picture. Prints `step ms_per_image=... peak_gi
 """
 
 import argparse
-import resource
 import statistics
 import time
 
 import torch
 from torch import nn
 from torch.nn import functional
+
+from memory import peak_mib
 
 
 class SameConvolution(nn.Conv2d):
@@ -126,8 +127,7 @@ def main():
         if step > 0:  # the first one allocates
             seconds.append(time.perf_counter() - start)
     images = 3 * options.triplets
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"step ms_per_image={1000 * statistics.median(seconds) / images:.2f} peak_gib={peak:.2f} "
+    print(f"step ms_per_image={1000 * statistics.median(seconds) / images:.2f} peak_gib={peak_mib() / 1024:.2f} "
           f"torch={torch.__version__.replace('+', '-')}")
 
 

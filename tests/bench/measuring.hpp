@@ -1,0 +1,93 @@
+/// What benchmark programs share: options, a clock, medians and peak memory.
+///
+///     program --images 2000 --k 10 ──► Options ──► numbers
+///     program starts itself anew with --memory WAY ──► the peak of that way alone
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace seam::bench {
+
+/// "--name value" pairs laid over defaults.
+class Options {
+ public:
+  /// Throws std::invalid_argument for a name without a default, and for one without a value.
+  Options(int count, char** arguments, std::map<std::string, std::string> defaults)
+      : values_(std::move(defaults)) {
+    for (int i = 1; i < count; i += 2) {
+      const auto found = values_.find(arguments[i]);
+      if (found == values_.end() || i + 1 == count) refuse(arguments[i]);
+      found->second = arguments[i + 1];
+    }
+  }
+
+  [[nodiscard]] const std::string& text(const std::string& name) const { return values_.at(name); }
+  [[nodiscard]] std::int64_t number(const std::string& name) const {
+    return std::stoll(values_.at(name));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& name) const {
+    std::string message = "unknown option " + name + ", or no value; known:";
+    for (const auto& [known, value] : values_)
+      message.append(" ").append(known).append(" " + value);
+    throw std::invalid_argument(message);
+  }
+
+  std::map<std::string, std::string> values_;
+};
+
+class Clock {
+ public:
+  /// Milliseconds since the last call.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> taken = now - last_;
+    last_ = now;
+    return taken.count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// The largest resident set of the process so far, or since forget_peak(). Not getrusage's, which
+/// begins with that of the program that started this one.
+inline double peak_mebibytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) / 1024;
+  }
+  throw std::runtime_error("/proc/self/status does not say how much memory the process took");
+}
+
+/// From here on the peak is that of what is resident now.
+inline void forget_peak() {
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+/// The number that a program prints first, in a process of its own, which has to be started anew:
+/// OpenMP does not survive a fork. -1 where it prints none.
+inline double number_from(const std::string& program, const std::string& arguments) {
+  std::FILE* const pipe = popen(("'" + program + "' " + arguments).c_str(), "r");
+  double result = 0;
+  if (pipe == nullptr || std::fscanf(pipe, "%lf", &result) != 1) result = -1;
+  if (pipe != nullptr) pclose(pipe);
+  return result;
+}
+
+}  // namespace seam::bench
