@@ -3,11 +3,8 @@
 ///
 ///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
 ///                [--breakdown 1]
-#include <sys/resource.h>
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -20,47 +17,27 @@
 #include "pipeline/run/freed_memory.hpp"
 #include "stages/loss/triplet_loss.hpp"
 #include "stages/nn/capsule_network.hpp"
-#include "stages/train/adam.hpp"
-#include "stages/train/gradient.hpp"
+#include "tests/bench/adam_weights.hpp"
+#include "tests/bench/measuring.hpp"
 
 namespace {
 
 using namespace seam::nn;  // the classes under measurement are all this file is about
+using seam::bench::Clock;
 using seam::stages::triplet_loss;
 using torch::Tensor;
-
-class Clock {
- public:
-  /// Milliseconds since the last call.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const std::chrono::duration<double, std::milli> taken = now - last_;
-    last_ = now;
-    return taken.count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 class Trainer {
  public:
   Trainer(std::int64_t triplets, std::int64_t size, seam::Precision precision)
-      : network_(sccapsnet_as_released(), 1), precision_(precision), triplets_(triplets) {
+      : network_(sccapsnet_as_released(), 1),
+        weights_(*network_),
+        precision_(precision),
+        triplets_(triplets) {
     images_ =
         torch::rand({3 * triplets, 3, size, size}).contiguous(torch::MemoryFormat::ChannelsLast);
     for (std::int64_t i = 0; i < 3 * triplets; ++i) towers_.push_back(i % 3);
     categories_ = torch::randint(23, {triplets}).repeat_interleave(3);
-    for (const auto& item : network_->named_parameters()) {
-      weights_.push_back({item.key(), item.value()});
-      means_.push_back(torch::zeros_like(item.value()));
-      squares_.push_back(torch::zeros_like(item.value()));
-    }
   }
 
   void step() {
@@ -117,29 +94,15 @@ class Trainer {
     return triplet_loss(embedding.select(1, 0), embedding.select(1, 1), embedding.select(1, 2), 2.0)
         .loss;
   }
-  void optimise() {
-    ++steps_;
-    std::vector<Tensor> gradients;
-    for (const seam::NamedWeight& weight : weights_) gradients.push_back(weight.tensor.grad());
-    largest_ =
-        seam::stages::check_gradient(torch::zeros({}), gradients).largest;  // as optimizers do
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      seam::stages::adam_step(weights_[i].tensor, weights_[i].tensor.grad(), means_[i], squares_[i],
-                              steps_, {});
-      weights_[i].tensor.mutable_grad() = Tensor();
-    }
-  }
+  void optimise() { weights_.step(torch::zeros({}), {}); }
 
   CapsuleNetwork network_;
+  seam::bench::AdamWeights weights_;
   seam::Precision precision_;
   std::int64_t triplets_;
   Tensor images_, categories_;
   std::vector<std::int64_t> towers_;
-  std::vector<seam::NamedWeight> weights_;
-  std::vector<Tensor> means_, squares_;
-  std::int64_t steps_ = 0;
   std::uint64_t drawn_ = 0;
-  double largest_ = 0;
 };
 
 }  // namespace
@@ -183,8 +146,6 @@ int main(int count, char** arguments) {
   for (const auto& [part, milliseconds] : parts) {
     std::printf("%-36s %7.2f ms an image\n", part.c_str(), milliseconds / steps / images);
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf("step ms_per_image=%.2f peak_gib=%.2f\n", median(taken),
-              static_cast<double>(usage.ru_maxrss) / (1024 * 1024));
+  std::printf("step ms_per_image=%.2f peak_gib=%.2f\n", seam::bench::median(taken),
+              seam::bench::peak_mebibytes() / 1024);
 }

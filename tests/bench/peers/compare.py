@@ -10,6 +10,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = pathlib.Path(__file__).resolve().parent
@@ -68,6 +69,15 @@ def words(sizes, *names):
     return [word for name in names if sizes[name] is not None for word in (f"--{name}", sizes[name])]
 
 
+def expect_the_same(what, ours, peers, keys, tolerance=1e-3):
+    """Ends the comparison where a peer computes something else; sums are in another order, and no more."""
+    for label, theirs in peers.items():
+        for key in keys:
+            if abs(theirs[key] - ours[key]) > tolerance * abs(ours[key]):
+                sys.exit(f"bench: {what}, {key}: {label} has {theirs[key]}, Seam {ours[key]}; they do not compute the "
+                         "same")
+
+
 def bench_itself(name, programs):
     """For programs that measure both sides in one process."""
     program = programs / f"{name}_bench"
@@ -115,6 +125,42 @@ def bench_step(programs, turns):
     print(text)
 
 
+def bench_descriptors_step(programs, turns, sizes, network):
+    python = peer_python("numpy", "torch")
+    ours = [programs / "descriptors_step_bench", "--network", network, *words(sizes, "items", "images", "size", "steps",
+                                                                              "threads")]
+    with tempfile.TemporaryDirectory() as folder:
+        initial = pathlib.Path(folder) / "initial.safetensors"
+        print("pictures and initial weights:", flush=True)
+        run("descriptors_step", [*ours, "--steps", "0", "--save", initial], ROOT)
+        theirs = [python, PEERS / "descriptors_step.py", "--network", network, "--initial", initial,
+                  *words(sizes, "steps", "threads")]
+        commands = {"Seam": ours, "PyTorch": theirs}
+        if computes_in_bfloat16():
+            commands["Seam, bfloat16"] = [*ours, "--precision", "bfloat16"]
+            commands["PyTorch, bfloat16"] = [*theirs, "--precision", "bfloat16"]
+        else:
+            print("bench: this CPU does not compute in bfloat16; going on without it")
+        found = in_turns("descriptors_step", turns, commands)
+    seam, peer = found["Seam"], found["PyTorch"]
+    what = f"descriptors_step, {network}"
+    expect_the_same(what, seam, {"PyTorch": peer}, ("loss", "parameters"), tolerance=1e-4)
+    # The first convolution's is a small difference of large sums: in float32 PyTorch's own layouts differ by 4e-4.
+    expect_the_same(what, seam, {"PyTorch": peer}, ("gradient",), tolerance=1e-2)
+    text = (f"descriptors_step network={network} ratio={peer['ms_per_image'] / seam['ms_per_image']:.2f} "
+            f"seam_ms={seam['ms_per_image']:.3f} pytorch_ms={peer['ms_per_image']:.3f} "
+            f"memory_ratio={peer['peak_mib'] / seam['peak_mib']:.2f} "
+            f"seam_mib={seam['peak_mib']:.0f} pytorch_mib={peer['peak_mib']:.0f} "
+            f"seam_step_mib={seam['peak_mib'] - seam['before_mib']:.0f} "
+            f"pytorch_step_mib={peer['peak_mib'] - peer['before_mib']:.0f}")
+    if "Seam, bfloat16" in found:
+        narrow, peer = found["Seam, bfloat16"], found["PyTorch, bfloat16"]
+        text += (f" bfloat16_ratio={peer['ms_per_image'] / narrow['ms_per_image']:.2f} "
+                 f"bfloat16_seam_ms={narrow['ms_per_image']:.3f} bfloat16_pytorch_ms={peer['ms_per_image']:.3f} "
+                 f"bfloat16_seam_mib={narrow['peak_mib']:.0f} bfloat16_pytorch_mib={peer['peak_mib']:.0f}")
+    print(text)
+
+
 def bench_input(programs, turns, folder):
     if folder is None and "SEAM_TEST_DATA" in os.environ:
         folder = pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
@@ -151,11 +197,8 @@ def bench_own_routing(programs, turns):
             "torch.compile": [*peer, "--compile"],
         })
         ours = found["Seam"]
-        for label in ("PyTorch", "torch.compile"):
-            for key in ("loss", "of_u", "of_weight"):
-                if abs(found[label][key] - ours[key]) > 1e-3 * abs(ours[key]):
-                    sys.exit(f"bench: {network}, {key}: {label} has {found[label][key]}, Seam {ours[key]}; they do not "
-                             "compute the same")
+        peers = {label: found[label] for label in ("PyTorch", "torch.compile")}
+        expect_the_same(network, ours, peers, ("loss", "of_u", "of_weight"))
         plain, compiled = found["PyTorch"]["peer_ms"], found["torch.compile"]["peer_ms"]
         lines.append(f"own_routing network={network} ratio={plain / ours['once_ms']:.2f} "
                      f"compiled_ratio={compiled / ours['once_ms']:.2f} seam_ms={ours['once_ms']:.3f} "
@@ -201,17 +244,19 @@ def bench_search(programs, turns):
 
 # What takes a size, and which.
 SIZES = {
+    "descriptors_step": ("items", "images", "size", "steps", "threads"),
     "leave_one_out": ("images", "items", "dimensions", "k", "likeness", "batch", "threads"),
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["routing", "own_routing", "step", "input", "hop", "search", "leave_one_out",
-                                         "soak", "mining"])
+    parser.add_argument("name", choices=["routing", "own_routing", "step", "descriptors_step", "input", "hop", "search",
+                                         "leave_one_out", "soak", "mining"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--network", choices=["small", "published"], help="of descriptors_step; small if not said")
     for size in sorted({size for sizes in SIZES.values() for size in sizes}):
         parser.add_argument(f"--{size}", type=int)
     options = parser.parse_intermixed_args()  # a folder may follow options
@@ -220,6 +265,8 @@ def main():
     for size, value in known.items():
         if value is not None:
             parser.error(f"{options.name} has no --{size}")
+    if options.network and options.name != "descriptors_step":
+        parser.error(f"{options.name} has no --network")
     programs = (ROOT / options.build / "bench").resolve()
     if options.name in ("routing", "hop", "soak", "mining"):
         bench_itself(options.name, programs)
@@ -227,6 +274,8 @@ def main():
         bench_own_routing(programs, options.turns)
     elif options.name == "step":
         bench_step(programs, options.turns)
+    elif options.name == "descriptors_step":
+        bench_descriptors_step(programs, options.turns, sizes, options.network or "small")
     elif options.name == "input":
         bench_input(programs, options.turns, options.folder)
     elif options.name == "leave_one_out":
