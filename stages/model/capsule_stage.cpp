@@ -1,5 +1,7 @@
 #include "stages/model/capsule_stage.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -268,10 +270,16 @@ nn::ClassCapsules CapsuleStage::train(nn::CapsuleNetwork& net, const Packet& pac
   const nn::DropoutKey key{context.seed(), stream_of(context.stage()),
                            static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
   if (towers_ == Towers::together) return net->forward(images, key);
-  std::vector<std::int64_t> tower;
-  for (const Role role : packet.get(field::roles)) {
-    tower.push_back(static_cast<std::int64_t>(role));
+  const std::vector<Role>& roles = packet.get(field::roles);
+  if (std::ranges::count(roles, Role::single) == std::ssize(roles)) {
+    throw Error(
+        "`towers = \"by_role\"` normalises anchors, positives and negatives apart, but no "
+        "picture has a role; set towers = \"together\", or put a sampler into the flow "
+        "that gives roles, such as sampling.triplets",
+        Fault::configuration);
   }
+  std::vector<std::int64_t> tower;
+  for (const Role role : roles) tower.push_back(static_cast<std::int64_t>(role));
   return net->forward_towers(images, tower, key);
 }
 
@@ -299,13 +307,26 @@ std::vector<std::int64_t> anchor_categories(const std::vector<std::int64_t>& cat
                                             const std::vector<Role>& roles) {
   std::map<std::int64_t, std::int64_t> of_group;
   for (std::size_t row = 0; row < categories.size(); ++row) {
-    if (roles[row] == Role::anchor) of_group[groups[row]] = categories[row];
-  }
-  std::vector<std::int64_t> result = categories;
-  for (std::size_t row = 0; row < categories.size(); ++row) {
-    if (const auto found = of_group.find(groups[row]); found != of_group.end()) {
-      result[row] = found->second;
+    if (roles[row] != Role::anchor) continue;
+    if (!of_group.emplace(groups[row], categories[row]).second) {
+      throw Error("group " + std::to_string(groups[row]) +
+                  " holds two anchors, but `train_mask = \"anchor_category\"` needs one a group");
     }
+  }
+  std::vector<std::int64_t> result;
+  result.reserve(categories.size());
+  for (const std::int64_t group : groups) {
+    const auto found = of_group.find(group);
+    if (found == of_group.end()) {
+      throw Error(
+          "`train_mask = \"anchor_category\"` keeps the capsule of the anchor's category, "
+          "but group " +
+              std::to_string(group) +
+              " has no anchor; set train_mask = \"own_category\" or \"none\", or put a "
+              "sampler into the flow that gives roles, such as sampling.triplets",
+          Fault::configuration);
+    }
+    result.push_back(found->second);
   }
   return result;
 }

@@ -93,8 +93,8 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   Towers towers_;
 };
 
-/// The category of each row's group's anchor, or of the row itself where its group has none; -1
-/// stays.
+/// The category of each row's group's anchor; -1 stays. Throws seam::Error (configuration) where a
+/// group has no anchor: a row's own category in its place would be another mask.
 [[nodiscard]] std::vector<std::int64_t> anchor_categories(
     const std::vector<std::int64_t>& categories, const std::vector<std::int64_t>& groups,
     const std::vector<Role>& roles);

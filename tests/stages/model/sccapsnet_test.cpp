@@ -17,6 +17,7 @@ namespace seam::stages {
 namespace {
 
 using seam::testing::Harness;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -89,6 +90,38 @@ TEST(Sccapsnet, TrainingMasksWithEachOnesOwnCategoryWhereAsked) {
   Harness harness("model", std::make_unique<Sccapsnet>());
   tiny(harness).set("train_mask", "own_category").training(true).push(training_batch()).finish();
   EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(4));
+}
+
+/// What training on batches without anchors fails with, such as those of sampling.pk.
+std::string refused(const std::string& train_mask, const std::string& towers) {
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  Packet packet = training_batch();
+  packet.set(field::roles, std::vector<Role>(6, Role::single));
+  tiny(harness).set("train_mask", train_mask).set("towers", towers);
+  harness.training(true).push(packet).finish();
+  return harness.errors().empty() ? "nothing" : harness.errors()[0].what();
+}
+
+TEST(Sccapsnet, BatchesWithoutAnchorsAreRefusedWhereTheMaskIsTheAnchors) {
+  EXPECT_THAT(refused("anchor_category", "together"),
+              AllOf(HasSubstr("group 7 has no anchor"),
+                    HasSubstr("set train_mask = \"own_category\" or \"none\"")));
+  EXPECT_EQ(refused("own_category", "together"), "nothing");
+  EXPECT_EQ(refused("none", "together"), "nothing");
+}
+
+TEST(Sccapsnet, BatchesWithoutRolesAreRefusedWhereTowersAreByRole) {
+  EXPECT_THAT(refused("none", "by_role"),
+              AllOf(HasSubstr("no picture has a role"), HasSubstr("set towers = \"together\"")));
+}
+
+TEST(Sccapsnet, EveryGroupNeedsOneAnchorForItsMask) {
+  using enum Role;
+  EXPECT_EQ(anchor_categories({3, 1, 2}, {5, 4, 4}, {anchor, negative, anchor}),
+            (std::vector<std::int64_t>{3, 2, 2}));
+  EXPECT_THROW(static_cast<void>(anchor_categories({3, 1}, {5, 4}, {anchor, positive})), Error)
+      << "one group of two lacks it";
+  EXPECT_THROW(static_cast<void>(anchor_categories({3, 1}, {5, 5}, {anchor, anchor})), Error);
 }
 
 TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
