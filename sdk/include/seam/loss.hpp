@@ -22,6 +22,7 @@
 /// declares keeps_state(). Opt-in, like <seam/tensor.hpp>, which it includes.
 #pragma once
 
+#include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -34,7 +35,8 @@ namespace seam {
 /// Multiplies what compute() returns by the parameter `weight`, adds it to the loss that stands
 /// before it, and records metrics: `loss`, what compute() returned; `total`, the weighted sum as
 /// the next stage gets it; and what compute() measured. In training, only batches that the
-/// optimizer accepted are recorded: one that was skipped must not be in a mean.
+/// optimizer accepted are recorded: one that was skipped must not be in a mean. In evaluation,
+/// where no optimizer looks at the loss, a batch whose loss is not finite is an error here.
 class Loss : public Compute<Transform>, public Trainable {
  public:
   void begin(Context& /*context*/) final {
@@ -54,6 +56,8 @@ class Loss : public Compute<Transform>, public Trainable {
     std::move(measured_.begin(), measured_.end(), std::back_inserter(processed_));
     packet.set(field::loss, std::move(total));
     if (context.training()) return;
+    require_finite(processed_.at(0).second);
+    require_finite(processed_.at(1).second);
     accepted_ = std::exchange(processed_, {});
     record_accepted(context);
   }
@@ -107,6 +111,15 @@ class Loss : public Compute<Transform>, public Trainable {
           Fault::internal);
     }
     return loss.scalar_type() == torch::kFloat32 ? loss : loss.to(torch::kFloat32);
+  }
+
+  static void require_finite(const Tensor& loss) {
+    const auto value = loss.item<double>();
+    if (std::isfinite(value)) return;
+    throw Error(std::string("the loss of this batch is ") +
+                (std::isnan(value) ? "NaN" : "infinite") +
+                ", so there is no mean to report; look for weights and fields of the batch that "
+                "are not finite");
   }
 
   void record_accepted(const Context& context) {

@@ -7,12 +7,14 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <limits>
 #include <memory>
 #include <utility>
 
 namespace seam::stages {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -115,6 +117,28 @@ TEST(Loss, IsAFloat32WhateverItIsComputedIn) {
     harness.push(Packet()).finish();
     ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
     EXPECT_EQ(harness.outputs().at(0)[field::loss].scalar_type(), torch::kFloat32);
+  }
+}
+
+TEST(Loss, InEvaluationOneThatIsNotFiniteIsAnErrorOfItsBatch) {
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e38}) {
+    const auto after = [value](bool training) {
+      auto harness = std::make_unique<seam::testing::Harness>(
+          "loss", std::make_unique<Anything>(torch::full({}, value)));
+      harness->set("weight", 1e9).training(training);  // 1e38 times as much is no float32
+      Packet packet;
+      packet.set_origin({nullptr, 7, "shirt.jpg"});
+      harness->push(packet).finish();
+      return harness;
+    };
+    const auto evaluated = after(false);
+    ASSERT_EQ(evaluated->errors().size(), 1U) << value;
+    EXPECT_THAT(evaluated->errors()[0].full_message(),
+                AllOf(HasSubstr("the loss of this batch is"), HasSubstr("shirt.jpg")));
+    EXPECT_EQ(evaluated->errors()[0].fault(), Fault::data);
+    EXPECT_TRUE(evaluated->metrics().empty());
+    EXPECT_TRUE(after(true)->errors().empty()) << "the optimizer's to refuse";
   }
 }
 
