@@ -22,8 +22,11 @@
 /// declares keeps_state(). Opt-in, like <seam/tensor.hpp>, which it includes.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,13 +38,16 @@ namespace seam {
 /// Multiplies what compute() returns by the parameter `weight`, adds it to the loss that stands
 /// before it, and records metrics: `loss`, what compute() returned; `total`, the weighted sum as
 /// the next stage gets it; and what compute() measured. In training, only batches that the
-/// optimizer accepted are recorded: one that was skipped must not be in a mean. In evaluation,
-/// where no optimizer looks at the loss, a batch whose loss is not finite is an error here.
+/// optimizer accepted are recorded: one that was skipped must not be in a mean. In evaluation there
+/// is one value a flow, in which each batch counts by its rows, so that how pictures fall into
+/// batches changes nothing; and a batch whose loss is not finite is an error here, since no
+/// optimizer looks at it.
 class Loss : public Compute<Transform>, public Trainable {
  public:
   void begin(Context& /*context*/) final {
     processed_.clear();
     accepted_.clear();
+    evaluated_.clear();
   }
 
   void process(Packet& packet, Context& context) final {
@@ -58,15 +64,21 @@ class Loss : public Compute<Transform>, public Trainable {
     if (context.training()) return;
     require_finite(processed_.at(0).second);
     require_finite(processed_.at(1).second);
-    accepted_ = std::exchange(processed_, {});
-    record_accepted(context);
+    add_evaluated(rows_of(packet));
   }
 
-  void end(Context& context) final { record_accepted(context); }
+  void end(Context& context) final {
+    record_accepted(context);
+    for (const Evaluated& metric : evaluated_) {
+      context.metric(metric.name, metric.rows > 0 ? metric.sum / metric.rows
+                                                  : std::numeric_limits<double>::quiet_NaN());
+    }
+    evaluated_.clear();
+  }
 
   Pause pause(Context& context) final {
     record_accepted(context);
-    return Pause::ready;
+    return evaluated_.empty() ? Pause::ready : Pause::unsupported;  // its sums are not saved
   }
 
   std::vector<NamedWeight> weights() override { return {}; }
@@ -100,6 +112,37 @@ class Loss : public Compute<Transform>, public Trainable {
  private:
   using Measured = std::vector<std::pair<std::string, Tensor>>;
 
+  /// A metric over the batches of an evaluation, less those that have no value for it.
+  struct Evaluated {
+    std::string name;
+    double sum = 0;
+    double rows = 0;
+  };
+
+  /// Of the batch; 1 where no field has rows.
+  static double rows_of(const Packet& packet) {
+    for (const Packet::Slot& slot : packet.slots()) {
+      if (!slot.by_row || slot.type->rows == nullptr) continue;
+      const std::int64_t rows = slot.type->rows(slot.value.get());
+      if (rows > 0) return static_cast<double>(rows);
+    }
+    return 1;
+  }
+
+  void add_evaluated(double rows) {
+    for (const auto& [name, tensor] : processed_) {
+      const auto known = std::find_if(evaluated_.begin(), evaluated_.end(),
+                                      [&](const Evaluated& metric) { return metric.name == name; });
+      Evaluated& metric =
+          known != evaluated_.end() ? *known : evaluated_.emplace_back(Evaluated{name, 0, 0});
+      const auto value = tensor.item<double>();
+      if (std::isnan(value)) continue;
+      metric.sum += rows * value;
+      metric.rows += rows;
+    }
+    processed_.clear();
+  }
+
   static Tensor checked(const Tensor& loss) {
     if (!loss.defined() || loss.dim() != 0 || !loss.is_floating_point()) {
       throw Error(
@@ -131,6 +174,7 @@ class Loss : public Compute<Transform>, public Trainable {
   Measured measured_;   // by the compute() that runs
   Measured processed_;  // of the last training batch
   Measured accepted_;   // the same, once it may be recorded
+  std::vector<Evaluated> evaluated_;
 };
 
 }  // namespace seam

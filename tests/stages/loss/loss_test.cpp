@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace seam::stages {
 namespace {
@@ -109,6 +110,24 @@ TEST(Loss, InTrainingRecordsWhatTheOptimizerAccepted) {
   EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(1.0, 4.0));
   EXPECT_THAT(harness.metrics().at("total"), ElementsAre(1.0, 4.0));
   EXPECT_THAT(harness.metrics().at("rows"), ElementsAre(1.0, 1.0));
+}
+
+TEST(Loss, InEvaluationEachBatchCountsByItsRows) {
+  const auto evaluated = [](const std::vector<std::int64_t>& sizes) {
+    seam::testing::Harness harness("loss", std::make_unique<Squares>());
+    const Tensor pictures = torch::arange(1.0F, 10.0F).view({9, 1});
+    std::int64_t first = 0;
+    for (const std::int64_t size : sizes) {
+      harness.push(batch(pictures.narrow(0, first, size)));
+      first += size;
+    }
+    harness.finish();
+    EXPECT_EQ(harness.metrics().at("loss").size(), 1U) << "one value a flow";
+    return harness.metric("loss");
+  };
+  EXPECT_NEAR(evaluated({9}), 285.0 / 9, 1e-5);
+  EXPECT_NEAR(evaluated({8, 1}), 285.0 / 9, 1e-5);
+  EXPECT_NEAR(evaluated({2, 3, 4}), 285.0 / 9, 1e-5);
 }
 
 TEST(Loss, IsAFloat32WhateverItIsComputedIn) {
