@@ -1,21 +1,14 @@
 #include "stages/metric/accuracy.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <span>
 
 #include "stages/counted.hpp"
+#include "stages/decimals.hpp"
 #include "stages/published/published_rows.hpp"
 
 namespace seam::stages {
 namespace {
-
-std::string percent(double share) {
-  std::string text(32, '\0');
-  const int length = std::snprintf(text.data(), text.size(), "%.2f", 100 * share);
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
   const auto at = static_cast<std::size_t>(number);

@@ -5,24 +5,17 @@
 #include <iterator>
 
 #include "stages/counted.hpp"
+#include "stages/decimals.hpp"
 #include "stages/export/csv.hpp"
 
 namespace seam::stages {
 namespace {
 
-std::string printed(const char* form, double value) {
+std::string exact(double value) {
   std::string text(32, '\0');
-  const int length = std::snprintf(text.data(), text.size(), form, value);
+  const int length = std::snprintf(text.data(), text.size(), "%.17g", value);
   text.resize(static_cast<std::size_t>(length));
   return text;
-}
-
-std::string percent(double share) {
-  return printed("%.2f", 100 * share);
-}
-
-std::string exact(double value) {
-  return printed("%.17g", value);
 }
 
 std::string distance_name(VerificationDistance distance) {
@@ -104,7 +97,7 @@ std::string verification_table(const VerificationResult& result,
     row("accuracy at the margin " + text_of(*settings.margin), percent(*result.at_margin));
   }
   row("equal error rate", percent(result.eer));
-  row("area under the ROC curve", printed("%.4f", result.auc));
+  row("area under the ROC curve", with_decimals(result.auc, 4));
   for (const auto& [far, tar] : result.tar) row("TAR at FAR " + far_text(far), percent(tar));
   const auto most = std::max(roc.same, roc.different);
   text += "\nPercent, but for the area. The most frequent answer alone has " +

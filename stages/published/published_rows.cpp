@@ -1,11 +1,11 @@
 #include "stages/published/published_rows.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <seam/error.hpp>
+
+#include "stages/decimals.hpp"
 
 namespace seam::stages {
 namespace {
@@ -78,12 +78,6 @@ bool complete(const MeasuredOn& on) {
   return !on.data.empty() && on.queries && on.height && on.width && !on.mask.empty();
 }
 
-std::string with_digits(double value) {
-  std::array<char, 32> text{};
-  const int length = std::snprintf(text.data(), text.size(), "%.2f", value);
-  return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
-}
-
 }  // namespace
 
 std::optional<double> PublishedRow::at(std::int64_t k) const {
@@ -130,7 +124,7 @@ std::string published_table(std::span<const PublishedRow> rows, std::span<const 
     text += "| " + row.method + " | " + row.tables + " |";
     for (const std::int64_t k : ks) {
       const std::optional<double> value = row.at(k);
-      text += (value ? " " + with_digits(*value) : std::string(" –")) + " |";
+      text += (value ? " " + with_decimals(*value) : std::string(" –")) + " |";
     }
     text += "\n";
   }

@@ -1,21 +1,14 @@
 #include "stages/retrieval/recall_report.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/decimals.hpp"
 #include "stages/ranking_method.hpp"
 
 namespace seam::stages {
 namespace {
-
-std::string percent(double share, int decimals = 2) {
-  std::string text(32, '\0');
-  const int length = std::snprintf(text.data(), text.size(), "%.*f", decimals, 100 * share);
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 /// Percent with three digits at least, since what ties decide may be small: 0.0120, 0.612, 32.10.
 std::string precise(double share) {
