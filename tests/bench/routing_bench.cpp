@@ -1,135 +1,221 @@
-/// Dynamic routing of the published network's size, forward and backward: the direct form against
-/// the factored one, by kernels and in LibTorch's operations, in turns in one process; then each
-/// alone in a child process for its peak memory.
+/// Dynamic routing, forward and backward, at the sizes of several networks:
 ///
-///     routing_bench [--batch 32] [--turns 5] [--threads 2]
-#include <sys/resource.h>
-#include <sys/wait.h>
+///     fashioncaps            8,192 capsules of 16 share one matrix to 23 classes (Kınlı 2019)
+///     capsnet, scn           weights of each capsule's own (Sabour et al. 2017; O'Neill 2018)
+///     capsule_module         384 capsules of 16, pieces of descriptors, with weights of their own
+///                            to 12 classes of 16 (Durmuş et al. 2023, model.capsule_module)
+///     capsule_module_shared  the same capsules with one matrix for all
+///
+/// Seam's routing (routing.hpp: factored by kernels where weights are shared, own_routing.hpp where
+/// they are not) against the direct form in LibTorch's operations, with every prediction in memory
+/// and automatic gradients through all iterations, and, of shared weights, against the factored
+/// form in these operations. In turns in one process; then each alone in a process of its own for
+/// its peak memory. What PyTorch and torch.compile do is in peers/routing.py, with the same
+/// numbers.
+///
+///     routing_bench [--network fashioncaps] [--batch 0] [--turns 5] [--threads 2]
 #include <torch/torch.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
+#include <array>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
+#include <map>
+#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "stages/nn/routing.hpp"
+#include "tests/bench/measuring.hpp"
 
 namespace {
 
+using seam::bench::Clock;
+using seam::bench::median;
+using seam::bench::peak_mebibytes;
+using seam::nn::Logits;
 using seam::nn::RoutingForm;
 using torch::Tensor;
 
-constexpr std::int64_t inputs = 8192;
-constexpr std::int64_t size = 16;
-constexpr std::int64_t classes = 23;
+enum class Weights : std::uint8_t { own, shared };
 
-enum class Way : std::uint8_t { direct, kernels, operations };
+/// What capsules are before routing.
+enum class Input : std::uint8_t {
+  squashed,     ///< with small weights
+  descriptors,  ///< three, each of unit length, in pieces; with weights of deviation 1
+};
+
+struct Network {
+  const char* name;
+  std::int64_t batch, inputs, input_size, classes, size, iterations;
+  Weights weights;
+  Logits logits;
+  Input input;
+  double largest_weight;
+};
+constexpr std::array networks{
+    Network{"fashioncaps", 32, 8192, 16, 23, 16, 3, Weights::shared, Logits::replace,
+            Input::squashed, 0.125},
+    Network{"capsnet", 128, 1152, 8, 10, 16, 3, Weights::own, Logits::accumulate, Input::squashed,
+            0.2},
+    Network{"scn", 20, 4608, 8, 20, 16, 4, Weights::own, Logits::accumulate, Input::squashed, 0.2},
+    Network{"capsule_module", 32, 384, 16, 12, 16, 3, Weights::own, Logits::accumulate,
+            Input::descriptors, 0},
+    Network{"capsule_module_shared", 32, 384, 16, 12, 16, 3, Weights::shared, Logits::accumulate,
+            Input::descriptors, 0}};
+
+Network network_called(const std::string& name) {
+  for (const Network& network : networks) {
+    if (name == network.name) return network;
+  }
+  std::string message = "unknown --network " + name + "; known:";
+  for (const Network& network : networks) message.append(" ").append(network.name);
+  throw std::invalid_argument(message);
+}
+
+enum class Way : std::uint8_t { seam, direct, operations };
+
+const char* name_of(Way way) {
+  return way == Way::seam ? "seam" : way == Way::direct ? "direct" : "operations";
+}
+
+std::vector<Way> ways_of(const Network& network) {
+  if (network.weights == Weights::own) return {Way::seam, Way::direct};
+  return {Way::seam, Way::direct, Way::operations};
+}
 
 struct Problem {
+  Network network;
   Tensor u, weight;
 
-  explicit Problem(std::int64_t batch)
-      : u(seam::nn::squash(torch::randn({batch, inputs, size})).requires_grad_(true)),
-        weight(torch::empty({size, classes * size}).uniform_(-0.125, 0.125).requires_grad_(true)) {}
+  explicit Problem(const Network& which) : network(which) {
+    u = drawn_capsules().requires_grad_(true);
+    std::vector<std::int64_t> shape{network.input_size, network.classes * network.size};
+    if (network.weights == Weights::own) shape.insert(shape.begin(), network.inputs);
+    weight = network.input == Input::squashed
+                 ? torch::empty(shape).uniform_(-network.largest_weight, network.largest_weight)
+                 : torch::randn(shape);
+    weight.requires_grad_(true);
+  }
+
+  /// The loss |v|², with gradients of u and weight.
+  double loss_of(Way way) {
+    seam::nn::RoutingOptions options;
+    options.logits = network.logits;
+    options.iterations = network.iterations;
+    options.form = way == Way::direct ? RoutingForm::direct : RoutingForm::factored;
+    const Tensor v = way == Way::seam ? seam::nn::route(u, weight, network.classes, options)
+                                      : seam::nn::route_plain(u, weight, network.classes, options);
+    const Tensor loss = v.square().sum();
+    loss.backward();
+    return loss.item<double>();
+  }
 
   void run(Way way) {
-    seam::nn::RoutingOptions options;
-    options.form = way == Way::direct ? RoutingForm::direct : RoutingForm::factored;
-    const Tensor v = way == Way::kernels ? seam::nn::route(u, weight, classes, options)
-                                         : seam::nn::route_plain(u, weight, classes, options);
-    v.square().sum().backward();
+    loss_of(way);
     u.mutable_grad() = Tensor();
     weight.mutable_grad() = Tensor();
   }
+
+ private:
+  [[nodiscard]] Tensor drawn_capsules() const {
+    if (network.input == Input::squashed) {
+      return seam::nn::squash(torch::randn({network.batch, network.inputs, network.input_size}));
+    }
+    const Tensor descriptors =
+        torch::randn({network.batch, 3, network.inputs * network.input_size / 3});
+    return (descriptors / descriptors.norm(2, 2, /*keepdim=*/true))
+        .view({network.batch, network.inputs, network.input_size});
+  }
 };
 
-double peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+void compare(const char* program, const Network& network, std::int64_t turns) {
+  Problem problem(network);
+  const auto milliseconds = [&](Way way) {
+    Clock clock;
+    problem.run(way);
+    return clock.lap() / static_cast<double>(network.batch);
+  };
+  const std::vector<Way> ways = ways_of(network);
+  for (const Way way : ways) milliseconds(way);
+  std::map<Way, std::vector<double>> taken;
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    std::printf("%s, turn %d:", network.name, static_cast<int>(turn));
+    for (const Way way : ways) {
+      std::vector<double> several{milliseconds(way)};
+      // Seam's own is short beside the clock's neighbours.
+      while (way == Way::seam && several.size() < 5) several.push_back(milliseconds(way));
+      taken[way].push_back(median(several));
+      std::printf(" %s %.3f", name_of(way), taken[way].back());
+    }
+    std::printf(" ms an image\n");
+  }
+  std::map<Way, double> memory;
+  for (const Way way : ways) {
+    memory[way] = seam::bench::number_from(
+        program, std::string("--network ") + network.name + " --batch " +
+                     std::to_string(network.batch) + " --threads " +
+                     std::to_string(at::get_num_threads()) + " --memory " + name_of(way));
+  }
+  const double loss = problem.loss_of(Way::seam);
+  const double seam_ms = median(taken[Way::seam]);
+  std::printf(
+      "routing network=%s ratio=%.2f seam_ms=%.3f direct_ms=%.3f memory_ratio=%.2f seam_mib=%.1f "
+      "direct_mib=%.1f",
+      network.name, median(taken[Way::direct]) / seam_ms, seam_ms, median(taken[Way::direct]),
+      memory[Way::direct] / memory[Way::seam], memory[Way::seam], memory[Way::direct]);
+  if (taken.contains(Way::operations)) {
+    std::printf(" operations_ms=%.3f operations_mib=%.1f", median(taken[Way::operations]),
+                memory[Way::operations]);
+  }
+  std::printf(" loss=%.6g of_u=%.6g of_weight=%.6g\n", loss, problem.u.grad().norm().item<double>(),
+              problem.weight.grad().norm().item<double>());
 }
 
-/// Peak memory of one pass above that of its inputs.
-double memory_of(std::int64_t batch, Way way) {
-  Problem problem(batch);
-  const double before = peak_mebibytes();
-  problem.run(way);
-  return peak_mebibytes() - before;
+/// Prints the peak memory of one pass above that of its inputs.
+void show_memory(const Network& network, const std::string& way) {
+  for (const Way known : ways_of(network)) {
+    if (way != name_of(known)) continue;
+    Network one_image = network;
+    one_image.batch = 1;
+    Problem(one_image).run(known);  // threads and libraries take memory the first time
+    Problem problem(network);
+    seam::bench::forget_peak();
+    const double before = peak_mebibytes();
+    problem.run(known);
+    std::printf("%.1f\n", peak_mebibytes() - before);
+    return;
+  }
+  throw std::invalid_argument("unknown --memory " + way);
 }
 
-/// The same in a process of its own, which has to be started anew: OpenMP does not survive a fork.
-double memory_in_child(const char* program, std::int64_t batch, const char* way) {
-  const std::string command =
-      std::string("'") + program + "' --batch " + std::to_string(batch) + " --memory " + way;
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  double result = 0;
-  if (pipe == nullptr || std::fscanf(pipe, "%lf", &result) != 1) result = -1;
-  if (pipe != nullptr) pclose(pipe);
-  return result;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+void measure(int count, char** arguments) {
+  const seam::bench::Options options(count, arguments,
+                                     {{"--network", "fashioncaps"},
+                                      {"--batch", "0"},
+                                      {"--turns", "5"},
+                                      {"--threads", "0"},
+                                      {"--memory", ""}});
+  if (options.number("--threads") > 0) {
+    at::set_num_threads(static_cast<int>(options.number("--threads")));
+  }
+  Network network = network_called(options.text("--network"));
+  if (options.number("--batch") > 0) network.batch = options.number("--batch");
+  torch::manual_seed(0);
+  if (!options.text("--memory").empty()) {
+    show_memory(network, options.text("--memory"));
+  } else {
+    compare(arguments[0], network, options.number("--turns"));
+  }
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  std::int64_t batch = 32;
-  int turns = 5;
-  std::string memory;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string_view name = arguments[i];
-    const char* const value = arguments[i + 1];
-    if (name == "--batch") batch = std::atoll(value);
-    if (name == "--turns") turns = std::atoi(value);
-    if (name == "--threads") at::set_num_threads(std::atoi(value));
-    if (name == "--memory") memory = value;
+  try {
+    measure(count, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
   }
-  torch::manual_seed(0);
-  if (!memory.empty()) {
-    const Way way = memory == "direct"    ? Way::direct
-                    : memory == "kernels" ? Way::kernels
-                                          : Way::operations;
-    std::printf("%.1f\n", memory_of(batch, way));
-    return 0;
-  }
-  Problem problem(batch);
-  const auto milliseconds = [&](Way way) {
-    const auto start = std::chrono::steady_clock::now();
-    problem.run(way);
-    const std::chrono::duration<double, std::milli> taken =
-        std::chrono::steady_clock::now() - start;
-    return taken.count() / static_cast<double>(batch);
-  };
-  milliseconds(Way::direct);
-  milliseconds(Way::kernels);
-  std::vector<double> direct;
-  std::vector<double> factored;
-  std::vector<double> operations;
-  for (int turn = 0; turn < turns; ++turn) {
-    direct.push_back(milliseconds(Way::direct));
-    std::vector<double> several;  // the factored form is short beside the clock's neighbours
-    for (int i = 0; i < 5; ++i) several.push_back(milliseconds(Way::kernels));
-    factored.push_back(median(several));
-    operations.push_back(milliseconds(Way::operations));
-    std::printf("turn %d: direct %.2f, factored %.3f, in tensor operations %.3f ms an image\n",
-                turn, direct.back(), factored.back(), operations.back());
-  }
-  const double direct_memory = memory_in_child(arguments[0], batch, "direct");
-  const double factored_memory = memory_in_child(arguments[0], batch, "kernels");
-  const double operations_memory = memory_in_child(arguments[0], batch, "operations");
-  std::printf(
-      "peak memory above the inputs: direct %.0f, factored %.0f, in tensor operations %.0f MiB\n",
-      direct_memory, factored_memory, operations_memory);
-  std::printf(
-      "routing ratio=%.1f direct_ms=%.2f factored_ms=%.3f memory_ratio=%.1f operations_ms=%.3f "
-      "operations_memory_ratio=%.1f\n",
-      median(direct) / median(factored), median(direct), median(factored),
-      direct_memory / factored_memory, median(operations), direct_memory / operations_memory);
 }

@@ -186,24 +186,25 @@ def bench_input(programs, turns, folder):
     print(text)
 
 
-def bench_own_routing(programs, turns):
+def bench_routing_of(name, networks, programs, turns, sizes):
     python = peer_python("numpy", "torch")
     lines = []
-    for network in ("capsnet", "scn"):
-        peer = [python, PEERS / "own_routing.py", "--network", network]
-        found = in_turns("own_routing", turns, {
-            "Seam": [programs / "own_routing_bench", "--network", network, "--turns", "3"],
+    for network in networks:
+        given = ["--network", network, *words(sizes, "batch", "threads")]
+        peer = [python, PEERS / "routing.py", *given]
+        found = in_turns("routing", turns, {
+            "Seam": [programs / "routing_bench", *given, "--turns", "3"],
             "PyTorch": peer,
             "torch.compile": [*peer, "--compile"],
         })
-        ours = found["Seam"]
-        peers = {label: found[label] for label in ("PyTorch", "torch.compile")}
-        expect_the_same(network, ours, peers, ("loss", "of_u", "of_weight"))
-        plain, compiled = found["PyTorch"]["peer_ms"], found["torch.compile"]["peer_ms"]
-        lines.append(f"own_routing network={network} ratio={plain / ours['once_ms']:.2f} "
-                     f"compiled_ratio={compiled / ours['once_ms']:.2f} seam_ms={ours['once_ms']:.3f} "
-                     f"pytorch_ms={plain:.3f} compiled_ms={compiled:.3f} operations_ms={ours['operations_ms']:.3f} "
-                     f"operations_memory_ratio={ours['memory_ratio']:.2f}")
+        ours, plain, compiled = found["Seam"], found["PyTorch"], found["torch.compile"]
+        expect_the_same(network, ours, {"PyTorch": plain, "torch.compile": compiled}, ("loss", "of_u", "of_weight"))
+        lines.append(f"{name} network={network} ratio={plain['peer_ms'] / ours['seam_ms']:.2f} "
+                     f"compiled_ratio={compiled['peer_ms'] / ours['seam_ms']:.2f} seam_ms={ours['seam_ms']:.3f} "
+                     f"pytorch_ms={plain['peer_ms']:.3f} compiled_ms={compiled['peer_ms']:.3f} "
+                     f"libtorch_ms={ours['direct_ms']:.3f} memory_ratio={plain['peer_mib'] / ours['seam_mib']:.2f} "
+                     f"seam_mib={ours['seam_mib']:.1f} pytorch_mib={plain['peer_mib']:.1f} "
+                     f"libtorch_mib={ours['direct_mib']:.1f}")
     print("\n".join(lines))
 
 
@@ -244,6 +245,8 @@ def bench_search(programs, turns):
 
 # What takes a size, and which.
 SIZES = {
+    "own_routing": ("batch", "threads"),
+    "capsule_module_routing": ("batch", "threads"),
     "descriptors_step": ("items", "images", "size", "steps", "threads"),
     "leave_one_out": ("images", "items", "dimensions", "k", "likeness", "batch", "threads"),
 }
@@ -251,8 +254,8 @@ SIZES = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["routing", "own_routing", "step", "descriptors_step", "input", "hop", "search",
-                                         "leave_one_out", "soak", "mining"])
+    parser.add_argument("name", choices=["routing", "own_routing", "capsule_module_routing", "step", "descriptors_step",
+                                         "input", "hop", "search", "leave_one_out", "soak", "mining"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
@@ -271,7 +274,10 @@ def main():
     if options.name in ("routing", "hop", "soak", "mining"):
         bench_itself(options.name, programs)
     elif options.name == "own_routing":
-        bench_own_routing(programs, options.turns)
+        bench_routing_of("own_routing", ("capsnet", "scn"), programs, options.turns, sizes)
+    elif options.name == "capsule_module_routing":
+        bench_routing_of("capsule_module_routing", ("capsule_module", "capsule_module_shared"), programs, options.turns,
+                         sizes)
     elif options.name == "step":
         bench_step(programs, options.turns)
     elif options.name == "descriptors_step":
