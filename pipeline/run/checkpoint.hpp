@@ -7,6 +7,7 @@
 ///                seam.stages      [["model","model.sccapsnet"], ...]
 ///                seam.run.*       position in the schedule, sizes of the line files, hashes
 ///                seam.mean.*      the newest mean of each metric
+///                seam.classes     {"model": ["coat", "hat"]}, what networks' classes are called
 ///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
 ///
 /// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights are
@@ -25,6 +26,7 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/checkpoint_name.hpp"
+#include "pipeline/run/class_names.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "seam/archive.hpp"
@@ -62,6 +64,7 @@ struct Checkpoint {
   std::string pipeline_hash;                   ///< SHA-256 of the pipeline's resolved text
   std::string plugins;                         ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
+  ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/run/class_names.hpp"
+
 namespace seam::host {
 
 CheckpointKeeper::CheckpointKeeper(const RunParts& parts, RunIdentity identity, Progress progress)
@@ -29,6 +31,7 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   checkpoint.pipeline_hash = identity_.pipeline_hash;
   checkpoint.plugins = identity_.plugins;
   checkpoint.numerics = identity_.numerics;
+  checkpoint.classes = trained_classes(parts_.pipeline);
   return checkpoint;
 }
 

@@ -116,6 +116,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   Metadata metadata{{"format", "pt"},  // what other readers of safetensors files look for
                     {format::version_key, std::string(checkpoint_version)},
                     {format::stages_key, json_line(stages)}};
+  if (!checkpoint.classes.empty()) {
+    metadata.emplace(format::classes_key, text_of(checkpoint.classes));
+  }
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));
   };
@@ -199,6 +202,9 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
       if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' has no names");
       checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
     }
+  }
+  if (const auto classes = run.find(format::classes_key)) {
+    checkpoint.classes = class_names_from(*classes);
   }
   const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
   if (!stages.is_array())

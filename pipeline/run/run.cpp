@@ -15,6 +15,7 @@
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
@@ -335,6 +336,9 @@ void Run::open_stages() {
   run.epoch = epoch;
   run.trainings = begin_.trainings;
   stages_.open(run, [this] { return services_->stop_requested(); });
+  for (const std::string& warning : check_imported_classes(pipeline_)) {
+    services_->message(LogLevel::warning, warning);
+  }
   if (from_checkpoint_) {
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // the memory is the stages' now

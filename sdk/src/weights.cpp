@@ -8,6 +8,7 @@
 #include "checkpoint_format.hpp"
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
+#include "weights_metadata.hpp"
 
 namespace seam {
 namespace fs = std::filesystem;
@@ -65,6 +66,17 @@ File checkpoint_of(const fs::path& run) {
   return {better, read_safetensors(better)};
 }
 
+/// The file that the user means.
+File file_of(const fs::path& file_or_run) {
+  std::error_code error;
+  if (!fs::exists(file_or_run, error)) {
+    throw configuration("there is no '" + file_or_run.string() +
+                        "'; weights come from a safetensors file or the folder of a run");
+  }
+  if (fs::is_directory(file_or_run, error)) return checkpoint_of(file_or_run);
+  return {file_or_run, read_safetensors(file_or_run)};
+}
+
 /// "adam, model"
 std::string stages_of(const Safetensors& checkpoint) {
   std::string names;
@@ -83,14 +95,7 @@ std::string stages_of(const Safetensors& checkpoint) {
 
 std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
                                                    const std::string& stage) {
-  std::error_code error;
-  if (!fs::exists(file_or_run, error)) {
-    throw configuration("there is no '" + file_or_run.string() +
-                        "'; weights come from a safetensors file or the folder of a run");
-  }
-  File file = fs::is_directory(file_or_run, error)
-                  ? checkpoint_of(file_or_run)
-                  : File{file_or_run, read_safetensors(file_or_run)};
+  File file = file_of(file_or_run);
   const std::string prefix = stage + "/";
   Entries own;
   for (auto at = file.content.tensors.lower_bound(prefix);
@@ -107,6 +112,14 @@ std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
     throw configuration("'" + file.path.string() + "' has no tensors");
   }
   return std::move(file.content.tensors);
+}
+
+std::optional<std::string> host::weights_metadata(const fs::path& file_or_run,
+                                                  const std::string& key) {
+  const File file = file_of(file_or_run);
+  const auto found = file.content.metadata.find(key);
+  if (found == file.content.metadata.end()) return std::nullopt;
+  return found->second;
 }
 
 }  // namespace seam

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <seam/safetensors.hpp>
+
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
@@ -100,6 +104,83 @@ TEST_F(CategoriesTest, ClassCapsulesOfOtherClassesAreRefusedBeforeTheyAreTrained
   EXPECT_EQ(finished.exit_code, 2) << finished.out;
   EXPECT_THAT(finished.err, HasSubstr("'hat' in one (of 3 categories) and 'shoe' in another"));
   EXPECT_EQ(text_of_file(folder_.path() / "refused/metrics.jsonl"), "");
+}
+
+/// Trained on bag, coat and hat; used with bag, coat and shoe.
+class ImportedClassesTest : public CategoriesTest {
+ protected:
+  ImportedClassesTest() {
+    const Finished trained =
+        run("resnet.toml", {"--set", "stage.test_items.root=train", "--run-dir", "trained"});
+    EXPECT_EQ(trained.exit_code, 0) << trained.err;
+    file_ = folder_.path() / "trained/checkpoints/epoch-1.safetensors";
+  }
+
+  /// Goes on from the trained weights with these data.
+  [[nodiscard]] Finished use(const std::string& weights, const std::string& train,
+                             const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{"--set", "stage.model.weights=" + weights,
+                                   "--set", "stage.train_items.root=" + train,
+                                   "--set", "stage.test_items.root=" + train};
+    words.insert(words.end(), more.begin(), more.end());
+    return run("resnet.toml", words);
+  }
+
+  std::filesystem::path file_;
+};
+
+TEST_F(ImportedClassesTest, CheckpointsSayWhatTheClassesAreCalled) {
+  EXPECT_EQ(read_safetensors(file_).metadata.at("seam.classes"),
+            R"({"model":["bag","coat","hat"]})");
+}
+
+TEST_F(ImportedClassesTest, OtherNamesAreRefused) {
+  const auto refusal = HasSubstr(
+      "the weights of stage 'model' in 'trained' are of a network with other classes: "
+      "class 2 is 'hat' there (of 3) and 'shoe' in the data of flow 'train' (of 3). Use "
+      "data with the same categories, or leave out what depends on the classes");
+  const Finished finished = use("trained", "test", {"--run-dir", "refused"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_THAT(finished.err, refusal);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused/metrics.jsonl"));
+  // Also where nothing is trained, but a metric reads categories; and a file, not a run.
+  const Finished evaluated = use(file_.string(), "test", {"--set", "schedule.each_epoch=validate"});
+  EXPECT_EQ(evaluated.exit_code, 2) << evaluated.out;
+  EXPECT_THAT(evaluated.err, HasSubstr("'shoe' in the data of flow 'validate' (of 3)"));
+}
+
+TEST_F(ImportedClassesTest, TheSameNamesAreAccepted) {
+  EXPECT_EQ(use("trained", "train").exit_code, 0);
+}
+
+TEST_F(ImportedClassesTest, SkippingWhatDependsOnTheClassesIsAccepted) {
+  const Finished finished = use("trained", "test", {"--set", "stage.model.skip=fc.*"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err,
+              HasSubstr("'skip' must leave out all weights that depend on the classes"));
+}
+
+TEST_F(ImportedClassesTest, AFileWithoutNamesIsAccepted) {
+  Safetensors foreign = read_safetensors(file_);
+  foreign.metadata.clear();
+  const std::vector<std::byte> bytes = safetensors_bytes(foreign);
+  folder_.write("foreign.safetensors",
+                std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const Finished finished = use("foreign.safetensors", "test");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
+TEST_F(ImportedClassesTest, EmbeddingsOfOtherPicturesAreAccepted) {
+  folder_.write("embed.toml", R"(extends = "resnet.toml"
+[stage.embeddings]
+use = "export.embeddings"
+[flow]
+embed = "test_items -> decode -> resize -> batch -> model -> embeddings"
+[schedule]
+each_epoch = ["embed"]
+)");
+  const Finished finished = run("embed.toml", {"--set", "stage.model.weights=trained"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
 }
 
 TEST_F(CategoriesTest, DataSetsThatAgreeRun) {

@@ -41,6 +41,7 @@ Checkpoint example(std::int64_t epochs = 12) {
   checkpoint.pipeline_hash = "abc";
   checkpoint.plugins = "hash path\n";
   checkpoint.numerics = "cuda:0 in bfloat16";
+  checkpoint.classes = {{"model", {"coat", "50 % wool", "rob\xE9", "\"hat\""}}};  // not UTF-8
   StageState model{"model", "model.sccapsnet", {}};
   Archive::Entry weights{"f32", {2, 3}, std::vector<std::byte>(24)};
   for (std::size_t i = 0; i < 24; ++i) weights.bytes[i] = static_cast<std::byte>(i * 11);
@@ -170,6 +171,10 @@ TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
                 HasSubstr("a '%' without two digits"));
   }
   EXPECT_THAT(complaint(with_metadata("seam.stages", "{}")), HasSubstr("is not a list"));
+  for (const char* wrong : {"{", "[]", "{\"model\": \"coat\"}", "{\"model\": [1]}"}) {
+    EXPECT_THAT(complaint(with_metadata("seam.classes", wrong)),
+                HasSubstr("its 'seam.classes' is not a list of names for each stage"));
+  }
   EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")), HasSubstr("in the place of a stage"));
   EXPECT_THAT(
       complaint(changed([](Safetensors& content) { content.metadata.erase("seam.run.plugins"); })),

@@ -1,0 +1,186 @@
+#include "pipeline/run/class_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/run/checkpoint_metadata.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "pipeline/text/json.hpp"
+#include "sdk/src/checkpoint_format.hpp"
+#include "sdk/src/weights_metadata.hpp"
+#include "seam/category_names.hpp"
+#include "seam/error.hpp"
+#include "seam/field.hpp"
+
+namespace seam::host {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// By name: the host does not know LibTorch.
+constexpr std::array<std::string_view, 2> by_class{"class_lengths", "logits"};
+
+bool tells_classes_apart(const Description& stage) {
+  const bool asks = std::ranges::find(stage.upstream, type_name<CategoryNames>(),
+                                      &UpstreamReference::interface) != stage.upstream.end();
+  return asks && stage.keeps_state &&
+         std::ranges::any_of(stage.provides, [](const FieldInfo& field) {
+           return std::ranges::find(by_class, field.name) != by_class.end();
+         });
+}
+
+const Description& description_of(const CheckedPipeline& pipeline, const FlowNode& node) {
+  return pipeline.stages.at(node.stage)->description();
+}
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(
+      flow.nodes, [&](const FlowNode& node) { return description_of(pipeline, node).trains; });
+}
+
+/// Whether a category's number means something in the flow.
+bool reads_categories(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    const Description& stage = description_of(pipeline, node);
+    return std::ranges::find(stage.needs, field::categories.name, &FieldInfo::name) !=
+               stage.needs.end() ||
+           std::ranges::find(stage.labels_read, field::categories.name) != stage.labels_read.end();
+  });
+}
+
+/// Of the data sets before the stage; none where it is not in the flow.
+std::vector<const Names*> names_before(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                       const std::string& stage) {
+  std::vector<const Names*> names;
+  const auto node = std::ranges::find(flow.nodes, stage, &FlowNode::stage);
+  if (node == flow.nodes.end()) return names;
+  for (const std::size_t at :
+       upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
+    const StageRunner& before = *pipeline.stages.at(flow.nodes[at].stage);
+    const auto* const data =
+        static_cast<CategoryNames*>(before.interface(type_name<CategoryNames>()));
+    if (data != nullptr && !data->category_names().empty()) {
+      names.push_back(&data->category_names());
+    }
+  }
+  return names;
+}
+
+/// The first class that both have and call differently.
+std::optional<std::size_t> first_difference(const Names& one, const Names& other) {
+  for (std::size_t at = 0; at < std::min(one.size(), other.size()); ++at) {
+    if (one[at] != other[at]) return at;
+  }
+  return std::nullopt;
+}
+
+bool has_values(const StageSpec& stage, const std::string& parameter) {
+  const auto found = stage.values.find(parameter);
+  if (found == stage.values.end()) return false;
+  const auto* const several = std::get_if<Names>(&found->second);
+  return several == nullptr || !several->empty();
+}
+
+}  // namespace
+
+ClassNames trained_classes(const CheckedPipeline& pipeline) {
+  ClassNames classes;
+  for (const auto& [name, runner] : pipeline.stages) {
+    if (!tells_classes_apart(runner->description())) continue;
+    Names longest;
+    bool agree = true;
+    for (const std::string& scheduled : scheduled_flows(pipeline.spec.schedule)) {
+      const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
+      if (!trains(pipeline, flow)) continue;
+      for (const Names* names : names_before(pipeline, flow, name)) {
+        agree = agree && !first_difference(longest, *names);
+        if (names->size() > longest.size()) longest = *names;
+      }
+    }
+    if (agree && !longest.empty()) classes.emplace(name, std::move(longest));
+  }
+  return classes;
+}
+
+std::string text_of(const ClassNames& classes) {
+  Json json = Json::object();
+  for (const auto& [stage, names] : classes) {
+    Json list = Json::array();
+    for (const std::string& name : names) list.push_back(escaped(name));
+    json[stage] = std::move(list);
+  }
+  return json_line(json);
+}
+
+ClassNames class_names_from(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  const auto is_list = [](const Json& list) {
+    return list.is_array() &&
+           std::ranges::all_of(list, [](const Json& name) { return name.is_string(); });
+  };
+  if (!json.is_object() || !std::ranges::all_of(json, is_list)) {
+    throw Error(std::string("its '") + checkpoint_format::classes_key +
+                "' is not a list of names for each stage");
+  }
+  ClassNames classes;
+  for (const auto& [stage, names] : json.items()) {
+    for (const Json& name : names) classes[stage].push_back(unescaped(name.get<std::string>()));
+  }
+  return classes;
+}
+
+std::optional<std::string> contradiction(const CheckedPipeline& pipeline, const std::string& stage,
+                                         const std::vector<std::string>& names) {
+  for (const std::string& scheduled : scheduled_flows(pipeline.spec.schedule)) {
+    const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
+    if (!trains(pipeline, flow) && !reads_categories(pipeline, flow)) continue;
+    for (const Names* data : names_before(pipeline, flow, stage)) {
+      const auto at = first_difference(names, *data);
+      if (!at) continue;
+      return "class " + std::to_string(*at) + " is '" + names[*at] + "' there (of " +
+             std::to_string(names.size()) + ") and '" + (*data)[*at] + "' in the data of flow '" +
+             flow.name + "' (of " + std::to_string(data->size()) + ")";
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline) {
+  std::vector<std::string> warnings;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    const auto weights = stage.values.find("weights");
+    const auto runner = pipeline.stages.find(stage.name);
+    if (weights == stage.values.end() || runner == pipeline.stages.end()) continue;
+    const auto* const file = std::get_if<std::string>(&weights->second);
+    if (file == nullptr || file->empty()) continue;
+    if (!tells_classes_apart(runner->second->description())) continue;
+    const auto text = weights_metadata(*file, checkpoint_format::classes_key);
+    if (!text) continue;  // of another program, or of an earlier version
+    ClassNames classes;
+    try {
+      classes = class_names_from(*text);
+    } catch (Error& error) {
+      error.while_doing("reading the weights in '" + *file + "'");
+      throw;
+    }
+    const auto known = classes.find(stage.name);
+    if (known == classes.end()) continue;
+    const auto difference = contradiction(pipeline, stage.name, known->second);
+    if (!difference) continue;
+    const std::string what = "the weights of stage '" + stage.name + "' in '" + *file +
+                             "' are of a network with other classes: " + *difference;
+    if (!has_values(stage, "skip")) {
+      throw Error(what +
+                      ". Use data with the same categories, or leave out what depends on the "
+                      "classes with 'skip' (`seam inspect` lists the names)",
+                  Fault::configuration);
+    }
+    warnings.push_back(what + ". 'skip' must leave out all weights that depend on the classes");
+  }
+  return warnings;
+}
+
+}  // namespace seam::host
