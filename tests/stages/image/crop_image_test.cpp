@@ -178,8 +178,8 @@ TEST(RandomResizedRegion, IsWhatTheDrawsSay) {
       const auto h = static_cast<int>(std::lround(std::sqrt(area / aspect)));
       second_attempts += attempt == 1 ? 1 : 0;
       if (w > width || h > height) continue;
-      const auto top = static_cast<int>(random.index(static_cast<std::uint64_t>(height - h + 1)));
-      const auto left = static_cast<int>(random.index(static_cast<std::uint64_t>(width - w + 1)));
+      const auto top = static_cast<int>(random.index(static_cast<std::uint64_t>(height - h) + 1));
+      const auto left = static_cast<int>(random.index(static_cast<std::uint64_t>(width - w) + 1));
       expected = {.top = top, .left = left, .height = h, .width = w};
     }
     ASSERT_GT(expected.width, 0);

@@ -58,8 +58,8 @@ TEST(RandomErasedRegion, IsWhatTheDrawsSay) {
       const auto w = static_cast<int>(std::lround(std::sqrt(area / aspect)));
       second_attempts += attempt == 1 ? 1 : 0;
       if (h >= height || w >= width) continue;
-      const auto top = static_cast<int>(random.index(static_cast<std::uint64_t>(height - h + 1)));
-      const auto left = static_cast<int>(random.index(static_cast<std::uint64_t>(width - w + 1)));
+      const auto top = static_cast<int>(random.index(static_cast<std::uint64_t>(height - h) + 1));
+      const auto left = static_cast<int>(random.index(static_cast<std::uint64_t>(width - w) + 1));
       expected = {.top = top, .left = left, .height = h, .width = w};
     }
     EXPECT_EQ(erased_region(image, usual_ranges, i), expected) << i;

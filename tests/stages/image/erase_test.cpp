@@ -22,7 +22,6 @@ namespace seam::stages {
 namespace {
 
 using seam::testing::Harness;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Settings = std::map<std::string, Value>;
 
