@@ -4,7 +4,10 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <seam/box.hpp>
 #include <utility>
+
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
 namespace {
@@ -131,6 +134,8 @@ void Batch::declare(Declaration& d) {
   d.accepts(field::item).doc("empty where it is absent");
   d.accepts(field::category).doc("-1 where it is absent");
   d.accepts(field::index).doc("-1 where it is absent");
+  d.accepts(field::path).doc("empty where it is absent, or where there is a `box`");
+  d.accepts(field::box).doc("a file with boxes may show several pictures");
   d.accepts(field::group).doc("-1 where it is absent: each picture stands for itself");
   d.accepts(field::role).doc("single where it is absent");
   d.provides(field::images);
@@ -140,6 +145,7 @@ void Batch::declare(Declaration& d) {
   d.provides(field::groups);
   d.provides(field::roles);
   d.provides(field::origins);
+  d.provides(field::paths).doc("the `path` of each row");
   d.replaces_packets();
 }
 
@@ -255,6 +261,7 @@ Packet Batch::gather() {
   auto& groups = batch[field::groups];
   auto& roles = batch[field::roles];
   auto& origins = batch[field::origins];
+  auto& paths = batch[field::paths];
   for (const Packet& packet : ready_) {
     images.push_back(packet.get(field::image));
     items.push_back(value_or(packet, field::item, {}));
@@ -263,6 +270,9 @@ Packet Batch::gather() {
     groups.push_back(value_or(packet, field::group, std::int64_t{-1}));
     roles.push_back(value_or(packet, field::role, Role::single));
     origins.push_back(packet.origin());
+    // Of a file of many boxes, the path does not tell which picture this is.
+    paths.push_back(packet.has(field::box) ? std::filesystem::path()
+                                           : value_or(packet, field::path, {}));
   }
   batch.set(field::images, images_to_tensor(images, memory_, normalisation_, layout_));
   carried_.gather(ready_, batch);

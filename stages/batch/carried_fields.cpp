@@ -31,13 +31,14 @@ std::string plural(const std::string& name) {
 }
 
 /// What every batch has: of single pictures, and in the batch.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> gathered_anyway{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> gathered_anyway{
     {{"image", "images"},
      {"item", "items"},
      {"category", "categories"},
      {"index", "indices"},
      {"group", "groups"},
      {"role", "roles"},
+     {"path", "paths"},
      {"", "origins"}}};
 
 const Packet::Slot* find_slot(const Packet& packet, std::string_view name) {

@@ -73,9 +73,16 @@ void GalleryIndex::add(const GalleryBatch& batch) {
   for (const auto& [mask, vectors] : batch.vectors) {
     vectors_[mask].push_back(vectors.detach().to(torch::kCPU, torch::kFloat32, false, true));
   }
+  if (!batch.files.empty() && batch.files.size() != batch.rows.size()) {
+    throw Error("a batch for the gallery has " + std::to_string(count) + " rows and " +
+                    std::to_string(batch.files.size()) + " files",
+                Fault::internal);
+  }
   if (count == 0) return;
   input_ = rows_.empty() ? batch.input : together(input_, batch.input);
   rows_.insert(rows_.end(), batch.rows.begin(), batch.rows.end());
+  files_.insert(files_.end(), batch.files.begin(), batch.files.end());
+  files_.resize(rows_.size());
 }
 
 void GalleryIndex::build() {
@@ -98,6 +105,8 @@ void GalleryIndex::build() {
 
   std::vector<GalleryRow> sorted;
   sorted.reserve(rows_.size());
+  std::vector<std::string> files;
+  files.reserve(rows_.size());
   for (const std::int64_t row : order) {
     if (!sorted.empty() && sorted.back().id == rows_[row].id) {
       throw Error("two gallery images have index " + std::to_string(rows_[row].id) + ": " +
@@ -105,8 +114,10 @@ void GalleryIndex::build() {
                   "; a gallery holds each image of one list once");
     }
     sorted.push_back(std::move(rows_[row]));
+    files.push_back(std::move(files_[row]));
   }
   rows_ = std::move(sorted);
+  files_ = std::move(files);
 
   const NameOfRow name = [this](std::int64_t row) { return rows_[row].origin.text(); };
   const torch::Tensor permutation = torch::tensor(order, torch::kInt64);
@@ -151,6 +162,7 @@ void GalleryIndex::save(Archive& archive) const {
                 return row.origin.file ? *row.origin.file : std::string();
               }));
   archive.put("names", packed_texts(rows_, [](const auto& row) { return row.origin.item; }));
+  archive.put("pictures", packed_texts(files_, [](const std::string& file) { return file; }));
   put_tensor(archive, "lines", numbers_of(rows_, [](const auto& row) { return row.origin.line; }));
   put_tensor(archive, "ids", numbers_of(rows_, [](const auto& row) { return row.id; }));
   put_tensor(archive, "categories",
@@ -179,6 +191,7 @@ void GalleryIndex::load(const Archive& archive) {
   GalleryBatch batch;
   if (archive.has("data difference")) data_difference_ = archive.text("data difference");
   if (archive.has("height")) batch.input = {archive.integer("height"), archive.integer("width")};
+  if (archive.has("pictures")) batch.files = unpacked_texts(archive.text("pictures"), "gallery");
   std::shared_ptr<const std::string> file;  // shared by the rows of a list
   for (std::size_t row = 0; row < count; ++row) {
     if (!file || *file != files[row]) file = std::make_shared<const std::string>(files[row]);

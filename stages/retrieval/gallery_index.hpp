@@ -28,6 +28,7 @@ using retrieval::GalleryRow;
 struct GalleryBatch {
   std::vector<GalleryRow> rows;  ///< all of a gallery have an id, or none has (-1)
   std::map<Mask, torch::Tensor> vectors;
+  std::vector<std::string> files;  ///< of the rows, as picture_files() has them; or none at all
   retrieval::InputSize input;
 };
 
@@ -44,7 +45,8 @@ class GalleryIndex final : public VectorGallery {
   /// Forgets everything but what it is set to.
   void clear();
   /// Copies the vectors. Throws seam::Error naming the mask where counts differ, where a mask is
-  /// missing or was not there before, and naming two images where their widths differ.
+  /// missing or was not there before, where files are not one a row, and naming two images where
+  /// their widths differ.
   void add(const GalleryBatch& batch);
   /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows of
   /// one id (naming both), and vectors that cannot be compared (naming the image).
@@ -72,6 +74,7 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] retrieval::InputSize input() const override { return input_; }
   [[nodiscard]] const Tensor& vectors(Mask mask) const override;
   [[nodiscard]] std::string data_difference() const override { return data_difference_; }
+  [[nodiscard]] std::span<const std::string> files() const override { return files_; }
   [[nodiscard]] Neighbours search(const Tensor& queries,
                                   const retrieval::SearchRequest& request) const override;
 
@@ -79,6 +82,7 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] const ExactIndex& index_under(Mask mask) const;
 
   std::vector<GalleryRow> rows_;
+  std::vector<std::string> files_;                      ///< of rows_
   std::map<Mask, std::vector<torch::Tensor>> vectors_;  ///< as they came; empty once built
   std::map<Mask, ExactIndex> indexes_;
   std::vector<Mask> expected_;

@@ -1,6 +1,7 @@
 #include "stages/retrieval/index.hpp"
 
 #include "stages/counted.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/gallery_items.hpp"
@@ -23,6 +24,7 @@ void Index::declare(Declaration& d) {
   d.needs(field::items);
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
+  d.accepts(field::paths).doc("to know a query that is in the gallery");
   d.accepts(field::query_expansion).doc("refused: only queries are expanded");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
   d.offers<retrieval::Gallery>(gallery_);
@@ -54,6 +56,7 @@ void Index::process(const Packet& packet, Context& /*context*/) {
   const bool categories = packet.has(field::categories);
   GalleryBatch batch;
   batch.input = input_of(packet);
+  batch.files = picture_files(packet, count);
   for (std::size_t i = 0; i < count; ++i) {
     batch.rows.push_back(
         {indices[i], items[i], categories ? packet[field::categories][i] : -1, origins[i]});

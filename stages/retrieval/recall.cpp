@@ -47,7 +47,7 @@ void Recall::declare(Declaration& d) {
       .doc("with as many neighbours as the largest K: `k` of the search");
   d.accepts(field::categories);
   d.accepts(field::searched_gallery)
-      .doc("from `retrieval.search`: refused where a picture has no item");
+      .doc("from `retrieval.search`: refused where a picture has no item, or a query finds itself");
   d.upstream(names_, "what categories are called in the table by category");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
   declare_headlines(d);
@@ -138,6 +138,14 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
     throw Error(searched.without_item +
                     " has no 'item', so hits cannot be counted; use data sets that name the item "
                     "of every query and every gallery image",
+                Fault::configuration);
+  }
+  // A query at distance 0 from itself is a hit, whatever the model does.
+  if (!searched.finds_itself.empty()) {
+    throw Error(searched.finds_itself +
+                    " and finds itself, which counts as a hit; take queries and gallery from lists "
+                    "that share no picture, or set exclude_self = true for retrieval.search where "
+                    "both are one list",
                 Fault::configuration);
   }
   if (!gallery_difference_) gallery_difference_ = searched.data_difference;

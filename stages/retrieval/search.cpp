@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/leave_one_out.hpp"
@@ -33,6 +34,7 @@ void Search::declare(Declaration& d) {
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
+  d.accepts(field::paths).doc("to know a query that is in the gallery");
   d.accepts(field::query_expansion).doc("of `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
   d.provides(field::searched_gallery).doc("what `retrieval.recall` must know to count hits");
@@ -53,6 +55,14 @@ void Search::begin(Context& context) {
   const auto rows = gallery_->rows();
   const auto unnamed = std::ranges::find_if(
       rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
+  row_of_file_.clear();
+  if (const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_)) {
+    std::int64_t row = 0;
+    for (const std::string& file : known->files()) {
+      if (!file.empty()) row_of_file_.emplace(file, row);
+      ++row;
+    }
+  }
   without_item_ = unnamed == rows.end() ? "" : unnamed->origin.text() + " of the gallery";
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
   if (trainings_since_gallery_ > 0) {
@@ -70,10 +80,31 @@ std::int64_t Search::number_of(const std::string& item) {
   return unknown_items_.try_emplace(item, next).first->second;
 }
 
-bool Search::is_in_gallery(std::int64_t id, const Origin& origin) const {
-  if (id < 0) return false;
+/// The gallery row of the same picture, whatever list names it there, or -1.
+std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
+                                    const std::string& file) const {
+  if (const auto found = row_of_file_.find(file); found != row_of_file_.end()) {
+    return found->second;
+  }
+  if (id < 0 || (!origin.file && origin.item.empty())) return -1;
   const auto row = items_.row_of_id(id);
-  return row && gallery_->rows()[static_cast<std::size_t>(*row)].origin == origin;
+  const bool same = row && gallery_->rows()[static_cast<std::size_t>(*row)].origin == origin;
+  return same ? *row : -1;
+}
+
+/// Names a query of the batch that is in the gallery, and not left out of its own search.
+std::string Search::finding_itself(const Packet& query,
+                                   const std::vector<std::int64_t>& excluded) const {
+  const auto& origins = query[field::origins];
+  const std::vector<std::string> files = picture_files(query, origins.size());
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    const std::int64_t row = row_that_shows(query[field::indices][i], origins[i], files[i]);
+    if (row < 0 || (!excluded.empty() && excluded[i] == row)) continue;
+    const Origin& shown = gallery_->rows()[static_cast<std::size_t>(row)].origin;
+    return "query " + origins[i].text() + " is in the gallery" +
+           (shown == origins[i] ? "" : ", as " + shown.text() + ",");
+  }
+  return {};
 }
 
 /// What the rankings do not say.
@@ -171,18 +202,17 @@ void Search::process(Packet& packet, Context& context) {
   const std::vector<std::int64_t> excluded =
       exclude_self_ ? rows_of_themselves(*gallery_, items_, query) : std::vector<std::int64_t>();
   count_own_images(query, excluded);
+  const std::string itself = finding_itself(query, excluded);
+  if (!itself.empty() && !told_of_itself_) {
+    told_of_itself_ = true;
+    context.warn(itself + " and finds itself" +
+                 (exclude_self_ ? std::string("; exclude_self knows an image by its index only")
+                                : "; with exclude_self = true each query's own image is left out"));
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
     std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
-    if (exclude_self_) {
-      relevant -= excluded[i] >= 0 ? 1 : 0;
-    } else if (!told_of_itself_ &&
-               is_in_gallery(query[field::indices][i], query[field::origins][i])) {
-      told_of_itself_ = true;
-      context.warn("query " + query[field::origins][i].text() +
-                   " is in the gallery and finds itself; with exclude_self = true each query's own "
-                   "image is left out");
-    }
+    if (exclude_self_) relevant -= excluded[i] >= 0 ? 1 : 0;
     rankings.item.push_back(number);
     rankings.relevant.push_back(relevant);
   }
@@ -193,6 +223,7 @@ void Search::process(Packet& packet, Context& context) {
   const std::string problem = problem_with(rankings);
   if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
   SearchedGallery searched = searched_by(query, excluded);
+  searched.finds_itself = itself;
   packet.set(field::searched_gallery, std::move(searched));
   packet.set(field::rankings, std::move(rankings));
 }

@@ -10,6 +10,7 @@
 #include <seam/gallery.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "stages/retrieval/gallery_items.hpp"
@@ -29,7 +30,10 @@ class Search final : public Compute<Transform> {
 
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
-  [[nodiscard]] bool is_in_gallery(std::int64_t id, const Origin& origin) const;
+  [[nodiscard]] std::int64_t row_that_shows(std::int64_t id, const Origin& origin,
+                                            const std::string& file) const;
+  [[nodiscard]] std::string finding_itself(const Packet& query,
+                                           const std::vector<std::int64_t>& excluded) const;
   [[nodiscard]] SearchedGallery searched_by(const Packet& query,
                                             const std::vector<std::int64_t>& excluded) const;
   void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
@@ -49,8 +53,9 @@ class Search final : public Compute<Transform> {
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;
-  bool told_of_itself_ = false;                        ///< of this flow
-  std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1
+  bool told_of_itself_ = false;                                     ///< of this flow
+  std::unordered_map<std::string_view, std::int64_t> row_of_file_;  // views into the gallery
+  std::map<std::string, std::int64_t> unknown_items_;               // numbers below -1
 };
 
 }  // namespace seam::stages

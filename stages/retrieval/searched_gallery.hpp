@@ -18,6 +18,8 @@ struct SearchedGallery {
   std::string data_difference;
   /// Names a picture of the gallery or of these queries that has no item; empty where each has one.
   std::string without_item;
+  /// Names a query that is in the gallery and may find itself; empty where none is.
+  std::string finds_itself;
 
   friend bool operator==(const SearchedGallery&, const SearchedGallery&) = default;
 };

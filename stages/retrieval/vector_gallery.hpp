@@ -5,6 +5,7 @@
 #pragma once
 
 #include <seam/gallery.hpp>
+#include <span>
 #include <string>
 
 namespace seam::stages {
@@ -16,6 +17,8 @@ class VectorGallery : public retrieval::Gallery {
   [[nodiscard]] virtual const Tensor& vectors(retrieval::Mask mask) const = 0;
   /// As PublishedLists::difference(), of the data sets that filled it; only where it is ready.
   [[nodiscard]] virtual std::string data_difference() const = 0;
+  /// [G] the file of each row's picture, as picture_files() spells it; empty where it has none.
+  [[nodiscard]] virtual std::span<const std::string> files() const = 0;
 };
 
 }  // namespace seam::stages

@@ -34,6 +34,7 @@ use = "retrieval.index"
 use = "retrieval.search"
 index = "gallery"
 k = 10
+exclude_self = true
 [stage.recall]
 use = "retrieval.recall"
 k = [1, 5]

@@ -117,5 +117,80 @@ exclude_self = false
   EXPECT_THAT(finished.err, HasSubstr("`exclude_self` must be the same"));
 }
 
+/// Two lists of the same pictures in the In-Shop layout: a query of the second is in the gallery of
+/// the first.
+class TwoListsTest : public ::testing::Test {
+ protected:
+  TwoListsTest() {
+    const auto list = [](const std::string& first, const std::string& second) {
+      const auto row = [](const std::string& item, const std::string& file,
+                          const std::string& status) {
+        return "img/MEN/Denim/" + item + "/" + file + " " + item + " " + status + "\n";
+      };
+      return "6\nimage_name item_id evaluation_status\n" + row("id_1", "1.ppm", "train") +
+             row("id_1", "2.ppm", "train") + row("id_2", "1.ppm", first) +
+             row("id_2", "2.ppm", second) + row("id_3", "1.ppm", first) +
+             row("id_3", "2.ppm", second);
+    };
+    folder_.write("data/Eval/list_eval_partition.txt", list("query", "gallery"));
+    folder_.write("data/Eval/other.txt", list("gallery", "query"));
+    int red = 0;
+    for (const char* item : {"id_1", "id_2", "id_3"}) {
+      for (const char* file : {"1", "2"}) {
+        red += 30;
+        folder_.write(std::string("data/img/MEN/Denim/") + item + "/" + file + ".ppm",
+                      "P3 1 1 255 " + std::to_string(red) + " 99 9\n");
+      }
+    }
+    folder_.write("evaluate.toml", R"(
+[stage.train_items]
+use = "dataset.inshop"
+root = "data"
+[stage.query_items]
+like = "train_items"
+split = "query"
+[stage.gallery_items]
+like = "train_items"
+split = "gallery"
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+[stage.embedding]
+use = "baseline.pixels"
+centred = false
+[stage.gallery]
+use = "retrieval.index"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+[stage.recall]
+use = "retrieval.recall"
+protocol = "inshop"
+[path]
+embed = "decode -> batch -> embedding"
+[flow]
+gallery = "gallery_items -> embed -> gallery"
+evaluate = "query_items -> embed -> search -> recall"
+)");
+  }
+
+  [[nodiscard]] Finished run_with(const std::string& changes) const {
+    folder_.write("changed.toml", "extends = \"evaluate.toml\"\n" + changes);
+    return seam({"run", "changed.toml"}, folder_.path());
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TwoListsTest, AQueryThatTheOtherListHasInItsGalleryIsRefused) {
+  const Finished finished = run_with("[stage.gallery_items]\nlist = \"Eval/other.txt\"\n");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("query data/Eval/list_eval_partition.txt:5 "
+                                            "(img/MEN/Denim/id_2/1.ppm) is in the gallery, as "
+                                            "data/Eval/other.txt:5"),
+                                  HasSubstr("and finds itself, which counts as a hit")));
+}
+
 }  // namespace
 }  // namespace seam::test

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <seam/box.hpp>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
+
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
 namespace {
@@ -336,6 +340,20 @@ TEST_F(BatchTest, CarriesFieldsOfEveryType) {
   for (const char* name : {"views", "captions", "points", "profiles", "maps"}) {
     EXPECT_TRUE(rows.contains(name)) << name;
   }
+}
+
+TEST_F(BatchTest, GathersThePathsOfPicturesThatAreWholeFiles) {
+  harness_.set("size", 3);
+  Packet whole = picture(1);
+  whole.set(field::path, std::filesystem::path("a.jpg"));
+  Packet part = picture(2);
+  part.set(field::path, std::filesystem::path("b.jpg"));
+  part.set(field::box, std::array<float, 4>{0, 0, 2, 2});
+  harness_.push(whole).push(part).push(picture(3)).finish();
+  ASSERT_THAT(harness_.outputs(), SizeIs(1));
+  EXPECT_THAT(harness_.outputs()[0].get(field::paths),
+              ElementsAre(std::filesystem::path("a.jpg"), std::filesystem::path(),
+                          std::filesystem::path()));
 }
 
 TEST_F(BatchTest, CallsWhatItCarriesByThePlural) {

@@ -35,6 +35,13 @@ inline Packet batch(std::int64_t first, const Texts& items, const Tensor& embedd
   return packet;
 }
 
+/// The batch as another list names it.
+inline Packet of_list(const std::string& list, Packet batch) {
+  const auto file = std::make_shared<const std::string>(list);
+  for (Origin& origin : batch[field::origins]) origin.file = file;
+  return batch;
+}
+
 inline void refer_to(testing::Harness& search, testing::Harness& gallery) {
   void* found = gallery.runner().interface(type_name<retrieval::Gallery>());
   search.refer("index", *static_cast<retrieval::Gallery*>(found));
@@ -68,9 +75,9 @@ class Retrieval {
     search.set("masks", masks);
   }
 
-  /// Runs the evaluation flow over these queries.
+  /// Runs the evaluation flow over these queries, as pictures of a list of their own.
   void evaluate(std::vector<Packet> queries) {
-    for (Packet& query : queries) search.push(std::move(query));
+    for (Packet& query : queries) search.push(of_list("queries.txt", std::move(query)));
     search.finish();
     for (Packet& packet : search.take_outputs()) recall.push(std::move(packet));
     recall.finish();

@@ -27,6 +27,7 @@ using seam::stages::KReciprocal;
 using seam::stages::Rerank;
 using seam::stages::Search;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::of_list;
 using seam::stages::retrieval_test::refer_to;
 using seam::stages::retrieval_test::rerank_from;
 using seam::stages::retrieval_test::Retrieval;
@@ -314,7 +315,7 @@ TEST(Rerank, LeavesNoBoundsOverTies) {
   Retrieval stages;
   stages.index.push(batch(0, {"a", "b", "c", "d"}, torch::ones({4, 2}))).finish();
   stages.search.set("k", 2);
-  stages.search.push(batch(0, {"a", "d"}, torch::ones({2, 2}))).finish();
+  stages.search.push(of_list("queries.txt", batch(0, {"a", "d"}, torch::ones({2, 2})))).finish();
   stages.recall.set("k", std::vector<std::int64_t>{1, 2});
   for (Packet& packet :
        seam::stages::retrieval_test::reranked(stages.index, stages.search.take_outputs())) {

@@ -19,6 +19,7 @@ using seam::Packet;
 using seam::retrieval::Ranking;
 using seam::retrieval::Rankings;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::of_list;
 using seam::stages::retrieval_test::Retrieval;
 using seam::stages::retrieval_test::Texts;
 using ::testing::HasSubstr;
@@ -261,7 +262,9 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
   Retrieval stages;
   stages.search.set("k", 2);
   stages.index.push(batch(0, {"a", "b", "a", "c"}, torch::eye(4))).finish();
-  stages.search.push(batch(0, {"a", "b", "c"}, torch::eye(4).slice(0, 0, 3))).finish();
+  stages.search
+      .push(of_list("queries.txt", batch(0, {"a", "b", "c"}, torch::eye(4).slice(0, 0, 3))))
+      .finish();
   const Packet whole = stages.search.outputs().at(0);
   std::int64_t refused = 0;
   for (std::uint32_t round = 0; round < 500; ++round) {

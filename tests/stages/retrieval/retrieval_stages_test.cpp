@@ -22,6 +22,7 @@ using seam::stages::NamedCategories;
 using seam::stages::Recall;
 using seam::stages::Search;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::of_list;
 using seam::stages::retrieval_test::refer_to;
 using seam::stages::retrieval_test::Retrieval;
 using seam::stages::retrieval_test::Texts;
@@ -63,7 +64,11 @@ const auto recall_conformance = seam::testing::conformance<Recall>({
           const auto gallery = gathered();
           Harness search("search", std::make_unique<Search>());
           refer_to(search, *gallery);
-          search.set("k", 3).push_all(batches_of_two(search)).finish();
+          search.set("k", 3);
+          for (Packet& packet : batches_of_two(search)) {
+            search.push(of_list("queries.txt", std::move(packet)));
+          }
+          search.finish();
           return search.take_outputs();
         },
 });
@@ -432,7 +437,7 @@ TEST(RetrievalStages, QueriesOfTwoSearchesMakeNoMean) {
   small.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   large.index.push(batch(0, {"a", "b"}, torch::ones({2, 1}))).finish();
   for (Retrieval* stages : {&small, &large}) {
-    stages->search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
+    stages->search.push(of_list("queries.txt", batch(0, {"a"}, torch::ones({1, 1})))).finish();
     small.recall.push(stages->search.take_outputs().at(0));
   }
   ASSERT_EQ(small.recall.errors().size(), 1);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <seam/archive.hpp>
 #include <seam/testing.hpp>
@@ -12,15 +13,18 @@
 #include <utility>
 #include <vector>
 
+#include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 
 namespace {
 
 using seam::Packet;
+using seam::Tensor;
 using seam::stages::PublishedLists;
 using seam::stages::SearchedGallery;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::of_list;
 using seam::stages::retrieval_test::Retrieval;
 using seam::stages::retrieval_test::Texts;
 using seam::testing::Harness;
@@ -44,6 +48,30 @@ class Lists final : public seam::Source, public PublishedLists {
  private:
   std::string difference_;
 };
+
+/// The batch, its pictures in these files.
+Packet in_files(Packet batch, const std::vector<std::filesystem::path>& files) {
+  batch.set(seam::field::paths, files);
+  return batch;
+}
+
+/// What the evaluation of these queries, each the only batch or one of several, ends with.
+std::string error_of(Retrieval& stages, std::vector<Packet> queries) {
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  stages.evaluate(std::move(queries));
+  EXPECT_TRUE(stages.index.errors().empty());
+  EXPECT_TRUE(stages.search.errors().empty());
+  if (stages.recall.errors().empty()) return "none";
+  EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::configuration);
+  return stages.recall.errors()[0].full_message();
+}
+
+const Texts two{"a", "b"};
+
+Tensor two_vectors() {
+  return torch::tensor({{1.F}, {2.F}});
+}
 
 /// The report of an evaluation where the data sets of queries and gallery say this.
 std::string report_with(const std::string& of_queries, const std::string& of_gallery) {
@@ -79,6 +107,7 @@ TEST(SearchedGallery, TheDifferenceIsSavedWithTheGallery) {
   seam::stages::GalleryBatch images;
   images.rows.push_back({0, "a", -1, {std::make_shared<std::string>("list.txt"), 1, "a"}});
   images.vectors[seam::retrieval::Mask::none] = torch::ones({1, 2});
+  images.files = {"/data/a.jpg"};
   seam::stages::GalleryIndex gallery;
   gallery.add(images);
   gallery.build();
@@ -88,6 +117,7 @@ TEST(SearchedGallery, TheDifferenceIsSavedWithTheGallery) {
   seam::stages::GalleryIndex loaded;
   loaded.load(archive);
   EXPECT_EQ(loaded.data_difference(), "only 1 image");
+  EXPECT_THAT(loaded.files(), ElementsAre("/data/a.jpg"));
   loaded.clear();
   EXPECT_EQ(loaded.data_difference(), "");
 }
@@ -109,7 +139,7 @@ TEST(SearchedGallery, APictureWithoutItemIsSearchedButNotCounted) {
   EXPECT_EQ(error({"a", "b"}, {"a", "b"}), "none");
   EXPECT_THAT(error({"a", ""}, {"a", "b"}),
               HasSubstr("list.txt:2 of the gallery has no 'item', so hits cannot be counted"));
-  EXPECT_THAT(error({"a", "b"}, {"a", ""}), HasSubstr("query list.txt:9 has no 'item'"));
+  EXPECT_THAT(error({"a", "b"}, {"a", ""}), HasSubstr("query queries.txt:9 has no 'item'"));
 }
 
 TEST(SearchedGallery, ChanceIsOfWhatEachQueryCouldFind) {
@@ -136,17 +166,15 @@ TEST(SearchedGallery, ChanceIsOfWhatEachQueryCouldFind) {
 TEST(SearchedGallery, LeaveOneOutRefusesAGalleryWithNoneOfTheQueries) {
   Retrieval stages;
   stages.search.set("k", 1).set("exclude_self", seam::Value{true});
-  const auto two = [](std::int64_t first) {
-    return batch(first, {"a", "b"}, torch::tensor({{1.F}, {2.F}}));
-  };
-  stages.index.push(two(0)).finish();
-  stages.search.push(two(10)).push(two(12)).finish();
+  const auto pictures = [](std::int64_t first) { return batch(first, two, two_vectors()); };
+  stages.index.push(pictures(0)).finish();
+  stages.search.push(pictures(10)).push(pictures(12)).finish();
   ASSERT_EQ(stages.search.errors().size(), 1U);
   EXPECT_EQ(stages.search.errors()[0].fault(), seam::Fault::configuration);
   EXPECT_THAT(stages.search.errors()[0].full_message(),
               AllOf(HasSubstr("the gallery has none of 4 queries, such as "),
                     HasSubstr("list.txt:11 (a); fill the gallery with")));
-  stages.search.push(two(0)).finish();  // the next flow
+  stages.search.push(pictures(0)).finish();  // the next flow
   EXPECT_EQ(stages.search.errors().size(), 1U);
   EXPECT_TRUE(stages.search.log().empty());
 }
@@ -158,10 +186,50 @@ TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   Packet packet = stages.search.take_outputs().at(0);
-  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", ""});
+  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", ""});
   stages.recall.push(std::move(packet));
   ASSERT_EQ(stages.recall.errors().size(), 1U);
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
+}
+
+/// The same file in the gallery, under another list, index and spelling.
+TEST(SearchedGallery, AQueryThatAnotherListPutsIntoTheGalleryIsRefused) {
+  const auto error = [](const char* file) {
+    Retrieval stages;
+    stages.index.push(in_files(batch(0, two, two_vectors()), {"img/1.jpg", "img/2.jpg"})).finish();
+    return error_of(stages, {in_files(batch(5, {"b"}, torch::ones({1, 1})), {file})});
+  };
+  EXPECT_EQ(error("img/3.jpg"), "none");
+  EXPECT_THAT(error("img/men/../2.jpg"),
+              HasSubstr("query queries.txt:6 (b) is in the gallery, as list.txt:2 (b), and finds "
+                        "itself, which counts as a hit; take queries and gallery from lists that "
+                        "share no picture, or set exclude_self = true"));
+}
+
+TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {
+  Retrieval stages;
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  stages.index.push(batch(0, two, two_vectors())).finish();
+  stages.search.push(batch(0, two, two_vectors())).finish();
+  stages.recall.push_all(stages.search.take_outputs());
+  ASSERT_EQ(stages.recall.errors().size(), 1U);
+  EXPECT_THAT(stages.recall.errors()[0].full_message(),
+              HasSubstr("query list.txt:1 (a) is in the gallery and finds itself"));
+}
+
+TEST(SearchedGallery, LeaveOneOutLeavesOutThatVeryPictureOrIsRefused) {
+  const auto error = [](std::int64_t index) {
+    Retrieval stages;
+    stages.search.set("exclude_self", true);
+    const std::vector<std::filesystem::path> files{"1.jpg", "2.jpg", "3.jpg"};
+    const Tensor vectors = torch::tensor({{1.F}, {2.F}, {3.F}});
+    stages.index.push(in_files(batch(0, {"a", "b", "a"}, vectors), files)).finish();
+    return error_of(stages, {in_files(batch(0, {"a"}, torch::ones({1, 1})), {"1.jpg"}),
+                             in_files(batch(index, {"a"}, torch::ones({1, 1})), {"3.jpg"})});
+  };
+  EXPECT_EQ(error(2), "none");
+  EXPECT_THAT(error(7), HasSubstr("query queries.txt:8 (a) is in the gallery, as list.txt:3 (a)"));
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+/// Which pictures the rows of a batch show, whatever list named them: two lists of one data set
+/// have different origins and indices for the same file.
+///
+///     Eval/list.txt:3     img/a.jpg  ─┐
+///     Eval/other.txt:90   img/a.jpg  ─┴─► /data/inshop/img/a.jpg
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <seam/packet.hpp>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace seam::field {
+
+/// The `path` of each row; empty where it has none, or a `box`, of which a file may have several.
+inline constexpr Field<std::vector<std::filesystem::path>> paths{"paths", "*[N]"};
+
+}  // namespace seam::field
+
+namespace seam::stages {
+
+/// The file of each of the batch's `rows` in one spelling: absolute, links followed. Empty where a
+/// row has none, as pictures of a file of many. Throws seam::Error where `paths` has another number
+/// of rows.
+[[nodiscard]] inline std::vector<std::string> picture_files(const Packet& batch, std::size_t rows) {
+  std::vector<std::string> files(rows);
+  if (!batch.has(field::paths)) return files;
+  const std::vector<std::filesystem::path>& paths = batch[field::paths];
+  if (paths.size() != rows) {
+    throw Error("the fields of one batch must have the same number of rows, but 'paths' has " +
+                    std::to_string(paths.size()) + " where there are " + std::to_string(rows),
+                Fault::internal);
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (paths[row].empty()) continue;
+    std::error_code fault;
+    const std::filesystem::path file = std::filesystem::weakly_canonical(paths[row], fault);
+    files[row] = (fault ? paths[row].lexically_normal() : file).string();
+  }
+  return files;
+}
+
+}  // namespace seam::stages
