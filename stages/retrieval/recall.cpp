@@ -48,6 +48,9 @@ void Recall::declare(Declaration& d) {
   d.accepts(field::categories);
   d.accepts(field::searched_gallery)
       .doc("from `retrieval.search`: refused where a picture has no item, or a query finds itself");
+  d.accepts(field::indices).doc("to refuse a query that comes twice");
+  d.accepts(field::origins).doc("the same");
+  d.accepts(field::paths).doc("to refuse a query that comes twice");
   d.upstream(names_, "what categories are called in the table by category");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
   declare_headlines(d);
@@ -77,6 +80,7 @@ void Recall::open(Context& /*context*/) {
 
 void Recall::begin(Context& /*context*/) {
   counted_.clear();
+  pictures_.clear();
   gallery_difference_.reset();
   evaluation_ = Evaluation();
   evaluation_.protocol = protocol_;
@@ -157,6 +161,11 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
   }
 }
 
+/// What the rankings do not say of the queries.
+void Recall::check_queries(const Packet& packet, std::size_t queries) {
+  pictures_.add(packet, queries);
+}
+
 void Recall::process(const Packet& packet, Context& /*context*/) {
   const Rankings& rankings = packet[field::rankings];
   const std::string problem = problem_with(rankings);
@@ -177,6 +186,7 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
   if (searched != nullptr) check_searched(*searched, queries);
   if (counted_.empty()) begin_with(rankings);
   check_same_search(rankings);
+  check_queries(packet, queries);
   evaluation_.query_input = together(evaluation_.query_input, rankings.query_input);
   for (std::size_t m = 0; m < rankings.by_mask.size(); ++m) {
     const Ranking& ranking = rankings.by_mask[m];

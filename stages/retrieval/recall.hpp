@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/counted_once.hpp"
 #include "stages/published_lists.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
@@ -44,6 +45,7 @@ class Recall final : public Sink {
   void begin_with(const retrieval::Rankings& rankings);
   void check_same_search(const retrieval::Rankings& rankings) const;
   void check_searched(const SearchedGallery& searched, std::size_t queries);
+  void check_queries(const Packet& packet, std::size_t queries);
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
@@ -56,6 +58,7 @@ class Recall final : public Sink {
   Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;
+  CountedOnce pictures_;
   std::optional<std::string> gallery_difference_;  ///< from the first batch that knows it
 };
 

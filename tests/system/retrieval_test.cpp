@@ -192,5 +192,18 @@ TEST_F(TwoListsTest, AQueryThatTheOtherListHasInItsGalleryIsRefused) {
                                   HasSubstr("and finds itself, which counts as a hit")));
 }
 
+TEST_F(TwoListsTest, QueriesThatASamplerServesTwiceAreRefused) {
+  const Finished finished = run_with(R"(
+[stage.pk]
+use = "sampling.pk"
+items = 2
+images = 2
+[flow]
+evaluate = "query_items -> pk -> embed -> search -> recall"
+)");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("comes a second time in one evaluation"));
+}
+
 }  // namespace
 }  // namespace seam::test

@@ -232,4 +232,27 @@ TEST(SearchedGallery, LeaveOneOutLeavesOutThatVeryPictureOrIsRefused) {
   EXPECT_THAT(error(7), HasSubstr("query queries.txt:8 (a) is in the gallery, as list.txt:3 (a)"));
 }
 
+TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
+  const auto evaluated = [](Retrieval& stages, std::vector<Packet> queries) {
+    stages.index.push(batch(0, two, two_vectors())).finish();
+    return error_of(stages, std::move(queries));
+  };
+  const auto query = [](std::int64_t index) { return batch(index, {"a"}, torch::ones({1, 1})); };
+  Retrieval once;
+  EXPECT_EQ(evaluated(once, {query(5), query(6)}), "none");
+  EXPECT_EQ(evaluated(once, {query(5)}), "none");  // another flow
+  Retrieval twice;
+  EXPECT_THAT(evaluated(twice, {query(5), query(6), query(5)}),
+              HasSubstr("queries.txt:6 (a) comes a second time in one evaluation, where each "
+                        "picture counts once; take samplers"));
+  Retrieval one_batch;
+  Packet doubled = batch(5, {"a", "a"}, torch::ones({2, 1}));
+  doubled[seam::field::indices][1] = 5;
+  doubled[seam::field::origins][1] = doubled[seam::field::origins][0];
+  EXPECT_THAT(evaluated(one_batch, {doubled}), HasSubstr("comes a second time"));
+  Retrieval two_lists;
+  EXPECT_THAT(evaluated(two_lists, {in_files(query(5), {"q.jpg"}), in_files(query(6), {"q.jpg"})}),
+              HasSubstr("queries.txt:7 (a) comes a second time"));
+}
+
 }  // namespace

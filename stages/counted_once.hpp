@@ -1,0 +1,56 @@
+/// Which pictures an evaluation has counted. One that comes twice would count twice: a flow that
+/// samples groups, as for training, serves some pictures often and others never.
+#pragma once
+
+#include <seam/packet.hpp>
+#include <string>
+#include <unordered_set>
+
+#include "stages/picture_paths.hpp"
+
+namespace seam::stages {
+
+class CountedOnce {
+ public:
+  void clear() { seen_.clear(); }
+
+  /// Throws seam::Error (configuration) naming a picture of the batch that was there before. A
+  /// picture is known by its file, or by its place in its list; one that has neither is not known.
+  void add(const Packet& batch, std::size_t rows) {
+    const std::vector<std::string> files = picture_files(batch, rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::string picture = files[row].empty() ? place_of(batch, row) : files[row];
+      if (picture.empty() || seen_.insert(picture).second) continue;
+      throw Error(name_of(batch, row) +
+                      " comes a second time in one evaluation, where each picture counts once; "
+                      "take samplers such as sampling.triplets out of its flow, and read lists "
+                      "that share no picture",
+                  Fault::configuration);
+    }
+  }
+
+ private:
+  static const Origin* origin_of(const Packet& batch, std::size_t row) {
+    if (!batch.has(field::origins) || row >= batch[field::origins].size()) return nullptr;
+    return &batch[field::origins][row];
+  }
+
+  static std::string name_of(const Packet& batch, std::size_t row) {
+    const Origin* const origin = origin_of(batch, row);
+    return origin == nullptr ? "row " + std::to_string(row) : origin->text();
+  }
+
+  /// Lists tell rows apart by line or index; the name alone may be that of many.
+  static std::string place_of(const Packet& batch, std::size_t row) {
+    const Origin* const origin = origin_of(batch, row);
+    if (origin == nullptr || !origin->file) return {};
+    const bool indexed = batch.has(field::indices) && row < batch[field::indices].size() &&
+                         batch[field::indices][row] >= 0;
+    if (!indexed && origin->line <= 0) return {};
+    return origin->text() + (indexed ? "#" + std::to_string(batch[field::indices][row]) : "");
+  }
+
+  std::unordered_set<std::string> seen_;
+};
+
+}  // namespace seam::stages
