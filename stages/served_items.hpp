@@ -1,10 +1,12 @@
 /// Which items a data set serves: for those who must not be measured on what a model was trained
 /// on. Of a data set that leaves others out in the wrong fold, nothing in a tensor shows it.
 ///
-///     dataset.* (train) ── ServedItems ──► metric.verification, trained_on = "train_items"
+///     dataset.* (train) ── ServedItems ──► metric.verification, retrieval.recall:
+///                                          trained_on = "train_items"
 #pragma once
 
 #include <functional>
+#include <seam/error.hpp>
 #include <set>
 #include <string>
 
@@ -24,5 +26,20 @@ class ServedItems {
   /// The field `item` of all packets of an epoch, of all ranks; from open() on.
   [[nodiscard]] virtual const Names& served_items() const = 0;
 };
+
+/// Throws seam::Error (configuration) where the item is served to training, or is not named.
+/// `picture`: names what shows it; `remedy`: what to do, as a clause.
+inline void check_unseen(const ServedItems& trained_on, const std::string& item,
+                         const std::string& picture, const std::string& remedy) {
+  if (item.empty()) {
+    throw Error(picture +
+                    " has no 'item', so it cannot be checked against `trained_on`; use a data set "
+                    "that names them, or remove `trained_on`",
+                Fault::configuration);
+  }
+  if (!trained_on.served_items().contains(item)) return;
+  throw Error(picture + " shows '" + item + "', which `trained_on` serves to training; " + remedy,
+              Fault::configuration);
+}
 
 }  // namespace seam::stages

@@ -41,6 +41,9 @@ void Recall::declare(Declaration& d) {
   d.parameter("expected_width", expected_.width, "the same, for their width")
       .at_least(1)
       .unit("px");
+  d.reference("trained_on", trained_on_,
+              "the data set that the model is trained on: queries of its items are refused")
+      .optional();
   const auto largest = std::ranges::max_element(ks_);
   d.needs(field::rankings)
       .contract("*[N," + std::to_string(largest == ks_.end() ? 1 : *largest) + "+]")
@@ -48,8 +51,9 @@ void Recall::declare(Declaration& d) {
   d.accepts(field::categories);
   d.accepts(field::searched_gallery)
       .doc("from `retrieval.search`: refused where a picture has no item, or a query finds itself");
+  d.accepts(field::items).doc("to refuse queries of the training");
   d.accepts(field::indices).doc("to refuse a query that comes twice");
-  d.accepts(field::origins).doc("the same");
+  d.accepts(field::origins).doc("the same, and to name queries");
   d.accepts(field::paths).doc("to refuse a query that comes twice");
   d.upstream(names_, "what categories are called in the table by category");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
@@ -164,6 +168,15 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
 /// What the rankings do not say of the queries.
 void Recall::check_queries(const Packet& packet, std::size_t queries) {
   pictures_.add(packet, queries);
+  if (!trained_on_) return;
+  const bool named = packet.has(field::origins) && packet[field::origins].size() == queries;
+  const bool items = packet.has(field::items) && packet[field::items].size() == queries;
+  for (std::size_t i = 0; i < queries; ++i) {
+    check_unseen(*trained_on_, items ? packet[field::items][i] : std::string(),
+                 "query " + (named ? packet[field::origins][i].text() : std::to_string(i)),
+                 "evaluate items that it leaves out, as a list whose train and test items are "
+                 "disjoint does, or those that its folds hold out");
+  }
 }
 
 void Recall::process(const Packet& packet, Context& /*context*/) {

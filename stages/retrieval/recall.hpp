@@ -18,6 +18,7 @@
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::stages {
 
@@ -55,6 +56,7 @@ class Recall final : public Sink {
   std::string protocol_;
   Refs<CategoryNames> names_;
   Refs<PublishedLists> lists_;
+  Ref<ServedItems> trained_on_;
   Expectation expected_;
   Evaluation evaluation_;
   std::vector<Counted> counted_;

@@ -15,6 +15,7 @@
 
 #include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
+#include "stages/served_items.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 
 namespace {
@@ -23,6 +24,7 @@ using seam::Packet;
 using seam::Tensor;
 using seam::stages::PublishedLists;
 using seam::stages::SearchedGallery;
+using seam::stages::ServedItems;
 using seam::stages::retrieval_test::batch;
 using seam::stages::retrieval_test::of_list;
 using seam::stages::retrieval_test::Retrieval;
@@ -253,6 +255,30 @@ TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
   Retrieval two_lists;
   EXPECT_THAT(evaluated(two_lists, {in_files(query(5), {"q.jpg"}), in_files(query(6), {"q.jpg"})}),
               HasSubstr("queries.txt:7 (a) comes a second time"));
+}
+
+/// The items that a training reads.
+class Training final : public ServedItems {
+ public:
+  explicit Training(Names names) : names_(std::move(names)) {}
+  [[nodiscard]] const Names& served_items() const override { return names_; }
+
+ private:
+  Names names_;
+};
+
+TEST(SearchedGallery, QueriesOfTheTrainingAreRefused) {
+  const auto error = [](const ServedItems::Names& trained, const Texts& queries) {
+    Training training(trained);
+    Retrieval stages;
+    stages.recall.refer<ServedItems>("trained_on", training);
+    stages.index.push(batch(0, two, two_vectors())).finish();
+    return error_of(stages, {batch(5, queries, torch::ones({1, 1}))});
+  };
+  EXPECT_EQ(error({"c"}, {"a"}), "none");
+  EXPECT_THAT(error({"a", "c"}, {"a"}),
+              HasSubstr("query queries.txt:6 (a) shows 'a', which `trained_on` serves to training; "
+                        "evaluate items that it leaves out"));
 }
 
 }  // namespace
