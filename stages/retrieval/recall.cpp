@@ -5,6 +5,7 @@
 #include <string>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/listed_files.hpp"
 #include "stages/ranking_method.hpp"
 #include "stages/retrieval/published_beside.hpp"
 
@@ -53,7 +54,7 @@ void Recall::declare(Declaration& d) {
       .doc("from `retrieval.search`: refused where a picture has no item, or a query finds itself");
   d.accepts(field::items).doc("to refuse queries of the training");
   d.accepts(field::indices).doc("to refuse a query that comes twice");
-  d.accepts(field::origins).doc("the same, and to name queries");
+  d.accepts(field::origins).doc("the same, and to name lists and queries");
   d.accepts(field::paths).doc("to refuse a query that comes twice");
   d.upstream(names_, "what categories are called in the table by category");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
@@ -157,7 +158,9 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
                 Fault::configuration);
   }
   if (!gallery_difference_) gallery_difference_ = searched.data_difference;
-  if (*gallery_difference_ != searched.data_difference) {
+  if (evaluation_.gallery_lists.empty()) evaluation_.gallery_lists = searched.lists;
+  if (*gallery_difference_ != searched.data_difference ||
+      evaluation_.gallery_lists != searched.lists) {
     throw Error(
         "the queries of one evaluation come from different searches: the galleries are of "
         "different lists",
@@ -168,6 +171,7 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
 /// What the rankings do not say of the queries.
 void Recall::check_queries(const Packet& packet, std::size_t queries) {
   pictures_.add(packet, queries);
+  add_lists_of(packet, evaluation_.query_lists);
   if (!trained_on_) return;
   const bool named = packet.has(field::origins) && packet[field::origins].size() == queries;
   const bool items = packet.has(field::items) && packet[field::items].size() == queries;

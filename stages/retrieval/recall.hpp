@@ -9,6 +9,7 @@
 #include <seam/reference.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -5,6 +5,7 @@
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
+#include "stages/listed_files.hpp"
 #include "stages/ranking_method.hpp"
 
 namespace seam::stages {
@@ -208,6 +209,10 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
     text +=
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
         "is given.\n";
+  }
+  if (!evaluation.query_lists.empty() || !evaluation.gallery_lists.empty()) {
+    text += "\nLists that were read: queries " + listed(evaluation.query_lists) + ", gallery " +
+            listed(evaluation.gallery_lists) + ".\n";
   }
   const std::string reason = incomparable(evaluation, first);
   if (!reason.empty()) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <seam/retrieval.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Evaluation {
   retrieval::InputSize gallery_input;
   std::string data_difference;  ///< from the published lists, as the data set says; empty: none
   Expectation expected;
+  std::set<std::string> query_lists;    ///< the files that named the queries
+  std::set<std::string> gallery_lists;  ///< and the gallery's pictures
 };
 
 struct MaskResult {

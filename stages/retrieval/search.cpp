@@ -55,6 +55,10 @@ void Search::begin(Context& context) {
   const auto rows = gallery_->rows();
   const auto unnamed = std::ranges::find_if(
       rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
+  lists_.clear();
+  for (const retrieval::GalleryRow& row : gallery_->rows()) {
+    if (row.origin.file) lists_.insert(*row.origin.file);
+  }
   row_of_file_.clear();
   if (const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_)) {
     std::int64_t row = 0;
@@ -120,6 +124,7 @@ SearchedGallery Search::searched_by(const Packet& query,
   // An index of another plugin knows nothing of published lists.
   const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_);
   if (known != nullptr) searched.data_difference = known->data_difference();
+  searched.lists = lists_;
   searched.without_item = without_item_;
   for (std::size_t i = 0; i < items.size() && searched.without_item.empty(); ++i) {
     if (items[i].empty()) searched.without_item = "query " + query[field::origins][i].text();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <seam/gallery.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,7 +50,8 @@ class Search final : public Compute<Transform> {
   // Of this flow.
   GalleryItems items_;
   std::int64_t trainings_since_gallery_ = 0;
-  std::string without_item_;  ///< a gallery image, as in SearchedGallery
+  std::set<std::string> lists_;  ///< of the gallery
+  std::string without_item_;     ///< a gallery image, as in SearchedGallery
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;

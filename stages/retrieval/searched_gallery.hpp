@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <seam/field.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct SearchedGallery {
   std::string without_item;
   /// Names a query that is in the gallery and may find itself; empty where none is.
   std::string finds_itself;
+  std::set<std::string> lists;  ///< that named the gallery's pictures
 
   friend bool operator==(const SearchedGallery&, const SearchedGallery&) = default;
 };

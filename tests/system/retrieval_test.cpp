@@ -184,6 +184,14 @@ evaluate = "query_items -> embed -> search -> recall"
   TemporaryFolder folder_;
 };
 
+TEST_F(TwoListsTest, OfOneListTheReportNamesIt) {
+  const Finished finished = run_with("");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out + finished.err,
+              AllOf(HasSubstr("Lists that were read: queries 'data/Eval/list_eval_partition.txt', "
+                              "gallery 'data/Eval/list_eval_partition.txt'.")));
+}
+
 TEST_F(TwoListsTest, AQueryThatTheOtherListHasInItsGalleryIsRefused) {
   const Finished finished = run_with("[stage.gallery_items]\nlist = \"Eval/other.txt\"\n");
   EXPECT_EQ(finished.exit_code, 2);

@@ -71,6 +71,8 @@ per_epoch = 8
 [stage.pair_batch]
 use = "batch"
 size = 12
+[stage.model]
+towers = "together"
 [stage.pair_loss]
 use = "loss.batch_hard"
 [flow]

@@ -188,7 +188,7 @@ TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   Packet packet = stages.search.take_outputs().at(0);
-  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", ""});
+  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", {}});
   stages.recall.push(std::move(packet));
   ASSERT_EQ(stages.recall.errors().size(), 1U);
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
@@ -279,6 +279,11 @@ TEST(SearchedGallery, QueriesOfTheTrainingAreRefused) {
   EXPECT_THAT(error({"a", "c"}, {"a"}),
               HasSubstr("query queries.txt:6 (a) shows 'a', which `trained_on` serves to training; "
                         "evaluate items that it leaves out"));
+}
+
+TEST(SearchedGallery, TheReportNamesTheListsThatWereRead) {
+  EXPECT_THAT(report_with("", ""),
+              HasSubstr("\nLists that were read: queries 'queries.txt', gallery 'list.txt'.\n"));
 }
 
 }  // namespace
