@@ -2,6 +2,8 @@
 /// something else is marked where it is reported.
 ///
 ///     dataset.sop ── PublishedLists ──► retrieval.recall: "Not comparable with published numbers"
+///
+/// Published numbers are only set beside those of a run whose data sets all vouch for their lists.
 #pragma once
 
 #include <seam/reference.hpp>
@@ -20,6 +22,9 @@ class PublishedLists {
   /// once the data set is open.
   [[nodiscard]] virtual std::string difference() const = 0;
 
+  /// What published tables call what was measured on it: "inshop".
+  [[nodiscard]] virtual std::string published_name() const = 0;
+
  protected:
   // Only through what derives from it.
   PublishedLists(const PublishedLists&) = default;
@@ -37,6 +42,18 @@ inline std::string differences(const Refs<PublishedLists>& data_sets) {
     text += (text.empty() ? "" : ", ") + difference;
   }
   return text;
+}
+
+/// What all data sets of a flow serve as it was published; empty where there is none, where one
+/// serves something else, and where they serve several.
+inline std::string published_name(const Refs<PublishedLists>& data_sets) {
+  std::string name;
+  for (const PublishedLists* data_set : data_sets) {
+    const std::string its_name = data_set->published_name();
+    if (!data_set->difference().empty() || (!name.empty() && its_name != name)) return {};
+    name = its_name;
+  }
+  return name;
 }
 
 }  // namespace seam::stages

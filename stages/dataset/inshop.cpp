@@ -13,11 +13,13 @@ void Inshop::declare(Declaration& declaration) {
   declaration.parameter("list", list_, "the partition list, relative to root");
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
+  declaration.offers<PublishedLists>(server_);
   SplitServer::declare_counts(declaration, expected_);
 }
 
 void Inshop::open(Context& context) {
   server_.open(root_, list_, expected_, context);
+  server_.tell_difference(context);
 }
 
 void Inshop::begin(Context& /*context*/) {

@@ -31,6 +31,7 @@ void Landmarks::declare(Declaration& declaration) {
                         {{"refuse", Unlisted::refuse}, {"ignore", Unlisted::ignore}});
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
+  declaration.offers<PublishedLists>(server_);
   SplitServer::declare_counts(declaration, expected_);
   declaration
       .parameter("expect_attributes", expected_attributes_,
@@ -50,6 +51,7 @@ void Landmarks::open(Context& context) {
         Fault::configuration);
   }
   const InshopList partition = server_.open(root_, list_, expected_, context);
+  server_.tell_difference(context);
   const std::string partition_name = (root_ / list_).string();
   const ListText landmarks =
       read_list_text(root_ / landmarks_,

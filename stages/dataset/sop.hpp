@@ -27,6 +27,7 @@ class Sop final : public Source, public CategoryNames, public PublishedLists {
     return vocabulary_;
   }
   [[nodiscard]] std::string difference() const override { return difference_; }
+  [[nodiscard]] std::string published_name() const override { return "sop"; }
 
  private:
   [[nodiscard]] SopLists read() const;

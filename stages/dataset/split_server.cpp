@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "stages/counted.hpp"
+#include "stages/dataset/official_inshop.hpp"
+
 namespace seam::stages {
 
 void SplitServer::declare(Declaration& declaration) {
@@ -59,6 +62,14 @@ InshopList SplitServer::open(const std::filesystem::path& root, const std::files
   }
   categories_ = parsed.categories;
   rows_.open(std::move(rows), file.string(), context, split + " images");
+  difference_ = difference_from_official(parsed);
+  const auto add = [this](const std::string& what) {
+    difference_ += (difference_.empty() ? "" : ", ") + what;
+  };
+  if (split_ == Split::train) add("images of the train split");
+  if (rows_.served() != static_cast<std::int64_t>(images.size())) {
+    add(grouped(rows_.served()) + " of " + counted(images.size(), split + " image"));
+  }
   std::istringstream lines(parsed.report.text());
   for (std::string line; std::getline(lines, line);) context.info(line);
   if (split_ != Split::train && parsed.report.lone_queries > 0) {
@@ -69,6 +80,11 @@ InshopList SplitServer::open(const std::filesystem::path& root, const std::files
                             "answer them"));
   }
   return parsed;
+}
+
+void SplitServer::tell_difference(const Context& context) const {
+  if (difference_.empty() || split_ == Split::train) return;
+  context.info("not what published numbers were measured on: " + difference_);
 }
 
 }  // namespace seam::stages

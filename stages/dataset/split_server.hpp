@@ -14,10 +14,11 @@
 
 #include "stages/dataset/inshop_list.hpp"
 #include "stages/dataset/picture_rows.hpp"
+#include "stages/published_lists.hpp"
 
 namespace seam::stages {
 
-class SplitServer {
+class SplitServer final : public PublishedLists {
  public:
   /// Declares `split`, `limit`, the folds' parameters and the fields.
   void declare(Declaration& declaration);
@@ -36,10 +37,16 @@ class SplitServer {
   [[nodiscard]] Split split() const { return split_; }
   /// Of all splits, from open() on.
   [[nodiscard]] const std::vector<std::string>& category_names() const { return categories_; }
+  /// Logs how the pictures of an evaluation differ from the official ones, where they do.
+  void tell_difference(const Context& context) const;
+  /// From In-Shop's official queries and gallery.
+  [[nodiscard]] std::string difference() const override { return difference_; }
+  [[nodiscard]] std::string published_name() const override { return "inshop"; }
 
  private:
   Split split_ = Split::train;
   std::vector<std::string> categories_;
+  std::string difference_;
   PictureRows rows_;
 };
 

@@ -114,7 +114,7 @@ std::string published_table(std::span<const PublishedRow> rows, std::span<const 
                             const std::string& column) {
   if (rows.empty()) return {};
   std::string text =
-      "\nPublished for data of the same name, counts, size of pictures and mask (Kınlı 2019):\n\n"
+      "\nPublished for the same lists, counts, size of pictures and mask (Kınlı 2019):\n\n"
       "| method | table |";
   for (const std::int64_t k : ks) text += " " + column + std::to_string(k) + " |";
   text += "\n|---|---|";
@@ -132,7 +132,15 @@ std::string published_table(std::span<const PublishedRow> rows, std::span<const 
 }
 
 std::string data_of_protocol(std::string_view protocol) {
-  return std::string(protocol.substr(0, protocol.find('/')));
+  constexpr std::string_view size = "/img";
+  const std::size_t last = protocol.rfind('/');
+  if (last == std::string_view::npos || !protocol.substr(last).starts_with(size)) {
+    return std::string(protocol);
+  }
+  const std::string_view digits = protocol.substr(last + size.size());
+  const bool is_size =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return std::string(is_size ? protocol.substr(0, last) : protocol);
 }
 
 }  // namespace seam::stages

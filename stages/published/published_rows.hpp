@@ -22,7 +22,7 @@ namespace seam::stages {
 /// What a number was measured on and how.
 struct MeasuredOn {
   std::string task;                          ///< "recall" or "accuracy"
-  std::string data;                          ///< "inshop": what the user calls it
+  std::string data;                          ///< "inshop": which published lists; empty: none
   std::string category;                      ///< empty: all
   std::optional<std::int64_t> queries = {};  ///< images that were asked for, or classified
   std::optional<std::int64_t> items = {};    ///< of the queries
@@ -61,7 +61,8 @@ struct PublishedRow {
                                           std::span<const std::int64_t> ks,
                                           const std::string& column);
 
-/// "inshop" of "inshop/img256": what the user calls the data.
+/// What the user calls the data: the protocol without a last "/img" and a size. "inshop" of
+/// "inshop/img256", but "inshop/cross-colour" of "inshop/cross-colour/img256".
 [[nodiscard]] std::string data_of_protocol(std::string_view protocol);
 
 }  // namespace seam::stages

@@ -10,7 +10,7 @@ namespace {
 /// Incomplete, so that it matches nothing, where the run's protocol is another than the published.
 MeasuredOn measured_on(const Evaluation& evaluation, const MaskResult& result) {
   MeasuredOn on{.task = "recall",
-                .data = data_of_protocol(evaluation.protocol),
+                .data = evaluation.published_data,
                 .category = "",
                 .queries = {},
                 .items = result.recall.query_items,

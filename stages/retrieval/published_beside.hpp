@@ -10,8 +10,8 @@
 namespace seam::stages {
 
 /// A table for each mask that there are published results for; empty where nothing may be compared.
-/// The user's `protocol` says what the data is called: "inshop" or "inshop/..." for the official
-/// lists.
+/// The data sets must say that their lists are the published ones, and the user's `protocol` call
+/// them so: "inshop" or "inshop/img256".
 [[nodiscard]] std::string published_beside(const Evaluation& evaluation,
                                            const std::vector<MaskResult>& results);
 

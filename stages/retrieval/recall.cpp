@@ -6,6 +6,7 @@
 
 #include "stages/class_vocabulary.hpp"
 #include "stages/listed_files.hpp"
+#include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
 #include "stages/retrieval/published_beside.hpp"
 
@@ -183,6 +184,17 @@ void Recall::check_queries(const Packet& packet, std::size_t queries) {
   }
 }
 
+/// The published lists that queries and gallery both are, if the user calls them so. The gallery
+/// says only how it differs, so its lists must be those of the queries.
+std::string Recall::published_data() const {
+  std::string data = published_name(lists_);
+  const bool same = evaluation_.data_difference.empty() && !evaluation_.query_lists.empty() &&
+                    evaluation_.query_lists == evaluation_.gallery_lists &&
+                    data == data_of_protocol(evaluation_.protocol);
+  if (!same) data.clear();
+  return data;
+}
+
 void Recall::process(const Packet& packet, Context& /*context*/) {
   const Rankings& rankings = packet[field::rankings];
   const std::string problem = problem_with(rankings);
@@ -285,6 +297,7 @@ void Recall::end(Context& context) {
   if (!of_gallery.empty() && of_gallery != difference) {
     difference += (difference.empty() ? "" : ", ") + ("in the gallery " + of_gallery);
   }
+  evaluation_.published_data = published_data();
   std::vector<MaskResult> results;
   for (const Counted& counted : counted_) {
     results.push_back({counted.mask, counted.metric, counted.counter.result()});

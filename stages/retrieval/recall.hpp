@@ -48,6 +48,7 @@ class Recall final : public Sink {
   void check_same_search(const retrieval::Rankings& rankings) const;
   void check_searched(const SearchedGallery& searched, std::size_t queries);
   void check_queries(const Packet& packet, std::size_t queries);
+  [[nodiscard]] std::string published_data() const;
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};

@@ -36,6 +36,9 @@ struct Evaluation {
   retrieval::InputSize gallery_input;
   std::string data_difference;  ///< from the published lists, as the data set says; empty: none
   Expectation expected;
+  /// Which published lists the pictures are, as the data sets say and `protocol` calls them, such
+  /// as "inshop"; empty: none, or nobody knows.
+  std::string published_data;
   std::set<std::string> query_lists;    ///< the files that named the queries
   std::set<std::string> gallery_lists;  ///< and the gallery's pictures
 };

@@ -64,6 +64,22 @@ class InshopStage : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(InshopStage, AnotherListThanTheOfficialOneIsMarked) {
+  const auto query = make();
+  query->set("split", "query").open();
+  EXPECT_EQ(difference_of(*query),
+            "the train split has 3 images of 2 items where 25,882 of 3,997 are official, the query "
+            "split has 1 image of 1 item where 14,218 of 3,985 are official, the gallery split has "
+            "1 image of 1 item where 12,612 of 3,985 are official, 3 categories where 23 are "
+            "official");
+  EXPECT_THAT(query->log(),
+              Contains(Field(&testing::LogLine::text,
+                             HasSubstr("not what published numbers were measured on: the train"))));
+  const auto some = make();
+  some->set("limit", 1).open();
+  EXPECT_THAT(difference_of(*some), HasSubstr("images of the train split, 1 of 3 train images"));
+}
+
 TEST_F(InshopStage, ServesTheTrainSplitByDefault) {
   const auto harness = make();
   harness->produce();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/published_lists.hpp"
 #include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -38,6 +39,12 @@ inline const std::vector<std::string>& names_of(testing::Harness& harness) {
 inline const ServedItems::Names& served_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<ServedItems>());
   return static_cast<ServedItems*>(found)->served_items();
+}
+
+/// How a data set that was opened says it differs from what was published.
+inline std::string difference_of(testing::Harness& harness) {
+  void* found = harness.runner().interface(type_name<PublishedLists>());
+  return static_cast<PublishedLists*>(found)->difference();
 }
 
 /// One folder for all stages of a conformance check: `fill` fills it for the first, it goes with

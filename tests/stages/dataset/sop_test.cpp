@@ -153,10 +153,6 @@ class SopStage : public ::testing::Test {
     harness->set("root", folder_.path().string());
     return harness;
   }
-  static std::string difference(Harness& harness) {
-    void* found = harness.runner().interface(type_name<PublishedLists>());
-    return static_cast<PublishedLists*>(found)->difference();
-  }
   TemporaryFolder folder_;
 };
 
@@ -178,7 +174,7 @@ TEST_F(SopStage, ServesASplit) {
 TEST_F(SopStage, OtherCountsThanThePublishedAreMarked) {
   const auto harness = make();
   harness->set("split", "test").open();
-  EXPECT_THAT(difference(*harness),
+  EXPECT_THAT(difference_of(*harness),
               AllOf(HasSubstr("the train list has 5 images of 3 classes where 59,551 images of "
                               "11,318 classes are published"),
                     HasSubstr("the test list has 3 images of 2 classes where 60,502"),
@@ -198,8 +194,8 @@ TEST_F(SopStage, HoldsClassesOutForValidation) {
     EXPECT_EQ(here.size(), std::string(part) == "train" ? 2U : 1U);
     for (const std::string& item : here) EXPECT_TRUE(items.insert(item).second) << item;
     images += harness->outputs().size();
-    EXPECT_THAT(difference(*harness), HasSubstr("images of the train list"));
-    EXPECT_THAT(difference(*harness), HasSubstr(" of 5 images of the list"));
+    EXPECT_THAT(difference_of(*harness), HasSubstr("images of the train list"));
+    EXPECT_THAT(difference_of(*harness), HasSubstr(" of 5 images of the list"));
   }
   EXPECT_EQ(images, 5U);
 }

@@ -129,8 +129,12 @@ TEST(PublishedRows, ADamagedTableIsRefusedByItsLine) {
   EXPECT_THAT(error_of("recall,7,A,inshop,,1,1,1,,1,1,none,1"), HasSubstr("k=percent"));
 }
 
-TEST(PublishedRows, TheDataIsTheFirstPartOfAProtocol) {
+TEST(PublishedRows, TheDataIsAProtocolWithoutTheSizeOfPictures) {
   EXPECT_EQ(data_of_protocol("inshop/img256"), "inshop");
+  EXPECT_EQ(data_of_protocol("inshop/cross-colour/img256"), "inshop/cross-colour");
+  EXPECT_EQ(data_of_protocol("inshop/cross-colour"), "inshop/cross-colour");
+  EXPECT_EQ(data_of_protocol("inshop/img"), "inshop/img");
+  EXPECT_EQ(data_of_protocol("inshop/img256-cropped"), "inshop/img256-cropped");
   EXPECT_EQ(data_of_protocol("inshop"), "inshop");
   EXPECT_EQ(data_of_protocol(""), "");
 }

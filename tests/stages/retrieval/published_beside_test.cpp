@@ -31,6 +31,7 @@ MaskResult result_of(Mask mask) {
 Evaluation inshop() {
   Evaluation evaluation;
   evaluation.protocol = "inshop/img256";
+  evaluation.published_data = "inshop";
   evaluation.gallery_images = 12612;
   evaluation.gallery_items = 3985;
   evaluation.query_input = {256, 256};
@@ -50,8 +51,8 @@ TEST(PublishedBeside, StandsUnderTheMaskThatWasPublished) {
 
 TEST(PublishedBeside, IsNotShownForAnotherProtocol) {
   const std::vector<std::function<void(Evaluation&, MaskResult&)>> changes{
-      [](Evaluation& e, MaskResult&) { e.protocol = "inshop-subset/img256"; },
-      [](Evaluation& e, MaskResult&) { e.protocol = ""; },
+      [](Evaluation& e, MaskResult&) { e.published_data = "sop"; },
+      [](Evaluation& e, MaskResult&) { e.published_data = ""; },
       [](Evaluation& e, MaskResult&) {
         e.query_input = {64, 64};
       },

@@ -40,15 +40,18 @@ using ::testing::Not;
 /// A data set that says how it differs from published lists.
 class Lists final : public seam::Source, public PublishedLists {
  public:
-  explicit Lists(std::string difference) : difference_(std::move(difference)) {}
+  explicit Lists(std::string difference, std::string name = "inshop")
+      : difference_(std::move(difference)), name_(std::move(name)) {}
   void declare(seam::Declaration& d) override { d.offers<PublishedLists>(*this); }
   seam::More produce(seam::Emitter& /*emitter*/, seam::Context& /*context*/) override {
     return seam::More::no;
   }
   [[nodiscard]] std::string difference() const override { return difference_; }
+  [[nodiscard]] std::string published_name() const override { return name_; }
 
  private:
   std::string difference_;
+  std::string name_;
 };
 
 /// The batch, its pictures in these files.
@@ -284,6 +287,60 @@ TEST(SearchedGallery, QueriesOfTheTrainingAreRefused) {
 TEST(SearchedGallery, TheReportNamesTheListsThatWereRead) {
   EXPECT_THAT(report_with("", ""),
               HasSubstr("\nLists that were read: queries 'queries.txt', gallery 'list.txt'.\n"));
+}
+
+struct Claim {
+  std::string protocol = "inshop/img256";
+  std::string name = "inshop";
+  std::string difference = {};
+  std::string of_gallery = {};
+  std::string gallery_list = "official.txt";
+};
+
+/// The report of as many pictures, of one category and 256x256 pixels, as In-Shop has.
+std::string report_of_official_counts(const Claim& claim) {
+  constexpr std::int64_t items = 3985;
+  const auto pictures = [](std::int64_t first, std::int64_t count, const std::string& list) {
+    Texts names;
+    for (std::int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i % items));
+    const Tensor angle = torch::arange(count) * 0.1F + static_cast<float>(first);
+    Packet packet = batch(first, names, torch::stack({angle.cos(), angle.sin()}, 1));
+    packet.set(seam::field::capsules, packet.get(seam::field::embedding).view({count, 1, 2}));
+    packet.set(seam::field::images, torch::zeros({1, 3, 256, 256}).expand({count, 3, 256, 256}));
+    return of_list(list, std::move(packet));
+  };
+  Harness queries("queries", std::make_unique<Lists>(claim.difference, claim.name));
+  Harness gallery("pictures", std::make_unique<Lists>(claim.of_gallery, claim.name));
+  queries.open();
+  gallery.open();
+  Retrieval stages;
+  stages.masks({"ground_truth"});
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1).set("protocol", claim.protocol);
+  if (!claim.name.empty()) {
+    stages.recall.upstream({&queries.runner()});
+    stages.index.upstream({&gallery.runner()});
+  }
+  stages.index.push(pictures(0, 12612, claim.gallery_list)).finish();
+  stages.search.push(pictures(20000, 14218, "official.txt")).finish();
+  stages.recall.push_all(stages.search.take_outputs()).finish();
+  EXPECT_TRUE(stages.recall.errors().empty());
+  return stages.recall.reports().at(0).text;
+}
+
+TEST(SearchedGallery, PublishedNumbersStandBesideListsThatAreKnownToBeThePublished) {
+  const auto published = HasSubstr("| RCCapsNet | 7 and 8 | 33.90 |");
+  EXPECT_THAT(report_of_official_counts({}), published);
+  const std::vector<Claim> claims{{.protocol = "inshop/cross-colour/img256"},
+                                  {.protocol = "inshop/cross-colour"},
+                                  {.name = ""},
+                                  {.name = "sop"},
+                                  {.difference = "another partition"},
+                                  {.of_gallery = "another partition"},
+                                  {.gallery_list = "other.txt"}};
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    EXPECT_THAT(report_of_official_counts(claims[i]), Not(published)) << "claim " << i;
+  }
 }
 
 }  // namespace
