@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
+#include "stages/listed_files.hpp"
 #include "stages/published/published_rows.hpp"
 
 namespace seam::stages {
@@ -38,10 +40,13 @@ void Accuracy::declare(Declaration& d) {
   const std::int64_t least = largest == ks_.end() || *largest < 1 ? 2 : *largest + 1;
   d.needs(field()).contract("f32[N," + std::to_string(least) + "+]");
   d.needs(field::categories).doc("the labels, from 0");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::origins).doc("to name lists, and a picture that is refused");
+  d.accepts(field::indices).doc("to refuse a picture that comes twice");
+  d.accepts(field::paths).doc("to refuse a picture that comes twice");
   d.accepts(field::images).doc("only their size, for the report");
   d.upstream(names_, "what classes are called in the table by class");
   d.upstream(models_, "what the model's classes are called");
+  d.upstream(lists_, "whether the images are those that published numbers were measured on");
   if (largest == ks_.end()) return;
   const std::int64_t smallest = *std::min_element(ks_.begin(), ks_.end());
   d.headline("accuracy@" + std::to_string(smallest), Better::higher);
@@ -62,6 +67,8 @@ void Accuracy::begin(Context& /*context*/) {
   for (const ClassVocabulary* model : models_) model->require_one();
   counter_.reset();
   input_ = {};
+  pictures_.clear();
+  list_files_.clear();
 }
 
 void Accuracy::begin_with(std::int64_t classes, const Context& context) {
@@ -92,6 +99,8 @@ void Accuracy::process(const Packet& packet, Context& context) {
                 Fault::internal);
   }
   if (rows == 0) return;
+  pictures_.add(packet, labels.size());
+  add_lists_of(packet, list_files_);
   retrieval::InputSize input;
   if (packet.has(field::images) && packet.get(field::images).dim() == 4) {
     input = {packet.get(field::images).size(2), packet.get(field::images).size(3)};
@@ -122,16 +131,28 @@ void Accuracy::end(Context& context) {
     context.metric(metric + ".standard_error", result.standard_error[i]);
   }
   context.metric("images", static_cast<double>(result.images));
-  context.report("Accuracy",
-                 accuracy_table(result) + "\nData: " + (protocol_.empty() ? "unnamed" : protocol_) +
-                     ", pictures of " + to_string(input_) + " pixels.\n" + published(result));
+  context.report("Accuracy", accuracy_table(result) +
+                                 "\nData: " + (protocol_.empty() ? "unnamed" : protocol_) +
+                                 ", pictures of " + to_string(input_) + " pixels.\n" + data_text() +
+                                 published(result));
   if (per_class_) context.report("Accuracy by class", class_table(result, agreed_names(names_)));
 }
 
+std::string Accuracy::data_text() const {
+  std::string text;
+  if (!list_files_.empty()) text = "\nLists that were read: " + listed(list_files_) + ".\n";
+  const std::string difference = differences(lists_);
+  if (!difference.empty()) {
+    text += "\n**Not comparable with published numbers:** " + difference + ".\n";
+  }
+  return text;
+}
+
 std::string Accuracy::published(const AccuracyResult& result) const {
-  if (!input_.known()) return {};
+  std::string data = published_name(lists_);
+  if (!input_.known() || data != data_of_protocol(protocol_)) return {};
   const MeasuredOn on{.task = "accuracy",
-                      .data = data_of_protocol(protocol_),
+                      .data = std::move(data),
                       .category = "",
                       .queries = result.images,
                       .items = {},

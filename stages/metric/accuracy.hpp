@@ -9,12 +9,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/counted_once.hpp"
 #include "stages/metric/top_k.hpp"
+#include "stages/published_lists.hpp"
 
 namespace seam::stages {
 
@@ -35,6 +38,8 @@ class Accuracy final : public Compute<Sink> {
 
   [[nodiscard]] const Field<Tensor>& field() const;
   void begin_with(std::int64_t classes, const Context& context);
+  /// The lists that the pictures are from.
+  [[nodiscard]] std::string data_text() const;
   /// Published results on the same data, pictures and classes; empty where there are none.
   [[nodiscard]] std::string published(const AccuracyResult& result) const;
 
@@ -44,8 +49,11 @@ class Accuracy final : public Compute<Sink> {
   std::string protocol_;
   Refs<CategoryNames> names_;
   Refs<ClassVocabulary> models_;
+  Refs<PublishedLists> lists_;
   std::optional<TopKCounter> counter_;
   retrieval::InputSize input_;
+  CountedOnce pictures_;
+  std::set<std::string> list_files_;  ///< that named them
 };
 
 /// "accuracy@1 | 91.20 | ...": what all pictures amount to, in Markdown.

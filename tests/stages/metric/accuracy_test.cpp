@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/published_lists.hpp"
 #include "tests/stages/named_categories.hpp"
 
 namespace seam::stages {
@@ -23,14 +24,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Packet batch(const Tensor& scores, const std::vector<std::int64_t>& labels,
-             const seam::Field<Tensor>& key = field::logits) {
+             const seam::Field<Tensor>& key = field::logits, std::int64_t first = 0) {
   Packet packet;
   packet.set(key, scores);
   packet.set(field::categories, labels);
   std::vector<Origin> origins;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    origins.push_back({std::make_shared<std::string>("list.txt"), static_cast<std::int64_t>(i + 1),
-                       "p" + std::to_string(i)});
+    const std::int64_t picture = first + static_cast<std::int64_t>(i);
+    origins.push_back(
+        {std::make_shared<std::string>("list.txt"), picture + 1, "p" + std::to_string(picture)});
   }
   packet.set(field::origins, origins);
   return packet;
@@ -39,7 +41,8 @@ Packet batch(const Tensor& scores, const std::vector<std::int64_t>& labels,
 std::vector<Packet> some(const seam::Field<Tensor>& key) {
   std::vector<Packet> packets;
   for (const float scale : {1.F, 2.F, 3.F}) {
-    packets.push_back(batch((torch::arange(12.F).view({3, 4}) * scale).sin(), {3, 0, 2}, key));
+    packets.push_back(batch((torch::arange(12.F).view({3, 4}) * scale).sin(), {3, 0, 2}, key,
+                            3 * static_cast<std::int64_t>(packets.size())));
   }
   return packets;
 }
@@ -58,7 +61,7 @@ TEST(AccuracyStage, CountsPicturesOfAllBatches) {
   Harness harness("accuracy", std::make_unique<Accuracy>());
   harness.set("k", std::vector<std::int64_t>{1, 2});
   harness.push(batch(torch::tensor({{1.F, 0.F, 0.F}, {3.F, 2.F, 1.F}}), {0, 1}));
-  harness.push(batch(torch::tensor({{0.F, 1.F, 5.F}}), {2}));
+  harness.push(batch(torch::tensor({{0.F, 1.F, 5.F}}), {2}, field::logits, 2));
   harness.finish();
   ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
   EXPECT_DOUBLE_EQ(harness.metric("accuracy@1"), 2.0 / 3);
@@ -94,7 +97,7 @@ TEST(AccuracyStage, APictureThatIsRefusedIsNamed) {
 TEST(AccuracyStage, ScoresOfOtherClassesAreRefused) {
   Harness harness("accuracy", std::make_unique<Accuracy>());
   harness.push(batch(torch::tensor({{1.F, 0.F}}), {0}));
-  harness.push(batch(torch::tensor({{1.F, 0.F, 0.F}}), {0})).finish();
+  harness.push(batch(torch::tensor({{1.F, 0.F, 0.F}}), {0}, field::logits, 1)).finish();
   ASSERT_FALSE(harness.errors().empty());
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("of 3 classes"));
 }
@@ -106,21 +109,67 @@ TEST(AccuracyStage, NoPictureIsNoScore) {
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("no picture arrived"));
 }
 
-TEST(AccuracyStage, TellsDataAndSizeAndWhatMayBeCompared) {
+/// A data set that says how it differs from the lists that published numbers are of.
+class Lists final : public Source, public PublishedLists {
+ public:
+  explicit Lists(std::string difference) : difference_(std::move(difference)) {}
+  void declare(Declaration& d) override { d.offers<PublishedLists>(*this); }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  [[nodiscard]] std::string difference() const override { return difference_; }
+  [[nodiscard]] std::string published_name() const override { return "deepfashion-category-test"; }
+
+ private:
+  std::string difference_;
+};
+
+TEST(AccuracyStage, PublishedNumbersNeedADataSetThatVouchesForItsLists) {
+  const auto report = [](const char* difference, const char* protocol) {
+    Harness harness("accuracy", std::make_unique<Accuracy>());
+    Harness data("data", std::make_unique<Lists>(difference == nullptr ? "" : difference));
+    data.open();
+    harness.set("protocol", protocol).set("k", std::vector<std::int64_t>{3, 5});
+    if (difference != nullptr) harness.upstream({&data.runner()});
+    Packet packet = batch(torch::zeros({40'000, 46}), std::vector<std::int64_t>(40'000, 1));
+    packet.set(field::images, torch::zeros({1, 3, 224, 224}).expand({40'000, 3, 224, 224}));
+    harness.push(packet).finish();
+    return harness.reports().at(0).text;
+  };
+  const char* const test = "deepfashion-category-test/img224";
+  EXPECT_THAT(report("", test), HasSubstr("RCCapsNet-CLS"));
+  EXPECT_THAT(report("", "deepfashion-category-test/cropped/img224"),
+              Not(HasSubstr("RCCapsNet-CLS")));
+  EXPECT_THAT(report(nullptr, test), Not(HasSubstr("RCCapsNet-CLS")));
+  const std::string other = report("images of the val split", test);
+  EXPECT_THAT(other, Not(HasSubstr("RCCapsNet-CLS")));
+  EXPECT_THAT(other, HasSubstr("**Not comparable with published numbers:** images of the val "
+                               "split.\n"));
+}
+
+TEST(AccuracyStage, APictureThatComesTwiceIsRefused) {
+  const auto error = [](const std::vector<std::int64_t>& firsts) {
+    Harness harness("accuracy", std::make_unique<Accuracy>());
+    for (const std::int64_t first : firsts) {
+      harness.push(batch(torch::tensor({{1.F, 0.F}, {0.F, 1.F}}), {0, 1}, field::logits, first));
+    }
+    harness.finish();
+    return harness.errors().empty() ? std::string("no error") : harness.errors()[0].full_message();
+  };
+  EXPECT_EQ(error({0, 2}), "no error");
+  EXPECT_THAT(error({0, 2, 1}), HasSubstr("list.txt:2 (p1) comes a second time"));
+}
+
+TEST(AccuracyStage, TellsDataListsAndSize) {
   Harness harness("accuracy", std::make_unique<Accuracy>());
   harness.set("protocol", "deepfashion-category-test/img224")
       .set("k", std::vector<std::int64_t>{3, 5});
-  const std::vector<std::int64_t> labels(40'000, 1);
-  Packet packet = batch(torch::zeros({40'000, 46}), labels);
-  packet.set(field::images, torch::zeros({1, 3, 224, 224}).expand({40'000, 3, 224, 224}));
+  Packet packet = batch(torch::zeros({2, 46}), {1, 1});
+  packet.set(field::images, torch::zeros({2, 3, 224, 224}));
   harness.push(packet).finish();
   ASSERT_FALSE(harness.reports().empty());
   EXPECT_THAT(harness.reports()[0].text, HasSubstr("pictures of 224x224 pixels"));
-  EXPECT_THAT(harness.reports()[0].text,
-              HasSubstr("| RCCapsNet-CLS | 11 and 12 | 85.12 | 91.41 |"));
+  EXPECT_THAT(harness.reports()[0].text, HasSubstr("\nLists that were read: 'list.txt'.\n"));
   harness.push(batch(torch::zeros({2, 46}), {1, 1})).finish();
   EXPECT_THAT(harness.reports().at(2).text, HasSubstr("pictures of unknown pixels"));
-  EXPECT_THAT(harness.reports().at(2).text, Not(HasSubstr("RCCapsNet")));
 }
 
 TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
