@@ -12,6 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 3> split_names{"train", "val", "test"};
+constexpr std::array<std::int64_t, 3> official_images{209'222, 40'000, 40'000};
+constexpr std::int64_t official_categories = 46;
+constexpr const char* official_partition = "Eval/list_eval_partition.txt";
 
 }  // namespace
 
@@ -62,6 +65,7 @@ void Category::declare(Declaration& declaration) {
         .doc("left, top, right and bottom in pixels of the file's picture");
   }
   declaration.offers<CategoryNames>(*this);
+  declaration.offers<PublishedLists>(*this);
 }
 
 CategoryList Category::read() const {
@@ -99,6 +103,34 @@ void Category::check(const CategoryList& list) const {
               " were expected; this is another list than the experiment was written for");
 }
 
+/// From the test split of the official lists, which published numbers are of. Nothing is known of
+/// which images these are, so a list in another place is another list.
+std::string Category::difference_of(const CategoryList& list) const {
+  std::string text;
+  const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  for (std::size_t split = 0; split < split_names.size(); ++split) {
+    if (list.images[split] == official_images[split]) continue;
+    add(counted(list.images[split], std::string(split_names[split]) + " image") + " where " +
+        grouped(official_images[split]) + " are official");
+  }
+  const auto categories = static_cast<std::int64_t>(list.categories.size());
+  if (categories != official_categories) {
+    add(counted(categories, "category", "categories") + " where " + grouped(official_categories) +
+        " are official");
+  }
+  if (partition_ != fs::path(official_partition)) {
+    add("the partition '" + partition_.string() + "'");
+  }
+  const auto split = static_cast<std::size_t>(split_);
+  if (split_ != CategorySplit::test)
+    add(std::string("images of the ") + split_names[split] + " split");
+  if (rows_.served() != list.images[split]) {
+    add(grouped(rows_.served()) + " of " +
+        counted(list.images[split], std::string(split_names[split]) + " image"));
+  }
+  return text;
+}
+
 void Category::open(Context& context) {
   std::error_code fault;
   if (!fs::is_directory(root_, fault)) {
@@ -126,8 +158,9 @@ void Category::open(Context& context) {
   context.info("train " + counted(list.images[0], "image") + ", val " +
                counted(list.images[1], "image") + ", test " + counted(list.images[2], "image") +
                "; " + counted(list.categories.size(), "category", "categories"));
-  vocabulary_ = std::move(list.categories);
   rows_.open(std::move(rows), name_of_list, context, images);
+  difference_ = difference_of(list);
+  vocabulary_ = std::move(list.categories);
 }
 
 void Category::begin(Context& /*context*/) {

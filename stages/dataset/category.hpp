@@ -14,10 +14,11 @@
 
 #include "stages/dataset/category_list.hpp"
 #include "stages/dataset/picture_rows.hpp"
+#include "stages/published_lists.hpp"
 
 namespace seam::stages {
 
-class Category final : public Source, public CategoryNames {
+class Category final : public Source, public CategoryNames, public PublishedLists {
  public:
   static constexpr std::string_view name = "dataset.category";
 
@@ -28,12 +29,15 @@ class Category final : public Source, public CategoryNames {
   [[nodiscard]] const std::vector<std::string>& category_names() const override {
     return vocabulary_;
   }
+  [[nodiscard]] std::string difference() const override { return difference_; }
+  [[nodiscard]] std::string published_name() const override { return "deepfashion-category-test"; }
 
  private:
   enum class Boxes : std::uint8_t { ignore, field };
 
   [[nodiscard]] CategoryList read() const;
   void check(const CategoryList& list) const;
+  [[nodiscard]] std::string difference_of(const CategoryList& list) const;
 
   std::filesystem::path root_;
   std::filesystem::path annotations_ = "Anno_coarse";
@@ -45,6 +49,7 @@ class Category final : public Source, public CategoryNames {
   std::optional<std::int64_t> expected_categories_;
 
   std::vector<std::string> vocabulary_;
+  std::string difference_;
   std::vector<std::array<float, 4>> box_of_row_;
   PictureRows rows_;
 };

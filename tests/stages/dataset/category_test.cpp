@@ -259,5 +259,21 @@ TEST_F(CategoryStage, AMissingListOrPictureIsNamed) {
   EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("'annotations'"));
 }
 
+TEST(CategoryOfPublishedLists, AnythingButTheTestSplitOfTheOfficialListsIsMarked) {
+  TemporaryFolder folder;
+  write_data_set(folder);
+  write_file(folder.path() / "other.txt", partition);
+  Harness test("items", std::make_unique<Category>());
+  test.set("root", folder.path().string()).set("split", "test").open();
+  EXPECT_EQ(difference_of(test),
+            "2 train images where 209,222 are official, 1 val image where 40,000 are official, "
+            "1 test image where 40,000 are official, 3 categories where 46 are official");
+  Harness other("items", std::make_unique<Category>());
+  other.set("root", folder.path().string()).set("partition", "other.txt").set("limit", 1).open();
+  EXPECT_THAT(
+      difference_of(other),
+      HasSubstr("the partition 'other.txt', images of the train split, 1 of 2 train images"));
+}
+
 }  // namespace
 }  // namespace seam::stages
