@@ -36,6 +36,38 @@ std::string rows_text(std::string_view field, std::int64_t rows) {
                    : std::to_string(rows) + (rows == 1 ? " row" : " rows"));
 }
 
+/// A vector of zeros has no direction, and is as far from each image as that one's vector is long:
+/// its neighbours mean nothing under any metric.
+void refuse_zeros(const Tensor& vectors, Mask mask, const Packet& packet) {
+  if (vectors.size(1) == 0) return;
+  const Tensor zero = vectors.eq(0).all(1);
+  if (!zero.any().item<bool>()) return;
+  const auto row = static_cast<std::size_t>(zero.nonzero()[0][0].item<std::int64_t>());
+  throw Error("the embedding of " + packet[field::origins][row].text() + " is zero (mask '" +
+              to_string(mask) +
+              "'), so nothing is near to it or far from it; the model has collapsed, or the "
+              "picture shows nothing that it responds to");
+}
+
+Tensor unchecked_embedding(Mask mask, const Packet& packet) {
+  if (mask == Mask::none) return plain(packet, field::embedding);
+  const Tensor capsules = plain(packet, field::capsules);
+  const Tensor category = mask == Mask::predicted
+                              ? plain(packet, field::predicted_category)
+                              : torch::tensor(packet[field::categories], torch::kInt64);
+  const std::int64_t classes = capsules.size(1);
+  const Tensor bad = (category < 0).logical_or(category >= classes);
+  if (bad.any().item<bool>()) {
+    const std::int64_t row = bad.nonzero()[0][0].item<std::int64_t>();
+    const auto& origins = packet[field::origins];
+    throw Error(origins[static_cast<std::size_t>(row)].text() + " is of category " +
+                std::to_string(category[row].item<std::int64_t>()) + "; mask '" + to_string(mask) +
+                "' needs one from 0 to " + std::to_string(classes - 1) +
+                ", for which the model has a class capsule");
+  }
+  return masked_embedding(capsules, category);
+}
+
 }  // namespace
 
 void declare_masks(Declaration& d, std::vector<Mask>& masks) {
@@ -112,22 +144,9 @@ std::int64_t images_in(const Packet& packet, const std::vector<Mask>& masks) {
 }
 
 Tensor embedding_under(Mask mask, const Packet& packet) {
-  if (mask == Mask::none) return plain(packet, field::embedding);
-  const Tensor capsules = plain(packet, field::capsules);
-  const Tensor category = mask == Mask::predicted
-                              ? plain(packet, field::predicted_category)
-                              : torch::tensor(packet[field::categories], torch::kInt64);
-  const std::int64_t classes = capsules.size(1);
-  const Tensor bad = (category < 0).logical_or(category >= classes);
-  if (bad.any().item<bool>()) {
-    const std::int64_t row = bad.nonzero()[0][0].item<std::int64_t>();
-    const auto& origins = packet[field::origins];
-    throw Error(origins[static_cast<std::size_t>(row)].text() + " is of category " +
-                std::to_string(category[row].item<std::int64_t>()) + "; mask '" + to_string(mask) +
-                "' needs one from 0 to " + std::to_string(classes - 1) +
-                ", for which the model has a class capsule");
-  }
-  return masked_embedding(capsules, category);
+  Tensor vectors = unchecked_embedding(mask, packet);
+  refuse_zeros(vectors, mask, packet);
+  return vectors;
 }
 
 retrieval::InputSize input_of(const Packet& packet) {

@@ -28,8 +28,8 @@ void require_ready(const retrieval::Gallery& gallery);
                                      const std::vector<retrieval::Mask>& masks);
 
 /// The batch's embeddings under a mask, f32[N,E] on the CPU, wherever and in whatever precision the
-/// model left them. Throws seam::Error naming the field
-/// that has another shape or type, and the picture whose category has no capsule.
+/// model left them. Throws seam::Error naming the field that has another shape or type, and the
+/// picture whose category has no capsule or whose embedding is zero.
 [[nodiscard]] Tensor embedding_under(retrieval::Mask mask, const Packet& packet);
 
 /// The size of the batch's pictures, where the packet still has them.

@@ -10,10 +10,9 @@ namespace seam::stages {
 void Index::declare(Declaration& d) {
   d.doc(
       "Keeps the embeddings of a gallery for `retrieval.search`, which refers to it by name. "
-      "Embeddings with NaN or infinite elements, and those longer than 1e15, are refused, and "
-      "where "
-      "vectors are compared by cosine, also those shorter than 1e-12, which have no direction: "
-      "zero can be compared by squared_euclidean only.");
+      "Embeddings with NaN or infinite elements, those that are zero and those longer than 1e15 "
+      "are refused, and where vectors are compared by cosine, also those shorter than 1e-12, "
+      "which have no direction.");
   declare_masks(d, masks_);
   d.parameter("metric", metrics_.whole, "how whole embeddings (mask none) are compared",
               {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});

@@ -20,10 +20,9 @@ using retrieval::Rankings;
 void Search::declare(Declaration& d) {
   d.doc(
       "Finds the nearest gallery images of every query: exact, and the same for any batch size and "
-      "any number of threads. Embeddings with NaN or infinite elements, and those longer than "
-      "1e15, "
-      "are refused, and where the gallery is compared by cosine, also those shorter than 1e-12, "
-      "which have no direction: zero can be compared by squared_euclidean only.");
+      "any number of threads. Embeddings with NaN or infinite elements, those that are zero and "
+      "those longer than 1e15 are refused, and where the gallery is compared by cosine, also those "
+      "shorter than 1e-12, which have no direction.");
   d.reference("index", gallery_, "the `retrieval.index` stage whose gallery is searched");
   declare_masks(d, masks_);
   d.parameter("k", k_, "how many neighbours to find").range(1, 100000);

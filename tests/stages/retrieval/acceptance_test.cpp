@@ -81,8 +81,8 @@ struct Evaluated {
 Evaluated evaluated_in_order(const std::vector<std::int64_t>& order) {
   torch::manual_seed(3);
   const auto count = static_cast<std::int64_t>(order.size());
-  const Tensor gallery = torch::randn({count, 4}).round();  // with ties
-  const Tensor queries = torch::randn({20, 4}).round();
+  const Tensor gallery = torch::randn({count, 4}).round() + 8;  // with ties
+  const Tensor queries = torch::randn({20, 4}).round() + 8;
   Retrieval stages;
   stages.search.set("k", 10);
   stages.recall.set("k", std::vector<std::int64_t>{1, 5, 10});

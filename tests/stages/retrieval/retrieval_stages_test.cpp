@@ -409,17 +409,40 @@ TEST(RetrievalStages, TheSizeOfThePicturesIsPartOfTheProtocol) {
   }
 }
 
-TEST(RetrievalStages, AZeroVectorIsComparedBySquaredEuclideanDistanceOnly) {
+TEST(RetrievalStages, AZeroVectorIsAnErrorUnderEveryMetric) {
+  const auto refused = AllOf(HasSubstr("the embedding of list.txt:2 (b) is zero (mask 'none')"),
+                             HasSubstr("the model has collapsed, or the picture shows nothing"));
+  const auto pictures = [](float last) {
+    return batch(0, {"a", "b"}, torch::tensor({{1.F, 0.F}, {0.F, last}}));
+  };
   for (const char* const metric : {"squared_euclidean", "cosine"}) {
     Retrieval stages;
     stages.index.set("metric", metric);
-    stages.index.push(batch(0, {"a", "b"}, torch::tensor({{0.F, 0.F}, {1.F, 0.F}}))).finish();
-    ASSERT_EQ(stages.index.errors().empty(), std::string(metric) == "squared_euclidean");
-    if (stages.index.errors().empty()) continue;
-    EXPECT_THAT(stages.index.errors()[0].full_message(),
-                AllOf(HasSubstr("list.txt:1 (a)"), HasSubstr("is zero"),
-                      HasSubstr("squared_euclidean accepts it")));
+    stages.index.push(pictures(0));
+    ASSERT_EQ(stages.index.errors().size(), 1U);
+    EXPECT_THAT(stages.index.errors()[0].full_message(), refused);
+    EXPECT_EQ(stages.index.errors()[0].fault(), seam::Fault::data);
+
+    Retrieval found;
+    found.search.set("k", 1);
+    found.index.set("metric", metric);
+    found.index.push(pictures(1)).finish();
+    found.search.push(pictures(0)).finish();
+    ASSERT_EQ(found.search.errors().size(), 1U);
+    EXPECT_THAT(found.search.errors()[0].full_message(), refused);
   }
+}
+
+TEST(RetrievalStages, AClassCapsuleOfZerosIsAnErrorToo) {
+  Retrieval stages;
+  stages.masks({"none", "ground_truth"});
+  stages.index.set("masked_metric", "squared_euclidean");
+  Packet packet = batch(0, {"a", "b"}, torch::ones({2, 2}));
+  packet.set(seam::field::capsules, torch::eye(2).view({2, 1, 2}) * torch::tensor({1.F, 0.F}));
+  stages.index.push(packet);
+  ASSERT_EQ(stages.index.errors().size(), 1U);
+  EXPECT_THAT(stages.index.errors()[0].full_message(),
+              HasSubstr("list.txt:2 (b) is zero (mask 'ground_truth')"));
 }
 
 TEST(RetrievalStages, AGalleryIsMadeAnewByItsFlow) {
@@ -451,10 +474,10 @@ TEST(OtherPeoplesStages, AnIndexIsSearchedAndCounted) {
   Retrieval stages(std::make_unique<other_people::CityBlock>());
   stages.search.set("k", 1);
   stages.recall.set("k", 1);
-  // Nearest to (0, 0): (3, 3) by squared distance 18 against 25, (5, 0) by city block 5 against 6.
-  const auto gallery = [] { return batch(0, {"a", "b"}, torch::tensor({{3.F, 3.F}, {5.F, 0.F}})); };
+  // Nearest to (1, 1): (4, 4) by squared distance 18 against 25, (6, 1) by city block 5 against 6.
+  const auto gallery = [] { return batch(0, {"a", "b"}, torch::tensor({{4.F, 4.F}, {6.F, 1.F}})); };
   stages.index.push(gallery()).finish();
-  stages.evaluate({batch(0, {"b"}, torch::zeros({1, 2}))});
+  stages.evaluate({batch(0, {"b"}, torch::ones({1, 2}))});
   ASSERT_TRUE(stages.recall.errors().empty());
   EXPECT_EQ(stages.recall.metric("r@1"), 1.0);
   EXPECT_THAT(stages.recall.reports().at(0).text,
@@ -466,7 +489,7 @@ TEST(OtherPeoplesStages, AMetricCountsRankings) {
   Harness metric("metric", std::make_unique<other_people::NearestIsRight>());
   stages.search.set("k", 2);
   stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {3.F}}))).finish();
-  stages.search.push(batch(0, {"a", "a"}, torch::tensor({{0.F}, {4.F}}))).finish();
+  stages.search.push(batch(0, {"a", "a"}, torch::tensor({{0.5F}, {4.F}}))).finish();
   metric.push_all(stages.search.take_outputs()).finish();
   EXPECT_EQ(metric.metric("right"), 0.5);
 }
