@@ -143,6 +143,12 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
                     std::to_string(searched.images.size()),
                 Fault::internal);
   }
+  if (!searched.own_category.empty() && searched.own_category.size() != queries) {
+    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
+                    std::to_string(queries) + " and the categories of 'searched_gallery' have " +
+                    std::to_string(searched.own_category.size()),
+                Fault::internal);
+  }
   // All pictures without item would count as pictures of one item.
   if (!searched.without_item.empty()) {
     throw Error(searched.without_item +
@@ -230,8 +236,12 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
       query.tied_beyond_relevant = ranking.neighbours.tied_beyond_relevant[q];
       query.relevant = rankings.relevant[q];
       query.item = rankings.item[q];
-      // Under the true category only its images compete, and how many these are is not known.
-      if (!reads_labels(ranking.mask)) {
+      if (reads_labels(ranking.mask)) {  // only images of its category compete
+        if (searched != nullptr && !searched->own_category.empty()) {
+          query.searched = searched->own_category[q].images;
+          query.searched_relevant = searched->own_category[q].relevant;
+        }
+      } else {
         query.searched = searched != nullptr
                              ? searched->images[q]
                              : rankings.gallery_images - (rankings.self_excluded ? 1 : 0);
@@ -249,6 +259,12 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     if (!bounds) return;
     context.metric(metric + ".optimistic", bounded.optimistic);
     context.metric(metric + ".pessimistic", bounded.pessimistic);
+  };
+  const auto report_uncertainty = [&](const std::string& metric, const Uncertainty& uncertainty) {
+    context.metric(metric + ".standard_error", uncertainty.standard_error);
+    if (!uncertainty.interval) return;
+    context.metric(metric + ".interval_low", uncertainty.interval->low);
+    context.metric(metric + ".interval_high", uncertainty.interval->high);
   };
   const RecallResult& first = results.front().recall;
   const auto report_error = [&](const std::string& metric, double error) {
@@ -272,9 +288,17 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
       }
       if (!recall.chance.empty()) context.metric(metric + ".chance", recall.chance[i]);
     }
-    report(mask + "mrr@" + std::to_string(recall.ks.back()), recall.mrr);
-    if (recall.r_precision) report(mask + "r_precision", *recall.r_precision);
-    if (recall.map_at_r) report(mask + "map@r", *recall.map_at_r);
+    const std::string mrr = mask + "mrr@" + std::to_string(recall.ks.back());
+    report(mrr, recall.mrr);
+    report_uncertainty(mrr, recall.mrr_uncertainty);
+    if (recall.r_precision) {
+      report(mask + "r_precision", *recall.r_precision);
+      report_uncertainty(mask + "r_precision", recall.r_precision_uncertainty);
+    }
+    if (recall.map_at_r) {
+      report(mask + "map@r", *recall.map_at_r);
+      report_uncertainty(mask + "map@r", recall.map_at_r_uncertainty);
+    }
     if (!ranking_metrics_) continue;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
       const std::string at = "@" + std::to_string(recall.ks[i]);

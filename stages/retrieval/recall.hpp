@@ -25,7 +25,7 @@ namespace seam::stages {
 
 /// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
 /// K, `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
-/// ties, and recall also as `.standard_error`, `.interval_low` and `.interval_high` (95 %) and
+/// ties, and as `.standard_error`, `.interval_low` and `.interval_high` (95 %); recall also as
 /// `.chance`; fractions. With `ranking_metrics` also those of ranking_metrics.hpp.
 class Recall final : public Sink {
  public:

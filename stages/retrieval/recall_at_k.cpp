@@ -100,7 +100,7 @@ void RecallCounter::add(const RankedQuery& query) {
   }
   ++counted_;
   ++of_item.queries;
-  ++by_difficulty_[{query.searched, query.relevant}];
+  ++by_difficulty_[{query.searched, query.searched_relevant.value_or(query.relevant)}];
   const std::vector<TieBlock> blocks = blocks_of(query);
   add_recall(query, blocks);
   add_ranks(query, blocks);
@@ -134,15 +134,11 @@ void RecallCounter::add_ranks(const RankedQuery& query, const std::vector<TieBlo
     all_relevant_in_reach_ = false;
   }
   const std::int64_t most = std::max(largest_k(), query.relevant);
-  const auto add = [&](RankSums& sums, const std::vector<std::int64_t>& hits) {
-    const RankSums of_query = ranks_of(query, hits);
-    sums.r_precision += of_query.r_precision;
-    sums.map_at_r += of_query.map_at_r;
-    sums.mrr += of_query.mrr;
-  };
-  add(by_row_, hits_by_row(query, most));
-  add(lucky_, hits_with_luck(blocks, most));
-  add(unlucky_, hits_without_luck(blocks, most));
+  const RankSums of_query = ranks_of(query, hits_by_row(query, most));
+  by_row_ += of_query;
+  by_item_[query.item].ranks += of_query;
+  lucky_ += ranks_of(query, hits_with_luck(blocks, most));
+  unlucky_ += ranks_of(query, hits_without_luck(blocks, most));
 }
 
 RecallCounter::RankSums RecallCounter::ranks_of(const RankedQuery& query,
@@ -169,28 +165,44 @@ Bounded RecallCounter::mean(double RankSums::*sum) const {
   return {by_row_.*sum / counted, unlucky_.*sum / counted, lucky_.*sum / counted};
 }
 
-/// The standard error and the interval of recall.
+/// The standard errors and the intervals of recall, and of the metrics that look at ranks.
 void RecallCounter::add_errors(RecallResult& result) const {
   std::vector<ItemSums> items;
   items.reserve(by_item_.size());
   for (const auto& [item, sums] : by_item_) {
-    items.push_back({sums.queries, {sums.hits.begin(), sums.hits.end()}});
+    ItemSums& of_item = items.emplace_back();
+    of_item.queries = sums.queries;
+    of_item.sums.assign(sums.hits.begin(), sums.hits.end());
+    const RankSums& ranks = sums.ranks;
+    of_item.sums.insert(of_item.sums.end(), {ranks.mrr, ranks.r_precision, ranks.map_at_r});
   }
-  for (std::size_t i = 0; i < ks_.size(); ++i) {
+  const std::vector<ConfidenceInterval> intervals = bootstrap_intervals(items);
+  const auto of_metric = [&](std::size_t metric, double mean) {
     double squares = 0;
     for (const ItemSums& item : items) {
-      const double deviation = item.sums[i] - static_cast<double>(item.queries) * result.recall[i];
+      const double deviation = item.sums[metric] - static_cast<double>(item.queries) * mean;
       squares += deviation * deviation;
     }
-    result.standard_error.push_back(std::sqrt(squares) / static_cast<double>(counted_));
+    Uncertainty uncertainty{std::sqrt(squares) / static_cast<double>(counted_), std::nullopt};
+    if (!intervals.empty()) uncertainty.interval = intervals[metric];
+    return uncertainty;
+  };
+  for (std::size_t i = 0; i < ks_.size(); ++i) {
+    const Uncertainty of_recall = of_metric(i, result.recall[i]);
+    result.standard_error.push_back(of_recall.standard_error);
+    if (of_recall.interval) result.interval.push_back(*of_recall.interval);
   }
-  result.interval = bootstrap_intervals(items);
+  result.mrr_uncertainty = of_metric(ks_.size(), result.mrr.value);
+  if (!all_relevant_in_reach_) return;
+  result.r_precision_uncertainty = of_metric(ks_.size() + 1, result.r_precision->value);
+  result.map_at_r_uncertainty = of_metric(ks_.size() + 2, result.map_at_r->value);
 }
 
 std::vector<double> RecallCounter::chance() const {
   std::vector<double> chances(ks_.size());
   for (const auto& [difficulty, queries] : by_difficulty_) {
     const auto [searched, relevant] = difficulty;
+    if (relevant < 1) continue;  // no order shows its item
     if (searched < 1) return {};
     for (std::size_t i = 0; i < ks_.size(); ++i) {
       chances[i] += static_cast<double>(queries) * chance_of_hit(searched, relevant, ks_[i]) /
@@ -217,13 +229,13 @@ RecallResult RecallCounter::result() const {
   result.optimistic = shares(optimistic_, counted_);
   result.pessimistic = shares(pessimistic_, counted_);
   result.ranking = ranking_.means();
-  add_errors(result);
   result.chance = chance();
   if (all_relevant_in_reach_) {
     result.r_precision = mean(&RankSums::r_precision);
     result.map_at_r = mean(&RankSums::map_at_r);
   }
   result.mrr = mean(&RankSums::mrr);
+  add_errors(result);
   for (const auto& [category, sums] : by_category_) {
     result.by_category[category] = {sums.queries, static_cast<std::int64_t>(sums.items.size()),
                                     shares(sums.hits, sums.queries)};

@@ -39,6 +39,8 @@ struct RankedQuery {
   std::int64_t item = 0;
   std::int64_t category = -1;  ///< -1: unknown
   std::int64_t searched = 0;   ///< gallery images it could find; 0: not known
+  /// Those of `searched` that show its item, where a label narrows the search; none: `relevant`.
+  std::optional<std::int64_t> searched_relevant;
 };
 
 /// Neighbours of one query at one distance, those beyond the cut included.
@@ -62,6 +64,12 @@ struct Bounded {
   double optimistic = 0;
 };
 
+/// How far a mean may be off.
+struct Uncertainty {
+  double standard_error = 0;
+  std::optional<ConfidenceInterval> interval;  ///< none for queries of fewer than two items
+};
+
 /// Fractions from 0 to 1; all vectors are as long as `ks`.
 struct RecallResult {
   std::vector<std::int64_t> ks;
@@ -78,7 +86,8 @@ struct RecallResult {
   std::vector<double> standard_error;
   /// Of `recall`, by bootstrap over items; empty where the queries show fewer than two items.
   std::vector<ConfidenceInterval> interval;
-  /// What a random order of the gallery would score; empty where its size was not said.
+  /// What a random order of the gallery would score, or of what a label leaves of it; empty where
+  /// its size was not said.
   std::vector<double> chance;
   RankingMeans ranking;  ///< ties ranked by gallery row
   /// Relevant among the first R, divided by R; none where an R is larger than what was searched.
@@ -88,6 +97,10 @@ struct RecallResult {
   /// MRR@K for the largest K: 1 / rank of the first hit, 0 where it is not among the K. How much
   /// farther the search looked changes nothing.
   Bounded mrr;
+  /// Of the values of these three; treated as those of `recall`.
+  Uncertainty mrr_uncertainty;
+  Uncertainty r_precision_uncertainty;
+  Uncertainty map_at_r_uncertainty;
   std::map<std::int64_t, CategoryRecall> by_category;
 };
 
@@ -108,9 +121,22 @@ class RecallCounter {
   [[nodiscard]] RecallResult result() const;
 
  private:
+  struct RankSums {
+    double r_precision = 0;
+    double map_at_r = 0;
+    double mrr = 0;
+
+    RankSums& operator+=(const RankSums& other) {
+      r_precision += other.r_precision;
+      map_at_r += other.map_at_r;
+      mrr += other.mrr;
+      return *this;
+    }
+  };
   struct ItemHits {
     std::int64_t queries = 0;
     std::vector<std::int64_t> hits;
+    RankSums ranks;
   };
   struct CategoryHits {
     std::int64_t queries = 0;
@@ -118,11 +144,6 @@ class RecallCounter {
     std::vector<std::int64_t> hits;
   };
 
-  struct RankSums {
-    double r_precision = 0;
-    double map_at_r = 0;
-    double mrr = 0;
-  };
   void add_recall(const RankedQuery& query, const std::vector<TieBlock>& blocks);
   void add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks);
   [[nodiscard]] RankSums ranks_of(const RankedQuery& query,

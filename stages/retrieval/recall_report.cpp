@@ -23,10 +23,11 @@ bool has_bounds(const std::optional<Bounded>& of) {
   return of && of->pessimistic != of->optimistic;
 }
 
-/// With its bounds, where it has any and they are asked for.
-std::string bounded(const std::optional<Bounded>& of, bool bounds) {
+/// With its standard error, and its bounds where it has any and they are asked for.
+std::string bounded(const std::optional<Bounded>& of, const Uncertainty& uncertainty, bool bounds) {
   if (!of) return "needs a larger k";
   std::string text = precise(of->value);
+  if (uncertainty.standard_error > 0) text += " ± " + precise(uncertainty.standard_error);
   if (bounds && has_bounds(of)) {
     text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
   }
@@ -192,10 +193,11 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
     const RecallResult& recall = result.recall;
     bounds = bounds || has_bounds(recall.mrr) || has_bounds(recall.r_precision) ||
              has_bounds(recall.map_at_r);
-    text += "| " + to_string(result.mask) + " | " + bounded(recall.mrr, has_tie_bounds) + " | " +
-            bounded(recall.r_precision, has_tie_bounds) + " | " +
-            bounded(recall.map_at_r, has_tie_bounds) + " | `" + protocol_of(evaluation, result) +
-            "` |\n";
+    text += "| " + to_string(result.mask) + " | " +
+            bounded(recall.mrr, recall.mrr_uncertainty, has_tie_bounds) + " | " +
+            bounded(recall.r_precision, recall.r_precision_uncertainty, has_tie_bounds) + " | " +
+            bounded(recall.map_at_r, recall.map_at_r_uncertainty, has_tie_bounds) + " | `" +
+            protocol_of(evaluation, result) + "` |\n";
   }
   if (bounds && has_tie_bounds)
     text += "\nIn parentheses: the range that ties between distances leave open.\n";
@@ -208,7 +210,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   if (leaky) {
     text +=
         "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
-        "is given.\n";
+        "is given. Chance under that mask is what the category alone is worth: its gallery images "
+        "in random order.\n";
   }
   if (!evaluation.query_lists.empty() || !evaluation.gallery_lists.empty()) {
     text += "\nLists that were read: queries " + listed(evaluation.query_lists) + ", gallery " +

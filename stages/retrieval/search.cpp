@@ -51,6 +51,7 @@ void Search::begin(Context& context) {
   first_not_in_gallery_.clear();
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
+  of_category_ = CategoryCounts(gallery_->rows(), items_.of_rows());
   const auto rows = gallery_->rows();
   const auto unnamed = std::ranges::find_if(
       rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
@@ -128,7 +129,29 @@ SearchedGallery Search::searched_by(const Packet& query,
   for (std::size_t i = 0; i < items.size() && searched.without_item.empty(); ++i) {
     if (items[i].empty()) searched.without_item = "query " + query[field::origins][i].text();
   }
+  searched.own_category = categories_of(query, excluded);
   return searched;
+}
+
+/// What each query meets where its true category is given away.
+std::vector<SearchedCategory> Search::categories_of(
+    const Packet& query, const std::vector<std::int64_t>& excluded) const {
+  std::vector<SearchedCategory> found;
+  if (std::ranges::none_of(masks_, retrieval::reads_labels) || !of_category_.known()) return found;
+  const auto& categories = query[field::categories];
+  for (std::size_t i = 0; i < categories.size(); ++i) {
+    const auto item = items_.number_of(query[field::items][i]);
+    SearchedCategory own{of_category_.images(categories[i]),
+                         item ? of_category_.images(categories[i], *item) : 0};
+    const std::int64_t itself = i < excluded.size() ? excluded[i] : -1;
+    if (itself >= 0 &&
+        gallery_->rows()[static_cast<std::size_t>(itself)].category == categories[i]) {
+      --own.images;
+      --own.relevant;
+    }
+    found.push_back(own);
+  }
+  return found;
 }
 
 void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded) {

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stages/retrieval/category_counts.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
 
@@ -37,6 +38,8 @@ class Search final : public Compute<Transform> {
                                            const std::vector<std::int64_t>& excluded) const;
   [[nodiscard]] SearchedGallery searched_by(const Packet& query,
                                             const std::vector<std::int64_t>& excluded) const;
+  [[nodiscard]] std::vector<SearchedCategory> categories_of(
+      const Packet& query, const std::vector<std::int64_t>& excluded) const;
   void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
   [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
@@ -49,6 +52,7 @@ class Search final : public Compute<Transform> {
   bool exclude_self_ = false;
   // Of this flow.
   GalleryItems items_;
+  CategoryCounts of_category_;
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/retrieval/category_counts.hpp"
 #include "tests/stages/retrieval/accuracy_golden.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 
@@ -138,21 +139,73 @@ TEST(Acceptance, ACollapsedModelScoresChance) {
   EXPECT_NEAR(stages.recall.metric("none.r@10.chance"), 0.1, 0.005);
 }
 
-TEST(Acceptance, UnderTheTrueCategoryNoChanceIsClaimed) {
+/// Images of two categories: a a b are of 0, b c c c of 1.
+Packet of_two_categories() {
+  Packet packet = batch(0, {"a", "a", "b", "b", "c", "c", "c"}, torch::rand({7, 4}) + 1);
+  packet.set(seam::field::categories, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 1});
+  packet.set(seam::field::capsules, torch::rand({7, 2, 2}) + 1);
+  return packet;
+}
+
+TEST(Acceptance, ChanceUnderTheTrueCategoryIsThatOfItsImages) {
+  for (const bool leave_one_out : {false, true}) {
+    Retrieval stages;
+    stages.masks({"none", "ground_truth"});
+    stages.search.set("k", 6).set("exclude_self", leave_one_out);
+    stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+    stages.index.push(of_two_categories()).finish();
+    stages.evaluate({of_two_categories()});
+    ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+    // Each b is alone in its category: left out of it, it meets none of its item.
+    const double one = leave_one_out ? (2 * 1 / 2. + 2 * 0 + 3 * 2 / 3.) / 7
+                                     : (2 * 2 / 3. + 1 / 3. + 1 / 4. + 3 * 3 / 4.) / 7;
+    const double two =
+        leave_one_out ? (2 * 1 + 2 * 0 + 3 * 1) / 7. : (2 * 1 + 2 / 3. + 2 / 4. + 3 * 1) / 7;
+    EXPECT_NEAR(stages.recall.metric("ground_truth.r@1.chance"), one, 1e-12);
+    EXPECT_NEAR(stages.recall.metric("ground_truth.r@2.chance"), two, 1e-12);
+    EXPECT_LT(stages.recall.metric("none.r@1.chance"), one);
+    EXPECT_THAT(stages.recall.reports().at(0).text,
+                HasSubstr("Chance under that mask is what the category alone is worth"));
+  }
+}
+
+TEST(Acceptance, CategoriesAreCountedWhereEachImageHasOne) {
+  using seam::retrieval::GalleryRow;
+  const std::vector<std::int64_t> items{0, 1, 0};
+  const std::vector<GalleryRow> rows{{0, "a", 3, {}}, {1, "b", 3, {}}, {2, "a", 5, {}}};
+  const seam::stages::CategoryCounts counts(rows, items);
+  EXPECT_TRUE(counts.known());
+  EXPECT_EQ(counts.images(3), 2);
+  EXPECT_EQ(counts.images(3, 0), 1);
+  EXPECT_EQ(counts.images(4), 0);
+  EXPECT_EQ(counts.images(5, 1), 0);
+  const std::vector<GalleryRow> unknown{{0, "a", 3, {}}, {1, "b", -1, {}}, {2, "a", 5, {}}};
+  EXPECT_FALSE(seam::stages::CategoryCounts(unknown, items).known());
+}
+
+TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
+  std::vector<std::int64_t> order(42);
+  std::iota(order.begin(), order.end(), 0);
+  Evaluated result = evaluated_in_order(order);
+  for (const std::string metric : {"none.mrr@10", "none.r_precision", "none.map@r"}) {
+    const double mean = result.metrics.at(metric).back();
+    EXPECT_GT(result.metrics.at(metric + ".standard_error").back(), 0) << metric;
+    EXPECT_LE(result.metrics.at(metric + ".interval_low").back(), mean) << metric;
+    EXPECT_GE(result.metrics.at(metric + ".interval_high").back(), mean) << metric;
+  }
+  // Of recall@1, MRR@1 is another name.
   Retrieval stages;
-  stages.masks({"none", "ground_truth"});
-  stages.search.set("k", 2);
-  stages.recall.set("k", std::vector<std::int64_t>{1});
-  const auto pictures = [] {
-    Packet packet = batch(0, {"a", "b"}, torch::eye(2));
-    packet.set(seam::field::capsules, torch::eye(2).view({2, 1, 2}));
-    return packet;
-  };
-  stages.index.push(pictures()).finish();
-  stages.evaluate({pictures()});
-  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
-  EXPECT_TRUE(stages.recall.metrics().contains("none.r@1.chance"));
-  EXPECT_FALSE(stages.recall.metrics().contains("ground_truth.r@1.chance"));
+  stages.search.set("k", 1);
+  stages.recall.set("k", 1);
+  stages.index.push(of_two_categories()).finish();
+  Packet queries = of_two_categories();
+  queries.set(seam::field::items, Texts{"a", "b", "b", "c", "c", "a", "c"});
+  stages.evaluate({queries});
+  for (const char* end : {"", ".standard_error", ".interval_low", ".interval_high"}) {
+    EXPECT_DOUBLE_EQ(stages.recall.metric(std::string("none.mrr@1") + end),
+                     stages.recall.metric(std::string("none.r@1") + end))
+        << end;
+  }
 }
 
 }  // namespace
