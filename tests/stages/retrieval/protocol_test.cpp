@@ -126,6 +126,7 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
         {{"recall", "k", Value{std::vector<std::int64_t>{1, 30}}}}}},
       {"recall.lone_queries", {{{"recall", "lone_queries", Value{std::string("miss")}}}}},
       {"recall.per_category", {{{"recall", "per_category", Value{false}}}}},
+      {"recall.ranking_metrics", {{{"recall", "ranking_metrics", Value{true}}}}},
       {"recall.trained_on", {}},
       {"recall.protocol", {{{"recall", "protocol", Value{std::string("garments")}}}}},
       {"recall.expected_queries", {{{"recall", "expected_queries", Value{std::int64_t{7}}}}}},

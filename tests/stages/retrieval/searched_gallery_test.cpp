@@ -191,7 +191,7 @@ TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   Packet packet = stages.search.take_outputs().at(0);
-  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", {}});
+  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", {}, {}});
   stages.recall.push(std::move(packet));
   ASSERT_EQ(stages.recall.errors().size(), 1U);
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
