@@ -220,10 +220,10 @@ TEST_F(TwoListsTest, QueriesOfTheTrainingAreRefused) {
   folder_.write("data/Eval/overlapping.txt",
                 "1\nimage_name item_id evaluation_status\n"
                 "img/MEN/Denim/id_3/2.ppm id_3 train\n");
-  const Finished finished =
-      run_with("[stage.train_items]\nlist = \"Eval/overlapping.txt\"\n"
-               "[stage.query_items]\nlist = \"Eval/list_eval_partition.txt\"\n"
-               "[stage.gallery_items]\nlist = \"Eval/list_eval_partition.txt\"\n");
+  const Finished finished = run_with(
+      "[stage.train_items]\nlist = \"Eval/overlapping.txt\"\n"
+      "[stage.query_items]\nlist = \"Eval/list_eval_partition.txt\"\n"
+      "[stage.gallery_items]\nlist = \"Eval/list_eval_partition.txt\"\n");
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("(img/MEN/Denim/id_3/1.ppm) shows 'id_3', which "
                                       "`trained_on` serves to training"));

@@ -89,8 +89,8 @@ TEST(RecallAtK, AgreesWithSixImagesByHand) {
   EXPECT_THAT(result.optimistic, ElementsAre(DoubleEq(.4), DoubleEq(.6), DoubleEq(.8), 1.0));
   EXPECT_THAT(result.pessimistic, result.optimistic);  // the tie comes after a hit
   // Relevant among the first 1, 2, 3, 4: 2, 3, 7, 8 in all.
-  EXPECT_THAT(result.ranking.precision, ElementsAre(DoubleEq(2. / 5), DoubleEq(3. / 10), DoubleEq(7. / 15),
-                                            DoubleEq(8. / 20)));
+  EXPECT_THAT(result.ranking.precision, ElementsAre(DoubleEq(2. / 5), DoubleEq(3. / 10),
+                                                    DoubleEq(7. / 15), DoubleEq(8. / 20)));
   EXPECT_THAT(result.mrr.value, DoubleNear((1. / 2 + 1. / 4 + 1 + 1 + 1. / 3) / 5, 1e-15));
   // R-precision: 1/2, 0, 1/2, 1/2, 0.   MAP@R: (1/2)/2, 0, 1/2, 1/2, 0.
   EXPECT_THAT(result.r_precision.value().value, DoubleNear(1.5 / 5, 1e-15));
