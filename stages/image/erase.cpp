@@ -84,7 +84,7 @@ void Erase::process(Packet& packet, Context& context) const {
   const Image image = packet.get(field::image);
   check_channels(image);
   // Before anything is drawn: what is refused must not depend on chance.
-  std::optional<Landmarks> landmarks = landmarks_of(packet, image);
+  std::optional<PictureLandmarks> landmarks = landmarks_of(packet, image);
   Random random = context.random(packet);
   if (!random.coin(probability_)) return;
   const std::optional<Region> region = random_erased_region(image, ranges_, random);

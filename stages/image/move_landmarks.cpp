@@ -46,7 +46,7 @@ bool lies_in(const std::array<float, 2>& place, int height, int width) {
          place[1] <= static_cast<float>(height);
 }
 
-std::optional<Landmarks> landmarks_of(const Packet& packet, const Image& image) {
+std::optional<PictureLandmarks> landmarks_of(const Packet& packet, const Image& image) {
   const bool placed = packet.has(field::landmarks);
   if (placed != packet.has(field::visibility)) {
     throw Error(
@@ -56,7 +56,7 @@ std::optional<Landmarks> landmarks_of(const Packet& packet, const Image& image) 
         Fault::internal);
   }
   if (!placed) return std::nullopt;
-  const Landmarks landmarks{packet.get(field::landmarks), packet.get(field::visibility)};
+  const PictureLandmarks landmarks{packet.get(field::landmarks), packet.get(field::visibility)};
   for (std::size_t i = 0; i < landmark_count; ++i) {
     check(i, landmarks.positions.at(i), landmarks.states.at(i), image);
   }
@@ -65,7 +65,7 @@ std::optional<Landmarks> landmarks_of(const Packet& packet, const Image& image) 
 
 void move_landmarks(Packet& packet, const Image& before, const Image& after, const SourceMap& map,
                     Mirroring mirroring) {
-  std::optional<Landmarks> landmarks = landmarks_of(packet, before);
+  std::optional<PictureLandmarks> landmarks = landmarks_of(packet, before);
   if (!landmarks) return;
   auto& [positions, states] = *landmarks;
   for (std::size_t i = 0; i < landmark_count; ++i) {

@@ -15,7 +15,7 @@ namespace seam::stages {
 /// Whether left and right changed places.
 enum class Mirroring : std::uint8_t { none, mirrored };
 
-struct Landmarks {
+struct PictureLandmarks {
   LandmarkPositions positions{};
   LandmarkVisibility states{};
 };
@@ -25,7 +25,8 @@ struct Landmarks {
 ///
 /// Throws seam::Error for one that should lie in the picture and does not, for a visibility that is
 /// no state, and for landmarks without visibility or the reverse.
-[[nodiscard]] std::optional<Landmarks> landmarks_of(const Packet& packet, const Image& image);
+[[nodiscard]] std::optional<PictureLandmarks> landmarks_of(const Packet& packet,
+                                                           const Image& image);
 
 /// Moves the packet's landmarks, where it has some, from the picture `before` to the picture
 /// `after`, whose pixels `map` looks up in `before`. Those that leave the picture become cut off.

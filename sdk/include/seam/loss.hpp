@@ -130,12 +130,13 @@ class Loss : public Compute<Transform>, public Trainable {
   }
 
   void add_evaluated(double rows) {
-    for (const auto& [name, tensor] : processed_) {
+    for (const auto& measured : processed_) {
+      const std::string& name = measured.first;
       const auto known = std::find_if(evaluated_.begin(), evaluated_.end(),
                                       [&](const Evaluated& metric) { return metric.name == name; });
       Evaluated& metric =
           known != evaluated_.end() ? *known : evaluated_.emplace_back(Evaluated{name, 0, 0});
-      const auto value = tensor.item<double>();
+      const auto value = measured.second.item<double>();
       if (std::isnan(value)) continue;
       metric.sum += rows * value;
       metric.rows += rows;
