@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
@@ -101,6 +104,70 @@ TEST_F(CapsuleNetworksTest, AClassifierTrainsWithItsDecoderTheSameForAnyNumberOf
     EXPECT_THAT(one, ::testing::HasSubstr(metric));
   }
   EXPECT_EQ(run("classifier.toml", "eight", 8), one);
+}
+
+/// The wardrobe's pictures in lists of DeepFashion's Category and Attribute layout: every third one
+/// is for validation, and every third for the test.
+void write_category_lists(const TemporaryFolder& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> pictures;
+  const fs::path root = folder.path() / "wardrobe";
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "img")) {
+    if (entry.is_regular_file()) pictures.push_back(fs::relative(entry.path(), root));
+  }
+  std::sort(pictures.begin(), pictures.end());
+  pictures.resize(36);
+  std::string categories = "36\nimage_name  category_label\n";
+  std::string boxes = "36\nimage_name  x_1  y_1  x_2  y_2\n";
+  std::string partition = "36\nimage_name  evaluation_status\n";
+  const std::vector<std::string> splits{"train", "val", "test"};
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    categories += pictures[i] + "  " + std::to_string(i / 3 % 4 + 1) + "\n";
+    boxes += pictures[i] + "  1 1 9 9\n";
+    partition += pictures[i] + "  " + splits[i % 3] + "\n";
+  }
+  folder.write("wardrobe/Anno_coarse/list_category_cloth.txt",
+               "4\ncategory_name  category_type\nCoat  1\nHat  1\nJeans  2\nDress  3\n");
+  folder.write("wardrobe/Anno_coarse/list_category_img.txt", categories);
+  folder.write("wardrobe/Anno_coarse/list_bbox.txt", boxes);
+  folder.write("wardrobe/Eval/list_category_partition.txt", partition);
+}
+
+TEST_F(CapsuleNetworksTest, TheThesisClassifiersTrainValidateAndMeasureTheTestAtTheEnd) {
+  run("retrieval.toml", "wardrobe_run", 2);
+  write_category_lists(folder_);
+  for (const std::string network : {"sccapsnet-cls", "rccapsnet-cls"}) {
+    folder_.write("category.toml", "extends = \"" + std::string(SEAM_SOURCE) +
+                                       "/pipelines/thesis/" + network + ".toml\"\n" + R"(
+[stage.train_items]
+root = "wardrobe"
+partition = "Eval/list_category_partition.txt"
+expect_train = 12
+expect_val = 12
+expect_test = 12
+expect_categories = 4
+[stage.train_batch]
+size = 6
+[stage.model]
+width = 4
+primary_channels = 32
+classes = 4
+[stage.decoder]
+classes = 4
+dense_channels = 4
+channels = [4, 4, 4, 4]
+[stage.accuracy]
+k = [1, 3]
+[schedule]
+epochs = 1
+)");
+    const std::string metrics = run("category.toml", network, 2);
+    for (const char* metric : {R"("stage":"accuracy","name":"accuracy@1")",
+                               R"("stage":"test_accuracy","name":"accuracy@1")"}) {
+      EXPECT_THAT(metrics, ::testing::HasSubstr(metric)) << network;
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / network / "pictures/drawn")) << network;
+  }
 }
 
 TEST_F(CapsuleNetworksTest, BothRunInBfloat16) {
