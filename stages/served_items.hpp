@@ -28,9 +28,10 @@ class ServedItems {
 };
 
 /// Throws seam::Error (configuration) where the item is served to training, or is not named.
-/// `picture`: names what shows it; `remedy`: what to do, as a clause.
+/// `picture`: names what shows it; `remedy`: what to do, as a clause; `pronoun`: "whom" for people.
 inline void check_unseen(const ServedItems& trained_on, const std::string& item,
-                         const std::string& picture, const std::string& remedy) {
+                         const std::string& picture, const std::string& remedy,
+                         const std::string& pronoun = "which") {
   if (item.empty()) {
     throw Error(picture +
                     " has no 'item', so it cannot be checked against `trained_on`; use a data set "
@@ -38,8 +39,9 @@ inline void check_unseen(const ServedItems& trained_on, const std::string& item,
                 Fault::configuration);
   }
   if (!trained_on.served_items().contains(item)) return;
-  throw Error(picture + " shows '" + item + "', which `trained_on` serves to training; " + remedy,
-              Fault::configuration);
+  throw Error(
+      picture + " shows '" + item + "', " + pronoun + " `trained_on` serves to training; " + remedy,
+      Fault::configuration);
 }
 
 }  // namespace seam::stages

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/report/drawn_set.hpp"
 #include "stages/same.hpp"
 
@@ -20,10 +21,16 @@ std::string row_name(const Packet& packet, std::size_t row) {
   return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
 }
 
-/// What a picture is called in its list; empty where it is not known.
-std::string picture_name(const Packet& packet, std::size_t row) {
-  const bool known = packet.has(field::origins) && row < packet.get(field::origins).size();
-  return known ? packet.get(field::origins)[row].item : std::string();
+/// Which pictures the rows are: their files, or what their list calls them; empty where neither is
+/// known.
+std::vector<std::string> pictures_of(const Packet& packet, std::size_t rows) {
+  std::vector<std::string> pictures = picture_files(packet, rows);
+  if (!packet.has(field::origins)) return pictures;
+  const std::vector<Origin>& origins = packet.get(field::origins);
+  for (std::size_t row = 0; row < std::min(rows, origins.size()); ++row) {
+    if (pictures[row].empty()) pictures[row] = origins[row].item;
+  }
+  return pictures;
 }
 
 std::string pair_name(const Packet& packet, std::size_t first) {
@@ -78,6 +85,8 @@ void Verification::declare(Declaration& d) {
   d.accepts(field::groups).doc("to refuse rows that are no pair");
   d.accepts(field::items).doc("to refuse pairs that `same` is wrong about");
   d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::paths)
+      .doc("to refuse a picture paired with itself, and a pair that comes twice");
   d.accepts(field::images).doc("only their size, for the report");
   if (folds_ > 1 || settings_.fold) d.headline("accuracy", Better::higher);
   d.headline("eer", Better::lower);
@@ -130,9 +139,8 @@ void Verification::check_rows(const Packet& packet, std::size_t first, const std
               ", which show '" + items[first] + "' and '" + items[second] + "'");
 }
 
-void Verification::check_once(const Packet& packet, std::size_t first) {
-  std::string a = picture_name(packet, first);
-  std::string b = picture_name(packet, first + 1);
+void Verification::check_once(const Packet& packet, std::size_t first, std::string a,
+                              std::string b) {
   if (a.empty() || b.empty()) return;
   if (a == b) {
     throw Error("'" + a + "' is paired with itself, which any model accepts; measure pairs of " +
@@ -152,22 +160,15 @@ void Verification::check_unseen(const Packet& packet, std::size_t first,
   if (!trained_on_) return;
   if (settings_.fold && folds != nullptr && folds[first] != *settings_.fold) return;
   for (const std::size_t row : {first, first + 1}) {
-    const bool named = packet.has(field::items) && !packet.get(field::items)[row].empty();
-    if (!named) {
-      throw Error(
-          row_name(packet, row) +
-              " has no 'item', so it cannot be checked against `trained_on`; use a data set "
-              "that names them, or remove `trained_on`",
-          Fault::configuration);
-    }
-    const std::string& item = packet.get(field::items)[row];
-    if (!trained_on_->served_items().contains(item)) continue;
-    throw Error(pair_name(packet, first) + " shows '" + item +
-                    "', whom `trained_on` serves to training; measure people whom it leaves out" +
-                    (folds == nullptr ? ""
-                     : settings_.fold ? ": hold out this fold there, or report the one held out"
-                                      : ": report only the fold that it holds out, with `fold`"),
-                Fault::configuration);
+    const std::string item =
+        packet.has(field::items) ? packet.get(field::items)[row] : std::string();
+    const char* const fold = folds == nullptr ? ""
+                             : settings_.fold
+                                 ? ": hold out this fold there, or report the one held out"
+                                 : ": report only the fold that it holds out, with `fold`";
+    stages::check_unseen(*trained_on_, item,
+                         item.empty() ? row_name(packet, row) : pair_name(packet, first),
+                         std::string("measure people whom it leaves out") + fold, "whom");
   }
 }
 
@@ -195,9 +196,10 @@ void Verification::process(const Packet& packet, Context& /*context*/) {
   const auto* const labels = same.data_ptr<std::int64_t>();
   const auto* const fold_of_row = has_folds ? folds.data_ptr<std::int64_t>() : nullptr;
   const std::span<const float> values(embedding.data_ptr<float>(), rows * length);
+  const std::vector<std::string> pictures = pictures_of(packet, rows);
   for (std::size_t first = 0; first < rows; first += 2) {
     check_rows(packet, first, labels, fold_of_row);
-    check_once(packet, first);
+    check_once(packet, first, pictures[first], pictures[first + 1]);
     check_unseen(packet, first, fold_of_row);
     const auto a = values.subspan(first * length, length);
     const auto b = values.subspan((first + 1) * length, length);

@@ -46,8 +46,8 @@ class Verification final : public Compute<Sink> {
  private:
   void check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
                   const std::int64_t* folds) const;
-  /// Throws where a picture is paired with itself, or the pair came before.
-  void check_once(const Packet& packet, std::size_t first);
+  /// Throws where the pair's pictures a and b are one, or the pair came before.
+  void check_once(const Packet& packet, std::size_t first, std::string a, std::string b);
   /// Throws where a pair that is reported shows someone whom the model was trained on.
   void check_unseen(const Packet& packet, std::size_t first, const std::int64_t* folds) const;
   void write_curve(const VerificationResult& result, const Context& context) const;
@@ -60,7 +60,7 @@ class Verification final : public Compute<Sink> {
 
   OneFlow flow_;
   std::vector<ScoredPair> pairs_;
-  std::set<std::pair<std::string, std::string>> seen_;  // names of pairs, the lesser name first
+  std::set<std::pair<std::string, std::string>> seen_;  // pairs of pictures, the lesser first
   std::optional<bool> has_folds_;                       // once a batch has come
   retrieval::InputSize input_;
 };

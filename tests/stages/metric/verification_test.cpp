@@ -159,6 +159,20 @@ TEST(VerificationStage, TakesEachPairOfTwoPicturesOnce) {
   EXPECT_THAT(error_with("p1", "p0"), HasSubstr("came before in this evaluation"));
 }
 
+TEST(VerificationStage, KnowsPicturesByTheirFilesBeforeTheirNames) {
+  const auto error_with = [](const char* first, const char* second) {
+    Packet packet = batch({1, 2}, {1, 0});
+    std::vector<Origin> origins = packet.get(field::origins);
+    origins[2].item = origins[3].item = "1.pgm";
+    packet.set(field::origins, origins);
+    packet.set(field::paths, {"a/1.pgm", "a/2.pgm", first, second});
+    return error_for(std::move(packet));
+  };
+  EXPECT_EQ(error_with("s1/1.pgm", "s2/1.pgm"), "no error");
+  EXPECT_THAT(error_with("s1/1.pgm", "s2/../s1/1.pgm"), HasSubstr("is paired with itself"));
+  EXPECT_THAT(error_with("a/2.pgm", "a/1.pgm"), HasSubstr("came before in this evaluation"));
+}
+
 TEST(VerificationStage, AFoldOfTheListIsNotOneThatWasDealt) {
   Harness harness("verification", std::make_unique<Verification>());
   harness.set("fold", 0).push(batch({1, 2, 3, 4}, {1, 0, 1, 0})).finish();
