@@ -14,23 +14,23 @@ namespace {
 
 constexpr std::array<std::int64_t, 3> official_images{25'882, 14'218, 12'612};
 constexpr std::array<std::int64_t, 3> official_items{3'997, 3'985, 3'985};
-constexpr std::size_t official_categories = 23;
+constexpr std::int64_t official_categories = 23;
 
 /// Of the queries.
-struct CategoryCounts {
+struct OfficialCategory {
   std::string_view category;
   std::optional<std::int64_t> images;
   std::int64_t items = 0;
 };
 
-constexpr std::array<CategoryCounts, 6> official_queries{{{"WOMEN_Blouses_Shirts", 2'094, 697},
-                                                          {"WOMEN_Tees_Tanks", 2'955, 673},
-                                                          {"WOMEN_Dresses", {}, 624},
-                                                          {"WOMEN_Shorts", 988, 246},
-                                                          {"WOMEN_Sweaters", 735, 212},
-                                                          {"WOMEN_Jackets_Coats", 545, 195}}};
+constexpr std::array<OfficialCategory, 6> official_queries{{{"WOMEN_Blouses_Shirts", 2'094, 697},
+                                                            {"WOMEN_Tees_Tanks", 2'955, 673},
+                                                            {"WOMEN_Dresses", {}, 624},
+                                                            {"WOMEN_Shorts", 988, 246},
+                                                            {"WOMEN_Sweaters", 735, 212},
+                                                            {"WOMEN_Jackets_Coats", 545, 195}}};
 
-std::string difference_in(const InshopList& list, const CategoryCounts& official) {
+std::string difference_in(const InshopList& list, const OfficialCategory& official) {
   std::int64_t images = 0;
   std::set<std::string_view> items;
   for (const InshopRow& row : list.rows) {
@@ -63,11 +63,13 @@ std::string difference_from_official(const InshopList& list) {
         " of " + counted(items, "item") + " where " + grouped(official_images[at]) + " of " +
         grouped(official_items[at]) + " are official");
   }
-  if (list.categories.size() != official_categories) {
-    add(counted(list.categories.size(), "category", "categories") + " where 23 are official");
+  const auto categories = static_cast<std::int64_t>(list.categories.size());
+  if (categories != official_categories) {
+    add(counted(categories, "category", "categories") + " where " + grouped(official_categories) +
+        " are official");
   }
   // Enough is said where already the counts differ.
-  for (const CategoryCounts& official : official_queries) {
+  for (const OfficialCategory& official : official_queries) {
     if (!text.empty()) break;
     text = difference_in(list, official);
   }

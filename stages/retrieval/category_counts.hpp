@@ -15,7 +15,6 @@ namespace seam::stages {
 
 class CategoryCounts {
  public:
-  CategoryCounts() = default;
   /// `item_of_row`: a number for each row.
   CategoryCounts(std::span<const retrieval::GalleryRow> rows,
                  std::span<const std::int64_t> item_of_row) {

@@ -267,13 +267,10 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     context.metric(metric + ".interval_high", uncertainty.interval->high);
   };
   const RecallResult& first = results.front().recall;
-  const auto report_error = [&](const std::string& metric, double error) {
-    context.metric(metric + ".standard_error", error);
-  };
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
     const std::string metric = "r@" + std::to_string(first.ks[i]);
     context.metric(metric, first.recall[i]);
-    report_error(metric, first.standard_error[i]);
+    context.metric(metric + ".standard_error", first.standard_error[i]);
   }
   for (const MaskResult& result : results) {
     const std::string mask = to_string(result.mask) + ".";
@@ -281,11 +278,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
       const std::string metric = mask + "r@" + std::to_string(recall.ks[i]);
       report(metric, {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
-      report_error(metric, recall.standard_error[i]);
-      if (!recall.interval.empty()) {
-        context.metric(metric + ".interval_low", recall.interval[i].low);
-        context.metric(metric + ".interval_high", recall.interval[i].high);
-      }
+      report_uncertainty(metric, recall.uncertainty(i));
       if (!recall.chance.empty()) context.metric(metric + ".chance", recall.chance[i]);
     }
     const std::string mrr = mask + "mrr@" + std::to_string(recall.ks.back());

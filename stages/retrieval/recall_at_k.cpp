@@ -117,8 +117,7 @@ void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBl
   const auto block = std::ranges::find_if(blocks, [](const TieBlock& b) { return b.relevant > 0; });
   const bool found = block != blocks.end();
   for (std::size_t i = 0; i < ks_.size(); ++i) {
-    const auto among = std::ranges::lower_bound(hits, ks_[i]) - hits.begin();
-    const std::int64_t hit = among > 0 ? 1 : 0;
+    const std::int64_t hit = !hits.empty() && hits.front() < ks_[i] ? 1 : 0;
     hits_[i] += hit;
     of_item.hits[i] += hit;
     of_category.hits[i] += hit;

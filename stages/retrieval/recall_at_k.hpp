@@ -9,6 +9,7 @@
 /// without.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -97,6 +98,11 @@ struct RecallResult {
   /// MRR@K for the largest K: 1 / rank of the first hit, 0 where it is not among the K. How much
   /// farther the search looked changes nothing.
   Bounded mrr;
+  /// Of `recall` at the K of this place in `ks`.
+  [[nodiscard]] Uncertainty uncertainty(std::size_t place) const {
+    if (interval.empty()) return {standard_error.at(place), std::nullopt};
+    return {standard_error.at(place), interval.at(place)};
+  }
   /// Of the values of these three; treated as those of `recall`.
   Uncertainty mrr_uncertainty;
   Uncertainty r_precision_uncertainty;

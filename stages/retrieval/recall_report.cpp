@@ -72,9 +72,11 @@ std::string rows_below(const RecallResult& recall, bool bounds) {
   return text;
 }
 
-std::string head(const RecallResult& result, const std::string& first_columns, int count) {
+/// `before_k`: what the columns of each K are called, before the number.
+std::string head(const RecallResult& result, const std::string& first_columns, int count,
+                 const std::string& before_k = "R@") {
   std::string text = first_columns;
-  for (const std::int64_t k : result.ks) text += " R@" + std::to_string(k) + " |";
+  for (const std::int64_t k : result.ks) text += " " + before_k + std::to_string(k) + " |";
   text += "\n|";
   for (int i = 0; i < count; ++i) text += "---|";
   for (std::size_t i = 0; i < result.ks.size(); ++i) text += "---:|";
@@ -228,10 +230,7 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
 
 std::string ranking_table(const std::vector<MaskResult>& results) {
   if (results.empty()) throw Error("there are no results to report", Fault::internal);
-  std::string text = "\n" + head(results.front().recall, "| mask | metric |", 2);
-  for (std::size_t at = text.find(" R@"); at != std::string::npos; at = text.find(" R@", at)) {
-    text.replace(at, 3, " K = ");
-  }
+  std::string text = "\n" + head(results.front().recall, "| mask | metric |", 2, "K = ");
   for (const MaskResult& result : results) {
     const RankingMeans& means = result.recall.ranking;
     const auto row = [&](const std::string& metric, const std::vector<double>& values) {

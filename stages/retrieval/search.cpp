@@ -51,7 +51,10 @@ void Search::begin(Context& context) {
   first_not_in_gallery_.clear();
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
-  of_category_ = CategoryCounts(gallery_->rows(), items_.of_rows());
+  of_category_.reset();
+  if (std::ranges::any_of(masks_, retrieval::reads_labels)) {
+    of_category_.emplace(gallery_->rows(), items_.of_rows());
+  }
   const auto rows = gallery_->rows();
   const auto unnamed = std::ranges::find_if(
       rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
@@ -137,12 +140,12 @@ SearchedGallery Search::searched_by(const Packet& query,
 std::vector<SearchedCategory> Search::categories_of(
     const Packet& query, const std::vector<std::int64_t>& excluded) const {
   std::vector<SearchedCategory> found;
-  if (std::ranges::none_of(masks_, retrieval::reads_labels) || !of_category_.known()) return found;
+  if (!of_category_ || !of_category_->known()) return found;
   const auto& categories = query[field::categories];
   for (std::size_t i = 0; i < categories.size(); ++i) {
     const auto item = items_.number_of(query[field::items][i]);
-    SearchedCategory own{of_category_.images(categories[i]),
-                         item ? of_category_.images(categories[i], *item) : 0};
+    SearchedCategory own{of_category_->images(categories[i]),
+                         item ? of_category_->images(categories[i], *item) : 0};
     const std::int64_t itself = i < excluded.size() ? excluded[i] : -1;
     if (itself >= 0 &&
         gallery_->rows()[static_cast<std::size_t>(itself)].category == categories[i]) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <seam/gallery.hpp>
 #include <set>
 #include <string>
@@ -52,7 +53,7 @@ class Search final : public Compute<Transform> {
   bool exclude_self_ = false;
   // Of this flow.
   GalleryItems items_;
-  CategoryCounts of_category_;
+  std::optional<CategoryCounts> of_category_;  // only where a mask reads labels
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery
