@@ -38,6 +38,7 @@
 #include "stages/nn/spatial_group_enhance.hpp"
 #include "tests/bench/adam_weights.hpp"
 #include "tests/bench/measuring.hpp"
+#include "tests/bench/torch_threads.hpp"
 
 namespace {
 
@@ -234,9 +235,7 @@ void measure(int count, char** arguments) {
                                       {"--threads", "0"},
                                       {"--precision", "float32"},
                                       {"--save", ""}});
-  if (options.number("--threads") > 0) {
-    at::set_num_threads(static_cast<int>(options.number("--threads")));
-  }
+  seam::bench::use_threads(options);
   Sizes sizes = sizes_of(options.text("--network"));
   if (options.number("--size") > 0) {
     sizes.image_height = sizes.image_width = options.number("--size");
@@ -267,10 +266,5 @@ void measure(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    measure(count, arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return seam::bench::run(&measure, count, arguments);
 }

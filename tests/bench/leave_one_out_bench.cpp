@@ -28,6 +28,7 @@
 #include "stages/retrieval/gallery_index.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "tests/bench/measuring.hpp"
+#include "tests/bench/torch_threads.hpp"
 
 namespace {
 
@@ -164,9 +165,7 @@ void measure(int argc, char** argv) {
                                       {"--batch", "64"},
                                       {"--likeness", "0"},
                                       {"--threads", "0"}});
-  if (options.number("--threads") > 0) {
-    at::set_num_threads(static_cast<int>(options.number("--threads")));
-  }
+  seam::bench::use_threads(options);
   Problem problem{options.number("--images"), options.number("--items"),
                   options.number("--dimensions"), options.number("--likeness")};
   if (problem.items == 0) problem.items = problem.images * published_items / published_images;
@@ -206,10 +205,5 @@ void measure(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    measure(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  return seam::bench::run(&measure, argc, argv);
 }

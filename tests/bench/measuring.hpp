@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -88,6 +89,17 @@ inline double number_from(const std::string& program, const std::string& argumen
   if (pipe == nullptr || std::fscanf(pipe, "%lf", &result) != 1) result = -1;
   if (pipe != nullptr) pclose(pipe);
   return result;
+}
+
+/// The body of main(): what `measure` throws goes to stderr, and the program fails.
+inline int run(void (*measure)(int, char**), int count, char** arguments) {
+  try {
+    measure(count, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace seam::bench

@@ -27,6 +27,7 @@
 
 #include "stages/nn/routing.hpp"
 #include "tests/bench/measuring.hpp"
+#include "tests/bench/torch_threads.hpp"
 
 namespace {
 
@@ -196,9 +197,7 @@ void measure(int count, char** arguments) {
                                       {"--turns", "5"},
                                       {"--threads", "0"},
                                       {"--memory", ""}});
-  if (options.number("--threads") > 0) {
-    at::set_num_threads(static_cast<int>(options.number("--threads")));
-  }
+  seam::bench::use_threads(options);
   Network network = network_called(options.text("--network"));
   if (options.number("--batch") > 0) network.batch = options.number("--batch");
   torch::manual_seed(0);
@@ -212,10 +211,5 @@ void measure(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    measure(count, arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return seam::bench::run(&measure, count, arguments);
 }

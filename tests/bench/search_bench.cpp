@@ -15,6 +15,7 @@
 
 #include "stages/retrieval/exact_search.hpp"
 #include "tests/bench/measuring.hpp"
+#include "tests/bench/torch_threads.hpp"
 
 namespace {
 
@@ -45,9 +46,7 @@ void measure(int argc, char** argv) {
                                       {"--query-tile", "256"},
                                       {"--gallery-tile", "1024"},
                                       {"--batch", "0"}});
-  if (options.number("--threads") > 0) {
-    at::set_num_threads(static_cast<int>(options.number("--threads")));
-  }
+  seam::bench::use_threads(options);
 
   torch::manual_seed(0);
   const std::string which = options.text("--case");
@@ -86,10 +85,5 @@ void measure(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    measure(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  return seam::bench::run(&measure, argc, argv);
 }

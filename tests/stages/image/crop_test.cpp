@@ -20,14 +20,9 @@ namespace seam::stages {
 namespace {
 
 using seam::testing::Harness;
+using test::packet_with;
 using ::testing::HasSubstr;
 using Settings = std::map<std::string, Value>;
-
-Packet packet_with(const Image& image) {
-  Packet packet;
-  packet.set(field::image, image);
-  return packet;
-}
 
 std::vector<Packet> boxed_pictures() {
   std::vector<Packet> packets;

@@ -22,14 +22,9 @@ namespace seam::stages {
 namespace {
 
 using seam::testing::Harness;
+using test::packet_with;
 using ::testing::HasSubstr;
 using Settings = std::map<std::string, Value>;
-
-Packet packet_with(const Image& image) {
-  Packet packet;
-  packet.set(field::image, image);
-  return packet;
-}
 
 const auto conformance =
     testing::conformance<Erase>({.refused = {{{"probability", 1.5}},

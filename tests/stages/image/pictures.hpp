@@ -10,6 +10,7 @@
 
 #include <seam/image.hpp>
 #include <seam/opencv.hpp>
+#include <seam/packet.hpp>
 
 namespace seam::test {
 
@@ -27,6 +28,12 @@ inline Image smooth_picture(int height, int width) {
     }
   }
   return image;
+}
+
+inline Packet packet_with(const Image& image) {
+  Packet packet;
+  packet.set(field::image, image);
+  return packet;
 }
 
 /// Any of OpenCV's formats; a matrix of three channels is blue, green, red.

@@ -14,12 +14,7 @@ namespace seam::stages {
 namespace {
 
 using seam::testing::Harness;
-
-Packet packet_with(const Image& image) {
-  Packet packet;
-  packet.set(field::image, image);
-  return packet;
-}
+using test::packet_with;
 
 const auto conformance =
     testing::conformance<Resize>({.parameters = {{"height", std::int64_t{8}}}});
