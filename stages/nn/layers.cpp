@@ -297,6 +297,25 @@ struct LinearFunction : public Function<LinearFunction> {
   }
 };
 
+/// Whether oneDNN would write past its workspace when it computes the gradient of the weights of
+/// this 1x1 convolution, as it does where few channels stand side by side in memory
+/// (https://github.com/uxlfoundation/oneDNN/issues/6035).
+bool overruns_a_workspace(const torch::nn::detail::ConvNdOptions<2>& options) {
+  constexpr std::int64_t block = 16;  // of AVX-512; 8 of AVX2
+  return options.kernel_size()->at(0) == 1 && options.kernel_size()->at(1) == 1 &&
+         (options.stride()->at(0) > 1 || options.stride()->at(1) > 1) &&
+         options.in_channels() / options.groups() < block;
+}
+
+/// The pixels that a 1x1 convolution of this stride reads.
+Tensor read_pixels(const Tensor& x, const torch::ExpandingArray<2>& stride) {
+  using torch::indexing::None;
+  using torch::indexing::Slice;
+  return x
+      .index({Slice(), Slice(), Slice(None, None, stride->at(0)), Slice(None, None, stride->at(1))})
+      .contiguous(x.suggest_memory_format());
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -307,9 +326,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor Conv2dImpl::forward(const Tensor& x) {
   const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
   if (!on_cpu(x) || padding == nullptr || x.dim() != 4) return torch::nn::Conv2dImpl::forward(x);
-  return ConvolutionFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x),
-                                    at::IntArrayRef(*options.stride()).vec(),
-                                    at::IntArrayRef(**padding).vec(),
+  std::vector<std::int64_t> stride = at::IntArrayRef(*options.stride()).vec();
+  Tensor pixels = x;
+  if (overruns_a_workspace(options) && (*padding)->at(0) == 0 && (*padding)->at(1) == 0) {
+    pixels = read_pixels(x, options.stride());
+    stride = {1, 1};
+  }
+  return ConvolutionFunction::apply(narrowed(pixels), narrowed(weight), bias_or_none(bias, x),
+                                    std::move(stride), at::IntArrayRef(**padding).vec(),
                                     at::IntArrayRef(*options.dilation()).vec(), options.groups());
 }
 

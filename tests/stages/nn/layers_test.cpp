@@ -76,6 +76,25 @@ TEST(Layers, AreLibTorchsInValueAndGradient) {
   }
 }
 
+// oneDNN's own would write past a workspace in the backward pass.
+TEST(Layers, FewChannelsAreConvolvedInStridesOfOnePixel) {
+  const auto last = torch::MemoryFormat::ChannelsLast;
+  const auto narrow = torch::nn::Conv2dOptions(8, 16, 1).stride(2);
+  const auto groups = torch::nn::Conv2dOptions(24, 6, 1).stride({2, 3}).groups(2).bias(false);
+  const auto padded = torch::nn::Conv2dOptions(8, 16, 1).stride(2).padding(1);
+  for (const std::int64_t rows : {1, 9}) {
+    expect_as_libtorch(Conv2d(narrow), torch::nn::Conv2d(narrow), input({rows, 8, 11, 12}));
+    expect_as_libtorch(Conv2d(groups), torch::nn::Conv2d(groups),
+                       input({rows, 24, 11, 12}).contiguous(last));
+    expect_as_libtorch(Conv2d(padded), torch::nn::Conv2d(padded), input({rows, 8, 11, 12}));
+  }
+  // Of this size glibc notices, and ends the process.
+  Conv2d convolution(narrow);
+  const Tensor x = input({1, 8, 112, 112}).to(torch::kFloat32).contiguous(last);
+  const Tensors one = results(convolution, x);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(torch::equal(results(convolution, x)[2], one[2]));
+}
+
 TEST(Layers, GiveTheSameBytesForAnyNumberOfThreads) {
   Conv2d convolution(torch::nn::Conv2dOptions(16, 24, 3).padding(1));
   BatchNorm2d norm(24);
