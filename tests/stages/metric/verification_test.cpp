@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "stages/picture_paths.hpp"
 #include "stages/same.hpp"
 #include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
@@ -165,7 +166,7 @@ TEST(VerificationStage, KnowsPicturesByTheirFilesBeforeTheirNames) {
     std::vector<Origin> origins = packet.get(field::origins);
     origins[2].item = origins[3].item = "1.pgm";
     packet.set(field::origins, origins);
-    packet.set(field::paths, {"a/1.pgm", "a/2.pgm", first, second});
+    packet.set(::seam::field::paths, {"a/1.pgm", "a/2.pgm", first, second});
     return error_for(std::move(packet));
   };
   EXPECT_EQ(error_with("s1/1.pgm", "s2/1.pgm"), "no error");

@@ -1,7 +1,7 @@
 /// What an evaluation must be right about before its numbers are believed, where no test of a
 /// single stage says it:
 ///
-///     agreement with another library          here (accuracy_golden.hpp)
+///     agreement with other libraries          here (accuracy_golden.hpp, oml_golden.hpp)
 ///     the gallery's order changes nothing     here, down to the report's text
 ///     confidence intervals and chance         here, through the stages
 ///     ties, duplicates, a hand-computed case  recall_at_k_test.cpp
@@ -19,6 +19,7 @@
 #include "stages/retrieval/category_counts.hpp"
 #include "tests/stages/retrieval/accuracy_golden.hpp"
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/stages/retrieval/oml_golden.hpp"
 
 namespace {
 
@@ -40,22 +41,46 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t dimensions) {
   return torch::tensor(values, torch::kFloat32).view({-1, dimensions});
 }
 
+/// The stages have their parameters.
+void evaluate(Retrieval& stages, const seam::test::AccuracyGolden& data) {
+  const Texts queries = named(data.query_items);
+  const Tensor query = rows_of(data.queries, data.dimensions);
+  stages.index
+      .push(data.gallery_items.empty()
+                ? batch(0, queries, query)
+                : batch(0, named(data.gallery_items), rows_of(data.gallery, data.dimensions)))
+      .finish();
+  stages.evaluate({batch(0, queries, query)});
+}
+
+TEST(Acceptance, AgreesWithOpenMetricLearning) {
+  ASSERT_EQ(seam::test::oml_golden.size(), seam::test::accuracy_golden.size());
+  for (std::size_t i = 0; i < seam::test::oml_golden.size(); ++i) {
+    const seam::test::AccuracyGolden& data = seam::test::accuracy_golden[i];
+    Retrieval stages;
+    const bool one_list = data.gallery_items.empty();
+    stages.search.set("k", 10).set("exclude_self", one_list);
+    stages.recall.set("k", std::vector<std::int64_t>{1, 3, 10}).set("ranking_metrics", true);
+    evaluate(stages, data);
+    ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+    for (const seam::test::OmlGolden& golden : seam::test::oml_golden[i]) {
+      const std::string at = "@" + std::to_string(golden.k);
+      EXPECT_NEAR(stages.recall.metric("none.r" + at), golden.cmc, 1e-6);
+      EXPECT_NEAR(stages.recall.metric("none.precision_capped" + at), golden.precision, 1e-6);
+      EXPECT_NEAR(stages.recall.metric("none.map_found" + at), golden.map, 1e-6);
+    }
+  }
+}
+
 TEST(Acceptance, AgreesWithPytorchMetricLearning) {
   for (const seam::test::AccuracyGolden& golden : seam::test::accuracy_golden) {
     Retrieval stages;
     const bool one_list = golden.gallery_items.empty();
-    const Texts queries = named(golden.query_items);
-    const Tensor query = rows_of(golden.queries, golden.dimensions);
     const auto size = static_cast<std::int64_t>(one_list ? golden.query_items.size()
                                                          : golden.gallery_items.size());
     stages.search.set("k", size).set("exclude_self", one_list);
     stages.recall.set("k", std::vector<std::int64_t>{1, size}).set("ranking_metrics", true);
-    stages.index
-        .push(one_list ? batch(0, queries, query)
-                       : batch(0, named(golden.gallery_items),
-                               rows_of(golden.gallery, golden.dimensions)))
-        .finish();
-    stages.evaluate({batch(0, queries, query)});
+    evaluate(stages, golden);
     ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
     EXPECT_NEAR(stages.recall.metric("none.r@1"), golden.precision_at_1, 1e-6);
     EXPECT_NEAR(stages.recall.metric("none.r_precision"), golden.r_precision, 1e-6);
