@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/graph/durations.hpp"
 #include "seam/runner.hpp"
 
 namespace seam::host {
@@ -40,6 +41,7 @@ struct StageCount {
   std::uint64_t discarded = 0;  ///< arrived after an error or a cancellation; not in `received`
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
+  Durations packet_times;                        ///< inside the stage, of one packet each
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
 
   [[nodiscard]] std::uint64_t dropped_total() const;

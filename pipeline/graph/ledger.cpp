@@ -81,6 +81,7 @@ std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_
       count.discarded = counter.discarded;
       count.dropped = counter.dropped;
       count.busy_seconds = static_cast<double>(counter.busy_ticks()) * seconds_a_tick;
+      count.packet_times = counter.packet_times(seconds_a_tick);
       count.waiting_most = at == 0 ? segment->queue().most() : 0;
       counts.push_back(std::move(count));
     }

@@ -187,7 +187,9 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
   std::optional<Origin> origin;
   if (skip) origin = envelope.packet.origin();
   const Outcome outcome = attempt(at, envelope);
+  const std::int64_t began = from;
   account(at, lane, sequence, from);
+  add<std::uint32_t>(place_, lane.packet_ticks[bucket_of(from - began)], 1);
   if (outcome) {
     add<std::uint64_t>(place_, lane.delivered, 1);
     return true;

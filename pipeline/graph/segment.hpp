@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/graph/durations.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/in_order.hpp"
@@ -40,12 +41,18 @@ class Segment {
       std::atomic<std::uint64_t> received = 0;
       std::atomic<std::uint64_t> delivered = 0;
       std::atomic<std::int64_t> busy_ticks = 0;
+      DurationCounts packet_ticks{};  ///< of one packet each
     };
 
     [[nodiscard]] Lane& lane(std::size_t at) { return lanes_[at]; }
     [[nodiscard]] std::uint64_t received() const { return sum(&Lane::received); }
     [[nodiscard]] std::uint64_t delivered() const { return sum(&Lane::delivered); }
     [[nodiscard]] std::int64_t busy_ticks() const { return sum(&Lane::busy_ticks); }
+    [[nodiscard]] Durations packet_times(double seconds_a_tick) const {
+      Durations times;
+      for (const Lane& lane : lanes_) times.add(lane.packet_ticks, seconds_a_tick);
+      return times;
+    }
 
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;

@@ -24,6 +24,7 @@ void add_count(StageCount& total, const StageCount& count) {
   total.discarded += count.discarded;
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
+  total.packet_times.add(count.packet_times);
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
 }
 
@@ -91,17 +92,22 @@ std::string ledger_text(const RunSummary& summary) {
 Json stage_json(const StageCount& count, const FlowTotal& flow) {
   Json dropped = Json::object();
   for (const auto& [reason, number] : count.dropped) dropped[reason] = number;
-  return {{"stage", count.stage},
-          {"source", count.kind == StageKind::source},
-          {"received", count.received},
-          {"delivered", count.delivered},
-          {"emitted", count.emitted},
-          {"failed", count.failed},
-          {"discarded", count.discarded},
-          {"dropped", std::move(dropped)},
-          {"busy_seconds", count.busy_seconds},
-          {"share_of_wall_time", share_of_wall(count, flow)},
-          {"queue_peak", count.waiting_most}};
+  Json json{{"stage", count.stage},
+            {"source", count.kind == StageKind::source},
+            {"received", count.received},
+            {"delivered", count.delivered},
+            {"emitted", count.emitted},
+            {"failed", count.failed},
+            {"discarded", count.discarded},
+            {"dropped", std::move(dropped)},
+            {"busy_seconds", count.busy_seconds},
+            {"share_of_wall_time", share_of_wall(count, flow)},
+            {"queue_peak", count.waiting_most}};
+  if (!count.packet_times.empty()) {
+    json["packet_p50_seconds"] = count.packet_times.percentile(0.5);
+    json["packet_p99_seconds"] = count.packet_times.percentile(0.99);
+  }
+  return json;
 }
 
 Json flow_json(const FlowTotal& flow) {
@@ -146,14 +152,23 @@ std::string wall_text(const StageCount& stage, const FlowTotal& flow) {
   return fmt::format("{:.0f} %", 100 * share_of_wall(stage, flow));
 }
 
+/// Of the time of one packet; nothing for a source, which receives none.
+std::string percentile_text(const StageCount& stage, double share) {
+  if (stage.packet_times.empty()) return "";
+  const double milliseconds = 1e3 * stage.packet_times.percentile(share);
+  return milliseconds < 99.5 ? fmt::format("{:.2g} ms", milliseconds)
+                             : fmt::format("{:.0f} ms", milliseconds);
+}
+
 std::string whole_table(const RunSummary& summary) {
   std::vector<std::vector<std::string>> rows{
-      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "queue"}};
+      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "p50", "p99", "queue"}};
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
       rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
                       count_text(stage.dropped_total()), count_text(stage.failed),
                       duration_text(stage.busy_seconds), wall_text(stage, flow),
+                      percentile_text(stage, 0.5), percentile_text(stage, 0.99),
                       count_text(stage.waiting_most)});
     }
   }

@@ -29,6 +29,10 @@ FlowResult result_of(std::uint64_t packets, double seconds) {
   result.stages = {count("items", StageKind::source, packets),
                    count("decode", StageKind::parallel_transform, packets)};
   result.stages[1].busy_seconds = seconds / 2;
+  DurationCounts calls{};  // in milliseconds
+  calls.at(bucket_of(10)) = 98;
+  calls.at(bucket_of(31)) = 2;
+  result.stages[1].packet_times.add(calls, 1e-3);
   result.stages[1].dropped["too small"] = 2;
   result.stages[1].waiting_most = packets / 10;
   result.seconds = seconds;
@@ -45,6 +49,8 @@ TEST(FlowTotal, AddsUpTheTimesAFlowRan) {
   ASSERT_EQ(total.stages.size(), 2U);
   EXPECT_EQ(total.stages[0].emitted, 3000U);
   EXPECT_EQ(total.stages[1].dropped.at("too small"), 4U);
+  EXPECT_NEAR(total.stages[1].packet_times.percentile(0.98), 0.010, 0.001) << "196 of 200";
+  EXPECT_NEAR(total.stages[1].packet_times.percentile(0.99), 0.031, 0.003);
   EXPECT_EQ(total.stages[1].waiting_most, 200U) << "the longest queue, not the sum";
 }
 
@@ -55,9 +61,9 @@ TEST(Summary, TableHasARowAStage) {
   total.add(result_of(2000, 4));
   summary.flows.push_back(total);
   EXPECT_EQ(to_table(summary, Timing::whole),
-            "\nflow   stage   packets  dropped  failed  time  of wall  queue\n"
-            "train  items     2,000        0       0   0 s      0 %      0\n"
-            "train  decode    2,000        2       0   2 s     50 %    200\n"
+            "\nflow   stage   packets  dropped  failed  time  of wall    p50    p99  queue\n"
+            "train  items     2,000        0       0   0 s      0 %                    0\n"
+            "train  decode    2,000        2       0   2 s     50 %  10 ms  31 ms    200\n"
             "dropped by decode in train: 2 (too small)\n"
             "ledger: every packet is accounted for\n");
 }
