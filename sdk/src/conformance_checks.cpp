@@ -16,6 +16,7 @@ std::span<const Check> conformance_checks() {
       Check{"EndsOnce", &checks::ends_once},
       Check{"GivesTheSameBytes", &checks::gives_the_same_bytes},
       Check{"KeepsItsState", &checks::keeps_its_state},
+      Check{"OwnsUpToLabels", &checks::owns_up_to_labels},
       Check{"IsCancelledAnywhere", &checks::is_cancelled_anywhere},
   };
   return all;

@@ -1,6 +1,10 @@
 // What a stage keeps from one flow to the next, and how its flows end.
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "conformance_trial.hpp"
 
@@ -9,6 +13,8 @@ namespace {
 
 constexpr std::size_t first_packets = 3;
 constexpr std::array thread_counts{1, 2, 5};
+constexpr std::array<std::string_view, 4> labels{field::category.name, field::categories.name,
+                                                 field::item.name, field::items.name};
 
 /// Saves the stage and the stages before it.
 std::vector<Archive> save(Harness& harness) {
@@ -26,6 +32,26 @@ std::string first_difference(const Archive& a, const Archive& b) {
     if (!a.has(name)) return "'" + name + "' is new";
   }
   return {};
+}
+
+/// The label with another value than the packet has.
+void relabel(Packet& packet, std::string_view label) {
+  if (!packet.has(label)) return;
+  const auto next = [](std::int64_t category) { return category + 1; };
+  const auto other = [](const std::string& item) { return item + " (another)"; };
+  if (label == field::category.name) {
+    packet.set(field::category, next(packet[field::category]));
+  } else if (label == field::item.name) {
+    packet.set(field::item, other(packet[field::item]));
+  } else if (label == field::categories.name) {
+    std::vector<std::int64_t> categories = packet[field::categories];
+    std::ranges::transform(categories, categories.begin(), next);
+    packet.set(field::categories, std::move(categories));
+  } else {
+    std::vector<std::string> items = packet[field::items];
+    std::ranges::transform(items, items.begin(), other);
+    packet.set(field::items, std::move(items));
+  }
 }
 
 }  // namespace
@@ -115,6 +141,40 @@ Findings keeps_its_state(const Candidate& candidate) {
     if (!(save(*resumed).front() == saved_at_end.front())) {
       findings.push_back("after load() and a flow its state differs: " +
                          first_difference(saved_at_end.front(), resumed->runner().save()));
+    }
+  });
+}
+
+Findings owns_up_to_labels(const Candidate& candidate) {
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    const Description& description = trial.description();
+    // Of a label that a stage needs nobody doubts that it is read.
+    std::vector<std::string_view> unread;
+    std::ranges::copy_if(labels, std::back_inserter(unread), [&](std::string_view label) {
+      return find_field(description.accepts, label) != nullptr &&
+             std::ranges::find(description.labels_read, label) == description.labels_read.end();
+    });
+    const bool transforms =
+        trial.kind() == StageKind::transform || trial.kind() == StageKind::parallel_transform;
+    if (!transforms || unread.empty() || candidate.example.training) return;
+    trial.flow();
+    Trial other(candidate);
+    std::vector<Packet> relabelled = other.packets();
+    for (Packet& packet : relabelled) {
+      for (const std::string_view label : unread) relabel(packet, label);
+    }
+    other->push_all(std::move(relabelled), 1);
+    other->finish();
+    Result once{trial->take_outputs(), {}};
+    Result then{other->take_outputs(), {}};
+    for (auto* const result : {&once, &then}) {
+      for (Packet& packet : result->outputs) {
+        for (const std::string_view label : unread) packet.erase(label);
+      }
+    }
+    if (const auto found = difference(once, then)) {
+      findings.push_back("with other labels, and not in training: " + *found +
+                         "; declare() says with reads_label() that evaluation reads them");
     }
   });
 }

@@ -27,6 +27,7 @@ Findings ends_an_empty_flow(const Candidate& candidate);
 Findings ends_once(const Candidate& candidate);
 Findings gives_the_same_bytes(const Candidate& candidate);
 Findings keeps_its_state(const Candidate& candidate);
+Findings owns_up_to_labels(const Candidate& candidate);
 Findings is_cancelled_anywhere(const Candidate& candidate);
 
 inline constexpr std::size_t most_from_a_source = 64;

@@ -397,6 +397,45 @@ TEST(Conformance, ThreadsAndRepetitionDoNotShow) {
               Contains(HasSubstr("packet 0 field 'doubled' has another value")));
 }
 
+/// Adds the category to the number, if the packet has one.
+class Peeking : public Double {
+ public:
+  void declare(Declaration& d) override {
+    Double::declare(d);
+    d.accepts(field::category);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    const std::int64_t category = packet.has(field::category) ? packet.get(field::category) : 0;
+    packet.set(doubled, packet.get(number) + category);
+  }
+};
+
+class OpenlyPeeking final : public Peeking {
+ public:
+  void declare(Declaration& d) override {
+    Peeking::declare(d);
+    d.reads_label(field::category.name);
+  }
+};
+
+TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
+  Example example;
+  example.packets = [](Harness& /*harness*/) {
+    std::vector<Packet> packets(2);
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+      packets[i].set(number, 5);
+      packets[i].set(field::category, static_cast<std::int64_t>(i));
+    }
+    return packets;
+  };
+  EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example),
+              ElementsAre(HasSubstr("not in training: packet 0 field 'doubled' has another value; "
+                                    "declare() says with reads_label()")));
+  EXPECT_THAT(findings<OpenlyPeeking>("OwnsUpToLabels", example), IsEmpty());
+  example.training = true;
+  EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), IsEmpty());
+}
+
 class Amnesiac final : public Count {
  public:
   void load(const Archive& /*archive*/) override {}

@@ -75,6 +75,9 @@ struct Check {
 ///     EndsOnce                nothing that a flow held back is left for the next one
 ///     GivesTheSameBytes       again, and for any number of threads; fields that compare
 ///     KeepsItsState           what save() writes load() takes back, and it goes on the same
+///     OwnsUpToLabels          a transform that can do without categories or items gives the same
+///                             with others, except in training, or declares that it reads them;
+///                             where the example's packets have them
 ///     IsCancelledAnywhere     closed before, in and after a flow
 SEAM_EXPORT std::span<const Check> conformance_checks();
 
