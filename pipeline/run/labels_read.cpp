@@ -1,0 +1,59 @@
+#include "pipeline/run/labels_read.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "seam/field.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::array labels{field::category.name, field::categories.name};
+/// What losses sum up in; by name, since the host does not know LibTorch.
+constexpr std::string_view loss = "loss";
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
+}
+
+bool reads(const StageRunner& stage, std::string_view label) {
+  const Description& says = stage.description();
+  if (std::ranges::find(says.labels_read, label) != says.labels_read.end()) return true;
+  const bool transforms =
+      stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
+  return transforms && std::ranges::find(says.needs, label, &FieldInfo::name) != says.needs.end() &&
+         std::ranges::any_of(says.provides,
+                             [](const FieldInfo& field) { return field.name != loss; });
+}
+
+}  // namespace
+
+std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline) {
+  std::vector<LabelRead> found;
+  for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
+    const auto flow = std::ranges::find(pipeline.spec.flows, name, &FlowSpec::name);
+    if (flow == pipeline.spec.flows.end() || trains(pipeline, *flow)) continue;
+    for (const FlowNode& node : flow->nodes) {
+      for (const std::string_view label : labels) {
+        if (!reads(*pipeline.stages.at(node.stage), label)) continue;
+        found.push_back({name, node.stage, std::string(label)});
+      }
+    }
+  }
+  return found;
+}
+
+std::string labels_text(const std::vector<LabelRead>& reads) {
+  std::string text;
+  for (const LabelRead& read : reads) {
+    text += "labels  " + read.flow + ": " + read.stage + " reads " + read.field + "\n";
+  }
+  return text;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,89 @@
+#include "pipeline/run/labels_read.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "pipeline/config/load.hpp"
+#include "seam/stage.hpp"
+
+namespace seam::host {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Declare = std::function<void(Declaration&)>;
+
+class Declared final : public Transform {
+ public:
+  explicit Declared(Declare declare) : declare_(std::move(declare)) {}
+  void declare(Declaration& d) override { declare_(d); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  Declare declare_;
+};
+
+/// A tensor, which the host does not know.
+void provides(Declaration& d, const std::string& field) {
+  d.description().provides.push_back({field, "torch::Tensor", "", ""});
+}
+
+/// One flow of one stage, in the schedule.
+CheckedPipeline pipeline(const Declare& declare) {
+  CheckedPipeline checked;
+  checked.spec.stages.emplace_back().name = "stage";
+  checked.stages["stage"] =
+      std::make_unique<StageRunner>("stage", "test.stage", std::make_unique<Declared>(declare));
+  checked.stages["stage"]->configure({});
+  FlowSpec& flow = checked.spec.flows.emplace_back();
+  flow.name = "evaluate";
+  flow.nodes.emplace_back().stage = "stage";
+  checked.spec.schedule.after = {"evaluate"};
+  return checked;
+}
+
+TEST(LabelsRead, WhereAStageSaysSo) {
+  const CheckedPipeline masked =
+      pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
+  EXPECT_THAT(labels_read(masked), ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
+  EXPECT_EQ(labels_text(labels_read(masked)), "labels  evaluate: stage reads categories\n");
+}
+
+TEST(LabelsRead, WhereAModelNeedsThem) {
+  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
+                d.needs(field::categories);
+                provides(d, "embedding");
+              })),
+              ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
+}
+
+TEST(LabelsRead, NotOfALossNorInTrainingNorWhereTheyAreOptional) {
+  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
+                d.needs(field::categories);
+                provides(d, "loss");
+              })),
+              IsEmpty());
+  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
+                d.reads_label(field::categories.name);
+                d.trains();
+              })),
+              IsEmpty());
+  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
+                d.accepts(field::categories);
+                provides(d, "embedding");
+              })),
+              IsEmpty());
+  CheckedPipeline unscheduled =
+      pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
+  unscheduled.spec.schedule.after.clear();
+  EXPECT_THAT(labels_read(unscheduled), IsEmpty());
+}
+
+}  // namespace
+}  // namespace seam::host
