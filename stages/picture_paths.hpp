@@ -21,7 +21,14 @@ inline constexpr Field<std::vector<std::filesystem::path>> paths{"paths", "*[N]"
 
 namespace seam::stages {
 
-/// The file of each of the batch's `rows` in one spelling: absolute, links followed. Empty where a
+/// A path in one spelling: absolute, links followed.
+[[nodiscard]] inline std::string picture_file(const std::filesystem::path& path) {
+  std::error_code fault;
+  const std::filesystem::path file = std::filesystem::weakly_canonical(path, fault);
+  return (fault ? path.lexically_normal() : file).string();
+}
+
+/// The file of each of the batch's `rows`, as picture_file() spells it. Empty where a
 /// row has none, as pictures of a file of many. Throws seam::Error where `paths` has another number
 /// of rows.
 [[nodiscard]] inline std::vector<std::string> picture_files(const Packet& batch, std::size_t rows) {
@@ -34,10 +41,7 @@ namespace seam::stages {
                 Fault::internal);
   }
   for (std::size_t row = 0; row < rows; ++row) {
-    if (paths[row].empty()) continue;
-    std::error_code fault;
-    const std::filesystem::path file = std::filesystem::weakly_canonical(paths[row], fault);
-    files[row] = (fault ? paths[row].lexically_normal() : file).string();
+    if (!paths[row].empty()) files[row] = picture_file(paths[row]);
   }
   return files;
 }

@@ -503,6 +503,7 @@
   section("training", "Training", trainingCharts());
   section("neighbours", "Nearest neighbours", pictures("neighbours", neighbourSet));
   section("fed", "What the model was fed", pictures("fed", sheetSet));
+  section("duplicates", "The same picture twice", pictures("duplicates", sheetSet));
   section("reports", "Reports", reports());
   section("time", "Where the time went", timeParts());
   section("pipeline", "Pipeline", runs.flatMap(pipelineOf));

@@ -104,6 +104,11 @@ Harness& Harness::epoch(std::int64_t epoch) {
   return *this;
 }
 
+Harness& Harness::flow(std::string name) {
+  run_.flow = std::move(name);
+  return *this;
+}
+
 Harness& Harness::training(bool training) {
   run_.training = training;
   return *this;

@@ -7,6 +7,7 @@
 #include "stages/decimals.hpp"
 #include "stages/listed_files.hpp"
 #include "stages/ranking_method.hpp"
+#include "stages/table_cell.hpp"
 
 namespace seam::stages {
 namespace {
@@ -39,12 +40,7 @@ std::string category_text(std::int64_t category, const std::vector<std::string>&
   if (category < 0) return "unknown";
   const auto at = static_cast<std::size_t>(category);
   if (at >= names.size() || names[at].empty()) return std::to_string(category);
-  std::string text;
-  for (const char c : names[at]) {
-    if (c == '|') text += '\\';
-    text += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return text;
+  return table_cell(names[at]);
 }
 
 /// What is known of each recall beside its value, each a row.

@@ -99,6 +99,8 @@ class SEAM_EXPORT Harness {
   // Between flows.
   Harness& epoch(std::int64_t epoch);
   Harness& training(bool training);
+  /// What context.flow() says; "test" by default.
+  Harness& flow(std::string name);
   /// What context.trainings() says.
   Harness& trainings(std::int64_t before);
 
