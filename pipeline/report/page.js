@@ -169,6 +169,14 @@
   // --- score
 
   const epochText = (epoch) => (isNumber(epoch) ? `epoch ${epoch + 1}` : "");
+  const selections = { train: "chosen by its training", val: "chosen on other data", test: "chosen on these data themselves: biased upwards" };
+  /** How the weights that were measured were chosen, where they were. */
+  function selectionLines(score) {
+    return (score.weights || []).map((weights) => make("div", { class: weights.selected_on === "test" ? "warn small" : "soft small" },
+      `${weights.stage} began with ${weights.file}, ${weights.chosen_by
+        ? `the best by ${weights.chosen_by}, ${selections[weights.selected_on] || "on data that are not known"}`
+        : "named by its file: what chose it is not known"}`));
+  }
   function scoreTile(score) {
     const { name, of } = metricName(score.metric);
     const value = make("div", { class: "value" }, shown(score.metric, score.value));
@@ -179,11 +187,12 @@
     const best = score.best;
     if (best && isNumber(best.value) && best.epoch !== score.epoch) {
       lines.push(make("div", { class: "soft small" },
-        `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}`));
+        `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}, chosen on these data themselves`));
     } else if (isNumber(score.epoch)) {
       lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
     }
     if (score.protocol) lines.push(make("div", { class: "soft small" }, make("code", {}, score.protocol)));
+    lines.push(...selectionLines(score));
     return make("div", { class: "tile" }, lines);
   }
   function scoreTable() {
@@ -191,18 +200,20 @@
     const rows = metrics.map((metric) => {
       const scores = runs.map((run) => run.scores.find((score) => score.metric === metric));
       const protocols = new Set(scores.filter(Boolean).map((score) => score.protocol || ""));
-      const comparable = protocols.size === 1 && !protocols.has("");
+      const biased = scores.some((score) => score && score.selected_on === "test");
+      const comparable = protocols.size === 1 && !protocols.has("") && !biased;
       const values = scores.filter((score) => score && isNumber(score.value)).map((score) => score.value);
       const better = (scores.find(Boolean) || {}).better;
       const best = better === "lower" ? Math.min(...values) : Math.max(...values);
       const { name, of } = metricName(metric);
       return [make("span", {}, name, " ", make("span", { class: "soft" }, of),
-        values.length > 1 && !comparable ? make("div", { class: "warn small" },
+        values.length > 1 && !comparable && !biased ? make("div", { class: "warn small" },
           protocols.size > 1 ? "not one protocol: do not compare" : "no protocol is named: compare by seam compare") : null),
       ...scores.map((score) => make("td", { class: score && values.length > 1 && comparable && score.value === best ? "number best" : "number" },
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
-        score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null))];
+        score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null,
+        score ? selectionLines(score) : null))];
     });
     const protocols = [...new Set(runs.flatMap((run) => run.scores.map((score) => score.protocol).filter(Boolean)))];
     return [table(["metric", ...runs.map((_, run) => runName(run))], rows, { numbers: runs.map((_, run) => run + 1) }),

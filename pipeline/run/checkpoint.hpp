@@ -9,6 +9,8 @@
 ///                seam.mean.*      the newest mean of each metric
 ///                seam.classes     {"model": ["coat", "hat"]}, what networks' classes are called
 ///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
+///                seam.best_by     the metric of that rule, and on which pictures it is measured
+///                seam.chosen      imported weights that a metric chose, with that metric
 ///
 /// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights are
 /// under their names, and text, which the format lacks, is stored as U8. Texts of the run are
@@ -29,6 +31,7 @@
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/run/selection.hpp"
 #include "seam/archive.hpp"
 
 namespace seam::host {
@@ -65,6 +68,8 @@ struct Checkpoint {
   std::string plugins;                         ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
+  std::optional<Choice> best_by;      ///< what chooses the best epoch; none: nothing does
+  std::vector<ChosenWeights> chosen;  ///< what the run's weights began with, where that was chosen
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

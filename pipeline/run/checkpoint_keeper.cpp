@@ -31,6 +31,8 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   checkpoint.pipeline_hash = identity_.pipeline_hash;
   checkpoint.plugins = identity_.plugins;
   checkpoint.numerics = identity_.numerics;
+  checkpoint.best_by = identity_.best_by;
+  checkpoint.chosen = identity_.chosen;
   checkpoint.classes = trained_classes(parts_.pipeline);
   return checkpoint;
 }

@@ -119,6 +119,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (!checkpoint.classes.empty()) {
     metadata.emplace(format::classes_key, text_of(checkpoint.classes));
   }
+  if (!checkpoint.chosen.empty()) {
+    metadata.emplace(format::chosen_key, text_of(checkpoint.chosen));
+  }
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));
   };
@@ -129,6 +132,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (position.best) run("best", exactly(*position.best));
   if (const auto best = best_epochs(position)) {
     metadata.emplace(format::best_key, format::file_name(*best));
+    if (checkpoint.best_by) {
+      metadata.emplace(format::best_by_key, text_of(*checkpoint.best_by));
+    }
   }
   if (const auto& kept = position.best_kept) {
     run("kept_metric", escaped(kept->metric));
@@ -205,6 +211,10 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   }
   if (const auto classes = run.find(format::classes_key)) {
     checkpoint.classes = class_names_from(*classes);
+  }
+  if (const auto rule = run.find(format::best_by_key)) checkpoint.best_by = choice_from(*rule);
+  if (const auto chosen = run.find(format::chosen_key)) {
+    checkpoint.chosen = chosen_weights_from(*chosen);
   }
   const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
   if (!stages.is_array())

@@ -120,6 +120,38 @@ std::string protocols_text(const std::vector<Score>& scores) {
   return text;
 }
 
+/// Where imported weights were chosen, or may have been: which they are, by what, and of which
+/// flows the scores are biased therefore.
+std::string selection_text(const std::vector<Score>& scores) {
+  struct Told {
+    const SelectedWeights* weights = nullptr;
+    std::set<std::string> flows;  // that measure on the pictures that chose
+  };
+  std::vector<Told> all;
+  for (const Score& score : scores) {
+    for (const SelectedWeights& weights : score.weights) {
+      const auto same = [&](const Told& told) {
+        return told.weights->stage == weights.stage && told.weights->file == weights.file &&
+               told.weights->metric == weights.metric;
+      };
+      auto told = std::ranges::find_if(all, same);
+      if (told == all.end()) told = all.insert(all.end(), {&weights, {}});
+      if (weights.selected_on == SelectedOn::test) told->flows.insert(score.flow);
+    }
+  }
+  std::string text;
+  for (const Told& told : all) {
+    text += fmt::format("{} began with {},\n", told.weights->stage, told.weights->file);
+    text += told.weights->metric.empty() ? "  named by its file: what chose it is not known\n"
+                                         : "  the best by " + told.weights->metric + "\n";
+    for (const std::string& flow : told.flows) {
+      text +=
+          fmt::format("  chosen on the data of '{}' itself: its score is biased upwards\n", flow);
+    }
+  }
+  return text;
+}
+
 /// Whether pipelines/embed.toml can use what was trained: it names this stage and this path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
   return summary.trains &&
@@ -168,7 +200,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     table =
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
-  return "\n" + title + "\n" + table + below;
+  return "\n" + title + "\n" + table + below + selection_text(scores);
 }
 
 std::string shell_path(const fs::path& path, const fs::path& here) {

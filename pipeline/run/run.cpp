@@ -177,7 +177,11 @@ void Run::start() {
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
   launch_ = make_launch(spec_, pipeline_.plugins);
-  identity_ = {sha256(spec_.resolved), plugin_lines(launch_.plugins), to_text(options_.numerics)};
+  identity_ = {sha256(spec_.resolved),
+               plugin_lines(launch_.plugins),
+               to_text(options_.numerics),
+               std::nullopt,
+               {}};
   summary_.numerics = options_.numerics;
   if (!resume) write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
   services_ = std::make_unique<RunServices>(display_, options_.stop, directory_->log(),
@@ -227,6 +231,9 @@ void Run::restore() {
   }
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
+  // As it was when the run began: another run that the weights came from may have gone on since.
+  identity_.chosen = begin_.chosen;
+  scores_.began_with(identity_.chosen);
   plan_changes(recorded_, newest.file);
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;
@@ -339,6 +346,11 @@ void Run::open_stages() {
   for (const std::string& warning : check_imported_classes(pipeline_)) {
     services_->message(LogLevel::warning, warning);
   }
+  identity_.best_by = rule_of(pipeline_);
+  if (identity_.chosen.empty()) {
+    identity_.chosen = imported_choices(pipeline_, stages_.opened());
+  }
+  scores_.began_with(identity_.chosen);
   if (from_checkpoint_) {
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // the memory is the stages' now

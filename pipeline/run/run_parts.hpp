@@ -42,6 +42,8 @@ struct RunIdentity {
   std::string pipeline_hash;
   std::string plugins;
   std::string numerics;
+  std::optional<Choice> best_by;  ///< as in Checkpoint; so is what follows
+  std::vector<ChosenWeights> chosen;
 };
 
 }  // namespace seam::host

@@ -145,6 +145,8 @@ Json to_json(const Score& score) {
                                 : Json()},
             {"protocol", score.protocol.empty() ? Json() : Json(score.protocol)}};
   if (!score.when.empty()) json["when"] = score.when;
+  json["selected_on"] = word_of(score.selected_on);
+  if (!score.weights.empty()) json["weights"] = to_json(score.weights);
   return json;
 }
 
@@ -169,6 +171,9 @@ Score score_of(const Json& json) {
     score.protocol = protocol.get<std::string>();
   }
   score.when = json.value("when", std::string());
+  // Runs of earlier versions do not say.
+  score.selected_on = selected_on_from(json.value("selected_on", std::string()));
+  if (json.contains("weights")) score.weights = selected_weights_from(json.at("weights"));
   return score;
 }
 
@@ -182,6 +187,8 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
   std::vector<Recorded> recorded = recorded_headlines(pipeline_, *found, means);
   const int training = trains(pipeline_, *found) ? 2 : 1;
   const auto position = static_cast<std::size_t>(found - spec.flows.begin());
+  std::vector<SelectedWeights> weights;
+  if (!chosen_.empty()) weights = selected(chosen_, data_of(*found));
   bool noted = false;
   const auto add = [&](const Rank& rank, const std::string& metric, Better better) {
     Score score;
@@ -193,6 +200,10 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     score.epoch = epoch;
     score.when = when;
     score.protocol = protocol_of(spec, metric.substr(0, metric.find('.')));
+    score.weights = weights;
+    for (const SelectedWeights& one : weights) {
+      score.selected_on = std::max(score.selected_on, one.selected_on);
+    }
     note(rank, std::move(score));
     noted = true;
   };
@@ -205,6 +216,12 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     add({training, position, one.stage, one.headline, one.metric}, one.metric, one.better);
   }
   return noted;
+}
+
+const std::string& Scores::data_of(const FlowSpec& flow) {
+  const auto known = data_.find(flow.name);
+  if (known != data_.end()) return known->second;
+  return data_.emplace(flow.name, measured_data(pipeline_, flow)).first->second;
 }
 
 void Scores::note(const Rank& rank, Score score) {

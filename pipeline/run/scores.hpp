@@ -15,10 +15,12 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/metrics.hpp"
+#include "pipeline/run/selection.hpp"
 
 namespace seam::host {
 
@@ -38,6 +40,9 @@ struct Score {
   };
   std::optional<Best> best;  ///< none where no value was a number
   std::string protocol;      ///< the stage's parameter of that name; may be empty
+  /// How the epoch was chosen whose weights were measured: what is worst of `weights`.
+  SelectedOn selected_on = SelectedOn::last;
+  std::vector<SelectedWeights> weights;  ///< imported ones that were chosen, or may have been
 
   friend bool operator==(const Score&, const Score&) = default;
 };
@@ -46,6 +51,9 @@ class Scores {
  public:
   /// The pipeline is the caller's and outlives this.
   explicit Scores(const CheckedPipeline& pipeline) : pipeline_(pipeline) {}
+
+  /// What the weights of the run began with, where that was chosen; before any flow is taken up.
+  void began_with(std::vector<ChosenWeights> chosen) { chosen_ = std::move(chosen); }
 
   /// Takes up what a flow recorded, to its end; true: a headline was among it. `when` as in Score.
   bool flow_ended(const std::string& flow, std::int64_t epoch, const std::string& when,
@@ -63,7 +71,12 @@ class Scores {
 
   void note(const Rank& rank, Score score);
 
+  /// On which pictures the flow measures; looked up once, since it reads lists.
+  const std::string& data_of(const FlowSpec& flow);
+
   const CheckedPipeline& pipeline_;
+  std::vector<ChosenWeights> chosen_;
+  std::map<std::string, std::string> data_;  // by flow
   std::map<Rank, Score> scores_;
 };
 

@@ -14,6 +14,8 @@ namespace seam::checkpoint_format {
 inline constexpr const char* version_key = "seam.checkpoint";
 inline constexpr const char* stages_key = "seam.stages";
 inline constexpr const char* best_key = "seam.best";
+inline constexpr const char* best_by_key = "seam.best_by";
+inline constexpr const char* chosen_key = "seam.chosen";
 inline constexpr const char* classes_key = "seam.classes";
 
 inline constexpr std::string_view name_begin = "epoch-";

@@ -24,6 +24,7 @@ Error configuration(const std::string& what) {
 struct File {
   fs::path path;
   Safetensors content;
+  std::map<std::string, std::string> newest = {};  // a run's newest checkpoint's metadata
 };
 
 /// The best checkpoint of a run, or the newest.
@@ -55,6 +56,7 @@ File checkpoint_of(const fs::path& run) {
   }
   File file{newest->second, read_safetensors(newest->second)};
   const auto best = file.content.metadata.find(format::best_key);
+  file.newest = file.content.metadata;
   if (best == file.content.metadata.end() || best->second == file.path.filename()) return file;
   // Only a name in this folder: a file must not send its reader elsewhere.
   const fs::path better = folder / fs::path(best->second).filename();
@@ -63,7 +65,7 @@ File checkpoint_of(const fs::path& run) {
                         "', which is not there; name the file to take, such as '" +
                         file.path.string() + "'");
   }
-  return {better, read_safetensors(better)};
+  return {better, read_safetensors(better), std::move(file.newest)};
 }
 
 /// The file that the user means.
@@ -120,6 +122,13 @@ std::optional<std::string> host::weights_metadata(const fs::path& file_or_run,
   const auto found = file.content.metadata.find(key);
   if (found == file.content.metadata.end()) return std::nullopt;
   return found->second;
+}
+
+host::WeightsFile host::weights_file(const fs::path& file_or_run) {
+  File file = file_of(file_or_run);
+  WeightsFile weights{std::move(file.path), std::move(file.content.metadata), {}};
+  weights.chooser = file.newest.empty() ? weights.metadata : std::move(file.newest);
+  return weights;
 }
 
 }  // namespace seam

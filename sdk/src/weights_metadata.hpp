@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,5 +15,15 @@ namespace seam::host {
 /// the file does not have it. Throws what read_weights() throws where there is no such file.
 [[nodiscard]] SEAM_EXPORT std::optional<std::string> weights_metadata(
     const std::filesystem::path& file_or_run, const std::string& key);
+
+/// The file that read_weights() takes tensors from, and what is said of how it was chosen.
+struct WeightsFile {
+  std::filesystem::path path;
+  std::map<std::string, std::string> metadata;  ///< its own
+  /// Of the checkpoint that says which one is the best: of a run the newest, else the file itself.
+  std::map<std::string, std::string> chooser;
+};
+/// Throws what read_weights() throws where there is no such file.
+[[nodiscard]] SEAM_EXPORT WeightsFile weights_file(const std::filesystem::path& file_or_run);
 
 }  // namespace seam::host

@@ -83,6 +83,22 @@ TEST(ScoreTable, FitsTheScreen) {
   EXPECT_THAT(table, HasSubstr("…hat_goes_on_and_on_and_on_and_on.predicted.r@1  0.663"));
 }
 
+TEST(ScoreTable, SaysWhatChoseTheWeightsThatItBeganWith) {
+  std::vector<Score> scores = two();
+  const SelectedWeights weights{"model", "runs/x/checkpoints/epoch-9.safetensors",
+                                "evaluate:recall.none.r@1", "", SelectedOn::test};
+  scores[0].weights = {weights};
+  scores[1].weights = {weights, {"head", "h.safetensors", "", "", SelectedOn::unknown}};
+  scores[1].weights[0].selected_on = SelectedOn::val;
+  EXPECT_THAT(score_table(scores, epochs(24), {}),
+              EndsWith("3.213  24\n"
+                       "model began with runs/x/checkpoints/epoch-9.safetensors,\n"
+                       "  the best by evaluate:recall.none.r@1\n"
+                       "  chosen on the data of 'evaluate' itself: its score is biased upwards\n"
+                       "head began with h.safetensors,\n"
+                       "  named by its file: what chose it is not known\n"));
+}
+
 TEST(ScoreTable, WhatIsNoNumberIsSaidSo) {
   Score bad = score("loss.loss", std::numeric_limits<double>::quiet_NaN(), 3, {});
   bad.best.reset();

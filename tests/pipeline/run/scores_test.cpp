@@ -221,16 +221,24 @@ TEST(ScoreFile, SaysWhatItsFormatIs) {
   EXPECT_EQ(score_json({score}),
             R"({"format":1,"scores":[{"metric":"recall.none.r@1","value":0.66,)"
             R"("standard_error":0.02,"better":"higher","flow":"evaluate","epoch":12,)"
-            R"("best":{"value":0.67,"epoch":8},"protocol":"inshop-subset/img64"}]})"
+            R"("best":{"value":0.67,"epoch":8},"protocol":"inshop-subset/img64",)"
+            R"("selected_on":"last"}]})"
             "\n");
   const TemporaryFolder folder;
   Score other;
   other.metric = "loss.loss";
   other.better = Better::lower;
   other.when = "after";
+  other.selected_on = SelectedOn::test;
+  other.weights = {{"model", "epoch-9.safetensors", "evaluate:recall.r@1", "", SelectedOn::test},
+                   {"head", "epoch-2.safetensors", "", "", SelectedOn::unknown}};
   EXPECT_EQ(read_scores(folder.write("score.json", score_json({score, other}))),
             (std::vector<Score>{score, other}));
   EXPECT_THAT(read_scores(folder.write("score.json", score_json({}))), IsEmpty());
+  std::string older = score_json({score});
+  older.erase(older.find(R"(,"selected_on")"), std::string(R"(,"selected_on":"last")").size());
+  EXPECT_EQ(read_scores(folder.write("score.json", older)).at(0).selected_on, SelectedOn::unknown)
+      << "of an earlier version";
 }
 
 TEST(ScoreFile, ThatIsNoneIsRefused) {

@@ -1,0 +1,284 @@
+#include "pipeline/run/selection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/config/load.hpp"
+#include "pipeline/config/parameters.hpp"
+#include "pipeline/run/checkpoint_metadata.hpp"
+#include "pipeline/run/checksum.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "sdk/src/checkpoint_format.hpp"
+#include "sdk/src/weights_metadata.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace format = checkpoint_format;
+namespace {
+
+/// The worst last, as in the enumeration.
+constexpr std::array<std::pair<std::string_view, SelectedOn>, 5> words{
+    {{"last", SelectedOn::last},
+     {"train", SelectedOn::train},
+     {"val", SelectedOn::val},
+     {"unknown", SelectedOn::unknown},
+     {"test", SelectedOn::test}}};
+
+const StageSpec* spec_of(const CheckedPipeline& pipeline, const std::string& stage) {
+  const auto found = std::ranges::find(pipeline.spec.stages, stage, &StageSpec::name);
+  return found == pipeline.spec.stages.end() ? nullptr : &*found;
+}
+
+std::string text_value(const StageSpec& stage, const std::string& parameter) {
+  const auto found = stage.values.find(parameter);
+  if (found == stage.values.end()) return {};
+  const auto* const text = std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+/// A list may be named relative to the stage's `root`.
+std::optional<fs::path> regular_file(const StageSpec& stage, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::error_code error;
+  for (const fs::path& path : {fs::path(text), fs::path(text_value(stage, "root")) / text}) {
+    if (fs::is_regular_file(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+Json source_json(const StageSpec& stage, const Description& description) {
+  std::map<std::string, std::string> parameters;
+  std::map<std::string, std::string> folders;
+  bool has_file = false;
+  for (const ParameterInfo& parameter : description.parameters) {
+    if (parameter.kind == ValueKind::reference) continue;
+    if (!changes_results("stage." + stage.name + "." + parameter.name)) continue;
+    const auto set = stage.values.find(parameter.name);
+    if (set == stage.values.end() && !parameter.default_value) continue;
+    const Value& value = set == stage.values.end() ? *parameter.default_value : set->second;
+    const auto* const text = std::get_if<std::string>(&value);
+    std::error_code error;
+    if (const auto file = text == nullptr ? std::nullopt : regular_file(stage, *text)) {
+      parameters[parameter.name] = "sha256:" + sha256_of_file(*file);
+      has_file = true;
+    } else if (parameter.kind == ValueKind::path && text != nullptr) {
+      folders[parameter.name] = fs::weakly_canonical(fs::absolute(*text, error), error).string();
+    } else {
+      parameters[parameter.name] = seam::to_text(value);
+    }
+  }
+  // A list says which pictures; where they lie differs between machines.
+  if (!has_file) parameters.merge(folders);
+  Json json{{"use", stage.use}};
+  for (const auto& [name, value] : parameters) json[name] = value;
+  return json;
+}
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
+}
+
+/// The last flow of an epoch that has the stage: its value counts.
+const FlowSpec* measuring_flow(const CheckedPipeline& pipeline, const std::string& stage) {
+  const FlowSpec* found = nullptr;
+  for (const ScheduledFlow& scheduled : pipeline.spec.schedule.each_epoch) {
+    const FlowSpec& flow = flow_named(pipeline.spec, scheduled.flow);
+    if (std::ranges::find(flow.nodes, stage, &FlowNode::stage) != flow.nodes.end()) found = &flow;
+  }
+  return found;
+}
+
+/// Of a checkpoint that its run's rule calls the best; none: the rule is not known.
+std::optional<Choice> chooser_of(const std::map<std::string, std::string>& metadata) {
+  if (const auto by = metadata.find(format::best_by_key); by != metadata.end()) {
+    return choice_from(by->second);
+  }
+  Choice choice;
+  const auto metric = metadata.find("seam.run.kept_metric");  // all that earlier versions say
+  if (metric == metadata.end()) return std::nullopt;
+  choice.metric = unescaped(metric->second);
+  return choice;
+}
+
+/// Adds what the file says of the weights that the stage takes from it.
+void add_choices(const std::string& stage, const std::string& weights,
+                 std::vector<ChosenWeights>& chosen) {
+  const WeightsFile file = weights_file(weights);
+  if (!file.metadata.contains(format::version_key)) return;  // of another program
+  const auto add = [&chosen](ChosenWeights one) {
+    if (std::ranges::find(chosen, one) == chosen.end()) chosen.push_back(std::move(one));
+  };
+  const auto best = file.chooser.find(format::best_key);
+  std::error_code error;
+  if (best != file.chooser.end() && best->second == file.path.filename()) {
+    add({stage, file.path.string(), chooser_of(file.chooser)});
+  } else if (!fs::is_directory(weights, error)) {
+    add({stage, file.path.string(), std::nullopt});
+  }
+  if (const auto before = file.metadata.find(format::chosen_key); before != file.metadata.end()) {
+    for (ChosenWeights& one : chosen_weights_from(before->second)) add(std::move(one));
+  }
+}
+
+Json choice_json(const Choice& choice) {
+  return {{"metric", choice.metric},
+          {"flow", choice.flow},
+          {"trains", choice.purpose == Purpose::trains},
+          {"protocol", choice.protocol},
+          {"data", choice.data}};
+}
+
+Choice choice_of(const Json& json) {
+  return {json.at("metric").get<std::string>(), json.at("flow").get<std::string>(),
+          json.at("trains").get<bool>() ? Purpose::trains : Purpose::measures,
+          json.at("protocol").get<std::string>(), json.at("data").get<std::string>()};
+}
+
+SelectedOn selected_on(const std::optional<Choice>& by, const std::string& data) {
+  if (!by || by->flow.empty()) return SelectedOn::unknown;
+  if (by->purpose == Purpose::trains) return SelectedOn::train;
+  return by->data == data ? SelectedOn::test : SelectedOn::val;
+}
+
+}  // namespace
+
+std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  Json sources = Json::array();
+  for (const FlowNode& node : flow.nodes) {
+    const StageSpec* const stage = spec_of(pipeline, node.stage);
+    if (!node.inputs.empty() || stage == nullptr) continue;
+    sources.push_back(source_json(*stage, pipeline.stages.at(node.stage)->description()));
+  }
+  return json_line(sources);
+}
+
+std::optional<Choice> rule_of(const CheckedPipeline& pipeline) {
+  const ScheduleSpec& schedule = pipeline.spec.schedule;
+  Choice choice;
+  choice.metric = schedule.keep.best;
+  if (choice.metric.empty() && schedule.stop_early) choice.metric = schedule.stop_early->metric;
+  if (choice.metric.empty()) return std::nullopt;
+  const std::string stage = choice.metric.substr(0, choice.metric.find('.'));
+  if (const StageSpec* const spec = spec_of(pipeline, stage)) {
+    choice.protocol = text_value(*spec, "protocol");
+  }
+  if (const FlowSpec* const flow = measuring_flow(pipeline, stage)) {
+    choice.flow = flow->name;
+    choice.purpose = trains(pipeline, *flow) ? Purpose::trains : Purpose::measures;
+    choice.data = measured_data(pipeline, *flow);
+  }
+  return choice;
+}
+
+std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,
+                                            std::span<const std::string> stages) {
+  std::vector<ChosenWeights> chosen;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    const std::string weights = text_value(stage, "weights");
+    if (weights.empty() || std::ranges::find(stages, stage.name) == stages.end()) continue;
+    const auto& parameters = pipeline.stages.at(stage.name)->description().parameters;
+    const auto declared = std::ranges::find(parameters, "weights", &ParameterInfo::name);
+    if (declared == parameters.end() || declared->kind != ValueKind::path) continue;
+    try {
+      add_choices(stage.name, weights, chosen);
+    } catch (Error& error) {
+      error.while_doing("reading the weights in '" + weights + "'");
+      throw;
+    }
+  }
+  return chosen;
+}
+
+std::vector<SelectedWeights> selected(const std::vector<ChosenWeights>& chosen,
+                                      const std::string& data) {
+  std::vector<SelectedWeights> weights;
+  for (const ChosenWeights& one : chosen) {
+    SelectedWeights selected{one.stage, one.file, {}, {}, selected_on(one.by, data)};
+    if (one.by) {
+      selected.metric = (one.by->flow.empty() ? "" : one.by->flow + ":") + one.by->metric;
+      selected.protocol = one.by->protocol;
+    }
+    weights.push_back(std::move(selected));
+  }
+  return weights;
+}
+
+std::string_view word_of(SelectedOn selected_on) {
+  return std::ranges::find(words, selected_on, &decltype(words)::value_type::second)->first;
+}
+
+SelectedOn selected_on_from(std::string_view word) {
+  const auto* const found = std::ranges::find(words, word, &decltype(words)::value_type::first);
+  return found == words.end() ? SelectedOn::unknown : found->second;
+}
+
+Json to_json(const std::vector<SelectedWeights>& weights) {
+  Json list = Json::array();
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  for (const SelectedWeights& one : weights) {
+    list.push_back({{"stage", one.stage},
+                    {"file", one.file},
+                    {"chosen_by", or_null(one.metric)},
+                    {"protocol", or_null(one.protocol)},
+                    {"selected_on", word_of(one.selected_on)}});
+  }
+  return list;
+}
+
+std::vector<SelectedWeights> selected_weights_from(const Json& json) {
+  std::vector<SelectedWeights> weights;
+  const auto text = [](const Json& value) {
+    return value.is_null() ? std::string() : value.get<std::string>();
+  };
+  for (const Json& one : json) {
+    weights.push_back({one.at("stage").get<std::string>(), one.at("file").get<std::string>(),
+                       text(one.at("chosen_by")), text(one.at("protocol")),
+                       selected_on_from(one.at("selected_on").get<std::string>())});
+  }
+  return weights;
+}
+
+std::string text_of(const Choice& choice) {
+  return escaped(json_line(choice_json(choice)));
+}
+
+std::string text_of(const std::vector<ChosenWeights>& chosen) {
+  Json list = Json::array();
+  for (const ChosenWeights& one : chosen) {
+    list.push_back(
+        {{"stage", one.stage}, {"file", one.file}, {"by", one.by ? choice_json(*one.by) : Json()}});
+  }
+  return escaped(json_line(list));
+}
+
+Choice choice_from(const std::string& text) {
+  try {
+    return choice_of(Json::parse(unescaped(text)));
+  } catch (const Json::exception&) {
+    throw Error(std::string("its '") + format::best_by_key + "' does not name a metric");
+  }
+}
+
+std::vector<ChosenWeights> chosen_weights_from(const std::string& text) {
+  try {
+    std::vector<ChosenWeights> chosen;
+    for (const Json& one : Json::parse(unescaped(text))) {
+      const Json& by = one.at("by");
+      chosen.push_back({one.at("stage").get<std::string>(), one.at("file").get<std::string>(),
+                        by.is_null() ? std::nullopt : std::optional(choice_of(by))});
+    }
+    return chosen;
+  } catch (const Json::exception&) {
+    throw Error(std::string("its '") + format::chosen_key +
+                "' is not a list of stages, files and metrics");
+  }
+}
+
+}  // namespace seam::host
