@@ -50,6 +50,7 @@ ExitCode compare_verb(const CompareArguments& arguments) {
     choice.better = arguments.better == "higher" ? Better::higher : Better::lower;
   }
   choice.which = arguments.best ? WhichEpoch::best : WhichEpoch::last;
+  choice.pairing = arguments.paired ? Pairing::observations : Pairing::runs;
   const Comparison comparison = compare_runs(runs_in(arguments.runs), choice);
   if (arguments.json) {
     std::cout << to_json(comparison);

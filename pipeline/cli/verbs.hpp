@@ -62,6 +62,7 @@ struct CompareArguments {
   std::string metric;             ///< empty: the one by which the runs are judged
   std::string better;             ///< "higher", "lower"; empty: what the runs say
   bool best = false;              ///< each run's best epoch instead of its last
+  bool paired = false;            ///< differences observation by observation
   bool csv = false;
   bool json = false;
 };

@@ -11,6 +11,9 @@
 
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/flow_text.hpp"
+#include "pipeline/experiments/metric_choice.hpp"
+#include "pipeline/experiments/outcomes.hpp"
+#include "pipeline/experiments/paired.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
@@ -139,7 +142,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
                                                                     run->value, twin->value))});
       continue;
     }
-    group->members.push_back({run->name, replicate, run->value, run->epoch});
+    group->members.push_back({run->name, replicate, run->value, run->epoch, run->outcomes});
   }
   return groups;
 }
@@ -277,71 +280,6 @@ std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::st
   return packets_of(total->stages.front()) / total->times;
 }
 
-/// Settles metric, flow and direction by what the runs say of themselves.
-class MetricChoice {
- public:
-  MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
-      : choice_(choice), comparison_(comparison) {
-    const std::size_t colon = choice.metric.find(':');
-    if (colon != std::string::npos) comparison.flow = choice.metric.substr(0, colon);
-    comparison.metric = choice.metric.substr(colon == std::string::npos ? 0 : colon + 1);
-    comparison.which = choice.which;
-  }
-
-  void add(const RunFolder& run, const std::vector<Score>& headlines) {
-    any_run_ = run.path;
-    if (headlines.empty()) return;
-    if (choice_.metric.empty()) {
-      const std::string& first = headlines.front().metric;
-      if (!comparison_.metric.empty() && comparison_.metric != first) {
-        refuse(fmt::format("{} is judged by '{}', {} by '{}'; choose one with --metric",
-                           first_name_, comparison_.metric, run.name, first));
-      }
-      comparison_.metric = first;
-      first_name_ = first_name_.empty() ? run.name : first_name_;
-    }
-    const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
-    if (own == headlines.end()) return;
-    if (comparison_.flow.empty()) comparison_.flow = own->flow;
-    if (direction_ && *direction_ != own->better && !choice_.better) {
-      refuse(
-          fmt::format("runs do not agree on whether a higher or a lower '{}' is better; say it "
-                      "with --better",
-                      comparison_.metric));
-    }
-    direction_ = own->better;
-  }
-
-  void settle() const {
-    if (comparison_.metric.empty()) {
-      refuse(
-          "no run says by which metric it is judged (it has no score.json); choose one with "
-          "--metric STAGE.METRIC" +
-          known_metrics());
-    }
-    if (!direction_ && !choice_.better) {
-      refuse(
-          fmt::format("no run says whether a higher or a lower '{}' is better; say it with "
-                      "--better higher or --better lower",
-                      comparison_.metric));
-    }
-    comparison_.better = choice_.better ? *choice_.better : *direction_;
-  }
-
- private:
-  [[nodiscard]] std::string known_metrics() const {
-    if (any_run_.empty()) return {};
-    const std::vector<std::string> names = metric_names(any_run_);
-    return names.empty() ? std::string() : "; there are " + enumerated(names);
-  }
-
-  const ComparisonChoice& choice_;
-  Comparison& comparison_;  // both are the caller's
-  std::optional<Better> direction_;
-  std::string first_name_;
-  std::filesystem::path any_run_;
-};
-
 /// Without what cannot change results, such as the number of threads.
 std::vector<RecordedChange> changes_of_results(const RunFolder& run) {
   std::vector<RecordedChange> changes = run.changes;
@@ -362,6 +300,15 @@ std::string why_not_ranked(const RunFolder& run) {
   }
   if (!run.note.empty()) text += ": " + run.note.substr(0, run.note.find('\n'));
   return text;
+}
+
+/// Whether the weights of this value were chosen on the data that it is measured on.
+bool is_biased(const std::vector<Score>& scores, const std::string& metric,
+               const MetricValue& value) {
+  return std::ranges::any_of(scores, [&](const Score& score) {
+    return score.metric == metric && score.flow == value.flow &&
+           score.selected_on == SelectedOn::test;
+  });
 }
 
 std::string why_not_measured(const RunFolder& run, const Comparison& comparison) {
@@ -473,13 +420,16 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
           {run->name, "its metrics.jsonl ends before its score.json: restore it"});
       continue;
     }
-    ScoredRun own{run->name, parameters_over_run(*run), {}, {}, value->value, value->epoch};
+    ScoredRun own{run->name, parameters_over_run(*run), {}, {}, value->value, value->epoch, {}};
     note_data(*run, value->flow, own);
     for (auto& [key, data] : own.data) data = own.parameters.at(key);
     if (auto changed = changes_of_results(*run); !changed.empty()) {
       comparison.changed.push_back({run->name, std::move(changed)});
     }
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
+    own.outcomes = outcome_file(run->path, value->flow, stage);
+    if (is_biased(headlines[run], comparison.metric, *value))
+      comparison.biased.push_back(run->name);
     own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
     scored.push_back(std::move(own));
   }
@@ -488,6 +438,10 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
                        comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why));
   }
   comparison.rankings = rank(scored, comparison.better, comparison.unranked);
+  comparison.pairing = choice.pairing;
+  if (choice.pairing == Pairing::observations) {
+    for (Ranking& ranking : comparison.rankings) pair_observations(ranking, comparison.metric);
+  }
   return comparison;
 }
 

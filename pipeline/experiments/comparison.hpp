@@ -8,6 +8,8 @@
 /// What cannot be compared is never ranked together; it is listed with the reason.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +27,8 @@ struct ScoredRun {
   Parameters data;    ///< what a ranking needs to be equal: data sets of the evaluation, protocol
   Parameters counts;  ///< packets by flow and fold: equal where both runs have them
   double value = 0;
-  std::int64_t epoch = 0;  ///< from 0, in which it was measured
+  std::int64_t epoch = 0;          ///< from 0, in which it was measured
+  std::filesystem::path outcomes;  ///< the file of what each observation scored; may be missing
 };
 
 struct GroupMember {
@@ -33,11 +36,19 @@ struct GroupMember {
   Parameters replicate;  ///< seed and folds
   double value = 0;
   std::int64_t epoch = 0;
+  std::filesystem::path outcomes;
+};
+
+/// Of what differences are taken.
+enum class Pairing : std::uint8_t {
+  runs,          ///< of the same seed and fold
+  observations,  ///< by name: what the groups' runs measured, such as queries
 };
 
 /// Against the best group, over the seeds and folds that both have.
 struct Difference {
   std::size_t pairs = 0;         ///< 0: they have none in common
+  std::size_t clusters = 0;      ///< that the pairs belong to, where these are observations
   double mean = 0;               ///< this group less the best
   std::optional<Bounds> bounds;  ///< none for a single pair
 };
@@ -76,7 +87,9 @@ struct Comparison {
   Better better = Better::higher;
   WhichEpoch which = WhichEpoch::last;
   std::vector<Ranking> rankings;  ///< the one of most runs first
+  Pairing pairing = Pairing::runs;
   std::vector<Unranked> unranked;
+  std::vector<std::string> biased;  ///< runs whose weights were chosen on what they measure
   std::vector<ChangedRun> changed;  ///< those of the rankings
 };
 
@@ -87,6 +100,7 @@ struct ComparisonChoice {
   std::string metric;            ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
   std::optional<Better> better;  ///< none: what their score.json says
   WhichEpoch which = WhichEpoch::last;
+  Pairing pairing = Pairing::runs;
 };
 
 /// Groups and ranks; repetitions of one run are added to `unranked`.
@@ -98,7 +112,8 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
 void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored);
 
 /// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) where
-/// it is not clear which metric is meant, or which direction is better.
+/// it is not clear which metric is meant, or which direction is better, and what
+/// pair_observations() throws.
 Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice);
 
 }  // namespace seam::host

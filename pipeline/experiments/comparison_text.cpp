@@ -64,7 +64,8 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
       bounds = fmt::format("[{}, {}]", signed_text(interval->low), signed_text(interval->high));
     }
     const std::size_t pairs = group.difference->pairs;
-    if (pairs > 0 && pairs < std::max(group.members.size(), best_size)) {
+    if (group.difference->clusters == 0 && pairs > 0 &&
+        pairs < std::max(group.members.size(), best_size)) {
       bounds += (bounds.empty() ? "of " : " of ") + plural(pairs, "pair");
     }
   }
@@ -166,11 +167,42 @@ std::string which_text(WhichEpoch which) {
   return which == WhichEpoch::best ? "best" : "last";
 }
 
+/// Of how many observations the differences are.
+std::string observations_text(const Ranking& ranking) {
+  const auto paired = std::ranges::find_if(ranking.groups, [](const Group& group) {
+    return group.difference && group.difference->clusters > 0;
+  });
+  if (paired == ranking.groups.end()) return {};
+  return fmt::format("paired by {} of {}\n", plural(paired->difference->pairs, "observation"),
+                     plural(paired->difference->clusters, "cluster"));
+}
+
+std::string differences_text(Pairing pairing) {
+  if (pairing == Pairing::observations) {
+    return "\nto the best: mean difference of the same observations, of each the mean over a "
+           "group's\n"
+           "runs, and its 95 % interval by bootstrap over clusters, not corrected for the number "
+           "of\n"
+           "rows: what other observations would change, not other seeds; one that contains 0 "
+           "shows\n"
+           "no difference\n";
+  }
+  return "\nto the best: mean difference of runs with the same seed and fold, and its 95 % "
+         "confidence\ninterval (Student's t), not corrected for the number of rows; one that "
+         "contains 0 shows "
+         "no\ndifference\n";
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
+}
+
+/// Empty where there is no difference.
+std::string clusters_of(const Group& group) {
+  return group.difference ? std::to_string(group.difference->clusters) : std::string();
 }
 
 std::string exact(double value) {
@@ -208,6 +240,9 @@ Json group_json(const Group& group) {
                           {"pairs", group.difference->pairs},
                           {"low", bounds ? Json(bounds->low) : Json()},
                           {"high", bounds ? Json(bounds->high) : Json()}};
+    if (group.difference->clusters > 0) {
+      json["difference"]["clusters"] = group.difference->clusters;
+    }
   }
   return json;
 }
@@ -233,6 +268,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
     text += "\n";
     if (several) text += "measured on\n" + data_text(ranking) + "\n";
     text += ranking_text(ranking, width);
+    text += observations_text(ranking);
     for (const Group& group : ranking.groups) {
       differences = differences || (group.difference && group.difference->bounds);
       folds = folds || group.observations < group.members.size();
@@ -243,13 +279,16 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
         "\nmean, deviation and error are over folds, of each the mean over its seeds: seeds of one "
         "fold\nshare their pictures\n";
   }
-  if (differences) {
+  if (differences) text += differences_text(comparison.pairing);
+  if (comparison.which == WhichEpoch::best) {
     text +=
-        "\nto the best: mean difference of runs with the same seed and fold, and its 95 % "
-        "confidence\ninterval (Student's t), not corrected for the number of rows; one that "
-        "contains 0 shows "
-        "no\ndifference\n";
+        "\nthe best epoch is chosen on the data that it is measured on, so these values are biased "
+        "upwards\n";
   }
+  if (!comparison.biased.empty()) {
+    text += "\nweights chosen on the data that they are measured on, so values biased upwards:\n";
+  }
+  for (const std::string& run : comparison.biased) text += "  " + run + "\n";
   if (!comparison.changed.empty()) {
     text += "\nparameters that were changed when a run was resumed:\n";
   }
@@ -281,7 +320,9 @@ std::string to_csv(const Comparison& comparison) {
   std::string text = "ranking,rank,metric";
   for (const std::string& key : data) text += "," + csv_cell(key);
   for (const std::string& key : keys) text += "," + csv_cell(key);
-  text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs\r\n";
+  text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs";
+  const bool observations = comparison.pairing == Pairing::observations;
+  text += observations ? ",clusters\r\n" : "\r\n";
   for (std::size_t at = 0; at < comparison.rankings.size(); ++at) {
     const Ranking& ranking = comparison.rankings[at];
     for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
@@ -300,6 +341,7 @@ std::string to_csv(const Comparison& comparison) {
       } else {
         text += ",,,,";
       }
+      if (observations) text += fmt::format(",{}", clusters_of(group));
       text += "\r\n";
     }
   }
@@ -326,6 +368,8 @@ std::string to_json(const Comparison& comparison) {
                     {"better", better_text(comparison.better)},
                     {"which", which_text(comparison.which)},
                     {"confidence", confidence},
+                    {"paired_by", comparison.pairing == Pairing::runs ? "run" : "observation"},
+                    {"biased_upwards", comparison.biased},
                     {"rankings", std::move(rankings)},
                     {"not_ranked", std::move(unranked)},
                     {"changed_on_resume", std::move(changed)}}) +

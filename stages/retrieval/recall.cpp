@@ -1,8 +1,10 @@
 #include "stages/retrieval/recall.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "stages/class_vocabulary.hpp"
 #include "stages/listed_files.hpp"
@@ -87,6 +89,7 @@ void Recall::open(Context& /*context*/) {
 void Recall::begin(Context& /*context*/) {
   counted_.clear();
   pictures_.clear();
+  outcomes_.clear();
   gallery_difference_.reset();
   evaluation_ = Evaluation();
   evaluation_.protocol = protocol_;
@@ -223,8 +226,10 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
   check_same_search(rankings);
   check_queries(packet, queries);
   evaluation_.query_input = together(evaluation_.query_input, rankings.query_input);
+  std::vector<Outcome> outcomes = outcomes_of(packet, rankings);
   for (std::size_t m = 0; m < rankings.by_mask.size(); ++m) {
     const Ranking& ranking = rankings.by_mask[m];
+    RecallCounter& counter = counted_[m].counter;
     const auto k = static_cast<std::size_t>(ranking.neighbours.k);
     const std::span<const std::int64_t> items(ranking.items);
     const std::span<const float> distances(ranking.neighbours.distances);
@@ -247,9 +252,63 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
                              : rankings.gallery_images - (rankings.self_excluded ? 1 : 0);
       }
       query.category = categories ? packet[field::categories][q] : -1;
-      counted_[m].counter.add(query);
+      note_values(counter.add(query), counter.ks(), outcomes[q]);
     }
   }
+  std::move(outcomes.begin(), outcomes.end(), std::back_inserter(outcomes_));
+}
+
+std::vector<Outcome> Recall::outcomes_of(const Packet& packet, const Rankings& rankings) {
+  std::vector<Outcome> outcomes(rankings.item.size());
+  const bool items =
+      packet.has(field::items) && packet[field::items].size() == rankings.item.size();
+  for (std::size_t q = 0; q < outcomes.size(); ++q) {
+    outcomes[q].observation = observation_name(packet, q);
+    outcomes[q].cluster = items ? packet[field::items][q] : std::to_string(rankings.item[q]);
+  }
+  return outcomes;
+}
+
+/// Recall at each K, MRR, R-precision and MAP@R.
+void Recall::note_values(const std::optional<QueryScore>& score, std::span<const std::int64_t> ks,
+                         Outcome& outcome) {
+  for (const std::int64_t k : ks) {
+    std::optional<double> value;
+    if (score) value = score->first_hit && *score->first_hit < k ? 1 : 0;
+    outcome.values.push_back(value);
+  }
+  for (const auto metric : {&QueryScore::mrr, &QueryScore::r_precision, &QueryScore::map_at_r}) {
+    outcome.values.push_back(score ? std::optional((*score).*metric) : std::nullopt);
+  }
+}
+
+/// Without R-precision and MAP@R where they are not reported either.
+void Recall::leave_outcomes(const std::vector<MaskResult>& results, const Context& context) {
+  std::vector<std::string> metrics;
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
+  const auto add = [&](const std::string& metric, bool reported) {
+    if (reported) {
+      metrics.push_back(metric);
+      places.push_back(place);
+    }
+    ++place;
+  };
+  for (const MaskResult& result : results) {
+    const std::string mask = to_string(result.mask) + ".";
+    const RecallResult& recall = result.recall;
+    for (const std::int64_t k : recall.ks) add(mask + "r@" + std::to_string(k), true);
+    add(mask + "mrr@" + std::to_string(recall.ks.back()), true);
+    add(mask + "r_precision", recall.r_precision.has_value());
+    add(mask + "map@r", recall.map_at_r.has_value());
+  }
+  for (Outcome& outcome : outcomes_) {
+    std::vector<std::optional<double>> values;
+    for (const std::size_t at : places) values.push_back(outcome.values.at(at));
+    outcome.values = std::move(values);
+  }
+  write_outcomes(metrics, outcomes_, context);
+  outcomes_.clear();
 }
 
 void Recall::report_numbers(const std::vector<MaskResult>& results, Context& context) const {
@@ -320,6 +379,7 @@ void Recall::end(Context& context) {
     results.push_back({counted.mask, counted.metric, counted.counter.result()});
   }
   report_numbers(results, context);
+  leave_outcomes(results, context);
   for (const MaskResult& result : results) {
     if (!reads_labels(result.mask)) continue;
     context.warn("leaky: under mask " + to_string(result.mask) +

@@ -10,11 +10,13 @@
 #include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stages/counted_once.hpp"
+#include "stages/export/outcomes.hpp"
 #include "stages/published_lists.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"
@@ -49,6 +51,12 @@ class Recall final : public Sink {
   void check_searched(const SearchedGallery& searched, std::size_t queries);
   void check_queries(const Packet& packet, std::size_t queries);
   [[nodiscard]] std::string published_data() const;
+  /// The batch's queries, without their values.
+  [[nodiscard]] static std::vector<Outcome> outcomes_of(const Packet& packet,
+                                                        const retrieval::Rankings& rankings);
+  static void note_values(const std::optional<QueryScore>& score, std::span<const std::int64_t> ks,
+                          Outcome& outcome);
+  void leave_outcomes(const std::vector<MaskResult>& results, const Context& context);
   void report_numbers(const std::vector<MaskResult>& results, Context& context) const;
 
   std::vector<std::int64_t> ks_{1, 5, 10, 20, 30, 40, 50};
@@ -63,6 +71,8 @@ class Recall final : public Sink {
   Evaluation evaluation_;
   std::vector<Counted> counted_;
   CountedOnce pictures_;
+  std::vector<Outcome>
+      outcomes_;  ///< of all queries, by mask and within it as note_values() has it
   std::optional<std::string> gallery_difference_;  ///< from the first batch that knows it
 };
 

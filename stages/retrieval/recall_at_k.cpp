@@ -83,7 +83,7 @@ RecallCounter::RecallCounter(std::vector<std::int64_t> ks, LoneQueries policy)
   ranking_ = RankingMetrics(ks_);
 }
 
-void RecallCounter::add(const RankedQuery& query) {
+std::optional<QueryScore> RecallCounter::add(const RankedQuery& query) {
   if (static_cast<std::int64_t>(query.items.size()) < largest_k() ||
       query.items.size() != query.distances.size()) {
     throw Error("recall@" + std::to_string(largest_k()) +
@@ -96,17 +96,24 @@ void RecallCounter::add(const RankedQuery& query) {
   of_item.hits.resize(ks_.size());
   if (query.relevant == 0) {
     ++lone_;
-    if (policy_ == LoneQueries::leave_out) return;
+    if (policy_ == LoneQueries::leave_out) return std::nullopt;
   }
   ++counted_;
   ++of_item.queries;
   ++by_difficulty_[{query.searched, query.searched_relevant.value_or(query.relevant)}];
   const std::vector<TieBlock> blocks = blocks_of(query);
-  add_recall(query, blocks);
-  add_ranks(query, blocks);
+  QueryScore score;
+  score.first_hit = add_recall(query, blocks);
+  const RankSums ranks = add_ranks(query, blocks);
+  score.mrr = ranks.mrr;
+  score.r_precision = ranks.r_precision;
+  score.map_at_r = ranks.map_at_r;
+  return score;
 }
 
-void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBlock>& blocks) {
+/// The rank of the first hit.
+std::optional<std::int64_t> RecallCounter::add_recall(const RankedQuery& query,
+                                                      const std::vector<TieBlock>& blocks) {
   ItemHits& of_item = by_item_[query.item];
   CategoryHits& of_category = by_category_[query.category];
   of_category.hits.resize(ks_.size());
@@ -124,11 +131,13 @@ void RecallCounter::add_recall(const RankedQuery& query, const std::vector<TieBl
     optimistic_[i] += found && block->start < ks_[i] ? 1 : 0;
     pessimistic_[i] += found && block->start + block->size - block->relevant < ks_[i] ? 1 : 0;
   }
+  return hits.empty() ? std::nullopt : std::optional(hits.front());
 }
 
 /// The metrics that look at ranks: MRR as far as the largest K, the others as far as there are
-/// relevant images.
-void RecallCounter::add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks) {
+/// relevant images; of the query.
+RecallCounter::RankSums RecallCounter::add_ranks(const RankedQuery& query,
+                                                 const std::vector<TieBlock>& blocks) {
   if (query.relevant > static_cast<std::int64_t>(query.items.size())) {
     all_relevant_in_reach_ = false;
   }
@@ -138,6 +147,7 @@ void RecallCounter::add_ranks(const RankedQuery& query, const std::vector<TieBlo
   by_item_[query.item].ranks += of_query;
   lucky_ += ranks_of(query, hits_with_luck(blocks, most));
   unlucky_ += ranks_of(query, hits_without_luck(blocks, most));
+  return of_query;
 }
 
 RecallCounter::RankSums RecallCounter::ranks_of(const RankedQuery& query,
@@ -166,11 +176,11 @@ Bounded RecallCounter::mean(double RankSums::*sum) const {
 
 /// The standard errors and the intervals of recall, and of the metrics that look at ranks.
 void RecallCounter::add_errors(RecallResult& result) const {
-  std::vector<ItemSums> items;
+  std::vector<ClusterSums> items;
   items.reserve(by_item_.size());
   for (const auto& [item, sums] : by_item_) {
-    ItemSums& of_item = items.emplace_back();
-    of_item.queries = sums.queries;
+    ClusterSums& of_item = items.emplace_back();
+    of_item.observations = sums.queries;
     of_item.sums.assign(sums.hits.begin(), sums.hits.end());
     const RankSums& ranks = sums.ranks;
     of_item.sums.insert(of_item.sums.end(), {ranks.mrr, ranks.r_precision, ranks.map_at_r});
@@ -178,8 +188,8 @@ void RecallCounter::add_errors(RecallResult& result) const {
   const std::vector<ConfidenceInterval> intervals = bootstrap_intervals(items);
   const auto of_metric = [&](std::size_t metric, double mean) {
     double squares = 0;
-    for (const ItemSums& item : items) {
-      const double deviation = item.sums[metric] - static_cast<double>(item.queries) * mean;
+    for (const ClusterSums& item : items) {
+      const double deviation = item.sums[metric] - static_cast<double>(item.observations) * mean;
       squares += deviation * deviation;
     }
     Uncertainty uncertainty{std::sqrt(squares) / static_cast<double>(counted_), std::nullopt};

@@ -13,13 +13,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <seam/bootstrap.hpp>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "stages/retrieval/bootstrap.hpp"
+#include "stages/retrieval/chance.hpp"
 #include "stages/retrieval/ranking_metrics.hpp"
 
 namespace seam::stages {
@@ -42,6 +43,14 @@ struct RankedQuery {
   std::int64_t searched = 0;   ///< gallery images it could find; 0: not known
   /// Those of `searched` that show its item, where a label narrows the search; none: `relevant`.
   std::optional<std::int64_t> searched_relevant;
+};
+
+/// What one query scored, with ties ranked by gallery row.
+struct QueryScore {
+  std::optional<std::int64_t> first_hit;  ///< its rank, from 0; none: not among the largest K
+  double mrr = 0;                         ///< and the following as in RecallResult
+  double r_precision = 0;
+  double map_at_r = 0;
 };
 
 /// Neighbours of one query at one distance, those beyond the cut included.
@@ -119,8 +128,12 @@ class RecallCounter {
   /// The largest K: how many neighbours a query must bring.
   [[nodiscard]] std::int64_t largest_k() const { return ks_.back(); }
 
-  /// Throws seam::Error where fewer than largest_k() neighbours are given.
-  void add(const RankedQuery& query);
+  /// In ascending order.
+  [[nodiscard]] std::span<const std::int64_t> ks() const { return ks_; }
+
+  /// None: the query is left out. Throws seam::Error where fewer than largest_k() neighbours are
+  /// given.
+  std::optional<QueryScore> add(const RankedQuery& query);
 
   /// Throws seam::Error (Fault::data) where no query can be scored: none came, or the gallery shows
   /// the item of none.
@@ -150,8 +163,9 @@ class RecallCounter {
     std::vector<std::int64_t> hits;
   };
 
-  void add_recall(const RankedQuery& query, const std::vector<TieBlock>& blocks);
-  void add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks);
+  std::optional<std::int64_t> add_recall(const RankedQuery& query,
+                                         const std::vector<TieBlock>& blocks);
+  RankSums add_ranks(const RankedQuery& query, const std::vector<TieBlock>& blocks);
   [[nodiscard]] RankSums ranks_of(const RankedQuery& query,
                                   const std::vector<std::int64_t>& hits) const;
   [[nodiscard]] Bounded mean(double RankSums::*sum) const;

@@ -92,6 +92,9 @@ with tempfile.TemporaryDirectory() as name:
             check(f"{out}: chosen by", [one["chosen_by"] for one in score["weights"]], ["evaluate:recall.none.r@1"])
         check(f"{out}: the terminal names the metric", "the best by evaluate:recall.none.r@1" in ran.stdout, True)
         check(f"{out}: the terminal says that it is biased", "biased upwards" in ran.stdout, expected == "test")
+    compared = subprocess.run([seam, "compare", "trained", "same"], cwd=folder, capture_output=True, text=True, check=False)
+    check("seam compare names the run",
+          "weights chosen on the data that they are measured on, so values biased upwards:\n  same\n" in compared.stdout, True)
     # What chose the weights is handed on: their run is gone when this one is resumed.
     before = (folder / "same/score.json").read_bytes()
     run(seam, folder, "train.toml", "on", "--set", "stage.model.weights=trained", "--set", "schedule.epochs=1")

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <seam/conformance.hpp>
@@ -12,6 +15,7 @@
 #include "tests/stages/named_categories.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace {
 
@@ -93,6 +97,27 @@ TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
   ASSERT_EQ(stages.recall.reports().size(), 1);
   EXPECT_THAT(stages.recall.reports()[0].text,
               HasSubstr("3 queries of 3 items in a gallery of 3 images of 3 items; 1 lone query"));
+}
+
+TEST(RetrievalStages, RecallLeavesWhatEachQueryScored) {
+  const seam::test::TemporaryFolder folder;
+  Retrieval stages;
+  stages.search.set("k", 2);
+  stages.recall.set("k", std::vector<std::int64_t>{2, 1, 2}).run_directory(folder.path());
+  stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
+  stages.index.push(batch(2, {"dress"}, torch::tensor({{9.F, 0.F}})));
+  stages.index.finish();
+  stages.evaluate({batch(0, {"shirt", "dress"}, torch::tensor({{2.F, 0.F}, {6.F, 0.F}})),
+                   batch(2, {"cap"}, torch::tensor({{1.F, 0.F}}))});
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  const std::filesystem::directory_iterator files(folder.path() / "outcomes");
+  std::ifstream file(files->path());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(text,
+            "epoch,observation,cluster,none.r@1,none.r@2,none.mrr@2,none.r_precision,none.map@r\n"
+            "0,queries.txt:1 (shirt),shirt,1,1,1,1,1\n"
+            "0,queries.txt:2 (dress),dress,0,1,0.5,0,0\n"
+            "0,queries.txt:3 (cap),cap,,,,,\n");  // left out: no gallery image
 }
 
 TEST(RetrievalStages, RecallTellsHowSureItIs) {

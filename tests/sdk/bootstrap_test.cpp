@@ -1,4 +1,4 @@
-#include "stages/retrieval/bootstrap.hpp"
+#include "seam/bootstrap.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <numeric>
 #include <vector>
 
-namespace seam::stages {
+namespace seam {
 namespace {
 
-std::vector<ItemSums> items_of(const std::vector<double>& hits, std::int64_t queries) {
-  std::vector<ItemSums> items;
+std::vector<ClusterSums> items_of(const std::vector<double>& hits, std::int64_t queries) {
+  std::vector<ClusterSums> items;
   for (const double hit : hits) items.push_back({queries, {hit, static_cast<double>(queries)}});
   return items;
 }
@@ -54,24 +54,10 @@ TEST(Bootstrap, IsTheSameEachTime) {
 TEST(Bootstrap, OneItemSaysNothingAboutOthers) {
   EXPECT_TRUE(bootstrap_intervals({}).empty());
   EXPECT_TRUE(bootstrap_intervals(items_of({1}, 4)).empty());
-  std::vector<ItemSums> items = items_of({1}, 4);
+  std::vector<ClusterSums> items = items_of({1}, 4);
   items.push_back({0, {0, 0}});  // of a query that was left out
   EXPECT_TRUE(bootstrap_intervals(items).empty());
 }
 
-TEST(Chance, AtTheSizesOfInShop) {
-  // 12,612 images of 3,985 items: three of them a query's, on average.
-  EXPECT_NEAR(chance_of_hit(12'612, 3, 10), 0.0024, 0.0001);
-  EXPECT_NEAR(chance_of_hit(12'612, 3, 50), 0.0118, 0.0001);
-}
-
-TEST(Chance, AtTheEdges) {
-  EXPECT_EQ(chance_of_hit(10, 0, 5), 0);
-  EXPECT_EQ(chance_of_hit(10, 10, 1), 1);
-  EXPECT_EQ(chance_of_hit(10, 1, 10), 1);
-  EXPECT_EQ(chance_of_hit(10, 1, 500), 1);
-  EXPECT_NEAR(chance_of_hit(10, 1, 9), 0.9, 1e-15);
-}
-
 }  // namespace
-}  // namespace seam::stages
+}  // namespace seam

@@ -1,0 +1,73 @@
+#include "pipeline/experiments/metric_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(message, Fault::configuration);
+}
+
+}  // namespace
+
+MetricChoice::MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
+    : choice_(choice), comparison_(comparison) {
+  const std::size_t colon = choice.metric.find(':');
+  if (colon != std::string::npos) comparison.flow = choice.metric.substr(0, colon);
+  comparison.metric = choice.metric.substr(colon == std::string::npos ? 0 : colon + 1);
+  comparison.which = choice.which;
+}
+
+void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines) {
+  any_run_ = run.path;
+  if (headlines.empty()) return;
+  if (choice_.metric.empty()) {
+    const std::string& first = headlines.front().metric;
+    if (!comparison_.metric.empty() && comparison_.metric != first) {
+      refuse(fmt::format("{} is judged by '{}', {} by '{}'; choose one with --metric", first_name_,
+                         comparison_.metric, run.name, first));
+    }
+    comparison_.metric = first;
+    first_name_ = first_name_.empty() ? run.name : first_name_;
+  }
+  const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
+  if (own == headlines.end()) return;
+  if (comparison_.flow.empty()) comparison_.flow = own->flow;
+  if (direction_ && *direction_ != own->better && !choice_.better) {
+    refuse(
+        fmt::format("runs do not agree on whether a higher or a lower '{}' is better; say it "
+                    "with --better",
+                    comparison_.metric));
+  }
+  direction_ = own->better;
+}
+
+void MetricChoice::settle() const {
+  if (comparison_.metric.empty()) {
+    refuse(
+        "no run says by which metric it is judged (it has no score.json); choose one with "
+        "--metric STAGE.METRIC" +
+        known_metrics());
+  }
+  if (!direction_ && !choice_.better) {
+    refuse(
+        fmt::format("no run says whether a higher or a lower '{}' is better; say it with "
+                    "--better higher or --better lower",
+                    comparison_.metric));
+  }
+  comparison_.better = choice_.better ? *choice_.better : *direction_;
+}
+
+std::string MetricChoice::known_metrics() const {
+  if (any_run_.empty()) return {};
+  const std::vector<std::string> names = metric_names(any_run_);
+  return names.empty() ? std::string() : "; there are " + enumerated(names);
+}
+
+}  // namespace seam::host

@@ -1,0 +1,132 @@
+#include "pipeline/experiments/paired.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "pipeline/experiments/outcomes.hpp"
+#include "seam/bootstrap.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+/// What runs measured together, and the run that speaks for them in messages.
+struct Measured {
+  std::string run;
+  Outcomes outcomes;
+};
+
+[[noreturn]] void refuse(const std::string& one, const std::string& other, const std::string& why) {
+  throw Error(fmt::format("'{}' and '{}' cannot be paired: {}; only runs that measured the same "
+                          "list can",
+                          one, other, why),
+              Fault::data);
+}
+
+/// Both are in order of names.
+void check_same(const Measured& one, const Measured& other) {
+  auto a = one.outcomes.begin();
+  auto b = other.outcomes.begin();
+  for (; a != one.outcomes.end() || b != other.outcomes.end(); ++a, ++b) {
+    const bool only_b = a == one.outcomes.end();
+    const bool only_a = b == other.outcomes.end();
+    if (only_a || only_b || a->first != b->first) {
+      const bool of_a = only_a || (!only_b && a->first < b->first);
+      refuse(one.run, other.run,
+             fmt::format("only '{}' measured '{}'", of_a ? one.run : other.run,
+                         of_a ? a->first : b->first));
+    }
+    if (a->second.cluster != b->second.cluster) {
+      refuse(one.run, other.run,
+             fmt::format("'{}' belongs to '{}' in one and to '{}' in the other", a->first,
+                         a->second.cluster, b->second.cluster));
+    }
+    if (a->second.value.has_value() != b->second.value.has_value()) {
+      refuse(one.run, other.run,
+             fmt::format("'{}' counts in the mean of only '{}'", a->first,
+                         a->second.value ? one.run : other.run));
+    }
+  }
+}
+
+/// The mean of each observation over the runs of the group, whose folds measure different ones.
+Measured measured_by(const Group& group, const std::string& metric) {
+  struct Fold {
+    Measured measured;  // sums until all runs are added
+    std::size_t runs = 0;
+  };
+  std::map<Parameters, Fold> folds;
+  for (const GroupMember& member : group.members) {
+    Measured own{member.name, read_outcomes(member.outcomes, {metric, member.value, member.epoch})};
+    Parameters of_fold = member.replicate;
+    of_fold.erase("pipeline.seed");
+    Fold& fold = folds[of_fold];
+    if (fold.runs++ == 0) {
+      fold.measured = std::move(own);
+      continue;
+    }
+    check_same(fold.measured, own);
+    auto added = own.outcomes.begin();
+    for (auto& [name, outcome] : fold.measured.outcomes) {
+      if (outcome.value) *outcome.value += *added->second.value;
+      ++added;
+    }
+  }
+  Measured all;
+  for (auto& [parameters, fold] : folds) {
+    if (all.run.empty()) all.run = fold.measured.run;
+    for (auto& [name, outcome] : fold.measured.outcomes) {
+      if (outcome.value) *outcome.value /= static_cast<double>(fold.runs);
+      if (!all.outcomes.emplace(name, std::move(outcome)).second) {
+        refuse(all.run, fold.measured.run,
+               fmt::format("'{}' was measured in both, which are different folds", name));
+      }
+    }
+  }
+  return all;
+}
+
+Difference difference_between(const Measured& group, const Measured& best) {
+  check_same(best, group);
+  std::map<std::string, ClusterSums> by_cluster;  // in order of names, whatever the files' order
+  double sum = 0;
+  Difference difference;
+  auto other = best.outcomes.begin();
+  for (const auto& [name, outcome] : group.outcomes) {
+    const Outcome& of_best = (other++)->second;
+    if (!outcome.value) continue;
+    const double value = *outcome.value - *of_best.value;
+    ClusterSums& sums = by_cluster[outcome.cluster];
+    if (sums.sums.empty()) sums.sums.push_back(0);
+    ++sums.observations;
+    sums.sums.front() += value;
+    sum += value;
+    ++difference.pairs;
+  }
+  difference.clusters = by_cluster.size();
+  difference.mean = sum / static_cast<double>(difference.pairs);
+  std::vector<ClusterSums> clusters;
+  for (auto& [name, sums] : by_cluster) clusters.push_back(std::move(sums));
+  const std::vector<ConfidenceInterval> intervals = bootstrap_intervals(clusters);
+  if (!intervals.empty()) difference.bounds = Bounds{intervals[0].low, intervals[0].high};
+  return difference;
+}
+
+}  // namespace
+
+void pair_observations(Ranking& ranking, const std::string& metric) {
+  const std::string name = metric.substr(metric.find('.') + 1);
+  if (ranking.groups.size() < 2 || std::isnan(ranking.groups.front().mean)) return;
+  const Measured best = measured_by(ranking.groups.front(), name);
+  for (std::size_t at = 1; at < ranking.groups.size(); ++at) {
+    Group& group = ranking.groups[at];
+    if (std::isnan(group.mean)) continue;
+    group.difference = difference_between(measured_by(group, name), best);
+  }
+}
+
+}  // namespace seam::host
