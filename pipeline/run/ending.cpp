@@ -152,6 +152,17 @@ std::string selection_text(const std::vector<Score>& scores) {
   return text;
 }
 
+/// Which flows' scores depend on labels, or may.
+std::string labels_read_text(const std::vector<Score>& scores) {
+  std::vector<LabelRead> all;
+  for (const Score& score : scores) {
+    for (const LabelRead& read : score.labels_read) {
+      if (std::ranges::find(all, read) == all.end()) all.push_back(read);
+    }
+  }
+  return labels_text(all);
+}
+
 /// Whether pipelines/embed.toml can use what was trained: it names this stage and this path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
   return summary.trains &&
@@ -200,7 +211,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     table =
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
-  return "\n" + title + "\n" + table + below + selection_text(scores);
+  return "\n" + title + "\n" + table + below + labels_read_text(scores) + selection_text(scores);
 }
 
 std::string shell_path(const fs::path& path, const fs::path& here) {

@@ -51,7 +51,7 @@ std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline) {
 std::string labels_text(const std::vector<LabelRead>& reads) {
   std::string text;
   for (const LabelRead& read : reads) {
-    text += "labels  " + read.flow + ": " + read.stage + " reads " + read.field + "\n";
+    text += read.flow + " reads labels: " + read.field + " in " + read.stage + "\n";
   }
   return text;
 }

@@ -27,7 +27,7 @@ struct LabelRead {
 /// and those that need a label and provide something else than a loss.
 [[nodiscard]] std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline);
 
-/// "labels  evaluate: search reads categories\n", a line each; empty where none are read.
+/// "evaluate reads labels: categories in search\n", a line each; empty where none are read.
 [[nodiscard]] std::string labels_text(const std::vector<LabelRead>& reads);
 
 }  // namespace seam::host

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
@@ -147,6 +148,9 @@ Json to_json(const Score& score) {
   if (!score.when.empty()) json["when"] = score.when;
   json["selected_on"] = word_of(score.selected_on);
   if (!score.weights.empty()) json["weights"] = to_json(score.weights);
+  for (const LabelRead& read : score.labels_read) {
+    json["labels_read"].push_back({{"stage", read.stage}, {"field", read.field}});
+  }
   return json;
 }
 
@@ -174,6 +178,10 @@ Score score_of(const Json& json) {
   // Runs of earlier versions do not say.
   score.selected_on = selected_on_from(json.value("selected_on", std::string()));
   if (json.contains("weights")) score.weights = selected_weights_from(json.at("weights"));
+  for (const Json& read : json.value("labels_read", Json::array())) {
+    score.labels_read.push_back(
+        {score.flow, read.at("stage").get<std::string>(), read.at("field").get<std::string>()});
+  }
   return score;
 }
 
@@ -201,6 +209,8 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     score.when = when;
     score.protocol = protocol_of(spec, metric.substr(0, metric.find('.')));
     score.weights = weights;
+    std::ranges::copy_if(labels_read(pipeline_), std::back_inserter(score.labels_read),
+                         [&](const LabelRead& read) { return read.flow == flow; });
     for (const SelectedWeights& one : weights) {
       score.selected_on = std::max(score.selected_on, one.selected_on);
     }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/run/labels_read.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/selection.hpp"
 
@@ -43,6 +44,7 @@ struct Score {
   /// How the epoch was chosen whose weights were measured: what is worst of `weights`.
   SelectedOn selected_on = SelectedOn::last;
   std::vector<SelectedWeights> weights;  ///< imported ones that were chosen, or may have been
+  std::vector<LabelRead> labels_read;    ///< by the stages of its flow, which does not train
 
   friend bool operator==(const Score&, const Score&) = default;
 };

@@ -99,6 +99,13 @@ TEST(ScoreTable, SaysWhatChoseTheWeightsThatItBeganWith) {
                        "  named by its file: what chose it is not known\n"));
 }
 
+TEST(ScoreTable, SaysOnceWhatReadsLabelsInAFlow) {
+  std::vector<Score> scores = two();
+  for (Score& score : scores) score.labels_read = {{"evaluate", "search", "categories"}};
+  EXPECT_THAT(score_table(scores, epochs(24), {}),
+              EndsWith("3.213  24\nevaluate reads labels: categories in search\n"));
+}
+
 TEST(ScoreTable, WhatIsNoNumberIsSaidSo) {
   Score bad = score("loss.loss", std::numeric_limits<double>::quiet_NaN(), 3, {});
   bad.best.reset();

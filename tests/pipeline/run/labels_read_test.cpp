@@ -52,7 +52,7 @@ TEST(LabelsRead, WhereAStageSaysSo) {
   const CheckedPipeline masked =
       pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
   EXPECT_THAT(labels_read(masked), ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
-  EXPECT_EQ(labels_text(labels_read(masked)), "labels  evaluate: stage reads categories\n");
+  EXPECT_EQ(labels_text(labels_read(masked)), "evaluate reads labels: categories in stage\n");
 }
 
 TEST(LabelsRead, WhereAModelNeedsThem) {

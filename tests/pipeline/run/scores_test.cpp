@@ -33,6 +33,7 @@ class Judge final : public Sink {
   void declare(Declaration& d) override {
     for (const Headline& headline : headlines_) d.headline(headline.metric, headline.better);
     if (trains_) d.trains();
+    d.reads_label(field::categories.name);  // which counts in scheduled flows that do not train
   }
   void process(const Packet& /*packet*/, Context& /*context*/) override {}
 
@@ -167,6 +168,17 @@ TEST_F(ScoresTest, AreReadBackFromTheMetricsOfARun) {
   EXPECT_EQ(restored.list().at(0).protocol, "shop/img64");
 }
 
+TEST_F(ScoresTest, SayWhatReadsLabelsInTheirFlow) {
+  pipeline_.spec.schedule.after = {"train", "evaluate"};
+  scores_.flow_ended("train", 0, "", {{"loss.loss", {0.5, 1}}});
+  scores_.flow_ended("evaluate", 0, "", {{"recall.none.r@1", {0.6, 1}}});
+  for (const Score& score : scores_.list()) {
+    const std::vector<LabelRead> in_evaluation{{"evaluate", "recall", "categories"}};
+    EXPECT_EQ(score.labels_read,
+              score.flow == "evaluate" ? in_evaluation : std::vector<LabelRead>{});
+  }
+}
+
 TEST_F(ScoresTest, AFlowThatRunsTwiceInARowIsTwoFlows) {
   const TemporaryFolder folder;
   Metrics metrics;
@@ -229,6 +241,7 @@ TEST(ScoreFile, SaysWhatItsFormatIs) {
   other.metric = "loss.loss";
   other.better = Better::lower;
   other.when = "after";
+  other.labels_read = {{other.flow, "search", "categories"}};
   other.selected_on = SelectedOn::test;
   other.weights = {{"model", "epoch-9.safetensors", "evaluate:recall.r@1", "", SelectedOn::test},
                    {"head", "epoch-2.safetensors", "", "", SelectedOn::unknown}};
