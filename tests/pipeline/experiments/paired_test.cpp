@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
@@ -18,7 +17,6 @@
 namespace seam::host {
 namespace {
 
-namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;

@@ -26,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
