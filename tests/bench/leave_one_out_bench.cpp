@@ -7,7 +7,10 @@
 /// in the pipelines here. Only they are timed; recall is counted between the batches.
 ///
 ///     leave_one_out_bench [--images 60502] [--items 11316] [--dimensions 6144] [--k 1000]
-///                         [--batch 64] [--likeness 0] [--threads 2]
+///                         [--queries 60502] [--batch 64] [--likeness 0] [--threads 2]
+///
+/// With fewer queries than images only the first are searched: the time of the whole is then what
+/// `index_seconds` says and a share of `search_seconds`.
 ///
 /// Vectors are random and of unit length. `likeness`, from 0 to 8, is how many eighths of a vector
 /// are its item's; with 0 nothing but chance finds an item. They are computed from whole numbers,
@@ -113,8 +116,8 @@ seam::stages::GalleryIndex indexed(const Problem& problem, std::int64_t batch, S
 
 /// Hit rates at `ks`, the last of which is how many neighbours are found.
 std::vector<double> searched(const seam::stages::GalleryIndex& index, const Problem& problem,
-                             std::int64_t batch, const std::vector<std::int64_t>& ks,
-                             Seconds& seconds) {
+                             std::int64_t queries, std::int64_t batch,
+                             const std::vector<std::int64_t>& ks, Seconds& seconds) {
   std::vector<std::int64_t> items(static_cast<std::size_t>(problem.images));
   std::vector<std::int64_t> images_of(static_cast<std::size_t>(problem.items));
   for (std::int64_t image = 0; image < problem.images; ++image) {
@@ -122,8 +125,8 @@ std::vector<double> searched(const seam::stages::GalleryIndex& index, const Prob
     ++images_of[static_cast<std::size_t>(problem.item_of(image))];
   }
   seam::stages::RecallCounter recall(ks);
-  for (std::int64_t first = 0; first < problem.images; first += batch) {
-    const std::int64_t count = std::min(batch, problem.images - first);
+  for (std::int64_t first = 0; first < queries; first += batch) {
+    const std::int64_t count = std::min(batch, queries - first);
     std::vector<std::int64_t> themselves(static_cast<std::size_t>(count));
     std::iota(themselves.begin(), themselves.end(), first);
     seam::retrieval::SearchRequest request;
@@ -134,9 +137,9 @@ std::vector<double> searched(const seam::stages::GalleryIndex& index, const Prob
         std::span(items).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     request.gallery_item = items;
     // The queries of a run come from another flow; here they are read where they lie already.
-    const Tensor queries = index.vectors(Mask::none).narrow(0, first, count);
+    const Tensor vectors = index.vectors(Mask::none).narrow(0, first, count);
     Clock clock;
-    const seam::retrieval::Neighbours found = index.search(queries, request);
+    const seam::retrieval::Neighbours found = index.search(vectors, request);
     seconds.search += clock.lap() / 1000;
     std::vector<std::int64_t> shown;
     shown.reserve(found.rows.size());
@@ -162,6 +165,7 @@ void measure(int argc, char** argv) {
                                       {"--items", "0"},  // 0: as many images an item as published
                                       {"--dimensions", "6144"},
                                       {"--k", "1000"},
+                                      {"--queries", "0"},  // 0: all images
                                       {"--batch", "64"},
                                       {"--likeness", "0"},
                                       {"--threads", "0"}});
@@ -171,11 +175,13 @@ void measure(int argc, char** argv) {
   if (problem.items == 0) problem.items = problem.images * published_items / published_images;
   const std::int64_t k = options.number("--k");
   const std::int64_t batch = options.number("--batch");
+  std::int64_t queries = options.number("--queries");
+  if (queries == 0) queries = problem.images;
   if (problem.items < 1 || problem.dimensions < 1 || problem.likeness < 0 || problem.likeness > 8 ||
-      k < 1 || k >= problem.images || batch < 1) {
+      k < 1 || k >= problem.images || queries < 1 || queries > problem.images || batch < 1) {
     throw std::invalid_argument(
-        "there must be an item, a dimension, a batch of 1, a likeness from 0 to 8 and more images "
-        "than --k");
+        "there must be an item, a dimension, a batch of 1, a likeness from 0 to 8, more images "
+        "than --k, and no more --queries than images");
   }
   std::vector<std::int64_t> ks;
   for (const std::int64_t published : {1, 10, 100, 1000}) {
@@ -188,12 +194,13 @@ void measure(int argc, char** argv) {
   Seconds seconds;
   const seam::stages::GalleryIndex index = indexed(problem, batch, seconds);
   const double with_index = seam::bench::peak_mebibytes();
-  const std::vector<double> recall = searched(index, problem, batch, ks, seconds);
+  const std::vector<double> recall = searched(index, problem, queries, batch, ks, seconds);
   std::cout.precision(8);
   std::cout << "leave_one_out seconds=" << seconds.index + seconds.search
-            << " index_seconds=" << seconds.index << " before_mib=" << before
-            << " index_peak_mib=" << with_index << " peak_mib=" << seam::bench::peak_mebibytes()
-            << " images=" << problem.images << " items=" << problem.items
+            << " index_seconds=" << seconds.index << " search_seconds=" << seconds.search
+            << " before_mib=" << before << " index_peak_mib=" << with_index
+            << " peak_mib=" << seam::bench::peak_mebibytes() << " images=" << problem.images
+            << " queries=" << queries << " items=" << problem.items
             << " dimensions=" << problem.dimensions << " k=" << k << " batch=" << batch
             << " likeness=" << problem.likeness << " threads=" << at::get_num_threads();
   for (std::size_t at = 0; at < ks.size(); ++at) {

@@ -210,11 +210,11 @@ def bench_routing_of(name, networks, programs, turns, sizes):
 
 def bench_leave_one_out(programs, turns, sizes):
     python = peer_python("numpy", "faiss")
-    faiss = [python, PEERS / "leave_one_out_faiss.py", *words(sizes, "images", "items", "dimensions", "k", "likeness",
-                                                             "threads")]
+    faiss = [python, PEERS / "leave_one_out_faiss.py", *words(sizes, "images", "items", "dimensions", "k", "queries",
+                                                             "likeness", "threads")]
     found = in_turns("leave_one_out", turns, {
-        "Seam": [programs / "leave_one_out_bench", *words(sizes, "images", "items", "dimensions", "k", "likeness",
-                                                          "threads", "batch")],
+        "Seam": [programs / "leave_one_out_bench", *words(sizes, "images", "items", "dimensions", "k", "queries",
+                                                          "likeness", "threads", "batch")],
         "FAISS, IndexFlatL2": [*faiss, "--metric", "l2"],
         "FAISS, IndexFlatIP": [*faiss, "--metric", "ip"],
     })
@@ -248,7 +248,7 @@ SIZES = {
     "own_routing": ("batch", "threads"),
     "capsule_module_routing": ("batch", "threads"),
     "descriptors_step": ("items", "images", "size", "steps", "threads"),
-    "leave_one_out": ("images", "items", "dimensions", "k", "likeness", "batch", "threads"),
+    "leave_one_out": ("images", "items", "dimensions", "k", "queries", "likeness", "batch", "threads"),
 }
 
 
