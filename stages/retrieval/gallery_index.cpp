@@ -51,7 +51,7 @@ void GalleryIndex::add(const GalleryBatch& batch) {
                     " for the gallery has " + what + " under mask '" + to_string(mask) + "'",
                 Fault::internal);
   };
-  for (const auto& [mask, parts] : vectors_) {
+  for (const auto& [mask, gathered] : vectors_) {
     if (!batch.vectors.contains(mask)) refuse(mask, "no vectors");
   }
   for (const auto& [mask, vectors] : batch.vectors) {
@@ -60,7 +60,7 @@ void GalleryIndex::add(const GalleryBatch& batch) {
     if (first) continue;
     const auto before = vectors_.find(mask);
     if (before == vectors_.end()) refuse(mask, "the first vectors");
-    const std::int64_t width = before->second.front().size(1);
+    const std::int64_t width = before->second.dimensions();
     if (width == vectors.size(1)) continue;
     const auto described = [](const std::vector<GalleryRow>& rows, std::int64_t dimensions) {
       return (rows.empty() ? std::string("an empty batch") : rows.front().origin.text()) + " has " +
@@ -70,13 +70,13 @@ void GalleryIndex::add(const GalleryBatch& batch) {
                 to_string(mask) + "' " + described(rows_, width) + " and " +
                 described(batch.rows, vectors.size(1)));
   }
-  for (const auto& [mask, vectors] : batch.vectors) {
-    vectors_[mask].push_back(vectors.detach().to(torch::kCPU, torch::kFloat32, false, true));
-  }
   if (!batch.files.empty() && batch.files.size() != batch.rows.size()) {
     throw Error("a batch for the gallery has " + std::to_string(count) + " rows and " +
                     std::to_string(batch.files.size()) + " files",
                 Fault::internal);
+  }
+  for (const auto& [mask, vectors] : batch.vectors) {
+    vectors_[mask].add(vectors.detach());
   }
   if (count == 0) return;
   input_ = rows_.empty() ? batch.input : together(input_, batch.input);
@@ -120,12 +120,9 @@ void GalleryIndex::build() {
   files_ = std::move(files);
 
   const NameOfRow name = [this](std::int64_t row) { return rows_[row].origin.text(); };
-  const torch::Tensor permutation = torch::tensor(order, torch::kInt64);
   std::map<Mask, ExactIndex> indexes;  // the gallery is ready with all of them or not at all
-  for (auto& [mask, parts] : vectors_) {
-    const torch::Tensor vectors = torch::cat(parts).index_select(0, permutation);
-    parts.clear();
-    indexes.emplace(mask, ExactIndex(vectors, metrics_.under(mask), name));
+  for (auto& [mask, gathered] : vectors_) {
+    indexes.emplace(mask, ExactIndex(gathered.take_in_order(order), metrics_.under(mask), name));
   }
   vectors_.clear();
   indexes_ = std::move(indexes);
@@ -206,6 +203,7 @@ void GalleryIndex::load(const Archive& archive) {
     if (archive.has(name)) batch.vectors[mask] = saved_tensor(archive, name, torch::kFloat32);
   }
   add(batch);
+  batch.vectors.clear();  // copied
   build();
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
+#include "stages/retrieval/gathered_rows.hpp"
 #include "stages/retrieval/masked_embedding.hpp"
 #include "stages/retrieval/vector_gallery.hpp"
 
@@ -82,8 +83,8 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] const ExactIndex& index_under(Mask mask) const;
 
   std::vector<GalleryRow> rows_;
-  std::vector<std::string> files_;                      ///< of rows_
-  std::map<Mask, std::vector<torch::Tensor>> vectors_;  ///< as they came; empty once built
+  std::vector<std::string> files_;        ///< of rows_
+  std::map<Mask, GatheredRows> vectors_;  ///< as they came; empty once built
   std::map<Mask, ExactIndex> indexes_;
   std::vector<Mask> expected_;
   GalleryMetrics metrics_;

@@ -53,6 +53,38 @@ TEST(GalleryIndex, TheOrderOfArrivalDecidesNothing) {
   EXPECT_FALSE(numbered.row_of_id(9));
 }
 
+TEST(GalleryIndex, VectorsAreThoseOfTheirRowsAfterManyBatchesInAnyOrder) {
+  torch::manual_seed(2);
+  const torch::Tensor ids = torch::randperm(700);
+  const torch::Tensor vectors = torch::randn({700, 5});
+  const torch::Tensor predicted = torch::randn({700, 5});
+  GalleryIndex gallery;
+  for (std::int64_t first = 0; first < 700; first += 100) {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t row = first; row < first + 100; ++row) {
+      numbers.push_back(ids[row].item<std::int64_t>());
+    }
+    const torch::Tensor of_batch = ids.narrow(0, first, 100);
+    GalleryBatch batch =
+        batch_of(numbers, std::vector<std::string>(100, "a"), vectors.index_select(0, of_batch));
+    batch.vectors[Mask::predicted] = predicted.index_select(0, of_batch);
+    gallery.add(batch);
+  }
+  gallery.build();
+  EXPECT_TRUE(gallery.vectors(Mask::none).equal(vectors));
+  EXPECT_TRUE(gallery.vectors(Mask::predicted).equal(predicted));
+}
+
+TEST(GalleryIndex, NothingOfARefusedBatchIsKept) {
+  GalleryIndex gallery;
+  gallery.add(batch_of({1}, {"b"}, torch::ones({1, 3})));
+  GalleryBatch batch = batch_of({0, 2}, {"a", "c"}, torch::zeros({2, 3}));
+  batch.files = {"one.jpg"};
+  EXPECT_THROW(gallery.add(batch), seam::Error);
+  gallery.build();
+  EXPECT_TRUE(gallery.vectors(Mask::none).equal(torch::ones({1, 3})));
+}
+
 TEST(GalleryItems, RefusesRowsOutOfOrder) {
   const std::vector<seam::retrieval::GalleryRow> rows{{4, "a", 0, {}}, {3, "b", 0, {}}};
   EXPECT_THROW(GalleryItems numbered(rows), seam::Error);
