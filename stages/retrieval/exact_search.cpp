@@ -133,7 +133,8 @@ class ProductTile {
 };
 
 /// Whether products in bfloat16 have left few enough pairs to score in double, `scanned` vectors
-/// into the gallery. To score a pair costs as much as some thirty products in float32.
+/// into the gallery, before the room for what is pending was full. To score a pair costs as much as
+/// some thirty products in float32.
 bool pays(const std::vector<QuerySearch>& searches, std::int64_t k, std::int64_t scanned) {
   std::int64_t settled = 0;
   for (const QuerySearch& search : searches) settled += search.settled();
@@ -239,7 +240,6 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
        tile * std::min(size(), gallery_tile) * dimensions() >= least_work_worth_rounding);
   at::parallel_for(0, blocks, 1, [&](std::int64_t first_block, std::int64_t last_block) {
     const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
-    std::vector<double> scratch(static_cast<std::size_t>(dimensions()));
     ProductTile tile_of_products(tile * gallery_tile, may_round ? tile * gallery_tile : 0);
     bool in_bfloat16 = may_round;
     for (std::int64_t block = first_block; block < last_block; ++block) {
@@ -258,7 +258,7 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
                                 options.k,
                                 moves.empty() ? 0 : moves[q - begin],
                                 options.farther_than.empty() ? -1 : options.farther_than[q]};
-          searches.emplace_back(gallery_view, query, scratch);
+          searches.emplace_back(gallery_view, query);
         }
         for (std::int64_t first = 0; first < size(); first += gallery_tile) {
           const std::int64_t columns = std::min(gallery_tile, size() - first);
@@ -282,6 +282,7 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
             scan_gallery(rounded_view, {block_vectors.exact, rounded.vectors}, rounded.moves);
       }
       if (!in_bfloat16) scan_gallery(view, block_vectors, {});
+      QuerySearch::measure_together(searches);
       for (std::int64_t q = begin; q < begin + block_size; ++q) {
         const std::size_t at = static_cast<std::size_t>(q) * k;
         searches[q - begin].finish(rows.subspan(at, k), distances.subspan(at, k),

@@ -71,7 +71,7 @@ class ExactIndex {
 
   /// `queries`: f32[Q,D]. Memory beside inputs and result, for each thread:
   ///
-  ///     query_tile * (6 gallery_tile + 16 max(128, 3 k) + 8 k + 10 D + 700) + 8 D bytes at most
+  ///     query_tile * (6 gallery_tile + 16 max(128, 8 k) + 8 k + 10 D + 900) + 4 G bytes at most
   ///
   /// where k counts up to the gallery's size: 4 MB for k = 50, D = 368. For large k the tile has
   /// fewer queries, so that the part that grows with k stays below 64 MiB or one query's. Work is Q

@@ -1,4 +1,7 @@
 /// The search of one query: what the matrix product cannot rule out is scored again in double.
+///
+///     scan, scan, ... ──► what is pending of all queries ──► measure_together ──► finish
+///                                                            by gallery row
 #pragma once
 
 #include <cstddef>
@@ -55,25 +58,31 @@ struct QueryView {
 /// Takes the scores of gallery tiles in ascending row order.
 ///
 /// `pending_` holds what has not been ruled out, by score; when it is full, a tighter threshold
-/// empties most of it. Where too many scores lie within the rounding error of the k-th (ties), the
-/// pending ones are settled: scored in double at once and reduced to the k nearest, so that neither
-/// memory nor the threshold depends on how many ties there are.
+/// empties most of it. What is pending after the last tile is scored in double, for all queries
+/// that are searched together in one pass over the gallery: memory is what long vectors wait for.
+/// Where too many scores lie within the rounding error of the k-th (ties), the pending ones are
+/// settled: scored in double at once and reduced to the k nearest, so that neither memory nor the
+/// threshold depends on how many ties there are.
 class QuerySearch {
  public:
-  /// `gallery` and `scratch`, of one number a dimension, must outlive the search.
-  QuerySearch(const GalleryView& gallery, const QueryView& query, std::span<double> scratch);
+  /// `gallery` must outlive the search.
+  QuerySearch(const GalleryView& gallery, const QueryView& query);
 
   /// Looks at the scores of gallery rows first ... first + count - 1.
   void scan(const Scores& scores, std::int64_t first, std::int64_t count);
+
+  /// After the last scan, before finish(): scores in double what is pending of these searches, all
+  /// of one gallery.
+  static void measure_together(std::span<QuerySearch> searches);
 
   /// Writes the result of this query; both spans are k long.
   void finish(std::span<std::int64_t> rows, std::span<float> distances, std::int64_t& tied,
               std::int64_t& relevant);
 
-  /// How many pairs have been scored in double.
+  /// How many pairs had to be scored in double before measure_together().
   [[nodiscard]] std::int64_t settled() const { return settled_; }
 
-  /// The memory that the search of one query takes at most.
+  /// The memory that the search of one query takes at most, with its share of measure_together().
   [[nodiscard]] static std::int64_t bytes(std::int64_t k, std::int64_t gallery_size);
 
  private:
@@ -95,6 +104,7 @@ class QuerySearch {
   [[nodiscard]] bool is_far_enough(const Candidate& candidate);
   void make_room();
   void tighten_by_score();
+  void discard_pending(std::size_t from);
   void settle();
   void measure_pending(std::size_t begin, std::size_t end);
   void keep_nearest();
@@ -108,7 +118,6 @@ class QuerySearch {
 
   const GalleryView& gallery_;
   QueryView query_;
-  std::span<double> scratch_;  // the query in double, while it is compared
   const Kernels& kernels_ = search_kernels();
   Extent extent_;
   double norm_;

@@ -30,7 +30,6 @@ struct Found {
 /// The loops that most time goes into beside the matrix product, for the processor at hand.
 struct Kernels {
   double (*inner_product)(const float*, const float*, std::int64_t);
-  double (*inner_product_double)(const double*, const float*, std::int64_t);
   Found (*find_at_most)(const Scores&, std::int64_t begin, std::int64_t end, float threshold);
 };
 
