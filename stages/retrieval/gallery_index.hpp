@@ -29,7 +29,8 @@ using retrieval::GalleryRow;
 struct GalleryBatch {
   std::vector<GalleryRow> rows;  ///< all of a gallery have an id, or none has (-1)
   std::map<Mask, torch::Tensor> vectors;
-  std::vector<std::string> files;  ///< of the rows, as picture_files() has them; or none at all
+  std::vector<std::string> files;      ///< of the rows, as picture_files() has them; or none at all
+  std::vector<std::string> sequences;  ///< that the rows belong to, or none at all
   retrieval::InputSize input;
 };
 
@@ -46,8 +47,8 @@ class GalleryIndex final : public VectorGallery {
   /// Forgets everything but what it is set to.
   void clear();
   /// Copies the vectors. Throws seam::Error naming the mask where counts differ, where a mask is
-  /// missing or was not there before, where files are not one a row, and naming two images where
-  /// their widths differ.
+  /// missing or was not there before, where files or sequences are not one a row, and naming two
+  /// images where their widths differ.
   void add(const GalleryBatch& batch);
   /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows of
   /// one id (naming both), and vectors that cannot be compared (naming the image).
@@ -76,6 +77,7 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] const Tensor& vectors(Mask mask) const override;
   [[nodiscard]] std::string data_difference() const override { return data_difference_; }
   [[nodiscard]] std::span<const std::string> files() const override { return files_; }
+  [[nodiscard]] std::span<const std::string> sequences() const override { return sequences_; }
   [[nodiscard]] Neighbours search(const Tensor& queries,
                                   const retrieval::SearchRequest& request) const override;
 
@@ -84,6 +86,7 @@ class GalleryIndex final : public VectorGallery {
 
   std::vector<GalleryRow> rows_;
   std::vector<std::string> files_;        ///< of rows_
+  std::vector<std::string> sequences_;    ///< the same
   std::map<Mask, GatheredRows> vectors_;  ///< as they came; empty once built
   std::map<Mask, ExactIndex> indexes_;
   std::vector<Mask> expected_;

@@ -5,6 +5,7 @@
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/gallery_items.hpp"
+#include "stages/retrieval/sequences.hpp"
 
 namespace seam::stages {
 void Index::declare(Declaration& d) {
@@ -24,6 +25,7 @@ void Index::declare(Declaration& d) {
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
   d.accepts(field::paths).doc("to know a query that is in the gallery");
+  d.accepts(field::sequences).doc("for `exclude_sequence` of the search");
   d.accepts(field::query_expansion).doc("refused: only queries are expanded");
   d.upstream(lists_, "whether the images are those that published numbers were measured on");
   d.offers<retrieval::Gallery>(gallery_);
@@ -56,6 +58,7 @@ void Index::process(const Packet& packet, Context& /*context*/) {
   GalleryBatch batch;
   batch.input = input_of(packet);
   batch.files = picture_files(packet, count);
+  if (packet.has(field::sequences)) batch.sequences = packet[field::sequences];
   for (std::size_t i = 0; i < count; ++i) {
     batch.rows.push_back(
         {indices[i], items[i], categories ? packet[field::categories][i] : -1, origins[i]});

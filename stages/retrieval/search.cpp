@@ -30,10 +30,14 @@ void Search::declare(Declaration& d) {
       "exclude_self", exclude_self_,
       "leave-one-out: queries and gallery are the same list, and no image finds itself. It is "
       "known by its index, since a duplicate may be as near");
+  d.parameter("exclude_sequence", exclude_sequence_,
+              "leave gallery images of the query's own `sequence` out, such as other frames of its "
+              "video; needs `sequence as sequences` in `carry` of both batches");
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
   d.accepts(field::paths).doc("to know a query that is in the gallery");
+  if (exclude_sequence_) d.needs(field::sequences);
   d.accepts(field::query_expansion).doc("of `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
   d.provides(field::searched_gallery).doc("what `retrieval.recall` must know to count hits");
@@ -52,6 +56,7 @@ void Search::begin(Context& context) {
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
   of_category_.reset();
+  sequences_ = Sequences();
   if (std::ranges::any_of(masks_, retrieval::reads_labels)) {
     of_category_.emplace(gallery_->rows(), items_.of_rows());
   }
@@ -69,6 +74,13 @@ void Search::begin(Context& context) {
       if (!file.empty()) row_of_file_.emplace(file, row);
       ++row;
     }
+    if (exclude_sequence_) sequences_ = Sequences(known->sequences());
+  }
+  if (exclude_sequence_ && !sequences_.known()) {
+    throw Error(
+        "exclude_sequence is set, but no image of the gallery has a sequence; serve a column "
+        "`sequence` and add \"sequence as sequences\" to `carry` of the gallery's batch",
+        Fault::configuration);
   }
   without_item_ = unnamed == rows.end() ? "" : unnamed->origin.text() + " of the gallery";
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
@@ -100,13 +112,12 @@ std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
 }
 
 /// Names a query of the batch that is in the gallery, and not left out of its own search.
-std::string Search::finding_itself(const Packet& query,
-                                   const std::vector<std::int64_t>& excluded) const {
+std::string Search::finding_itself(const Packet& query, const LeftOut& left_out) const {
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
   for (std::size_t i = 0; i < origins.size(); ++i) {
     const std::int64_t row = row_that_shows(query[field::indices][i], origins[i], files[i]);
-    if (row < 0 || (!excluded.empty() && excluded[i] == row)) continue;
+    if (row < 0 || std::ranges::binary_search(left_out[i], row)) continue;
     const Origin& shown = gallery_->rows()[static_cast<std::size_t>(row)].origin;
     return "query " + origins[i].text() + " is in the gallery" +
            (shown == origins[i] ? "" : ", as " + shown.text() + ",");
@@ -114,15 +125,30 @@ std::string Search::finding_itself(const Packet& query,
   return {};
 }
 
+Search::Excluded Search::excluded_by(const Packet& query, std::size_t count) const {
+  Excluded excluded;
+  excluded.rows.resize(count);
+  if (exclude_self_) excluded.itself = rows_of_themselves(*gallery_, items_, query);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::int64_t>& rows = excluded.rows[i];
+    if (exclude_sequence_) {
+      const auto own = sequences_.rows_of(query[field::sequences][i]);
+      rows.assign(own.begin(), own.end());
+    }
+    if (!exclude_self_ || excluded.itself[i] < 0) continue;
+    const auto at = std::ranges::lower_bound(rows, excluded.itself[i]);
+    if (at == rows.end() || *at != excluded.itself[i]) rows.insert(at, excluded.itself[i]);
+  }
+  return excluded;
+}
+
 /// What the rankings do not say.
-SearchedGallery Search::searched_by(const Packet& query,
-                                    const std::vector<std::int64_t>& excluded) const {
+SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out) const {
   SearchedGallery searched;
   const auto& items = query[field::items];
   const auto images = static_cast<std::int64_t>(items_.of_rows().size());
-  searched.images.assign(items.size(), images);
-  for (std::size_t i = 0; i < excluded.size(); ++i) {
-    if (excluded[i] >= 0) --searched.images[i];
+  for (const std::vector<std::int64_t>& rows : left_out) {
+    searched.images.push_back(images - static_cast<std::int64_t>(rows.size()));
   }
   // An index of another plugin knows nothing of published lists.
   const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_);
@@ -132,13 +158,13 @@ SearchedGallery Search::searched_by(const Packet& query,
   for (std::size_t i = 0; i < items.size() && searched.without_item.empty(); ++i) {
     if (items[i].empty()) searched.without_item = "query " + query[field::origins][i].text();
   }
-  searched.own_category = categories_of(query, excluded);
+  searched.own_category = categories_of(query, left_out);
   return searched;
 }
 
 /// What each query meets where its true category is given away.
-std::vector<SearchedCategory> Search::categories_of(
-    const Packet& query, const std::vector<std::int64_t>& excluded) const {
+std::vector<SearchedCategory> Search::categories_of(const Packet& query,
+                                                    const LeftOut& left_out) const {
   std::vector<SearchedCategory> found;
   if (!of_category_ || !of_category_->known()) return found;
   const auto& categories = query[field::categories];
@@ -146,11 +172,11 @@ std::vector<SearchedCategory> Search::categories_of(
     const auto item = items_.number_of(query[field::items][i]);
     SearchedCategory own{of_category_->images(categories[i]),
                          item ? of_category_->images(categories[i], *item) : 0};
-    const std::int64_t itself = i < excluded.size() ? excluded[i] : -1;
-    if (itself >= 0 &&
-        gallery_->rows()[static_cast<std::size_t>(itself)].category == categories[i]) {
+    for (const std::int64_t row : left_out[i]) {
+      const auto at = static_cast<std::size_t>(row);
+      if (gallery_->rows()[at].category != categories[i]) continue;
       --own.images;
-      --own.relevant;
+      if (item && items_.of_rows()[at] == *item) --own.relevant;
     }
     found.push_back(own);
   }
@@ -167,19 +193,27 @@ void Search::count_own_images(const Packet& query, const std::vector<std::int64_
 
 Ranking Search::ranking_under(Mask mask, const Packet& query,
                               const std::vector<std::int64_t>& items,
-                              const std::vector<std::int64_t>& excluded) const {
+                              const Excluded& excluded) const {
   retrieval::SearchRequest request;
   request.mask = mask;
   request.k = k_;
-  request.excluded_row = excluded;
+  if (!exclude_sequence_) request.excluded_row = excluded.itself;
   request.query_item = items;
   request.gallery_item = items_.of_rows();
   request.name_of_query = [&](std::int64_t row) {
     return query[field::origins][static_cast<std::size_t>(row)].text();
   };
-  Ranking ranking{
-      mask, gallery_->metric(mask), gallery_->search(embedding_under(mask, query), request), {}};
   const std::span<const std::int64_t> shown = items_.of_rows();
+  const Tensor embedding = embedding_under(mask, query);
+  const auto nearest = [&](std::int64_t k) {
+    request.k = k;
+    return gallery_->search(embedding, request);
+  };
+  Ranking ranking{
+      mask,
+      gallery_->metric(mask),
+      exclude_sequence_ ? nearest_without(excluded.rows, k_, {items, shown}, nearest) : nearest(k_),
+      {}};
   const auto images = static_cast<std::int64_t>(shown.size());
   for (const std::int64_t row : ranking.neighbours.rows) {
     if (row >= images) {
@@ -196,6 +230,12 @@ Ranking Search::ranking_under(Mask mask, const Packet& query,
 std::string Search::expansion_of(const Packet& query) const {
   if (!query.has(field::query_expansion)) return {};
   const ExpandedQueries& expansion = query[field::query_expansion];
+  if (exclude_sequence_) {
+    throw Error(
+        "the queries were expanded by neighbours that may be of their own sequences, which "
+        "exclude_sequence leaves out; remove retrieval.query_expansion",
+        Fault::configuration);
+  }
   if (masks_ != std::vector<Mask>{Mask::none}) {
     throw Error(
         "the queries were expanded, which changes whole embeddings only; set masks = "
@@ -223,16 +263,16 @@ void Search::process(Packet& packet, Context& context) {
   const auto& items = query[field::items];
   Rankings rankings;
   rankings.method = gallery_->method() + expansion_of(query);
+  if (exclude_sequence_) rankings.method += "/sequence=left-out";
   rankings.gallery_images = static_cast<std::int64_t>(items_.of_rows().size());
   rankings.gallery_items = items_.count();
   rankings.self_excluded = exclude_self_;
   rankings.trainings_since_gallery = trainings_since_gallery_;
   rankings.query_input = input_of(query);
   rankings.gallery_input = gallery_->input();
-  const std::vector<std::int64_t> excluded =
-      exclude_self_ ? rows_of_themselves(*gallery_, items_, query) : std::vector<std::int64_t>();
-  count_own_images(query, excluded);
-  const std::string itself = finding_itself(query, excluded);
+  const Excluded excluded = excluded_by(query, count);
+  count_own_images(query, excluded.itself);
+  const std::string itself = finding_itself(query, excluded.rows);
   if (!itself.empty() && !told_of_itself_) {
     told_of_itself_ = true;
     context.warn(itself + " and finds itself" +
@@ -242,7 +282,9 @@ void Search::process(Packet& packet, Context& context) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
     std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
-    if (exclude_self_) relevant -= excluded[i] >= 0 ? 1 : 0;
+    relevant -= std::ranges::count_if(excluded.rows[i], [&](std::int64_t row) {
+      return items_.of_rows()[static_cast<std::size_t>(row)] == number;
+    });
     rankings.item.push_back(number);
     rankings.relevant.push_back(relevant);
   }
@@ -252,7 +294,7 @@ void Search::process(Packet& packet, Context& context) {
   // What a gallery of another plugin got wrong must not reach a metric.
   const std::string problem = problem_with(rankings);
   if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
-  SearchedGallery searched = searched_by(query, excluded);
+  SearchedGallery searched = searched_by(query, excluded.rows);
   searched.finds_itself = itself;
   packet.set(field::searched_gallery, std::move(searched));
   packet.set(field::rankings, std::move(rankings));

@@ -18,6 +18,7 @@
 #include "stages/retrieval/category_counts.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
+#include "stages/retrieval/sequences.hpp"
 
 namespace seam::stages {
 
@@ -35,25 +36,31 @@ class Search final : public Compute<Transform> {
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] std::int64_t row_that_shows(std::int64_t id, const Origin& origin,
                                             const std::string& file) const;
-  [[nodiscard]] std::string finding_itself(const Packet& query,
-                                           const std::vector<std::int64_t>& excluded) const;
-  [[nodiscard]] SearchedGallery searched_by(const Packet& query,
-                                            const std::vector<std::int64_t>& excluded) const;
-  [[nodiscard]] std::vector<SearchedCategory> categories_of(
-      const Packet& query, const std::vector<std::int64_t>& excluded) const;
+  /// What the queries of a batch must not find.
+  struct Excluded {
+    std::vector<std::int64_t> itself;  ///< [N] the query's own row or -1; empty where it may
+    LeftOut rows;                      ///< [N] itself and its sequence
+  };
+  [[nodiscard]] Excluded excluded_by(const Packet& query, std::size_t count) const;
+  [[nodiscard]] std::string finding_itself(const Packet& query, const LeftOut& left_out) const;
+  [[nodiscard]] SearchedGallery searched_by(const Packet& query, const LeftOut& left_out) const;
+  [[nodiscard]] std::vector<SearchedCategory> categories_of(const Packet& query,
+                                                            const LeftOut& left_out) const;
   void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
   [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
-                                                 const std::vector<std::int64_t>& excluded) const;
+                                                 const Excluded& excluded) const;
 
   Ref<retrieval::Gallery> gallery_;
   std::vector<retrieval::Mask> masks_{retrieval::Mask::none};
   std::int64_t k_ = 50;
   bool exclude_self_ = false;
+  bool exclude_sequence_ = false;
   // Of this flow.
   GalleryItems items_;
   std::optional<CategoryCounts> of_category_;  // only where a mask reads labels
+  Sequences sequences_;                        // only where they are left out
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery

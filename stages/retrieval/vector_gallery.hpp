@@ -19,6 +19,8 @@ class VectorGallery : public retrieval::Gallery {
   [[nodiscard]] virtual std::string data_difference() const = 0;
   /// [G] the file of each row's picture, as picture_files() spells it; empty where it has none.
   [[nodiscard]] virtual std::span<const std::string> files() const = 0;
+  /// [G] the sequence that each row's picture belongs to; empty where it belongs to none.
+  [[nodiscard]] virtual std::span<const std::string> sequences() const = 0;
 };
 
 }  // namespace seam::stages
