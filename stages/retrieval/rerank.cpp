@@ -91,6 +91,12 @@ void Rerank::check(const Rankings& rankings) const {
                   Fault::configuration);
     }
   }
+  if (leaves_out_sequences(rankings.method)) {
+    throw Error(
+        "re-ranking compares neighbourhoods in the whole gallery, with the images of a query's own "
+        "sequence that exclude_sequence leaves out; remove retrieval.rerank or exclude_sequence",
+        Fault::configuration);
+  }
   if (is_reranked(rankings.method)) {
     throw Error("these neighbours were re-ranked before; use one retrieval.rerank",
                 Fault::configuration);

@@ -51,7 +51,8 @@ void Search::open(Context& /*context*/) {
 void Search::begin(Context& context) {
   unknown_items_.clear();
   told_of_itself_ = false;
-  queries_ = not_in_gallery_ = 0;
+  queries_ = not_in_gallery_ = in_sequences_ = 0;
+  first_sequence_.clear();
   first_not_in_gallery_.clear();
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
@@ -191,6 +192,14 @@ void Search::count_own_images(const Packet& query, const std::vector<std::int64_
   }
 }
 
+void Search::count_sequences(const Packet& query) {
+  const auto& sequences = query[field::sequences];
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    if (first_sequence_.empty()) first_sequence_ = sequences[i];
+    if (!sequences_.rows_of(sequences[i]).empty()) ++in_sequences_;
+  }
+}
+
 Ranking Search::ranking_under(Mask mask, const Packet& query,
                               const std::vector<std::int64_t>& items,
                               const Excluded& excluded) const {
@@ -272,6 +281,7 @@ void Search::process(Packet& packet, Context& context) {
   rankings.gallery_input = gallery_->input();
   const Excluded excluded = excluded_by(query, count);
   count_own_images(query, excluded.itself);
+  if (exclude_sequence_) count_sequences(query);
   const std::string itself = finding_itself(query, excluded.rows);
   if (!itself.empty() && !told_of_itself_) {
     told_of_itself_ = true;
@@ -301,6 +311,15 @@ void Search::process(Packet& packet, Context& context) {
 }
 
 void Search::end(Context& context) {
+  if (exclude_sequence_ && in_sequences_ == 0) {
+    throw Error(first_sequence_.empty()
+                    ? "exclude_sequence is set, but no query has a sequence"
+                    : "exclude_sequence is set, but the gallery has no image of any query's "
+                      "sequence, such as '" +
+                          first_sequence_ +
+                          "'; remove it, or spell sequences alike for queries and gallery",
+                Fault::configuration);
+  }
   if (not_in_gallery_ == 0) return;
   if (not_in_gallery_ == queries_) {
     throw Error(

@@ -47,6 +47,7 @@ class Search final : public Compute<Transform> {
   [[nodiscard]] std::vector<SearchedCategory> categories_of(const Packet& query,
                                                             const LeftOut& left_out) const;
   void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
+  void count_sequences(const Packet& query);
   [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
@@ -67,7 +68,9 @@ class Search final : public Compute<Transform> {
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;
-  bool told_of_itself_ = false;                                     ///< of this flow
+  std::int64_t in_sequences_ = 0;  ///< queries of which the gallery has images of their sequence
+  std::string first_sequence_;     ///< of the queries
+  bool told_of_itself_ = false;    ///< of this flow
   std::unordered_map<std::string_view, std::int64_t> row_of_file_;  // views into the gallery
   std::map<std::string, std::int64_t> unknown_items_;               // numbers below -1
 };

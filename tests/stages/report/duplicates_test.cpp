@@ -27,10 +27,8 @@ using seam::stages::DuplicateRule;
 using seam::stages::Duplicates;
 using seam::stages::find_duplicates;
 using seam::stages::HashedFlow;
-using seam::stages::Likeness;
 using seam::testing::Harness;
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -50,7 +48,8 @@ Image picture(std::uint64_t seed, int brighter = 0) {
   for (int i = 0; i < side * side * 3; ++i) {
     const int y = i / (side * 3) / block;
     const int x = i / 3 % side / block;
-    const int level = levels[static_cast<std::size_t>((y * side / block + x) * 3 + i % 3)];
+    const auto tile = static_cast<std::size_t>(y * (side / block) + x);
+    const int level = levels[tile * 3 + static_cast<std::size_t>(i % 3)];
     image.data()[i] = static_cast<std::uint8_t>(level + brighter);
   }
   return image;
