@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -418,6 +419,26 @@ class OpenlyPeeking final : public Peeking {
   }
 };
 
+/// Asks only whether the category is that of the packet before.
+class Comparing final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.comparing";
+  void declare(Declaration& d) override {
+    d.doc("Compares.");
+    d.needs(number);
+    d.accepts(field::category);
+    d.provides(doubled);
+  }
+  void begin(Context& /*context*/) override { before_.reset(); }
+  void process(Packet& packet, Context& /*context*/) override {
+    packet.set(doubled, std::int64_t{before_ == packet[field::category] ? 1 : 0});
+    before_ = packet[field::category];
+  }
+
+ private:
+  std::optional<std::int64_t> before_;
+};
+
 TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
   Example example;
   example.packets = [](Harness& /*harness*/) {
@@ -429,9 +450,11 @@ TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
     return packets;
   };
   EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example),
-              ElementsAre(HasSubstr("not in training: packet 0 field 'doubled' has another value; "
+              ElementsAre(HasSubstr("not in training: packet 1 field 'doubled' has another value; "
                                     "declare() says with reads_label()")));
   EXPECT_THAT(findings<OpenlyPeeking>("OwnsUpToLabels", example), IsEmpty());
+  EXPECT_THAT(findings<Comparing>("OwnsUpToLabels", example),
+              ElementsAre(HasSubstr("packet 1 field 'doubled' has another value")));
   example.training = true;
   EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), IsEmpty());
 }
