@@ -302,12 +302,11 @@ std::string why_not_ranked(const RunFolder& run) {
   return text;
 }
 
-/// Whether the weights of this value were chosen on the data that it is measured on.
-bool is_biased(const std::vector<Score>& scores, const std::string& metric,
-               const MetricValue& value) {
+/// Whether the weights of this value were chosen on the data that it is measured on: all metrics of
+/// a flow are.
+bool is_biased(const std::vector<Score>& scores, const MetricValue& value) {
   return std::ranges::any_of(scores, [&](const Score& score) {
-    return score.metric == metric && score.flow == value.flow &&
-           score.selected_on == SelectedOn::test;
+    return score.flow == value.flow && score.selected_on == SelectedOn::test;
   });
 }
 
@@ -428,8 +427,7 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
     }
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
     own.outcomes = outcome_file(run->path, value->flow, stage);
-    if (is_biased(headlines[run], comparison.metric, *value))
-      comparison.biased.push_back(run->name);
+    if (is_biased(headlines[run], *value)) comparison.biased.push_back(run->name);
     own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
     scored.push_back(std::move(own));
   }

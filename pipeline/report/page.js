@@ -175,7 +175,7 @@
     return (score.weights || []).map((weights) => make("div", { class: weights.selected_on === "test" ? "warn small" : "soft small" },
       `${weights.stage} began with ${weights.file}, ${weights.chosen_by
         ? `the best by ${weights.chosen_by}, ${selections[weights.selected_on] || "on data that are not known"}`
-        : "named by its file: what chose it is not known"}`));
+        : "what chose it is not known"}`));
   }
   function scoreTile(score) {
     const { name, of } = metricName(score.metric);

@@ -69,7 +69,8 @@ struct Checkpoint {
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
   std::optional<Choice> best_by;      ///< what chooses the best epoch; none: nothing does
-  std::vector<ChosenWeights> chosen;  ///< what the run's weights began with, where that was chosen
+  /// What the run's weights began with, where that was chosen; none: an earlier version wrote it.
+  std::optional<std::vector<ChosenWeights>> chosen;
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

@@ -119,8 +119,8 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (!checkpoint.classes.empty()) {
     metadata.emplace(format::classes_key, text_of(checkpoint.classes));
   }
-  if (!checkpoint.chosen.empty()) {
-    metadata.emplace(format::chosen_key, text_of(checkpoint.chosen));
+  if (checkpoint.chosen) {
+    metadata.emplace(format::chosen_key, text_of(*checkpoint.chosen));
   }
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));

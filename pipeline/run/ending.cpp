@@ -142,7 +142,7 @@ std::string selection_text(const std::vector<Score>& scores) {
   std::string text;
   for (const Told& told : all) {
     text += fmt::format("{} began with {},\n", told.weights->stage, told.weights->file);
-    text += told.weights->metric.empty() ? "  named by its file: what chose it is not known\n"
+    text += told.weights->metric.empty() ? "  what chose it is not known\n"
                                          : "  the best by " + told.weights->metric + "\n";
     for (const std::string& flow : told.flows) {
       text +=

@@ -232,7 +232,7 @@ void Run::restore() {
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
   // As it was when the run began: another run that the weights came from may have gone on since.
-  identity_.chosen = begin_.chosen;
+  identity_.chosen = begin_.chosen.value_or(std::vector<ChosenWeights>());
   scores_.began_with(identity_.chosen);
   plan_changes(recorded_, newest.file);
   summary_.position = begin_.position;
@@ -347,7 +347,7 @@ void Run::open_stages() {
     services_->message(LogLevel::warning, warning);
   }
   identity_.best_by = rule_of(pipeline_);
-  if (identity_.chosen.empty()) {
+  if (!begin_.chosen) {
     identity_.chosen = imported_choices(pipeline_, stages_.opened());
   }
   scores_.began_with(identity_.chosen);

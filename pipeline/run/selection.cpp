@@ -68,7 +68,7 @@ Json source_json(const StageSpec& stage, const Description& description) {
       has_file = true;
     } else if (parameter.kind == ValueKind::path && text != nullptr) {
       folders[parameter.name] = fs::weakly_canonical(fs::absolute(*text, error), error).string();
-    } else {
+    } else if (value != parameter.default_value) {  // so that a later version may have more of them
       parameters[parameter.name] = seam::to_text(value);
     }
   }

@@ -40,7 +40,7 @@ struct Choice {
 struct ChosenWeights {
   std::string stage;
   std::string file;          ///< the checkpoint
-  std::optional<Choice> by;  ///< none: it was named by its file, and nothing says why
+  std::optional<Choice> by;  ///< none: nothing says why
 
   friend bool operator==(const ChosenWeights&, const ChosenWeights&) = default;
 };

@@ -155,8 +155,8 @@ TEST_F(RunTest, TheScoreComesLastAndSaysWhereTheRunIs) {
   EXPECT_THAT(finished.out, HasSubstr("bottleneck"));
   EXPECT_THAT(finished.out, HasSubstr("the 4 slowest of 5 stages; --timing shows all"));
   EXPECT_THAT(finished.out, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(run("all", {"--timing"}).out,
-              AllOf(ContainsRegex("of wall +p50 +p99  queue"), Not(HasSubstr("--timing shows all"))));
+  EXPECT_THAT(run("all", {"--timing"}).out, AllOf(ContainsRegex("of wall +p50 +p99  queue"),
+                                                  Not(HasSubstr("--timing shows all"))));
 }
 
 TEST_F(RunTest, ColoursAreUsedWhereAskedFor) {

@@ -43,8 +43,9 @@ Checkpoint example(std::int64_t epochs = 12) {
   checkpoint.numerics = "cuda:0 in bfloat16";
   checkpoint.classes = {{"model", {"coat", "50 % wool", "rob\xE9", "\"hat\""}}};  // not UTF-8
   checkpoint.best_by = Choice{"recall.r@1", "evaluate", Purpose::measures, "50 % wool", "[]"};
-  checkpoint.chosen = {{"model", "runs/x/checkpoints/epoch-9.safetensors", checkpoint.best_by},
-                       {"other", "file.safetensors", std::nullopt}};
+  checkpoint.chosen = std::vector<ChosenWeights>{
+      {"model", "runs/x/checkpoints/epoch-9.safetensors", checkpoint.best_by},
+      {"other", "file.safetensors", std::nullopt}};
   StageState model{"model", "model.sccapsnet", {}};
   Archive::Entry weights{"f32", {2, 3}, std::vector<std::byte>(24)};
   for (std::size_t i = 0; i < 24; ++i) weights.bytes[i] = static_cast<std::byte>(i * 11);

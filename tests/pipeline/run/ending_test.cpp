@@ -96,7 +96,7 @@ TEST(ScoreTable, SaysWhatChoseTheWeightsThatItBeganWith) {
                        "  the best by evaluate:recall.none.r@1\n"
                        "  chosen on the data of 'evaluate' itself: its score is biased upwards\n"
                        "head began with h.safetensors,\n"
-                       "  named by its file: what chose it is not known\n"));
+                       "  what chose it is not known\n"));
 }
 
 TEST(ScoreTable, SaysOnceWhatReadsLabelsInAFlow) {
