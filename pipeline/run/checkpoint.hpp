@@ -68,7 +68,7 @@ struct Checkpoint {
   std::string plugins;                         ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
-  std::optional<Choice> best_by;      ///< what chooses the best epoch; none: nothing does
+  std::optional<Choice> best_by;  ///< what chooses the best epoch; none: nothing does
   /// What the run's weights began with, where that was chosen; none: an earlier version wrote it.
   std::optional<std::vector<ChosenWeights>> chosen;
   std::vector<StageState> stages;
