@@ -45,11 +45,11 @@ Image picture(std::uint64_t seed, int brighter = 0) {
   for (int i = 0; i < side / block * (side / block) * 3; ++i) {
     levels.push_back(static_cast<int>(random.index(200)));
   }
-  for (int i = 0; i < side * side * 3; ++i) {
-    const int y = i / (side * 3) / block;
-    const int x = i / 3 % side / block;
-    const auto tile = static_cast<std::size_t>(y * (side / block) + x);
-    const int level = levels[tile * 3 + static_cast<std::size_t>(i % 3)];
+  constexpr std::size_t row = std::size_t{side} * 3;
+  for (std::size_t i = 0; i < row * side; ++i) {
+    const std::size_t y = i / row / block;
+    const std::size_t x = i / 3 % side / block;
+    const int level = levels.at((y * (side / block) + x) * 3 + i % 3);
     image.data()[i] = static_cast<std::uint8_t>(level + brighter);
   }
   return image;
