@@ -7,6 +7,7 @@
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
+#include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
 #include "sdk/src/checkpoint_format.hpp"
@@ -34,11 +35,6 @@ bool tells_classes_apart(const Description& stage) {
 
 const Description& description_of(const CheckedPipeline& pipeline, const FlowNode& node) {
   return pipeline.stages.at(node.stage)->description();
-}
-
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(
-      flow.nodes, [&](const FlowNode& node) { return description_of(pipeline, node).trains; });
 }
 
 /// Whether a category's number means something in the flow.

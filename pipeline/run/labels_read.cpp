@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "seam/field.hpp"
 
@@ -14,12 +15,6 @@ namespace {
 constexpr std::array labels{field::category.name, field::categories.name};
 /// What losses sum up in; by name, since the host does not know LibTorch.
 constexpr std::string_view loss = "loss";
-
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    return pipeline.stages.at(node.stage)->description().trains;
-  });
-}
 
 bool reads(const StageRunner& stage, std::string_view label) {
   const Description& says = stage.description();
@@ -35,13 +30,14 @@ bool reads(const StageRunner& stage, std::string_view label) {
 
 std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline) {
   std::vector<LabelRead> found;
-  for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
-    const auto flow = std::ranges::find(pipeline.spec.flows, name, &FlowSpec::name);
-    if (flow == pipeline.spec.flows.end() || trains(pipeline, *flow)) continue;
-    for (const FlowNode& node : flow->nodes) {
+  const std::vector<std::string> scheduled = scheduled_flows(pipeline.spec.schedule);
+  for (const FlowSpec& flow : pipeline.spec.flows) {
+    if (std::ranges::find(scheduled, flow.name) == scheduled.end()) continue;
+    if (trains(pipeline, flow)) continue;
+    for (const FlowNode& node : flow.nodes) {
       for (const std::string_view label : labels) {
         if (!reads(*pipeline.stages.at(node.stage), label)) continue;
-        found.push_back({name, node.stage, std::string(label)});
+        found.push_back({flow.name, node.stage, std::string(label)});
       }
     }
   }

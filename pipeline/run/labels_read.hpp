@@ -23,7 +23,7 @@ struct LabelRead {
   friend bool operator==(const LabelRead&, const LabelRead&) = default;
 };
 
-/// Of the flows in the schedule that do not train, in its order: stages that declare reads_label(),
+/// Of the flows in the schedule that do not train, each once: stages that declare reads_label(),
 /// and those that need a label and provide something else than a loss.
 [[nodiscard]] std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline);
 

@@ -164,8 +164,13 @@ std::vector<Error> RunStages::close() {
 }
 
 bool RunStages::trains(const FlowSpec& flow) const {
-  return std::ranges::any_of(
-      flow.nodes, [&](const FlowNode& node) { return at(node.stage).description().trains; });
+  return host::trains(pipeline_, flow);
+}
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
 }
 
 }  // namespace seam::host

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "pipeline/run/metrics_file.hpp"
+#include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
 #include "seam/error.hpp"
@@ -63,22 +63,6 @@ std::optional<double> error_of(const FlowMeans& means, const std::string& metric
     return std::nullopt;
   }
   return error->second.value;
-}
-
-/// The stage's parameter `protocol`, in which it says what its numbers may be compared with.
-std::string protocol_of(const PipelineSpec& spec, const std::string& stage) {
-  const auto found = std::ranges::find(spec.stages, stage, &StageSpec::name);
-  if (found == spec.stages.end()) return {};
-  const auto value = found->values.find("protocol");
-  if (value == found->values.end()) return {};
-  const auto* text = std::get_if<std::string>(&value->second);
-  return text == nullptr ? std::string() : *text;
-}
-
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    return pipeline.stages.at(node.stage)->description().trains;
-  });
 }
 
 /// Puts the lines of metrics.jsonl together to the flows that wrote them.
@@ -197,6 +181,8 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
   const auto position = static_cast<std::size_t>(found - spec.flows.begin());
   std::vector<SelectedWeights> weights;
   if (!chosen_.empty()) weights = selected(chosen_, data_of(*found));
+  std::vector<LabelRead> reads = labels_read(pipeline_);
+  std::erase_if(reads, [&](const LabelRead& read) { return read.flow != flow; });
   bool noted = false;
   const auto add = [&](const Rank& rank, const std::string& metric, Better better) {
     Score score;
@@ -207,10 +193,9 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     score.flow = flow;
     score.epoch = epoch;
     score.when = when;
-    score.protocol = protocol_of(spec, metric.substr(0, metric.find('.')));
+    score.protocol = protocol_of(pipeline_, metric.substr(0, metric.find('.')));
     score.weights = weights;
-    std::ranges::copy_if(labels_read(pipeline_), std::back_inserter(score.labels_read),
-                         [&](const LabelRead& read) { return read.flow == flow; });
+    score.labels_read = reads;
     for (const SelectedWeights& one : weights) {
       score.selected_on = std::max(score.selected_on, one.selected_on);
     }

@@ -11,6 +11,7 @@
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "sdk/src/weights_metadata.hpp"
@@ -41,9 +42,10 @@ std::string text_value(const StageSpec& stage, const std::string& parameter) {
   return text == nullptr ? std::string() : *text;
 }
 
-/// A list may be named relative to the stage's `root`.
-std::optional<fs::path> regular_file(const StageSpec& stage, const std::string& text) {
-  if (text.empty()) return std::nullopt;
+/// A list may be named relative to the stage's `root`. None: the parameter names no file.
+std::optional<fs::path> regular_file(const StageSpec& stage, const ParameterInfo& parameter,
+                                     const std::string& text) {
+  if (parameter.kind != ValueKind::path || text.empty()) return std::nullopt;
   std::error_code error;
   for (const fs::path& path : {fs::path(text), fs::path(text_value(stage, "root")) / text}) {
     if (fs::is_regular_file(path, error)) return path;
@@ -63,7 +65,7 @@ Json source_json(const StageSpec& stage, const Description& description) {
     const Value& value = set == stage.values.end() ? *parameter.default_value : set->second;
     const auto* const text = std::get_if<std::string>(&value);
     std::error_code error;
-    if (const auto file = text == nullptr ? std::nullopt : regular_file(stage, *text)) {
+    if (const auto file = text == nullptr ? std::nullopt : regular_file(stage, parameter, *text)) {
       parameters[parameter.name] = "sha256:" + sha256_of_file(*file);
       has_file = true;
     } else if (parameter.kind == ValueKind::path && text != nullptr) {
@@ -77,12 +79,6 @@ Json source_json(const StageSpec& stage, const Description& description) {
   Json json{{"use", stage.use}};
   for (const auto& [name, value] : parameters) json[name] = value;
   return json;
-}
-
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    return pipeline.stages.at(node.stage)->description().trains;
-  });
 }
 
 /// The last flow of an epoch that has the stage: its value counts.
@@ -149,6 +145,11 @@ SelectedOn selected_on(const std::optional<Choice>& by, const std::string& data)
 
 }  // namespace
 
+std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage) {
+  const StageSpec* const spec = spec_of(pipeline, stage);
+  return spec == nullptr ? std::string() : text_value(*spec, "protocol");
+}
+
 std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   Json sources = Json::array();
   for (const FlowNode& node : flow.nodes) {
@@ -166,9 +167,7 @@ std::optional<Choice> rule_of(const CheckedPipeline& pipeline) {
   if (choice.metric.empty() && schedule.stop_early) choice.metric = schedule.stop_early->metric;
   if (choice.metric.empty()) return std::nullopt;
   const std::string stage = choice.metric.substr(0, choice.metric.find('.'));
-  if (const StageSpec* const spec = spec_of(pipeline, stage)) {
-    choice.protocol = text_value(*spec, "protocol");
-  }
+  choice.protocol = protocol_of(pipeline, stage);
   if (const FlowSpec* const flow = measuring_flow(pipeline, stage)) {
     choice.flow = flow->name;
     choice.purpose = trains(pipeline, *flow) ? Purpose::trains : Purpose::measures;

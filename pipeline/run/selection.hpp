@@ -36,6 +36,10 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
+/// The stage's parameter `protocol`, in which it says what its numbers may be compared with; empty
+/// where it has none.
+[[nodiscard]] std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage);
+
 /// Weights that a stage of the run imported from a checkpoint.
 struct ChosenWeights {
   std::string stage;

@@ -55,6 +55,12 @@ TEST(LabelsRead, WhereAStageSaysSo) {
   EXPECT_EQ(labels_text(labels_read(masked)), "evaluate reads labels: categories in stage\n");
 }
 
+TEST(LabelsRead, OnceOfAFlowThatRunsTwice) {
+  CheckedPipeline twice = pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
+  twice.spec.schedule.before = {"evaluate"};
+  EXPECT_THAT(labels_read(twice), ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
+}
+
 TEST(LabelsRead, WhereAModelNeedsThem) {
   EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
                 d.needs(field::categories);

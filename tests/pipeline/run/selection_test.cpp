@@ -169,6 +169,19 @@ TEST_F(SelectionTest, AListIsKnownByItsContent) {
   EXPECT_NE(one.data(), other.data());
 }
 
+TEST_F(SelectionTest, ATextIsNoFileThoughOneIsCalledThat) {
+  Pipeline one;
+  Pipeline other;
+  folder_.write("query", "1 2 3");
+  folder_.write("gallery", "1 2 3");
+  for (Pipeline* const pipeline : {&one, &other}) {
+    pipeline->stage("queries").values["root"] = folder_.path().string();
+  }
+  one.stage("queries").values["split"] = std::string("query");
+  other.stage("queries").values["split"] = std::string("gallery");
+  EXPECT_NE(one.data(), other.data());
+}
+
 TEST_F(SelectionTest, AFolderIsKnownByItsPath) {
   Pipeline one;
   Pipeline other;
