@@ -2,8 +2,9 @@
 
 #include <seam/error.hpp>
 
-#include <cstring>
 #include <utility>
+
+#include "stages/packed_numbers.hpp"
 
 namespace seam::stages {
 namespace {
@@ -67,22 +68,15 @@ void ItemProxies::set_number(std::int64_t proxies) {
 }
 
 void ItemProxies::save(Archive& archive) const {
-  const std::vector<std::int64_t> lengths = lengths_of(names_);
-  Archive::Entry entry{"i64",
-                       {static_cast<std::int64_t>(lengths.size())},
-                       std::vector<std::byte>(lengths.size() * sizeof(std::int64_t))};
-  if (!lengths.empty()) std::memcpy(entry.bytes.data(), lengths.data(), entry.bytes.size());
-  archive.put("item_lengths", std::move(entry));
+  put_numbers(archive, "item_lengths", lengths_of(names_));
   std::string text;
   for (const std::string& name : names_) text += name;
   archive.put("items", text);
 }
 
 void ItemProxies::load(const Archive& archive) {
-  const Archive::Entry& entry = archive.get("item_lengths", "i64");
+  const std::vector<std::int64_t> lengths = numbers_in(archive, "item_lengths");
   const std::string text = archive.text("items");
-  std::vector<std::int64_t> lengths(entry.bytes.size() / sizeof(std::int64_t));
-  if (!lengths.empty()) std::memcpy(lengths.data(), entry.bytes.data(), entry.bytes.size());
   ItemProxies loaded(proxies_, words_);
   std::size_t from = 0;
   for (const std::int64_t length : lengths) {

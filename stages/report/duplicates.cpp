@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <tuple>
 #include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
+#include "stages/packed_numbers.hpp"
 #include "stages/packed_texts.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
@@ -79,26 +81,6 @@ SheetCell cell_of(const HashedPicture& picture, int size, std::string text, Role
   return cell;
 }
 
-/// Numbers of the pictures of a flow, and back.
-template <class Number>
-void put_numbers(Archive& archive, const std::string& name, const HashedFlow& flow,
-                 const Number& number) {
-  std::vector<std::int64_t> numbers;
-  for (const HashedPicture& picture : flow.pictures) numbers.push_back(number(picture));
-  Archive::Entry entry{"i64",
-                       {static_cast<std::int64_t>(numbers.size())},
-                       std::vector<std::byte>(numbers.size() * sizeof(std::int64_t))};
-  if (!numbers.empty()) std::memcpy(entry.bytes.data(), numbers.data(), entry.bytes.size());
-  archive.put(name, std::move(entry));
-}
-
-std::vector<std::int64_t> numbers_in(const Archive& archive, const std::string& name) {
-  const Archive::Entry& entry = archive.get(name, "i64");
-  std::vector<std::int64_t> numbers(entry.bytes.size() / sizeof(std::int64_t));
-  if (!numbers.empty()) std::memcpy(numbers.data(), entry.bytes.data(), entry.bytes.size());
-  return numbers;
-}
-
 void put_small(Archive& archive, const std::string& name, const HashedFlow& flow) {
   constexpr std::size_t size = std::tuple_size_v<SmallPicture>;
   Archive::Entry entry{
@@ -134,7 +116,9 @@ void save_flow(Archive& archive, std::size_t at, const HashedFlow& flow) {
     archive.put(entry_of(at, what), packed_texts(flow.pictures, text));
   };
   const auto numbers = [&](const std::string& what, const auto& number) {
-    put_numbers(archive, entry_of(at, what), flow, number);
+    std::vector<std::int64_t> all;
+    std::ranges::transform(flow.pictures, std::back_inserter(all), number);
+    put_numbers(archive, entry_of(at, what), all);
   };
   archive.put(entry_of(at, "name"), flow.name);
   numbers("pixels", [](const auto& of) { return static_cast<std::int64_t>(of.hash.pixels); });
