@@ -6,38 +6,14 @@ import pathlib
 import subprocess
 import sys
 
-from runs import NETWORK, WARDROBE, run
+from runs import NETWORK, RETRIEVAL, WARDROBE, run
 
-PIPELINE = WARDROBE + NETWORK + """
+PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
 [pipeline]
 name = "reported"
 seed = 3
 [stage.decode]
 use = "image.decode"
-[stage.triplets]
-use = "sampling.triplets"
-per_epoch = 24
-[stage.triplet_batch]
-use = "batch"
-size = 12
-group_size = 3
-[stage.batch]
-use = "batch"
-size = 16
-[stage.triplet_loss]
-use = "loss.triplet"
-[stage.adam]
-use = "train.adam"
-[stage.gallery]
-use = "retrieval.index"
-[stage.search]
-use = "retrieval.search"
-index = "gallery"
-k = 10
-exclude_self = true
-[stage.recall]
-use = "retrieval.recall"
-k = [1, 5]
 [stage.fed]
 use = "report.pictures"
 [stage.neighbours]

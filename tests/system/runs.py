@@ -24,6 +24,34 @@ width = 8
 primary_channels = 64
 """
 
+# Training by triplets and leave-one-out evaluation.
+RETRIEVAL = """
+[stage.triplets]
+use = "sampling.triplets"
+per_epoch = 24
+[stage.triplet_batch]
+use = "batch"
+size = 12
+group_size = 3
+[stage.batch]
+use = "batch"
+size = 16
+[stage.triplet_loss]
+use = "loss.triplet"
+[stage.adam]
+use = "train.adam"
+[stage.gallery]
+use = "retrieval.index"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+k = 10
+exclude_self = true
+[stage.recall]
+use = "retrieval.recall"
+k = [1, 5]
+"""
+
 
 def run(seam, folder, file, out, *options, **variables):
     """Runs a pipeline file in `folder`, into `folder`/`out`; ends the test where the run fails."""

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-from runs import NETWORK, WARDROBE, run
+from runs import NETWORK, RETRIEVAL, WARDROBE, run
 
-PIPELINE = WARDROBE + NETWORK + """
+PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
 [pipeline]
 name = "chosen"
 [stage.query_items]
@@ -22,30 +22,6 @@ split = "query"
 [stage.decode]
 use = "image.decode"
 colour = "grey"
-[stage.triplets]
-use = "sampling.triplets"
-per_epoch = 12
-[stage.triplet_batch]
-use = "batch"
-size = 6
-group_size = 3
-[stage.batch]
-use = "batch"
-size = 16
-[stage.triplet_loss]
-use = "loss.triplet"
-[stage.adam]
-use = "train.adam"
-[stage.gallery]
-use = "retrieval.index"
-[stage.search]
-use = "retrieval.search"
-index = "gallery"
-k = 10
-exclude_self = true
-[stage.recall]
-use = "retrieval.recall"
-k = [1, 5]
 [flow]
 train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
 gallery = "query_items -> decode -> batch -> model -> gallery"
