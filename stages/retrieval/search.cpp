@@ -185,7 +185,6 @@ std::vector<SearchedCategory> Search::categories_of(const Packet& query,
 }
 
 void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded) {
-  queries_ += static_cast<std::int64_t>(excluded.size());
   for (std::size_t i = 0; i < excluded.size(); ++i) {
     if (excluded[i] >= 0) continue;
     if (not_in_gallery_++ == 0) first_not_in_gallery_ = query[field::origins][i].text();
@@ -280,6 +279,7 @@ void Search::process(Packet& packet, Context& context) {
   rankings.query_input = input_of(query);
   rankings.gallery_input = gallery_->input();
   const Excluded excluded = excluded_by(query, count);
+  queries_ += static_cast<std::int64_t>(count);
   count_own_images(query, excluded.itself);
   if (exclude_sequence_) count_sequences(query);
   const std::string itself = finding_itself(query, excluded.rows);
@@ -311,7 +311,7 @@ void Search::process(Packet& packet, Context& context) {
 }
 
 void Search::end(Context& context) {
-  if (exclude_sequence_ && in_sequences_ == 0) {
+  if (exclude_sequence_ && queries_ > 0 && in_sequences_ == 0) {
     throw Error(first_sequence_.empty()
                     ? "exclude_sequence is set, but no query has a sequence"
                     : "exclude_sequence is set, but the gallery has no image of any query's "
