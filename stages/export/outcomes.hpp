@@ -1,5 +1,5 @@
 /// What each observation of an evaluation scored, left in the run's folder, so that models can be
-/// compared observation by observation (`seam compare --paired`). docs/running.md has the format.
+/// compared observation by observation (`seam compare --paired`). docs/scores.md has the format.
 ///
 ///     epoch,observation,cluster,none.r@1,none.mrr@50
 ///     23,list.txt:17 (img/a.jpg),id_0007,1,1
