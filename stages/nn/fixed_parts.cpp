@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 // OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
 extern "C" {
@@ -47,10 +48,6 @@ struct Kept : torch::CustomClassHolder {
   RowsFunction f;
 };
 
-Tensor joined(const std::vector<Tensor>& parts) {
-  return parts.size() == 1 ? parts.front() : torch::cat(parts);
-}
-
 struct PartsFunction : torch::autograd::Function<PartsFunction> {
   /// A Function takes no undefined tensors: a weight without elements stands for none.
   static Tensor weight_of(const Tensor& weight) { return weight.numel() > 0 ? weight : Tensor(); }
@@ -59,14 +56,12 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
                         const RowsFunction& f) {
     context->save_for_backward({x, weight});
     context->saved_data["f"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(f));
-    std::vector<Tensor> results(most_parts);
-    const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-          results[part] = f(x.narrow(0, first, rows), weight_of(weight));
-        });
-    results.resize(parts);
-    return joined(results);
+    Joined result(x.size(0));
+    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+      const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+      result.put(first, f(x.narrow(0, first, rows), weight_of(weight)));
+    });
+    return result.whole();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -75,8 +70,8 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const Tensor weight = weight_of(saved[1]);
     const auto kept =
         c10::static_intrusive_pointer_cast<Kept>(context->saved_data["f"].toCapsule());
-    const Tensor of_result = gradients[0].contiguous();
-    std::vector<Tensor> of_x(most_parts);
+    const Tensor of_result = gradients[0].contiguous(gradients[0].suggest_memory_format());
+    Joined of_x(x.size(0));
     std::vector<Tensor> of_weight(most_parts);
     const std::int64_t parts =
         in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
@@ -87,12 +82,11 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
           const Tensor result = kept->f(inputs[0], weight.defined() ? inputs[1] : Tensor());
           const variable_list found =
               torch::autograd::grad({result}, inputs, {of_result.narrow(0, first, rows)});
-          of_x[part] = found[0];
+          of_x.put(first, found[0]);
           if (weight.defined()) of_weight[part] = found[1];
         });
-    of_x.resize(parts);
     of_weight.resize(parts);
-    return {joined(of_x), weight.defined() ? sum_in_order(of_weight) : Tensor(), Tensor()};
+    return {of_x.whole(), weight.defined() ? sum_in_order(of_weight) : Tensor(), Tensor()};
   }
 };
 
@@ -112,6 +106,19 @@ std::int64_t in_parts(std::int64_t rows,
                      }
                    });
   return parts;
+}
+
+void Joined::put(std::int64_t first, const Tensor& part) {
+  if (part.size(0) == rows_) {
+    whole_ = part;
+    return;
+  }
+  std::call_once(made_, [&] {
+    std::vector<std::int64_t> sizes = part.sizes().vec();
+    sizes[0] = rows_;
+    whole_ = at::empty(sizes, part.options(), part.suggest_memory_format());
+  });
+  whole_.narrow(0, first, part.size(0)).copy_(part);
 }
 
 Tensor sum_in_order(const std::vector<Tensor>& parts) {

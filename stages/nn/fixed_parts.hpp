@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 namespace seam::nn {
@@ -18,6 +19,22 @@ inline constexpr std::int64_t most_parts = 8;
 /// without gradients, and returns how many there are.
 std::int64_t in_parts(std::int64_t rows,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part);
+
+/// A batch that is written part by part. The thread that computed a part copies it, while it is in
+/// that core's cache.
+class Joined {
+ public:
+  explicit Joined(std::int64_t rows) : rows_(rows) {}
+  /// The part that begins at row `first`. Threads may call this for different parts.
+  void put(std::int64_t first, const torch::Tensor& part);
+  /// Undefined until there is a part.
+  [[nodiscard]] const torch::Tensor& whole() const { return whole_; }
+
+ private:
+  std::int64_t rows_;
+  std::once_flag made_;
+  torch::Tensor whole_;
+};
 
 /// The same number for any number of threads.
 [[nodiscard]] torch::Tensor sum_in_order(const std::vector<torch::Tensor>& parts);

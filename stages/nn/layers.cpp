@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -41,33 +40,6 @@ Tensor bias_or_none(const Tensor& bias, const Tensor& x) {
 at::OptionalIntArrayRef no_sizes() {
   return {};
 }
-
-/// A batch that is written part by part. The thread that computed a part copies it, while it is in
-/// that core's cache.
-class Joined {
- public:
-  explicit Joined(std::int64_t rows) : rows_(rows) {}
-
-  void put(std::int64_t first, const Tensor& part) {
-    if (part.size(0) == rows_) {
-      whole_ = part;
-      return;
-    }
-    std::call_once(made_, [&] {
-      std::vector<std::int64_t> sizes = part.sizes().vec();
-      sizes[0] = rows_;
-      whole_ = at::empty(sizes, part.options(), part.suggest_memory_format());
-    });
-    whole_.narrow(0, first, part.size(0)).copy_(part);
-  }
-
-  [[nodiscard]] const Tensor& whole() const { return whole_; }
-
- private:
-  std::int64_t rows_;
-  std::once_flag made_;
-  Tensor whole_;
-};
 
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
   /// Each part by one thread: for some sizes oneDNN chooses another way of adding up with other

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "stages/nn/feature_map.hpp"
 #include "stages/nn/fixed_parts.hpp"
@@ -17,15 +18,16 @@ using torch::Tensor;
 /// Matrix products instead of 1x1 convolutions, which oneDNN splits by the number of threads.
 Tensor attended(const Tensor& x, const Tensor& weights) {
   const std::int64_t channels = x.size(2);
-  const std::int64_t reduced = (weights.size(0) - 1 - channels) / 2;
-  const Tensor rows = weights.narrow(0, 0, weights.size(0) - 1);
-  const Tensor all = x.matmul(rows.narrow(1, 0, channels).t()) + rows.select(1, channels);
-  const Tensor query = all.narrow(2, 0, reduced);
-  const Tensor key = all.narrow(2, reduced, reduced);
-  const Tensor value = all.narrow(2, 2 * reduced, channels);
-  const Tensor attention = torch::softmax(query.bmm(key.transpose(1, 2)), 2);
-  const Tensor gamma = weights.select(0, weights.size(0) - 1).select(0, 0);
-  return x + gamma * attention.bmm(value);
+  const std::int64_t outputs = (weights.size(0) - 1) / (channels + 1);
+  const std::int64_t reduced = (outputs - channels) / 2;
+  // A split has one gradient; narrowing thrice would add up three, of zeros for the most part.
+  const std::vector<Tensor> w = weights.split_with_sizes({outputs * channels, outputs, 1});
+  const Tensor all =
+      torch::addmm(w[1], x.reshape({-1, channels}), w[0].view({outputs, channels}).t());
+  const std::vector<Tensor> qkv =
+      all.view({x.size(0), x.size(1), outputs}).split_with_sizes({reduced, reduced, channels}, 2);
+  const Tensor attention = torch::softmax(qkv[0].bmm(qkv[1].transpose(1, 2)), 2);
+  return x + w[2] * attention.bmm(qkv[2]);
 }
 
 }  // namespace
@@ -47,10 +49,8 @@ SelfAttentionImpl::SelfAttentionImpl(std::int64_t channels, std::int64_t reducti
 }
 
 Tensor SelfAttentionImpl::weights() const {
-  const Tensor matrix =
-      torch::cat({query_->weight.flatten(1), key_->weight.flatten(1), value_->weight.flatten(1)});
-  const Tensor bias = torch::cat({query_->bias, key_->bias, value_->bias}).unsqueeze(1);
-  return torch::cat({torch::cat({matrix, bias}, 1), gamma_.expand({1, channels_ + 1})});
+  return torch::cat({query_->weight.flatten(), key_->weight.flatten(), value_->weight.flatten(),
+                     query_->bias, key_->bias, value_->bias, gamma_});
 }
 
 Tensor SelfAttentionImpl::forward(const Tensor& tokens) {

@@ -33,8 +33,7 @@ class SelfAttentionImpl : public torch::nn::Module {
   [[nodiscard]] torch::Tensor forward_map(const torch::Tensor& map);
 
  private:
-  /// All weights in one matrix [C/8 + C/8 + C + 1, C + 1]: biases in the last column, gamma in the
-  /// last row.
+  /// All in one row: the matrices of q, k and v, their biases, gamma.
   [[nodiscard]] torch::Tensor weights() const;
 
   std::int64_t channels_;

@@ -216,6 +216,7 @@ TEST(Inception, GradientsAreThoseOfDifferences) {
 
 TEST(Inception, TrainingGivesTheSameBytesForAnyNumberOfThreads) {
   const auto trained = [](int threads) {
+    const at::AutoGradMode gradients(true);  // a stage's harness may have turned them off
     const test::Threads scope(threads);
     torch::manual_seed(3);
     nn::Inception network(small(6));

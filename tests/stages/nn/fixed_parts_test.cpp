@@ -1,0 +1,70 @@
+#include "stages/nn/fixed_parts.hpp"
+
+#include <gmock/gmock.h>
+#include <torch/torch.h>
+
+#include <vector>
+
+namespace seam::nn {
+namespace {
+
+using testing::ElementsAre;
+using torch::Tensor;
+
+/// Another result for each row, and one that has every number of the weight in it.
+Tensor scaled(const Tensor& x, const Tensor& weight) {
+  return x * weight.view({1, -1, 1, 1}).exp() + x.mean({2, 3}, /*keepdim=*/true);
+}
+
+TEST(InParts, EightAtMostAndEveryRowOnce) {
+  for (const std::int64_t rows : {1, 7, 8, 9, 19}) {
+    std::vector<std::int64_t> seen(rows);
+    const std::int64_t parts =
+        in_parts(rows, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
+          for (std::int64_t row = first; row < first + count; ++row) ++seen.at(row);
+        });
+    EXPECT_LE(parts, most_parts);
+    EXPECT_THAT(seen, testing::Each(1)) << rows << " rows";
+  }
+}
+
+TEST(Joined, KeepsTheOrderOfPixelsInMemory) {
+  const Tensor batch = torch::rand({5, 4, 3, 2}).contiguous(torch::MemoryFormat::ChannelsLast);
+  Joined joined(5);
+  joined.put(3, batch.narrow(0, 3, 2));
+  joined.put(0, batch.narrow(0, 0, 3));
+  EXPECT_TRUE(torch::equal(joined.whole(), batch));
+  EXPECT_THAT(joined.whole().strides(), ElementsAre(24, 1, 8, 4));
+}
+
+TEST(ByParts, EqualsTheFunctionItselfWithItsGradients) {
+  const at::AutoGradMode gradients(true);
+  for (const std::int64_t rows : {1, 3, 11}) {
+    const Tensor x = torch::rand({rows, 4, 3, 2}, torch::kFloat64)
+                         .contiguous(torch::MemoryFormat::ChannelsLast)
+                         .requires_grad_();
+    const Tensor weight = torch::rand({4}, torch::kFloat64).requires_grad_();
+    const Tensor whole = scaled(x, weight);
+    const Tensor in_parts = by_parts(x, weight, scaled);
+    EXPECT_TRUE(torch::allclose(in_parts, whole, 1e-12, 1e-12));
+    const Tensor factor = torch::rand_like(whole);
+    const auto expected = torch::autograd::grad({(whole * factor).sum()}, {x, weight});
+    const auto found = torch::autograd::grad({(in_parts * factor).sum()}, {x, weight});
+    EXPECT_TRUE(torch::allclose(found[0], expected[0], 1e-12, 1e-12));
+    EXPECT_TRUE(torch::allclose(found[1], expected[1], 1e-12, 1e-12));
+  }
+}
+
+TEST(ByParts, AFunctionWithoutAWeightIsGivenNone) {
+  const at::AutoGradMode gradients(true);
+  const Tensor x = torch::rand({9, 2}).requires_grad_();
+  const Tensor squared = by_parts(x, {}, [](const Tensor& rows, const Tensor& weight) {
+    EXPECT_FALSE(weight.defined());
+    return rows * rows;
+  });
+  squared.sum().backward();
+  EXPECT_TRUE(torch::equal(x.grad(), 2 * x.detach()));
+}
+
+}  // namespace
+}  // namespace seam::nn
