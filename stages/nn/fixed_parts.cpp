@@ -42,24 +42,49 @@ class OneThread {
   int before_;
 };
 
-/// A function that a backward pass calls again.
-struct Kept : torch::CustomClassHolder {
-  explicit Kept(RowsFunction function) : f(std::move(function)) {}
-  RowsFunction f;
+/// A part of a batch with its own graph, from copies of x's rows and of the weight to the result.
+struct Part {
+  variable_list inputs;
+  Tensor result;  ///< undefined until f was called
 };
 
-struct PartsFunction : torch::autograd::Function<PartsFunction> {
-  /// A Function takes no undefined tensors: a weight without elements stands for none.
-  static Tensor weight_of(const Tensor& weight) { return weight.numel() > 0 ? weight : Tensor(); }
+/// What a backward pass needs besides tensors.
+struct Kept : torch::CustomClassHolder {
+  Kept(RowsFunction function, Between what) : f(std::move(function)), between(what) {}
+  RowsFunction f;
+  Between between;
+  std::vector<Part> parts{most_parts};  // empty ones where `between` is recomputed
+};
 
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const RowsFunction& f) {
-    context->save_for_backward({x, weight});
-    context->saved_data["f"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(f));
+/// A Function takes no undefined tensors: a weight without elements stands for none.
+Tensor weight_of(const Tensor& weight) {
+  return weight.numel() > 0 ? weight : Tensor();
+}
+
+Part with_graph(const Tensor& rows, const Tensor& weight, const RowsFunction& f) {
+  const at::AutoGradMode with_gradients(true);
+  Part part{{rows.detach().requires_grad_(true)}, {}};
+  if (weight.defined()) part.inputs.push_back(weight.detach().requires_grad_(true));
+  part.result = f(part.inputs[0], weight.defined() ? part.inputs[1] : Tensor());
+  return part;
+}
+
+struct PartsFunction : torch::autograd::Function<PartsFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& all_weights,
+                        const c10::intrusive_ptr<Kept>& kept) {
+    context->save_for_backward({x, all_weights});
+    context->saved_data["kept"] = c10::IValue::make_capsule(kept);
+    const Tensor weight = weight_of(all_weights);
     Joined result(x.size(0));
-    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+    in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
       const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-      result.put(first, f(x.narrow(0, first, rows), weight_of(weight)));
+      const Tensor some = x.narrow(0, first, rows);
+      if (kept->between == Between::recomputed) {
+        result.put(first, kept->f(some, weight));
+      } else {
+        kept->parts[part] = with_graph(some, weight, kept->f);
+        result.put(first, kept->parts[part].result.detach());
+      }
     });
     return result.whole();
   }
@@ -69,21 +94,21 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const Tensor& x = saved[0];
     const Tensor weight = weight_of(saved[1]);
     const auto kept =
-        c10::static_intrusive_pointer_cast<Kept>(context->saved_data["f"].toCapsule());
+        c10::static_intrusive_pointer_cast<Kept>(context->saved_data["kept"].toCapsule());
     const Tensor of_result = gradients[0].contiguous(gradients[0].suggest_memory_format());
     Joined of_x(x.size(0));
     std::vector<Tensor> of_weight(most_parts);
     const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+        in_parts(x.size(0), [&](std::int64_t number, std::int64_t first, std::int64_t rows) {
           const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-          const at::AutoGradMode with_gradients(true);
-          variable_list inputs{x.narrow(0, first, rows).detach().requires_grad_(true)};
-          if (weight.defined()) inputs.push_back(weight.detach().requires_grad_(true));
-          const Tensor result = kept->f(inputs[0], weight.defined() ? inputs[1] : Tensor());
+          // Its graph is gone behind this pass; another one, where a caller asks for it, finds
+          // none.
+          Part part = std::exchange(kept->parts[number], {});
+          if (!part.result.defined()) part = with_graph(x.narrow(0, first, rows), weight, kept->f);
           const variable_list found =
-              torch::autograd::grad({result}, inputs, {of_result.narrow(0, first, rows)});
+              torch::autograd::grad({part.result}, part.inputs, {of_result.narrow(0, first, rows)});
           of_x.put(first, found[0]);
-          if (weight.defined()) of_weight[part] = found[1];
+          if (weight.defined()) of_weight[number] = found[1];
         });
     of_weight.resize(parts);
     return {of_x.whole(), weight.defined() ? sum_in_order(of_weight) : Tensor(), Tensor()};
@@ -127,12 +152,16 @@ Tensor sum_in_order(const std::vector<Tensor>& parts) {
   return sum;
 }
 
-Tensor by_parts(const Tensor& x, const Tensor& weight, const RowsFunction& f) {
+Tensor by_parts(const Tensor& x, const Tensor& weight, const RowsFunction& f, Between between) {
   if (!x.device().is_cpu() || x.numel() == 0) {
     const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
     return f(x, weight);
   }
-  return PartsFunction::apply(x, weight.defined() ? weight : at::empty({0}, x.options()), f);
+  const Tensor all_weights = weight.defined() ? weight : at::empty({0}, x.options());
+  const bool trains =
+      at::GradMode::is_enabled() && (x.requires_grad() || all_weights.requires_grad());
+  return PartsFunction::apply(x, all_weights,
+                              c10::make_intrusive<Kept>(f, trains ? between : Between::recomputed));
 }
 
 }  // namespace seam::nn

@@ -42,10 +42,15 @@ class Joined {
 /// A differentiable function of some rows of a batch and of a weight that is the same for all.
 using RowsFunction = std::function<torch::Tensor(const torch::Tensor&, const torch::Tensor&)>;
 
-/// f(x, weight), on CPUs in fixed parts of x's rows, with gradients by f's own operations, which
-/// the backward pass computes once more: nothing between x and the result is kept. The weight may
-/// be undefined. Autocast is off within.
+/// What f makes between x and its result, which the backward pass needs.
+enum class Between : std::uint8_t {
+  kept,        ///< as LibTorch does
+  recomputed,  ///< f is computed once more: for what is large and quickly made
+};
+
+/// f(x, weight), on CPUs in fixed parts of x's rows, with gradients by f's own operations. The
+/// weight may be undefined. Autocast is off within.
 [[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x, const torch::Tensor& weight,
-                                     const RowsFunction& f);
+                                     const RowsFunction& f, Between between = Between::recomputed);
 
 }  // namespace seam::nn

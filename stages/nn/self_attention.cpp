@@ -60,7 +60,7 @@ Tensor SelfAttentionImpl::forward(const Tensor& tokens) {
     throw Error(text.str(), Fault::internal);
   }
   const bool narrow = tokens.scalar_type() == torch::kBFloat16;
-  return by_parts(narrow ? tokens.to(torch::kFloat32) : tokens, weights(), attended);
+  return by_parts(narrow ? tokens.to(torch::kFloat32) : tokens, weights(), attended, Between::kept);
 }
 
 Tensor SelfAttentionImpl::forward_map(const Tensor& map) {

@@ -34,7 +34,7 @@ Tensor SpatialGroupEnhanceImpl::forward(const Tensor& feature_map) const {
                 Fault::configuration);
   }
   const std::int64_t groups = groups_;
-  return by_parts(map, torch::cat({weight_, bias_}), [groups](const Tensor& x, const Tensor& w) {
+  const auto enhanced = [groups](const Tensor& x, const Tensor& w) {
     const Tensor grouped = x.reshape({x.size(0), groups, -1, x.size(2), x.size(3)});
     Tensor t = (grouped * grouped.mean({3, 4}, /*keepdim=*/true)).sum(2);
     t = t - t.mean({2, 3}, /*keepdim=*/true);
@@ -42,7 +42,8 @@ Tensor SpatialGroupEnhanceImpl::forward(const Tensor& feature_map) const {
     t = t / (t.flatten(2).std(2, /*unbiased=*/true, /*keepdim=*/true).unsqueeze(3) + least);
     const Tensor gate = torch::sigmoid(t * w[0] + w[1]).unsqueeze(2);
     return (grouped * gate).reshape(x.sizes());
-  });
+  };
+  return by_parts(map, torch::cat({weight_, bias_}), enhanced, Between::kept);
 }
 
 }  // namespace seam::nn

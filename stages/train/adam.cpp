@@ -2,7 +2,45 @@
 
 #include <cmath>
 
+#include "stages/train/blocks.hpp"
+
 namespace seam::stages {
+namespace {
+
+struct Moments {
+  Tensor mean, square, largest_square;  ///< the last undefined without AMSGrad
+};
+
+/// What a moment is divided by, since it began at zero.
+struct Biases {
+  double mean, square;
+};
+
+void move_along(const Tensor& weight, const Tensor& gradient, const Moments& moments,
+                const Biases& biases, const AdamSettings& settings) {
+  const bool penalty = settings.weight_decay != 0 && !settings.decoupled;
+  if (settings.weight_decay != 0 && settings.decoupled) {
+    weight.mul_(1 - settings.rate * settings.weight_decay);
+  }
+  // One rounding an operation: LibTorch's combined ones (add with a factor, addcmul, addcdiv) round
+  // once or twice, by where a thread's share ends.
+  const Tensor slope = penalty ? gradient + weight * settings.weight_decay : gradient;
+  moments.mean.mul_(settings.beta1).add_(slope * (1 - settings.beta1));
+  moments.square.mul_(settings.beta2).add_((slope * slope).mul_(1 - settings.beta2));
+  const Tensor& largest = moments.largest_square;
+  if (largest.defined()) largest.copy_(torch::maximum(largest, moments.square));
+  const Tensor& divisor = largest.defined() ? largest : moments.square;
+  const double corrected = settings.rate / biases.mean;
+  if (settings.epsilon_form == EpsilonForm::keras) {
+    const Tensor scale = divisor.sqrt().add_(settings.epsilon);
+    weight.sub_((moments.mean / scale).mul_(corrected * std::sqrt(biases.square)));
+    return;
+  }
+  const Tensor scale = divisor.div(biases.square).sqrt_().add_(settings.epsilon);
+  weight.sub_((moments.mean / scale).mul_(corrected));
+}
+
+}  // namespace
 
 void Adam::declare(Declaration& d) {
   d.doc(
@@ -45,28 +83,11 @@ void Adam::update(const Tensor& weight, const Tensor& gradient, std::span<const 
 void adam_step(const Tensor& weight, const Tensor& gradient, const Tensor& mean,
                const Tensor& square, std::int64_t step, const AdamSettings& settings,
                const Tensor& largest_square) {
-  const torch::NoGradGuard no_gradient;
-  const bool penalty = settings.weight_decay != 0 && !settings.decoupled;
-  if (settings.weight_decay != 0 && settings.decoupled) {
-    weight.mul_(1 - settings.rate * settings.weight_decay);
-  }
-  // One rounding an operation: LibTorch's combined ones (add with a factor, addcmul, addcdiv) round
-  // once or twice, by where a thread's share ends.
-  const Tensor slope = penalty ? gradient + weight * settings.weight_decay : gradient;
-  mean.mul_(settings.beta1).add_(slope * (1 - settings.beta1));
-  square.mul_(settings.beta2).add_((slope * slope).mul_(1 - settings.beta2));
-  if (largest_square.defined()) largest_square.copy_(torch::maximum(largest_square, square));
   const double mean_bias = 1 - std::pow(settings.beta1, static_cast<double>(step));
   const double square_bias = 1 - std::pow(settings.beta2, static_cast<double>(step));
-  const Tensor& divisor = largest_square.defined() ? largest_square : square;
-  const double corrected = settings.rate / mean_bias;
-  if (settings.epsilon_form == EpsilonForm::keras) {
-    const Tensor scale = divisor.sqrt().add_(settings.epsilon);
-    weight.sub_((mean / scale).mul_(corrected * std::sqrt(square_bias)));
-    return;
-  }
-  const Tensor scale = divisor.div(square_bias).sqrt_().add_(settings.epsilon);
-  weight.sub_((mean / scale).mul_(corrected));
+  in_blocks({weight, gradient, mean, square, largest_square}, [&](const std::vector<Tensor>& part) {
+    move_along(part[0], part[1], {part[2], part[3], part[4]}, {mean_bias, square_bias}, settings);
+  });
 }
 
 }  // namespace seam::stages

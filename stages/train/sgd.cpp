@@ -1,6 +1,26 @@
 #include "stages/train/sgd.hpp"
 
+#include "stages/train/blocks.hpp"
+
 namespace seam::stages {
+namespace {
+
+void move_along(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
+                const SgdSettings& settings) {
+  // One rounding an operation: adding with a factor rounds once or twice, by where a thread's share
+  // ends.
+  const Tensor slope =
+      settings.weight_decay == 0 ? gradient : gradient + weight * settings.weight_decay;
+  if (!velocity.defined()) {
+    weight.sub_(slope * settings.rate);
+    return;
+  }
+  velocity.mul_(settings.momentum).add_(slope);
+  const Tensor step = settings.nesterov ? slope + velocity * settings.momentum : velocity;
+  weight.sub_(step * settings.rate);
+}
+
+}  // namespace
 
 void Sgd::declare(Declaration& d) {
   d.doc(
@@ -35,18 +55,9 @@ void Sgd::update(const Tensor& weight, const Tensor& gradient, std::span<const T
 
 void sgd_step(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
               const SgdSettings& settings) {
-  const torch::NoGradGuard no_gradient;
-  // One rounding an operation: adding with a factor rounds once or twice, by where a thread's share
-  // ends.
-  const Tensor slope =
-      settings.weight_decay == 0 ? gradient : gradient + weight * settings.weight_decay;
-  if (!velocity.defined()) {
-    weight.sub_(slope * settings.rate);
-    return;
-  }
-  velocity.mul_(settings.momentum).add_(slope);
-  const Tensor step = settings.nesterov ? slope + velocity * settings.momentum : velocity;
-  weight.sub_(step * settings.rate);
+  in_blocks({weight, gradient, velocity}, [&](const std::vector<Tensor>& part) {
+    move_along(part[0], part[1], part[2], settings);
+  });
 }
 
 }  // namespace seam::stages

@@ -37,7 +37,9 @@ TEST(Joined, KeepsTheOrderOfPixelsInMemory) {
   EXPECT_THAT(joined.whole().strides(), ElementsAre(24, 1, 8, 4));
 }
 
-TEST(ByParts, EqualsTheFunctionItselfWithItsGradients) {
+class ByParts : public testing::TestWithParam<Between> {};
+
+TEST_P(ByParts, EqualsTheFunctionItselfWithItsGradients) {
   const at::AutoGradMode gradients(true);
   for (const std::int64_t rows : {1, 3, 11}) {
     const Tensor x = torch::rand({rows, 4, 3, 2}, torch::kFloat64)
@@ -45,7 +47,7 @@ TEST(ByParts, EqualsTheFunctionItselfWithItsGradients) {
                          .requires_grad_();
     const Tensor weight = torch::rand({4}, torch::kFloat64).requires_grad_();
     const Tensor whole = scaled(x, weight);
-    const Tensor in_parts = by_parts(x, weight, scaled);
+    const Tensor in_parts = by_parts(x, weight, scaled, GetParam());
     EXPECT_TRUE(torch::allclose(in_parts, whole, 1e-12, 1e-12));
     const Tensor factor = torch::rand_like(whole);
     const auto expected = torch::autograd::grad({(whole * factor).sum()}, {x, weight});
@@ -55,16 +57,41 @@ TEST(ByParts, EqualsTheFunctionItselfWithItsGradients) {
   }
 }
 
-TEST(ByParts, AFunctionWithoutAWeightIsGivenNone) {
+/// Its argument squared.
+Tensor squared(const Tensor& rows, const Tensor& weight) {
+  EXPECT_FALSE(weight.defined());
+  return rows * rows;
+}
+
+TEST_P(ByParts, AFunctionWithoutAWeightIsGivenNone) {
   const at::AutoGradMode gradients(true);
   const Tensor x = torch::rand({9, 2}).requires_grad_();
-  const Tensor squared = by_parts(x, {}, [](const Tensor& rows, const Tensor& weight) {
-    EXPECT_FALSE(weight.defined());
-    return rows * rows;
-  });
-  squared.sum().backward();
+  by_parts(x, {}, squared, GetParam()).sum().backward();
   EXPECT_TRUE(torch::equal(x.grad(), 2 * x.detach()));
 }
+
+TEST_P(ByParts, AGraphThatIsRetainedGivesTheSameGradientAgain) {
+  const at::AutoGradMode gradients(true);
+  const Tensor x = torch::rand({9, 2}).requires_grad_();
+  const Tensor sum = by_parts(x, {}, squared, GetParam()).sum();
+  const Tensor once = torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true)[0];
+  EXPECT_TRUE(torch::equal(torch::autograd::grad({sum}, {x})[0], once));
+}
+
+TEST_P(ByParts, WithoutGradientsNothingIsKept) {
+  const torch::NoGradGuard no_gradient;
+  const auto f = [](const Tensor& rows, const Tensor& weight) {
+    Tensor result = squared(rows, weight);
+    EXPECT_FALSE(result.requires_grad());
+    return result;
+  };
+  EXPECT_FALSE(by_parts(torch::rand({9, 2}).requires_grad_(), {}, f, GetParam()).requires_grad());
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, ByParts, testing::Values(Between::kept, Between::recomputed),
+                         [](const auto& tested) {
+                           return tested.param == Between::kept ? "kept" : "recomputed";
+                         });
 
 }  // namespace
 }  // namespace seam::nn

@@ -1,0 +1,53 @@
+#include "stages/train/blocks.hpp"
+
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace seam::stages {
+namespace {
+
+/// Six tensors of so many, with those that an update makes, fit a core's cache.
+constexpr std::int64_t block = 1 << 15;
+
+bool lie_alike(const std::vector<Tensor>& tensors) {
+  const Tensor& first = tensors.front();
+  return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& tensor) {
+    return !tensor.defined() ||
+           (tensor.is_non_overlapping_and_dense() && tensor.strides() == first.strides());
+  });
+}
+
+}  // namespace
+
+void in_blocks(const std::vector<Tensor>& tensors,
+               const std::function<void(const std::vector<Tensor>&)>& f) {
+  const torch::NoGradGuard no_gradient;
+  const std::int64_t elements = tensors.front().numel();
+  if (!tensors.front().device().is_cpu() || elements <= block || !lie_alike(tensors)) {
+    f(tensors);
+    return;
+  }
+  std::vector<Tensor> rows;
+  for (const Tensor& tensor : tensors) {
+    rows.push_back(tensor.defined() ? tensor.as_strided({elements}, {1}) : Tensor());
+  }
+  const std::int64_t blocks = (elements + block - 1) / block;
+  at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    const torch::NoGradGuard none_here;  // a thread's own setting
+    std::vector<Tensor> part(rows.size());
+    for (std::int64_t at = begin; at < end; ++at) {
+      const std::int64_t first = at * block;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].defined()) {
+          part[i] = rows[i].narrow(0, first, std::min(block, elements - first));
+        }
+      }
+      f(part);
+    }
+  });
+}
+
+}  // namespace seam::stages
