@@ -88,13 +88,15 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   const auto most = number_in<double>(last);
   if (!least || !most) return std::nullopt;  // such as "../data"
   const std::string shown(text);
-  if (!std::isfinite(*least) || !std::isfinite(*most) || *least >= *most) {
-    refuse(axis,
-           fmt::format("the range '{}' must go from a smaller number to a larger one", shown));
-  }
   Interval interval{*least, *most, Scale::linear, Numbers::real};
   if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
     interval.numbers = Numbers::whole;
+  }
+  // A script's 1..N with an N of 1 lists one number; to draw numbers from, a range needs two ends.
+  const bool one_number = *least == *most && interval.numbers == Numbers::whole && scale.empty();
+  if (!std::isfinite(*least) || !std::isfinite(*most) || (*least >= *most && !one_number)) {
+    refuse(axis,
+           fmt::format("the range '{}' must go from a smaller number to a larger one", shown));
   }
   if (colon == std::string_view::npos) return interval;
   if (scale != "log") {

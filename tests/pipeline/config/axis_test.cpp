@@ -42,6 +42,7 @@ TEST(Axis, CommasInListsTablesAndQuotesDoNotSeparate) {
 
 TEST(Axis, IntegerRangesAreWrittenOut) {
   EXPECT_THAT(parse_axis("pipeline.seed=1..3").values, ElementsAre("1", "2", "3"));
+  EXPECT_THAT(parse_axis("pipeline.seed=2..2").values, ElementsAre("2"));
   EXPECT_THAT(parse_axis("pipeline.seed=-1..1,7").values, ElementsAre("-1", "0", "1", "7"));
 }
 
@@ -72,6 +73,8 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"stage.a.b=1,,2"}), HasSubstr("a value is empty"));
   EXPECT_THAT(refusal({"stage.a.b=1,2,1"}), HasSubstr("the value '1' is given twice"));
   EXPECT_THAT(refusal({"stage.a.b=3..1"}), HasSubstr("from a smaller number to a larger one"));
+  EXPECT_THAT(refusal({"stage.a.b=0.5..0.5"}), HasSubstr("from a smaller number to a larger"));
+  EXPECT_THAT(refusal({"stage.a.b=2..2:log"}), HasSubstr("from a smaller number to a larger one"));
   EXPECT_THAT(refusal({"stage.a.b=nan..1"}), HasSubstr("from a smaller number to a larger one"));
   EXPECT_THAT(refusal({"stage.a.b=0..1:log"}), HasSubstr("numbers above 0"));
   EXPECT_THAT(refusal({"stage.a.b=1..2:lin"}), HasSubstr("only ':log'"));
