@@ -91,6 +91,12 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   Interval interval{*least, *most, Scale::linear, Numbers::real};
   if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
     interval.numbers = Numbers::whole;
+    constexpr double exact = 9007199254740992;  // 2^53: from there on doubles leave numbers out
+    if (std::abs(*least) >= exact || std::abs(*most) >= exact) {
+      refuse(axis, fmt::format("the range '{}' has numbers of 2^53 or more; list them instead: "
+                               "\"KEY=1,2,3\"",
+                               shown));
+    }
   }
   // A script's 1..N with an N of 1 lists one number; to draw numbers from, a range needs two ends.
   const bool one_number = *least == *most && interval.numbers == Numbers::whole && scale.empty();

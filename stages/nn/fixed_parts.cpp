@@ -2,9 +2,12 @@
 
 #include <ATen/Parallel.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/torch.h>
+#include <seam/error.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,10 +45,19 @@ class OneThread {
   int before_;
 };
 
-/// A part of a batch with its own graph, from copies of x's rows and of the weight to the result.
+/// A part of a batch with its own graph, from x's rows and the weight, cut off from the graph
+/// outside, to the result. The result itself is not kept, but where its gradient goes.
 struct Part {
   variable_list inputs;
-  Tensor result;  ///< undefined until f was called
+  torch::autograd::Edge result;
+
+  [[nodiscard]] variable_list gradients(const Tensor& of_result) const {
+    torch::autograd::edge_list ends;
+    for (const Tensor& input : inputs) ends.push_back(torch::autograd::impl::gradient_edge(input));
+    return torch::autograd::Engine::get_default_engine().execute(
+        {result}, {of_result}, /*keep_graph=*/false, /*create_graph=*/false,
+        /*accumulate_grad=*/false, ends);
+  }
 };
 
 /// What a backward pass needs besides tensors.
@@ -61,12 +73,15 @@ Tensor weight_of(const Tensor& weight) {
   return weight.numel() > 0 ? weight : Tensor();
 }
 
-Part with_graph(const Tensor& rows, const Tensor& weight, const RowsFunction& f) {
+/// f of some rows, and the part that it leaves behind.
+std::pair<Tensor, Part> with_graph(const Tensor& rows, const Tensor& weight,
+                                   const RowsFunction& f) {
   const at::AutoGradMode with_gradients(true);
   Part part{{rows.detach().requires_grad_(true)}, {}};
   if (weight.defined()) part.inputs.push_back(weight.detach().requires_grad_(true));
-  part.result = f(part.inputs[0], weight.defined() ? part.inputs[1] : Tensor());
-  return part;
+  const Tensor result = f(part.inputs[0], weight.defined() ? part.inputs[1] : Tensor());
+  part.result = torch::autograd::impl::gradient_edge(result);
+  return {result.detach(), std::move(part)};
 }
 
 struct PartsFunction : torch::autograd::Function<PartsFunction> {
@@ -82,14 +97,19 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
       if (kept->between == Between::recomputed) {
         result.put(first, kept->f(some, weight));
       } else {
-        kept->parts[part] = with_graph(some, weight, kept->f);
-        result.put(first, kept->parts[part].result.detach());
+        Tensor made;
+        std::tie(made, kept->parts[part]) = with_graph(some, weight, kept->f);
+        // A whole batch of one part would share memory with what its graph may have kept.
+        result.put(first, rows == x.size(0) ? made.clone() : made);
       }
     });
     return result.whole();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (at::GradMode::is_enabled()) {  // what create_graph sets
+      throw Error("this operation has no gradient of its gradient", Fault::internal);
+    }
     const variable_list saved = context->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor weight = weight_of(saved[1]);
@@ -101,12 +121,12 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const std::int64_t parts =
         in_parts(x.size(0), [&](std::int64_t number, std::int64_t first, std::int64_t rows) {
           const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-          // Its graph is gone behind this pass; another one, where a caller asks for it, finds
-          // none.
+          // A pass uses a graph up. A second one, where the outer graph is retained, makes another.
           Part part = std::exchange(kept->parts[number], {});
-          if (!part.result.defined()) part = with_graph(x.narrow(0, first, rows), weight, kept->f);
-          const variable_list found =
-              torch::autograd::grad({part.result}, part.inputs, {of_result.narrow(0, first, rows)});
+          if (part.inputs.empty()) {
+            part = with_graph(x.narrow(0, first, rows), weight, kept->f).second;
+          }
+          const variable_list found = part.gradients(of_result.narrow(0, first, rows));
           of_x.put(first, found[0]);
           if (weight.defined()) of_weight[number] = found[1];
         });

@@ -45,11 +45,13 @@ using RowsFunction = std::function<torch::Tensor(const torch::Tensor&, const tor
 /// What f makes between x and its result, which the backward pass needs.
 enum class Between : std::uint8_t {
   kept,        ///< as LibTorch does
-  recomputed,  ///< f is computed once more: for what is large and quickly made
+  recomputed,  ///< f is called again: for what is large and quickly made
 };
 
 /// f(x, weight), on CPUs in fixed parts of x's rows, with gradients by f's own operations. The
-/// weight may be undefined. Autocast is off within.
+/// weight may be undefined. Autocast is off within. f gives the same for the same rows: a second
+/// backward pass through a retained graph calls it again. Throws seam::Error where a gradient of
+/// the gradient is asked for.
 [[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x, const torch::Tensor& weight,
                                      const RowsFunction& f, Between between = Between::recomputed);
 

@@ -12,11 +12,18 @@ namespace {
 /// Six tensors of so many, with those that an update makes, fit a core's cache.
 constexpr std::int64_t block = 1 << 15;
 
+/// Whether one place in memory is the same element of both. Where a side is 1, strides say nothing.
+bool lie_alike(const Tensor& a, const Tensor& b) {
+  if (!b.is_non_overlapping_and_dense() || a.sizes() != b.sizes()) return false;
+  for (std::int64_t side = 0; side < a.dim(); ++side) {
+    if (a.size(side) > 1 && a.stride(side) != b.stride(side)) return false;
+  }
+  return true;
+}
+
 bool lie_alike(const std::vector<Tensor>& tensors) {
-  const Tensor& first = tensors.front();
   return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& tensor) {
-    return !tensor.defined() ||
-           (tensor.is_non_overlapping_and_dense() && tensor.strides() == first.strides());
+    return !tensor.defined() || lie_alike(tensors.front(), tensor);
   });
 }
 

@@ -73,6 +73,9 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"stage.a.b=1,,2"}), HasSubstr("a value is empty"));
   EXPECT_THAT(refusal({"stage.a.b=1,2,1"}), HasSubstr("the value '1' is given twice"));
   EXPECT_THAT(refusal({"stage.a.b=3..1"}), HasSubstr("from a smaller number to a larger one"));
+  EXPECT_THAT(refusal({"pipeline.seed=9007199254740993..9007199254740993"}),
+              HasSubstr("2^53 or more"));
+  EXPECT_THAT(refusal({"pipeline.seed=1..9223372036854775807"}), HasSubstr("2^53 or more"));
   EXPECT_THAT(refusal({"stage.a.b=0.5..0.5"}), HasSubstr("from a smaller number to a larger"));
   EXPECT_THAT(refusal({"stage.a.b=2..2:log"}), HasSubstr("from a smaller number to a larger one"));
   EXPECT_THAT(refusal({"stage.a.b=nan..1"}), HasSubstr("from a smaller number to a larger one"));

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <torch/torch.h>
+#include <seam/error.hpp>
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 namespace seam::nn {
@@ -70,12 +73,57 @@ TEST_P(ByParts, AFunctionWithoutAWeightIsGivenNone) {
   EXPECT_TRUE(torch::equal(x.grad(), 2 * x.detach()));
 }
 
-TEST_P(ByParts, AGraphThatIsRetainedGivesTheSameGradientAgain) {
+TEST_P(ByParts, CallsTheFunctionAgainOnlyWhereNothingIsKept) {
+  const at::AutoGradMode gradients(true);
+  std::atomic<int> calls{0};
+  const auto token = std::make_shared<int>(0);
+  const Tensor x = torch::rand({9, 2}).requires_grad_();  // five parts
+  const int again = GetParam() == Between::kept ? 0 : 5;
+  {
+    const Tensor sum = by_parts(
+                           x, {},
+                           [&calls, token](const Tensor& rows, const Tensor& weight) {
+                             ++calls;
+                             return squared(rows, weight);
+                           },
+                           GetParam())
+                           .sum();
+    EXPECT_EQ(calls, 5);
+    const Tensor once = torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true)[0];
+    EXPECT_EQ(calls, 5 + again);
+    EXPECT_TRUE(torch::equal(once, 2 * x.detach()));
+    EXPECT_TRUE(torch::equal(torch::autograd::grad({sum}, {x})[0], once));
+    EXPECT_EQ(calls, 10 + again);
+  }
+  EXPECT_EQ(token.use_count(), 1) << "the function outlives the graph";
+}
+
+TEST_P(ByParts, OnlyTheWeightMayBeTrainedOrOnlyX) {
+  const at::AutoGradMode gradients(true);
+  const Tensor x = torch::rand({3, 4, 3, 2});
+  const Tensor weight = torch::rand({4}).requires_grad_();
+  by_parts(x, weight, scaled, GetParam()).sum().backward();
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_TRUE(torch::allclose(weight.grad(), weight.detach().exp() * x.sum({0, 2, 3})));
+  const Tensor trained = x.clone().requires_grad_();
+  by_parts(trained, weight.detach(), scaled, GetParam()).sum().backward();
+  EXPECT_TRUE(trained.grad().defined());
+}
+
+TEST_P(ByParts, TheResultOfOneRowMayBeChangedInPlace) {
+  const at::AutoGradMode gradients(true);
+  const Tensor x = torch::zeros({1, 2}).requires_grad_();
+  const auto f = [](const Tensor& rows, const Tensor&) { return rows.exp(); };
+  by_parts(x, {}, f, GetParam()).mul_(3).sum().backward();
+  EXPECT_TRUE(torch::equal(x.grad(), torch::full({1, 2}, 3.0)));
+}
+
+TEST_P(ByParts, AGradientOfTheGradientIsRefused) {
   const at::AutoGradMode gradients(true);
   const Tensor x = torch::rand({9, 2}).requires_grad_();
   const Tensor sum = by_parts(x, {}, squared, GetParam()).sum();
-  const Tensor once = torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true)[0];
-  EXPECT_TRUE(torch::equal(torch::autograd::grad({sum}, {x})[0], once));
+  EXPECT_THROW(torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true),
+               Error);
 }
 
 TEST_P(ByParts, WithoutGradientsNothingIsKept) {
