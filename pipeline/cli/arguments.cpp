@@ -175,8 +175,10 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
   parser.add_choice(verb, "--better", compare.better, {"higher", "lower"},
                     "which values are better; else what the runs say");
   verb.add_flag("--best", compare.best, "each run's best epoch instead of its last");
-  verb.add_flag("--paired", compare.paired,
-                "differences query by query instead of run by run, with intervals over items");
+  verb.add_flag(
+      "--paired", compare.paired,
+      "differences query by query, or pair by pair, instead of run by run, with intervals "
+      "over items or people");
   CLI::Option* csv = verb.add_flag("--csv", compare.csv, "a row for each group, as CSV");
   verb.add_flag("--json", compare.json, "for programs")->excludes(csv);
 }

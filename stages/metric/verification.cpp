@@ -84,7 +84,8 @@ void Verification::declare(Declaration& d) {
   d.accepts(field::pair_folds).doc("the folds of the list, equal in rows 2k and 2k+1");
   d.accepts(field::groups).doc("to refuse rows that are no pair");
   d.accepts(field::items).doc("to refuse pairs that `same` is wrong about");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::indices).doc("to name pairs, for `seam compare --paired`");
+  d.accepts(field::origins).doc("to name a picture that is refused, and pairs");
   d.accepts(field::paths)
       .doc("to refuse a picture paired with itself, and a pair that comes twice");
   d.accepts(field::images).doc("only their size, for the report");
@@ -105,6 +106,7 @@ void Verification::open(Context& /*context*/) {
 void Verification::begin(Context& context) {
   flow_.enter(context);
   pairs_.clear();
+  names_.clear();
   seen_.clear();
   has_folds_.reset();
   input_ = {};
@@ -212,6 +214,7 @@ void Verification::process(const Packet& packet, Context& /*context*/) {
     }
     pairs_.push_back({ranked_distance(a, b, settings_.distance), labels[first] == 1,
                       has_folds ? fold_of_row[first] : 0});
+    names_.push_back(pair_names(packet, first));
   }
 }
 
@@ -261,7 +264,10 @@ void Verification::end(Context& context) {
     context.report("Verification by fold", fold_table(result, settings_.distance));
   }
   write_curve(result, context);
+  const PairOutcomes outcomes = outcomes_of(pairs_, names_, result, settings_);
+  if (!outcomes.metrics.empty()) write_outcomes(outcomes.metrics, outcomes.outcomes, context);
   pairs_.clear();
+  names_.clear();
   seen_.clear();
 }
 

@@ -1,6 +1,6 @@
 /// Stage `metric.verification`: how well distances tell whether two pictures show one person.
 ///
-///     embedding, same, (pair_folds) ──► [ metric.verification ] ──► metrics, report, ROC
+///     embedding, same, (pair_folds) ──► [ metric.verification ] ──► metrics, report, ROC, outcomes
 ///     rows 2k and 2k + 1: a pair
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "stages/export/exported_file.hpp"
+#include "stages/metric/verification_outcomes.hpp"
 #include "stages/metric/verification_report.hpp"
 #include "stages/served_items.hpp"
 
@@ -60,6 +61,7 @@ class Verification final : public Compute<Sink> {
 
   OneFlow flow_;
   std::vector<ScoredPair> pairs_;
+  std::vector<PairNames> names_;                        // of pairs_
   std::set<std::pair<std::string, std::string>> seen_;  // pairs of pictures, the lesser first
   std::optional<bool> has_folds_;                       // once a batch has come
   retrieval::InputSize input_;

@@ -89,5 +89,21 @@ TEST(AttVerification, FoldsAndSeedsAreASweep) {
   EXPECT_THAT(report, HasSubstr("720 pairs of 80 images, 360 of them of one item"));
 }
 
+TEST(AttVerification, ModelsAreComparedPairByPair) {
+  if (!std::filesystem::exists(faces())) GTEST_SKIP() << "no att_faces in SEAM_TEST_DATA";
+  const TemporaryFolder folder;
+  const Finished swept =
+      seam({"sweep", std::string(SEAM_SOURCE) + "/pipelines/siamese/baseline-pixels-att.toml",
+            "--sweep-dir", "swept", "--over", "stage.resize.height,stage.resize.width=8,16",
+            "--over", "stage.items.fold=0..1", "--set", "stage.items.folds=5", "--set",
+            "stage.items.part=held_out", "--set", "stage.pairs.pairs=once"},
+           folder.path(), {{"ATT", faces().string()}});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  const Finished compared = seam({"compare", "swept", "--paired"}, folder.path());
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  // Within a fold, pairs connect its 8 people.
+  EXPECT_THAT(compared.out, HasSubstr("paired by 1440 observations of 2 clusters"));
+}
+
 }  // namespace
 }  // namespace seam::test

@@ -7,6 +7,7 @@
 #include <seam/testing.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -262,6 +263,31 @@ TEST(VerificationStage, WritesTheCurve) {
   std::ifstream drawn(folder.path() / "pictures/verification/epoch-0000.json");
   EXPECT_THAT((std::string{std::istreambuf_iterator<char>(drawn), {}}),
               HasSubstr(R"("far":[0.0,0.0,1.0],"tar":[0.0,1.0,1.0])"));
+}
+
+TEST(VerificationStage, LeavesWhetherEachPairWasToldRight) {
+  const test::TemporaryFolder folder;
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.run_directory(folder.path()).set("folds", 1).set("margin", 2.0);
+  harness.push(batch({1, 3, 1.5F}, {1, 0, 0})).push(batch({2.5F}, {1}, 10)).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  const std::filesystem::directory_iterator files(folder.path() / "outcomes");
+  std::ifstream in(files->path());
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(text,
+            "epoch,observation,cluster,accuracy_at_margin\n"
+            "0,pairs.txt (p0) and pairs.txt:1 (p1),ann,1\n"
+            "0,pairs.txt:2 (p2) and pairs.txt:3 (p3),ann,1\n"
+            "0,pairs.txt:4 (p4) and pairs.txt:5 (p5),ann,0\n"
+            "0,pairs.txt (p10) and pairs.txt:1 (p11),ann,0\n");
+}
+
+TEST(VerificationStage, WithoutMarginAndFoldsNothingIsRightOrWrong) {
+  const test::TemporaryFolder folder;
+  Harness harness("verification", std::make_unique<Verification>());
+  harness.run_directory(folder.path()).set("folds", 1);
+  harness.push(batch({1, 2}, {1, 0})).finish();
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "outcomes"));
 }
 
 }  // namespace
