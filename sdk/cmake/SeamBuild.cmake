@@ -16,9 +16,11 @@ set(CMAKE_CXX_COMPILE_OPTIONS_PIE "-fPIC")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 
+# Paths go into the cache relative to the checkout, so that checkouts share it: what one compiled, a fresh clone need not. (A
+# debugger may then show the sources of the checkout that compiled them.)
 find_program(SEAM_CCACHE ccache)
 if(SEAM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=true
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${SEAM_CCACHE}")
 endif()
 
@@ -37,44 +39,50 @@ if(SEAM_LIBFUZZER)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# seam_library(NAME SOURCES ... LINK ... [TENSOR])
-# A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch, with
-# its headers precompiled.
+# Links LibTorch and precompiles its headers, if the caller's arg_TENSOR or arg_NETWORK says so.
+function(seam_use_libtorch name visibility)
+  if(arg_NETWORK)
+    set(headers seam_network_precompiled)
+  elseif(arg_TENSOR)
+    set(headers seam_tensor_precompiled)
+  else()
+    return()
+  endif()
+  target_link_libraries(${name} ${visibility} Seam::tensor)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
+endfunction()
+
+# seam_library(NAME SOURCES ... LINK ... [TENSOR | NETWORK])
+# A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch, NETWORK: its modules too; their
+# headers are precompiled.
 function(seam_library name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE seam_flags)
-  if(arg_TENSOR)
-    target_link_libraries(${name} PUBLIC Seam::tensor)
-    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
-  endif()
+  seam_use_libtorch(${name} PUBLIC)
 endfunction()
 
-# seam_test(NAME SOURCES ... LINK ... [TENSOR])
-# A GoogleTest program; each of its cases is a test of ctest's.
+# seam_test(NAME SOURCES ... LINK ... [TENSOR | NETWORK])
+# A GoogleTest program; each of its cases is a test of ctest's. What it tests is optimized, itself less: that takes a third of
+# the compiler's time.
 function(seam_test name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LINK} seam_flags GTest::gmock GTest::gtest_main)
-  if(arg_TENSOR)
-    target_link_libraries(${name} PRIVATE Seam::tensor)
-    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
-  endif()
+  target_compile_options(${name} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  seam_use_libtorch(${name} PRIVATE)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()
 
-# seam_bench(NAME SOURCES ... LINK ... [TENSOR]): a benchmark program in build/.../bench.
+# seam_bench(NAME SOURCES ... LINK ... [TENSOR | NETWORK]): a benchmark program in build/.../bench.
 function(seam_bench name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LINK} seam_flags)
-  if(arg_TENSOR)
-    target_link_libraries(${name} PRIVATE Seam::tensor)
-    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
-  endif()
+  seam_use_libtorch(${name} PRIVATE)
 endfunction()

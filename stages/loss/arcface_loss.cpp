@@ -1,6 +1,8 @@
 #include "stages/loss/arcface_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <numbers>

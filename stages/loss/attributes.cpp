@@ -1,6 +1,6 @@
 #include "stages/loss/attributes.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "stages/loss/batch_hard.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/activation.h>
+#include <torch/types.h>
 
 #include "stages/loss/item_labels.hpp"
 

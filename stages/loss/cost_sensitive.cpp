@@ -1,6 +1,6 @@
 #include "stages/loss/cost_sensitive.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

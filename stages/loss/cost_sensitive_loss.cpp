@@ -1,6 +1,6 @@
 #include "stages/loss/cost_sensitive_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "stages/loss/cross_batch_memory.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <utility>

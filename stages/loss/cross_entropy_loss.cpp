@@ -1,6 +1,7 @@
 #include "stages/loss/cross_entropy_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "stages/loss/double_margin.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <seam/error.hpp>
 

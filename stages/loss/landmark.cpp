@@ -1,6 +1,6 @@
 #include "stages/loss/landmark.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

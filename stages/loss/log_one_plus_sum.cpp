@@ -1,6 +1,6 @@
 #include "stages/loss/log_one_plus_sum.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 

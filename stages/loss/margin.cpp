@@ -1,6 +1,6 @@
 #include "stages/loss/margin.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,7 @@
 #include "stages/loss/memory_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 
 #include <cstdint>
 

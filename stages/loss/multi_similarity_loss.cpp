@@ -1,6 +1,8 @@
 #include "stages/loss/multi_similarity_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <limits>
 

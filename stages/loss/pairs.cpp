@@ -1,6 +1,6 @@
 #include "stages/loss/pairs.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "stages/loss/proxy_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <string>

@@ -1,6 +1,6 @@
 #include "stages/loss/supervised_contrastive.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstdint>

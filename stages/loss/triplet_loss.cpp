@@ -1,6 +1,6 @@
 #include "stages/loss/triplet_loss.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace seam::stages {
 

@@ -1,6 +1,7 @@
 #include "stages/loss/visibility.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 
 #include "stages/landmark_tensors.hpp"
 #include "stages/landmarks.hpp"

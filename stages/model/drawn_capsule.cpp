@@ -1,6 +1,6 @@
 #include "stages/model/drawn_capsule.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

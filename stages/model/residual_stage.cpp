@@ -1,6 +1,7 @@
 #include "stages/model/residual_stage.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 namespace seam::stages {

@@ -1,6 +1,6 @@
 #include "stages/model/sdropcapnet.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace seam::stages {
 

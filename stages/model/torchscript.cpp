@@ -1,6 +1,7 @@
 #include "stages/model/torchscript.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <string>

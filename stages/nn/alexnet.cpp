@@ -1,6 +1,11 @@
 #include "stages/nn/alexnet.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/pooling.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

@@ -9,6 +9,7 @@
 ///       embedding   dense; to unit length                                [N,E]
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 

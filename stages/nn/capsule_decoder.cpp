@@ -1,6 +1,9 @@
 #include "stages/nn/capsule_decoder.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 #include <utility>

@@ -8,6 +8,7 @@
 /// the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019, section 5.2.4).
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "stages/nn/capsule_network.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <sstream>

@@ -23,6 +23,7 @@
 /// them 5,504.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 

@@ -1,6 +1,8 @@
 #include "stages/nn/concat_module.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/init.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <sstream>

@@ -1,6 +1,6 @@
 #include "stages/nn/concrete_dropout.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 

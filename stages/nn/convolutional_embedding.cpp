@@ -1,6 +1,10 @@
 #include "stages/nn/convolutional_embedding.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

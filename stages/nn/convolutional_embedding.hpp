@@ -13,6 +13,8 @@
 /// before and 3 after for even sizes.
 #pragma once
 
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 #include <cstdint>
 #include <vector>
 

@@ -1,6 +1,7 @@
 #include "stages/nn/dense_decoder.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 #include <utility>

@@ -6,6 +6,7 @@
 /// 28 · 28 numbers.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

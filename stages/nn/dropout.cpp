@@ -1,6 +1,6 @@
 #include "stages/nn/dropout.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 

@@ -1,7 +1,8 @@
 #include "stages/nn/extractor_gradient.hpp"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,13 @@
 #include "stages/nn/fashion_net.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/pooling.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/error.hpp>
 
 #include <algorithm>

@@ -14,7 +14,9 @@
 /// normalisation, of vgg16_bn.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <vector>

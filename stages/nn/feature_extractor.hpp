@@ -8,6 +8,7 @@
 /// (layers.hpp). Both give the same bytes for any number of threads.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 

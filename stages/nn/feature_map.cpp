@@ -1,6 +1,6 @@
 #include "stages/nn/feature_map.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <sstream>
 

@@ -1,6 +1,8 @@
 #include "stages/nn/global_descriptors.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <string>

@@ -1,6 +1,7 @@
 #include "stages/nn/image_features.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <sstream>
 

@@ -1,6 +1,9 @@
 #include "stages/nn/inception.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cmath>

@@ -20,6 +20,7 @@
 ///         └─► pooling  ─┘
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

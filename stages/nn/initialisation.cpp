@@ -1,7 +1,7 @@
 #include "stages/nn/initialisation.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "stages/nn/landmark_pooling.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 #include <tuple>

@@ -13,6 +13,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
 
 namespace seam::nn {
 

@@ -1,6 +1,8 @@
 #include "stages/nn/lenet.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

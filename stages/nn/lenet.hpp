@@ -8,6 +8,7 @@
 ///       fc1 120, ReLU, fc2 84, ReLU, embedding; to unit length      [N,E]
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 #include "stages/nn/mirrored_convolutions.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 
 #include <string>
 #include <utility>

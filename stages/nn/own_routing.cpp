@@ -1,7 +1,8 @@
 #include "stages/nn/own_routing.hpp"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "stages/nn/pooling.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "stages/nn/fixed_parts.hpp"
 

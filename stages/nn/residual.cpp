@@ -1,6 +1,11 @@
 #include "stages/nn/residual.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/nn/init.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <algorithm>

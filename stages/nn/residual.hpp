@@ -23,7 +23,9 @@
 ///                      seresnet* ("v1.5")           pretrained-models: Hu's own, converted
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <vector>

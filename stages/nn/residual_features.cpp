@@ -1,6 +1,8 @@
 #include "stages/nn/residual_features.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

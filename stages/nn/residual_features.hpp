@@ -13,6 +13,7 @@
 /// "Clothing image retrieval with triplet capsule networks", 2019, and the released code.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "stages/nn/self_attention.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <algorithm>

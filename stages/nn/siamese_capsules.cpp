@@ -1,6 +1,7 @@
 #include "stages/nn/siamese_capsules.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <seam/error.hpp>
 

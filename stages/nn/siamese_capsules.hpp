@@ -7,6 +7,7 @@
 /// so a batch of pairs is a batch of pictures.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>

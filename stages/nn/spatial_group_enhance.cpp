@@ -1,6 +1,6 @@
 #include "stages/nn/spatial_group_enhance.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
 #include <string>

@@ -1,7 +1,8 @@
 #include "stages/nn/squash.hpp"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"

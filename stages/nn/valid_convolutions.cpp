@@ -1,6 +1,6 @@
 #include "stages/nn/valid_convolutions.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <utility>

@@ -16,7 +16,7 @@
 /// for vectors that all lie close together, the queries at hand are searched again in float32.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <seam/retrieval.hpp>

@@ -5,7 +5,7 @@
 /// Ties between neighbours fall to the smaller row id, so the order of arrival decides nothing.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <map>

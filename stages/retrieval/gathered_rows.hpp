@@ -7,7 +7,7 @@
 /// otherwise: they are also put in order where they lie.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <span>

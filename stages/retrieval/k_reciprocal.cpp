@@ -1,6 +1,7 @@
 #include "stages/retrieval/k_reciprocal.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 /// 2 - 2 cos. Whose category it is decides what an evaluation measures: see retrieval::Mask.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <seam/retrieval.hpp>
 

@@ -2,7 +2,7 @@
 /// rounding moved each: what a search needs to discard pairs by such products.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <vector>

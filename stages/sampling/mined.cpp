@@ -1,6 +1,6 @@
 #include "stages/sampling/mined.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>

@@ -1,6 +1,7 @@
 #include "stages/train/gradient.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <bit>

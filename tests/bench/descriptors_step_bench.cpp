@@ -12,7 +12,10 @@
 /// computes in the precision and hands on float32, as in a run. --save writes pictures and initial
 /// weights for peers/descriptors_step.py, which must find the same loss and gradient in the first
 /// step; with --steps 0 that is the only one.
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,8 @@
 /// Vectors are random and of unit length. `likeness`, from 0 to 8, is how many eighths of a vector
 /// are its item's; with 0 nothing but chance finds an item. They are computed from whole numbers,
 /// so that peers/leave_one_out_faiss.py has the same ones to the last bit, and the same recall.
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <cstdint>

@@ -8,8 +8,9 @@
 ///
 /// The peak of memory is the process's, embeddings and libraries included, before LibTorch's turn.
 /// The last line is "mining ratio=R ...": LibTorch's seconds in those of hardest_other_category.
+#include <ATen/Parallel.h>
 #include <sys/resource.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <chrono>

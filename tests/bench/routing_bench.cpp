@@ -14,7 +14,8 @@
 /// numbers.
 ///
 ///     routing_bench [--network fashioncaps] [--batch 0] [--turns 5] [--threads 2]
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <array>
 #include <cstdint>

@@ -6,7 +6,9 @@
 ///     constant  all vectors equal: every pair ties
 ///
 /// Prints one line a repetition: "search seconds=0.71 case=normal ...".
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <exception>

@@ -3,7 +3,8 @@
 ///
 ///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
 ///                [--breakdown 1]
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <cstdio>
 #include <cstdlib>

@@ -4,7 +4,8 @@
 #include "tests/stages/golden/capsule_networks_golden.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <map>

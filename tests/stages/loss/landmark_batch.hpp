@@ -1,7 +1,7 @@
 /// Batches of pictures with landmarks, for the tests of their losses.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <seam/tensor.hpp>
 
 #include "stages/landmark_tensors.hpp"

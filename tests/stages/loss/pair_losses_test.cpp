@@ -1,7 +1,8 @@
 #include "stages/loss/pair_losses.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/tensor_testing.hpp>
 
 #include <algorithm>

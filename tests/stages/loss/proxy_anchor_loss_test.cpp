@@ -1,7 +1,8 @@
 #include "stages/loss/proxy_anchor_loss.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/error.hpp>
 #include <seam/tensor_testing.hpp>
 

@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

@@ -1,7 +1,7 @@
 #include "stages/model/cnn_embedding.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

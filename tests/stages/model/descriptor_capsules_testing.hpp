@@ -2,7 +2,8 @@
 /// model.self_attention, which follow each other in a pipeline.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/functional/normalization.h>
+#include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

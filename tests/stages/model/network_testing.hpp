@@ -1,7 +1,8 @@
 /// What tests of networks share: packets of pictures, and counts of what is trained.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 #include <seam/packet.hpp>
 #include <seam/tensor.hpp>
 

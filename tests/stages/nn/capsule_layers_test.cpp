@@ -1,7 +1,8 @@
 /// What well-known capsule networks got wrong, asked of every capsule layer there is: softmax over
 /// the input capsules, logits that images of a batch share, infinite gradients at zero.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <array>
 #include <cmath>

@@ -4,7 +4,8 @@
 /// over the classes, and that the order of input capsules does not matter, is asserted of routing
 /// itself, which all of them share (capsule_layers_test.cpp).
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <ostream>
 #include <string>

@@ -1,7 +1,9 @@
 #include "stages/nn/fixed_parts.hpp"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/error.hpp>
 
 #include <atomic>

@@ -1,8 +1,10 @@
 /// Compares gradients with central differences, in double, on the inputs' device.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <functional>
 #include <vector>

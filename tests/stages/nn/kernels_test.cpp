@@ -1,7 +1,7 @@
 /// The numeric kernels of every instruction set that this processor has, forward and backward,
 /// against LibTorch's operations and its gradients.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

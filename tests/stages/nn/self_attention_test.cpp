@@ -1,7 +1,8 @@
 #include "stages/nn/self_attention.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/error.hpp>
 
 #include <cmath>

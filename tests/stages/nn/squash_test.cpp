@@ -1,7 +1,7 @@
 #include "stages/nn/squash.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/functional/normalization.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 /// What the tests of exact search compare with: all pairs, sorted.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 /// A batch that is skipped, wherever it failed between the model and the optimizer, leaves no
 /// trace: what follows is bit for bit a training in which it never was.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <seam/testing.hpp>
 
 #include <functional>

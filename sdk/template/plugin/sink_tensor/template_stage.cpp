@@ -1,6 +1,6 @@
 #include "template_stage.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 void TemplateStage::declare(seam::Declaration& d) {
   d.doc("Reports the metric `brightness`: the mean over all pictures of a flow.");

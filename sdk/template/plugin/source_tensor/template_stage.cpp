@@ -1,6 +1,6 @@
 #include "template_stage.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <string>

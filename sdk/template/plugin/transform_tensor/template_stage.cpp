@@ -1,6 +1,6 @@
 #include "template_stage.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 void TemplateStage::declare(seam::Declaration& d) {
   d.doc("Gives every picture of a batch mean 0 and deviation 1 over its pixels and channels.");

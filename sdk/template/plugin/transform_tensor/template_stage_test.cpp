@@ -1,7 +1,7 @@
 #include "template_stage.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <seam/conformance.hpp>
