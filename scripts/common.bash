@@ -55,9 +55,15 @@ configure() {
   cmake --preset "$preset" "${cmake_options[@]}"
 }
 
-# Builds everything, or the named targets.
+# Builds everything, or the named targets. Ninja shows its progress on one line of a terminal; elsewhere only
+# what fails is printed.
 build() {
   local target targets=()
   for target in "$@"; do targets+=(--target "$target"); done
-  cmake --build "$build" "${targets[@]}"
+  if [[ -t 1 ]]; then
+    cmake --build "$build" "${targets[@]}"
+  elif ! cmake --build "$build" "${targets[@]}" > "$build/build.log"; then
+    grep -vE '^\[[0-9]+/[0-9]+\]' "$build/build.log" >&2
+    die "the build failed; $build/build.log has all of its output"
+  fi
 }

@@ -75,7 +75,10 @@ Numerics numerics_for(const CheckedPipeline& pipeline) {
 }
 
 void obey_numerics(const Numerics& numerics) {
-  if (numerics.device == "cpu" || !numerics.deterministic) return;
+  if (!numerics.deterministic) return;
+  // MKL's products otherwise depend on the number of threads, on processors with AVX-512.
+  ::setenv("MKL_CBWR", "AUTO,STRICT", 0);
+  if (numerics.device == "cpu") return;
   // cuBLAS gives the same bits each time only with a workspace of fixed size, of which it offers
   // two; this is the larger one. What the user has set stays.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

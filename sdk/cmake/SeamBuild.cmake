@@ -25,8 +25,10 @@ if(SEAM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(seam_flags INTERFACE)
-target_compile_options(seam_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+target_compile_options(seam_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion
   -Wno-sign-conversion)  # index arithmetic between int64_t sizes and size_t is everywhere in numerics
+# In a group of sources one may shadow a name of another one.
+target_compile_options(seam_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>)
 if(SEAM_WARNINGS_AS_ERRORS)
   target_compile_options(seam_flags INTERFACE -Werror)
 endif()
@@ -39,47 +41,76 @@ if(SEAM_LIBFUZZER)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Links LibTorch and precompiles its headers, if the caller's arg_TENSOR or arg_NETWORK says so.
-function(seam_use_libtorch name visibility)
-  if(arg_NETWORK)
-    set(headers seam_network_precompiled)
-  elseif(arg_TENSOR)
-    set(headers seam_tensor_precompiled)
-  else()
-    return()
+# A unit of several sources hides it if one of them forgets an include; a build without them does not.
+option(SEAM_UNITY "Compile sources in groups, in a fraction of the time" ON)
+
+# Compiles the target's sources in groups. The groups are formed when all targets are known.
+function(seam_group_sources name)
+  if(SEAM_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_property(GLOBAL APPEND PROPERTY SEAM_GROUPED ${name})
   endif()
-  target_link_libraries(${name} ${visibility} Seam::tensor)
-  target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
-# seam_library(NAME SOURCES ... LINK ... [TENSOR | NETWORK])
-# A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch, NETWORK: its modules too; their
-# headers are precompiled.
+# To be called once, after the last target.
+function(seam_form_groups)
+  get_property(targets GLOBAL PROPERTY SEAM_GROUPED)
+  set(lines "")
+  foreach(target ${targets})
+    get_target_property(folder ${target} SOURCE_DIR)
+    get_target_property(sources ${target} SOURCES)
+    list(JOIN sources "\t" sources)
+    string(APPEND lines "${target}\t${folder}\t${sources}\n")
+  endforeach()
+  file(WRITE "${CMAKE_BINARY_DIR}/targets.txt" "${lines}")
+  execute_process(COMMAND python3 "${PROJECT_SOURCE_DIR}/scripts/unity_groups.py" "${CMAKE_BINARY_DIR}/targets.txt"
+    "${CMAKE_BINARY_DIR}/groups.cmake" COMMAND_ERROR_IS_FATAL ANY)
+  include("${CMAKE_BINARY_DIR}/groups.cmake")
+endfunction()
+
+# Links LibTorch and its precompiled headers, if the caller's arg_TENSOR says so.
+function(seam_use_libtorch name visibility)
+  if(arg_TENSOR)
+    target_link_libraries(${name} ${visibility} Seam::tensor)
+    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
+  endif()
+endfunction()
+
+# seam_library(NAME SOURCES ... LINK ... [TENSOR])
+# A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch,
+# whose headers are precompiled.
 function(seam_library name)
-  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE seam_flags)
   seam_use_libtorch(${name} PUBLIC)
+  seam_group_sources(${name})
 endfunction()
 
-# seam_test(NAME SOURCES ... LINK ... [TENSOR | NETWORK])
-# A GoogleTest program; each of its cases is a test of ctest's. What it tests is optimized, itself less: that takes a third of
-# the compiler's time.
+# seam_test(NAME SOURCES ... LINK ... [TENSOR])
+# A GoogleTest program, which is one test for ctest; scripts/run-tests knows its cases by the label. What it tests is optimized,
+# itself less: that takes a third of the compiler's time.
 function(seam_test name)
-  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LINK} seam_flags GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-O1>)
   seam_use_libtorch(${name} PRIVATE)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  seam_group_sources(${name})
+  target_link_libraries(${name} PRIVATE seam_clean_state)
+  if(arg_TENSOR)
+    target_link_libraries(${name} PRIVATE seam_clean_libtorch)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS gtest)
 endfunction()
 
-# seam_bench(NAME SOURCES ... LINK ... [TENSOR | NETWORK]): a benchmark program in build/.../bench.
+# seam_bench(NAME SOURCES ... LINK ... [TENSOR]): a benchmark program in build/.../bench.
 function(seam_bench name)
-  cmake_parse_arguments(arg "TENSOR;NETWORK" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace archive_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -103,5 +103,5 @@ TEST(Archive, AListIsNoNumberAndNoText) {
   EXPECT_THAT(message_of([&] { (void)archive.text("name"); }), HasSubstr("the shape [1,3]"));
 }
 
-}  // namespace
+}  // namespace archive_test
 }  // namespace seam

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace bootstrap_test {
 
 std::vector<ClusterSums> items_of(const std::vector<double>& hits, std::int64_t queries) {
   std::vector<ClusterSums> items;
@@ -59,5 +59,5 @@ TEST(Bootstrap, OneItemSaysNothingAboutOthers) {
   EXPECT_TRUE(bootstrap_intervals(items).empty());
 }
 
-}  // namespace
+}  // namespace bootstrap_test
 }  // namespace seam

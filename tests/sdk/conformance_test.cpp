@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace seam::testing {
-namespace {
+namespace conformance_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -492,5 +492,5 @@ TEST(Conformance, ClosingIsAlwaysPossible) {
               Contains(AllOf(HasSubstr("closed in a flow"), HasSubstr("the door is stuck"))));
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace seam::testing

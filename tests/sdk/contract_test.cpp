@@ -7,7 +7,7 @@
 #include <string>
 
 namespace seam {
-namespace {
+namespace contract_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -95,5 +95,5 @@ TEST(TensorContract, ComparesRealSizes) {
   EXPECT_THAT(open.first_violation("u8", {3}), Optional(HasSubstr("3, not 4")));
 }
 
-}  // namespace
+}  // namespace contract_test
 }  // namespace seam

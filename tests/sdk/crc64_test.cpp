@@ -7,7 +7,7 @@
 #include <string_view>
 
 namespace seam {
-namespace {
+namespace crc64_test {
 
 std::uint64_t crc64(std::string_view text) {
   Crc64 checksum;
@@ -32,5 +32,5 @@ TEST(Crc64, TheCutsBetweenPiecesDoNotMatter) {
   }
 }
 
-}  // namespace
+}  // namespace crc64_test
 }  // namespace seam

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace declaration_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -181,5 +181,5 @@ TEST(Declaration, ReferencesHandOverTheInterface) {
   EXPECT_TRUE(all.empty());
 }
 
-}  // namespace
+}  // namespace declaration_test
 }  // namespace seam

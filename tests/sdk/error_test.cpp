@@ -4,7 +4,7 @@
 #include <seam/origin.hpp>
 
 namespace seam {
-namespace {
+namespace error_test {
 
 TEST(Error, TellsTheChainFromTheInside) {
   Error error("'a.jpg' ends early", Fault::data);
@@ -27,5 +27,5 @@ TEST(Origin, SaysWhatIsKnown) {
   EXPECT_EQ(Origin().text(), "an unnamed origin");
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace seam

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace field_test {
 
 using ::testing::HasSubstr;
 
@@ -98,30 +98,37 @@ struct Shares {
   double sum;
 };
 
-}  // namespace
+}  // namespace field_test
 
 template <>
-struct FieldTraits<Landmarks> {
+struct FieldTraits<field_test::Landmarks> {
   static constexpr std::string_view gathered_contract = "f32[N,3,2]";
-  static std::size_t bytes(const Landmarks& /*value*/) { return sizeof(Landmarks); }
-  static std::string violation(const Landmarks& /*value*/, std::string_view /*contract*/) {
+  static std::size_t bytes(const field_test::Landmarks& /*value*/) {
+    return sizeof(field_test::Landmarks);
+  }
+  static std::string violation(const field_test::Landmarks& /*value*/,
+                               std::string_view /*contract*/) {
     return {};
   }
-  static NumberView numbers(const Landmarks& value) { return {"f32", {3, 2}, value.xy.data()}; }
+  static NumberView numbers(const field_test::Landmarks& value) {
+    return {"f32", {3, 2}, value.xy.data()};
+  }
 };
 
 template <>
-struct FieldTraits<Share> {
-  static std::size_t bytes(const Share& /*value*/) { return sizeof(Share); }
-  static std::string violation(const Share& /*value*/, std::string_view /*contract*/) { return {}; }
-  static Shares gather(std::span<const Share* const> values) {
-    Shares shares{0};
-    for (const Share* value : values) shares.sum += value->part;
+struct FieldTraits<field_test::Share> {
+  static std::size_t bytes(const field_test::Share& /*value*/) { return sizeof(field_test::Share); }
+  static std::string violation(const field_test::Share& /*value*/, std::string_view /*contract*/) {
+    return {};
+  }
+  static field_test::Shares gather(std::span<const field_test::Share* const> values) {
+    field_test::Shares shares{0};
+    for (const field_test::Share* value : values) shares.sum += value->part;
     return shares;
   }
 };
 
-namespace {
+namespace field_test {
 
 template <class T>
 FieldInfo field_of(std::string_view contract = {}) {
@@ -222,5 +229,5 @@ TEST(ReadableType, IsHowPeopleWriteIt) {
   EXPECT_EQ(readable_type("long long int"), "long long");
 }
 
-}  // namespace
+}  // namespace field_test
 }  // namespace seam

@@ -7,7 +7,7 @@
 #include "seam/image.hpp"
 
 namespace seam {
-namespace {
+namespace image_test {
 
 Image counted(int height, int width, int channels) {
   Image image(height, width, channels);
@@ -60,5 +60,5 @@ TEST(Image, RefusesShapesThatNoPictureHas) {
   EXPECT_THROW(Image(1, 2, 2), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace image_test
 }  // namespace seam

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace seam {
-namespace {
+namespace network_test {
 
 NetworkPart network() {
   const NetworkPart norm{"norm",
@@ -36,5 +36,5 @@ TEST(Network, ItsSizeIsThatOfAllParts) {
             NetworkSize{});
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace seam

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <numeric>
 #include <seam/packet.hpp>
+#include <seam/refusal_testing.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,7 +23,7 @@ struct FieldTraits<Table> {
   static std::int64_t rows(const Table& value) { return value.rows; }
 };
 
-namespace {
+namespace packet_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -98,7 +99,8 @@ TEST(Packet, AFieldOfAnotherTypeIsRefusedWithBothTypes) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "field 'caption' is of type std::string, not int");
   }
-  EXPECT_THROW((void)packet[caption_as_int], Error);
+  EXPECT_REFUSED((void)packet[caption_as_int], Fault::internal,
+                 "field 'caption' is of type std::string, not int");
   EXPECT_EQ(packet.get(caption), "x");
 }
 
@@ -179,5 +181,5 @@ TEST(TypeName, IsWhatTheCompilerSpells) {
   EXPECT_NE(type_name<std::string>(), type_name<std::vector<char>>());
 }
 
-}  // namespace
+}  // namespace packet_test
 }  // namespace seam

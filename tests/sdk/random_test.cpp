@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace random_test {
 
 using ::testing::ElementsAre;
 using ::testing::Ne;
@@ -138,5 +138,5 @@ TEST(Random, ShufflePermutesAndReachesEveryOrder) {
   EXPECT_EQ(orders.size(), 6U);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace seam

@@ -6,8 +6,9 @@
 #include <seam/declaration.hpp>
 #include <seam/error.hpp>
 #include <seam/packet.hpp>
+#include <seam/refusal_testing.hpp>
 
-namespace {
+namespace retrieval_test {
 
 using seam::retrieval::InputSize;
 using seam::retrieval::Ranking;
@@ -70,7 +71,8 @@ TEST(Rankings, AreCountedAmongTheRowsOfABatch) {
 TEST(Rankings, AreASharedField) {
   EXPECT_EQ(seam::shared_field_type("rankings"), seam::type_name<Rankings>());
   seam::Declaration declaration;
-  EXPECT_THROW(declaration.provides(seam::Field<int>{"rankings"}), seam::Error);
+  EXPECT_REFUSED(declaration.provides(seam::Field<int>{"rankings"}), seam::Fault::internal,
+                 "field 'rankings' is shared by all plugins");
 }
 
 TEST(InputSize, OfTwoSetsIsOneOrMixed) {
@@ -80,4 +82,4 @@ TEST(InputSize, OfTwoSetsIsOneOrMixed) {
   EXPECT_EQ(to_string(InputSize{}), "unknown");
 }
 
-}  // namespace
+}  // namespace retrieval_test

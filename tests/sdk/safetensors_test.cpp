@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam {
-namespace {
+namespace safetensors_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -372,5 +372,5 @@ TEST_F(ReadWeights, SaysWhatIsThereInstead) {
   EXPECT_THAT(complaint(write("w.safetensors", checkpoint('a')), "x"), Not(HasSubstr("accepted")));
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace seam

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace seam {
-namespace {
+namespace tensor_test {
 
 using ::testing::HasSubstr;
 
@@ -201,5 +201,5 @@ TEST(Determinism, AnOperationWithoutADeterministicFormIsReportedOnceByNameAndSta
   at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
-}  // namespace
+}  // namespace tensor_test
 }  // namespace seam

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace seam::stages {
-namespace {
+namespace decimals_test {
 
 TEST(Decimals, AreAsManyAsAskedFor) {
   EXPECT_EQ(with_decimals(3.1), "3.10");
@@ -26,5 +26,5 @@ TEST(Decimals, APercentageIsAHundredTimesTheShare) {
   EXPECT_EQ(percent(0.00012, 4), "0.0120");
 }
 
-}  // namespace
+}  // namespace decimals_test
 }  // namespace seam::stages

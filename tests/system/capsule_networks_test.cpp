@@ -12,7 +12,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace capsule_networks_test {
 
 class CapsuleNetworksTest : public ::testing::Test {
  protected:
@@ -176,5 +176,5 @@ TEST_F(CapsuleNetworksTest, BothRunInBfloat16) {
               ::testing::HasSubstr("reconstruction"));
 }
 
-}  // namespace
+}  // namespace capsule_networks_test
 }  // namespace seam::test

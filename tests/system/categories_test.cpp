@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace categories_test {
 
 using ::testing::HasSubstr;
 
@@ -190,5 +190,5 @@ TEST_F(CategoriesTest, DataSetsThatAgreeRun) {
   }
 }
 
-}  // namespace
+}  // namespace categories_test
 }  // namespace seam::test

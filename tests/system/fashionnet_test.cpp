@@ -13,7 +13,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace fashionnet_test {
 
 using ::testing::HasSubstr;
 
@@ -171,5 +171,5 @@ TEST_F(FashionNetTest, LandmarksOfAnotherReleaseAreRefused) {
   EXPECT_THAT(finished.err, HasSubstr("landmark 1 (left collar) is at x 300"));
 }
 
-}  // namespace
+}  // namespace fashionnet_test
 }  // namespace seam::test

@@ -10,7 +10,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace inspect_test {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
@@ -137,5 +137,5 @@ TEST_F(InspectTest, WhatItDoesNotFindItNames) {
   EXPECT_EQ(inspect({demo, "model", "third"}).exit_code, 2);
 }
 
-}  // namespace
+}  // namespace inspect_test
 }  // namespace seam::test

@@ -11,7 +11,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace learning_test {
 
 // Every picture of the 14 training items is searched among the others of them: what was learnt,
 // not how well it carries over to items never seen, for which seconds are too short.
@@ -118,5 +118,5 @@ TEST(Learning, RecallAfterTrainingBeatsRecallBeforeAndChance) {
   EXPECT_LT(mean(loss.end() - 12, loss.end()), 0.6 * mean(loss.begin(), loss.begin() + 12));
 }
 
-}  // namespace
+}  // namespace learning_test
 }  // namespace seam::test

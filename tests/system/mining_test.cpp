@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace mining_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -147,5 +147,5 @@ TEST_F(MiningTest, OtherImagesThanTheMinedOnesAreRefused) {
   EXPECT_THAT(finished.err, HasSubstr("the flow that mines must embed exactly the images"));
 }
 
-}  // namespace
+}  // namespace mining_test
 }  // namespace seam::test

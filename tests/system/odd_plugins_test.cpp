@@ -13,7 +13,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace odd_plugins_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -173,5 +173,5 @@ TEST_F(OddPlugins, AnotherCompilerIsNamed) {
               AllOf(HasSubstr("built by clang"), HasSubstr("this program by gcc")));
 }
 
-}  // namespace
+}  // namespace odd_plugins_test
 }  // namespace seam::test

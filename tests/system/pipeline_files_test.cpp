@@ -18,7 +18,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace pipeline_files_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -133,5 +133,5 @@ TEST_P(PipelineFilesTest, TrainsAndMeasures) {
 
 INSTANTIATE_TEST_SUITE_P(Files, PipelineFilesTest, ::testing::ValuesIn(files()), name_of);
 
-}  // namespace
+}  // namespace pipeline_files_test
 }  // namespace seam::test

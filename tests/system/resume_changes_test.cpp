@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace resume_changes_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -201,5 +201,5 @@ TEST_F(ResumeChangesTest, WhatCannotBeChangedIsNamed) {
   expect_refused("pipeline.plugins=" + std::string(SEAM_SYSTEM_PLUGINS), "--plugin-path");
 }
 
-}  // namespace
+}  // namespace resume_changes_test
 }  // namespace seam::test

@@ -9,7 +9,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace retrieval_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -229,5 +229,5 @@ TEST_F(TwoListsTest, QueriesOfTheTrainingAreRefused) {
                                       "`trained_on` serves to training"));
 }
 
-}  // namespace
+}  // namespace retrieval_test
 }  // namespace seam::test

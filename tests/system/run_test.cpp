@@ -11,7 +11,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace run_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -569,5 +569,5 @@ TEST_F(RunTest, DataThatIsNotThereIsToldBeforeAnythingRuns) {
   EXPECT_EQ(seam(arguments, here()).exit_code, 0);
 }
 
-}  // namespace
+}  // namespace run_test
 }  // namespace seam::test

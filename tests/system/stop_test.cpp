@@ -16,7 +16,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace stop_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -281,5 +281,5 @@ TEST_F(StopTest, TheRateMayChangeButNotTheShapeOfWhatWasTrained) {
               AllOf(HasSubstr(R"("name":"rate")"), HasSubstr(R"({"epoch":2,"flow":"train")")));
 }
 
-}  // namespace
+}  // namespace stop_test
 }  // namespace seam::test

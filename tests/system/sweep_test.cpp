@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace sweep_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -249,5 +249,5 @@ TEST_F(SweepTest, RunsAreListedAndCompared) {
   EXPECT_THAT(single.out, Not(HasSubstr("[")));
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace seam::test

@@ -12,7 +12,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace training_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -244,5 +244,5 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
   }
 }
 
-}  // namespace
+}  // namespace training_test
 }  // namespace seam::test

@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace two_losses_test {
 
 class TwoLossesTest : public ::testing::Test {
  protected:
@@ -140,5 +140,5 @@ TEST_F(TwoLossesTest, EachLossHasItsEffect) {
   EXPECT_NE(first, second);
 }
 
-}  // namespace
+}  // namespace two_losses_test
 }  // namespace seam::test

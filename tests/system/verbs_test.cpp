@@ -17,7 +17,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace verbs_test {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
@@ -339,5 +339,5 @@ TEST_F(VerbsTest, AnOptimizerCannotTryAgain) {
   EXPECT_THAT(check.err, HasSubstr("a loss allows only one backward pass"));
 }
 
-}  // namespace
+}  // namespace verbs_test
 }  // namespace seam::test

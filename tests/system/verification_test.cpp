@@ -13,7 +13,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test {
-namespace {
+namespace verification_test {
 
 using ::testing::HasSubstr;
 
@@ -105,5 +105,5 @@ TEST(AttVerification, ModelsAreComparedPairByPair) {
   EXPECT_THAT(compared.out, HasSubstr("paired by 1440 observations of 2 clusters"));
 }
 
-}  // namespace
+}  // namespace verification_test
 }  // namespace seam::test

@@ -9,9 +9,9 @@
 ///         .packets = [](Harness&) { return queries(); },
 ///         .connect = [](Harness& search) { ... search.refer("index", ...); return gallery; }});
 ///
-/// The cases are called Conformance/STAGE.CHECK. A stage that computes with tensors has one more,
-/// Conformance/STAGE.OnCuda: all checks once more on a GPU, skipped where there is none. Needs
-/// GoogleTest.
+/// The cases are called Conformance/STAGE.CHECK. On a machine with a GPU, a stage that computes
+/// with tensors has one more: Conformance/STAGE.OnCuda runs all checks there. One case serves all
+/// stages of a program: Conformance.LetsTheProgramEnd. Needs GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,6 +22,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "seam/conformance_checks.hpp"
 #ifdef SEAM_WITH_TENSOR
@@ -51,27 +52,41 @@ class ConformanceCase final : public ::testing::Test {
   Check check_;
 };
 
-/// A process of its own, since what goes wrong after main() takes the process with it.
+using Candidates = std::vector<std::shared_ptr<const Candidate>>;
+
+/// All candidates of the program.
+inline Candidates& candidates() {
+  static Candidates all;
+  return all;
+}
+
+/// Lives all stages in one child process and lets it end: a fault after main() ends the process
+/// that has it.
 class ExitCase final : public ::testing::Test {
  public:
-  explicit ExitCase(std::shared_ptr<const Candidate> candidate)
-      : candidate_(std::move(candidate)) {}
   void TestBody() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // the process has threads: it starts anew
+    expect_to_end(candidates());
+    // A child runs this function as well, up to the statement that it was started for.
+    if (!HasFailure() && !::testing::internal::InDeathTestChild()) return;
+    for (const auto& candidate : candidates()) {
+      SCOPED_TRACE(candidate->name + " alone");
+      expect_to_end({candidate});
+    }
+  }
+
+ private:
+  static void expect_to_end(const Candidates& tried) {
     EXPECT_EXIT(
         {
-          live_once(*candidate_);
+          for (const auto& candidate : tried) live_once(*candidate);
           std::exit(0);  // NOLINT(concurrency-mt-unsafe): what a program's end does is the question
         },
         ::testing::ExitedWithCode(0), "");
   }
-
- private:
-  std::shared_ptr<const Candidate> candidate_;
 };
 
 #ifdef SEAM_WITH_TENSOR
-/// One case for all checks, so that suites are of the same size with a GPU and without.
 class CudaCase final : public ::testing::Test {
  public:
   explicit CudaCase(const Candidate& candidate) : candidate_(candidate) {
@@ -79,7 +94,6 @@ class CudaCase final : public ::testing::Test {
     candidate_.move_to_device = [](Packet& packet) { move_tensors(packet, "cuda:0"); };
   }
   void TestBody() override {
-    if (!has_device(candidate_.device)) GTEST_SKIP() << no_such_device(candidate_.device);
     for (const Check& check : conformance_checks()) {
       SCOPED_TRACE(check.name);
       ConformanceCase::expect_none(candidate_, check);
@@ -93,13 +107,13 @@ class CudaCase final : public ::testing::Test {
 
 }  // namespace detail
 
-/// Registers the suite for `Stage`; call it where a test file's constants stand. Returns the number
-/// of cases.
+/// Registers the suite for `Stage`; call it in the initialiser of a constant of the test file.
+/// Returns the number of the stage's own cases.
 template <class Stage>
 std::size_t conformance(Example example = {}) {
   const auto candidate = std::make_shared<const Candidate>(Candidate{
       std::string(Stage::name), [] { return std::make_unique<Stage>(); }, std::move(example)});
-  // ctest and --gtest_filter take a full stop for the end of the suite's name.
+  // --gtest_filter takes a full stop for the end of the suite's name.
   std::string suite = "Conformance/" + candidate->name;
   if (!candidate->example.name.empty()) suite += "/" + candidate->example.name;
   std::replace(suite.begin(), suite.end(), '.', '_');
@@ -109,12 +123,14 @@ std::size_t conformance(Example example = {}) {
                               return new detail::ConformanceCase(candidate, check);
                             });
   }
-  ::testing::RegisterTest(
-      suite.c_str(), "LetsTheProgramEnd", nullptr, nullptr, __FILE__, __LINE__,
-      [candidate]() -> ::testing::Test* { return new detail::ExitCase(candidate); });
-  std::size_t cases = conformance_checks().size() + 1;
+  if (detail::candidates().empty()) {
+    ::testing::RegisterTest("Conformance", "LetsTheProgramEnd", nullptr, nullptr, __FILE__,
+                            __LINE__, []() -> ::testing::Test* { return new detail::ExitCase; });
+  }
+  detail::candidates().push_back(candidate);
+  std::size_t cases = conformance_checks().size();
 #ifdef SEAM_WITH_TENSOR
-  if (candidate->make()->on_compute_thread()) {
+  if (has_device("cuda:0") && candidate->make()->on_compute_thread()) {
     ::testing::RegisterTest(
         suite.c_str(), "OnCuda", nullptr, nullptr, __FILE__, __LINE__,
         [candidate]() -> ::testing::Test* { return new detail::CudaCase(*candidate); });

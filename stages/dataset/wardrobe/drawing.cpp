@@ -23,7 +23,7 @@ namespace {
 /// Dresses the figure, from the back to the front.
 void paint_dressed(Easel& easel, const Fitting& fitting, const GarmentDesign& design,
                    const Pose& pose, Random& random) {
-  easel.lay_folds(Folds(fitting).lie(random));
+  easel.lay_folds(wardrobe::Folds(fitting).lie(random));
   if (pose.worn) Body(fitting).paint();
   if (design.is_upper()) {
     UpperGarment(fitting).paint();

@@ -9,7 +9,7 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace {
+namespace axis_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -96,5 +96,5 @@ TEST(Axis, SeedsAndFoldsRepeatAnExperiment) {
   EXPECT_FALSE(is_replicate_key("stage.items.folds"));
 }
 
-}  // namespace
+}  // namespace axis_test
 }  // namespace seam::host

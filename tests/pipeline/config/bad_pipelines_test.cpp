@@ -21,7 +21,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace bad_pipelines_test {
 
 using seam::test::TemporaryFolder;
 
@@ -136,5 +136,5 @@ TEST_P(BadPipeline, IsExplainedTheSameFromRecordedDescriptions) {
 
 INSTANTIATE_TEST_SUITE_P(All, BadPipeline, ::testing::ValuesIn(bad_pipelines()), test_name);
 
-}  // namespace
+}  // namespace bad_pipelines_test
 }  // namespace seam::host

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace document_test {
 
 using ::testing::SizeIs;
 
@@ -93,5 +93,5 @@ TEST(SetValue, PlacesAreThoseOfTheOption) {
   EXPECT_EQ(node.array()->at(1).place.length, 2U);
 }
 
-}  // namespace
+}  // namespace document_test
 }  // namespace seam::host

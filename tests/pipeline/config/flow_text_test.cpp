@@ -6,7 +6,7 @@
 #include <sstream>
 
 namespace seam::host {
-namespace {
+namespace flow_text_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -114,5 +114,5 @@ TEST(IsFlowName, LettersFirst) {
   EXPECT_FALSE(is_flow_name("-a"));
 }
 
-}  // namespace
+}  // namespace flow_text_test
 }  // namespace seam::host

@@ -17,7 +17,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace host_keys_test {
 
 using seam::test::TemporaryFolder;
 
@@ -215,5 +215,5 @@ TEST(HostKeysPage, SaysWhatIsDeclared) {
   EXPECT_TRUE(text == text_of(page)) << "run this test with SEAM_UPDATE_EXPECTED=1";
 }
 
-}  // namespace
+}  // namespace host_keys_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace like_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -136,5 +136,5 @@ TEST_F(Like, OneStageAloneIsLikeNone) {
               ElementsAre("like-cycle"));
 }
 
-}  // namespace
+}  // namespace like_test
 }  // namespace seam::host

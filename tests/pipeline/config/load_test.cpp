@@ -6,7 +6,7 @@
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace load_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -422,5 +422,5 @@ main = "numbers -> {g, p -> {h, x}} -> total"
 )");
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace seam::host

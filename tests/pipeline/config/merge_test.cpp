@@ -6,7 +6,7 @@
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace merge_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -107,5 +107,5 @@ TEST_F(Merge, OnlyWhatTheFileItselfSaysCanBeUnused) {
   EXPECT_EQ(result.problems[0].place.line, 3U);
 }
 
-}  // namespace
+}  // namespace merge_test
 }  // namespace seam::host

@@ -8,7 +8,7 @@
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace paths_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -104,5 +104,5 @@ TEST_F(PathsOf, DeepNestingIsRefusedNotFollowed) {
   EXPECT_THAT(codes(result), Not(IsEmpty()));
 }
 
-}  // namespace
+}  // namespace paths_test
 }  // namespace seam::host

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace problem_test {
 
 using ::testing::HasSubstr;
 
@@ -89,5 +89,5 @@ TEST(ProblemJson, Lists) {
   EXPECT_THAT(to_json({example(), example()}), HasSubstr("},\n {"));
 }
 
-}  // namespace
+}  // namespace problem_test
 }  // namespace seam::host

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace seam::host {
-namespace {
+namespace source_test {
 
 TEST(Utf8, KnowsWellFormedText) {
   for (const char* text :
@@ -28,5 +28,5 @@ TEST(Utf8, ReplacesTheBadBytesAlone) {
   EXPECT_EQ(as_utf8("caf\xE9/d"), "caf\xEF\xBF\xBD/d");
 }
 
-}  // namespace
+}  // namespace source_test
 }  // namespace seam::host

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace variables_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -80,5 +80,5 @@ TEST(ExpandVariables, DeepDefaultsAreRefusedNotFollowed) {
   EXPECT_THAT(expand_variables(text, {}).faults, ::testing::Not(IsEmpty()));
 }
 
-}  // namespace
+}  // namespace variables_test
 }  // namespace seam::host

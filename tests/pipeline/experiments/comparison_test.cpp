@@ -11,7 +11,7 @@
 #include "pipeline/experiments/comparison_text.hpp"
 
 namespace seam::host {
-namespace {
+namespace comparison_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -300,5 +300,5 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
                                          Pair("packets of evaluate, fold 1", "10")));
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace seam::host

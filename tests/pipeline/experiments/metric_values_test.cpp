@@ -7,10 +7,11 @@
 #include <limits>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace metric_values_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -86,7 +87,7 @@ TEST_F(MetricValues, AFileThatEndsBeforeTheScoreIsCut) {
 TEST_F(MetricValues, ADamagedLineIsRefused) {
   folder_.write("metrics.jsonl",
                 "{\"epoch\":0,\"flow\":\"train\",\"stage\":\"loss\",\"name\":\"loss\",\"st\n");
-  EXPECT_THROW(read_metric(folder_.path(), "loss.loss"), Error);
+  EXPECT_REFUSED(read_metric(folder_.path(), "loss.loss"), Fault::data, "line 1 of");
 }
 
 TEST_F(MetricValues, HeadlinesOfAScoreFile) {
@@ -111,9 +112,11 @@ TEST_F(MetricValues, AScoreFileOfAnotherKindIsRefused) {
                            R"({"format":1,"scores":[{"metric":"m","better":"up"}]})",
                            R"({"format":1,"scores":[{"better":"higher"}]})"}) {
     folder_.write("score.json", text);
-    EXPECT_THROW(read_headlines(folder_.path()), Error) << text;
+    EXPECT_REFUSED(read_headlines(folder_.path()), Fault::data,
+                   "score.json' is not the score of a run")
+        << text;
   }
 }
 
-}  // namespace
+}  // namespace metric_values_test
 }  // namespace seam::host

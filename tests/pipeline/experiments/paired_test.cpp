@@ -12,10 +12,11 @@
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/outcomes.hpp"
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace paired_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -81,7 +82,8 @@ TEST_F(OutcomesTest, WithWhatIsMissingDoubledOrNoNumberAreRefused) {
   EXPECT_THAT(complaint(head + "3,a,i,1"), HasSubstr("the last line has no end"));
   EXPECT_THAT(complaint(head + "3,\"a,i,1\n"), HasSubstr("a quote is not closed"));
   EXPECT_THAT(complaint(head + "3,\"a\"b,i,1\n"), HasSubstr("text follows a quoted value"));
-  EXPECT_THROW(static_cast<void>(read_outcomes(folder_.path() / "none.csv", {"r@1", 1, 0})), Error);
+  EXPECT_REFUSED(static_cast<void>(read_outcomes(folder_.path() / "none.csv", {"r@1", 1, 0})),
+                 Fault::data, "none.csv', which says what each observation scored");
 }
 
 class PairedTest : public ::testing::Test {
@@ -266,5 +268,5 @@ TEST_F(PairedTest, TheTextSaysOfWhatTheIntervalIs) {
   EXPECT_THAT(to_text(comparison, 80), HasSubstr("the best epoch is chosen on the data that"));
 }
 
-}  // namespace
+}  // namespace paired_test
 }  // namespace seam::host

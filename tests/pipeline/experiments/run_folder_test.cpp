@@ -6,10 +6,11 @@
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace run_folder_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -62,7 +63,7 @@ TEST_F(RunFolderTest, ParametersAreFlat) {
   EXPECT_EQ(text_parameter(parameters, "stage.items.root"), "pictures of $5");
   EXPECT_EQ(text_parameter(parameters, "pipeline.seed"), "");
   EXPECT_EQ(text_parameter(parameters, "stage.none.use"), "");
-  EXPECT_THROW(read_parameters(folder_.write("bad.toml", "a = ")), Error);
+  EXPECT_REFUSED(read_parameters(folder_.write("bad.toml", "a = ")), Fault::data, "bad.toml");
 }
 
 TEST_F(RunFolderTest, AFolderThatIsNotThereHasNotStarted) {
@@ -107,7 +108,7 @@ TEST_F(RunFolderTest, TheSummarySaysHowItEnded) {
   write_summary(R"("exit_code":6,"complete":true,"error":"")");
   EXPECT_EQ(read().state, RunState::failed) << "packets were lost";
   folder_.write("run/summary.json", "{");
-  EXPECT_THROW(read(), Error);
+  EXPECT_REFUSED(read(), Fault::data, "summary.json' is not the summary of a run");
 }
 
 TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
@@ -127,7 +128,7 @@ TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
   const std::vector<Parameters> changed = changed_parameters(runs);
   EXPECT_THAT(changed[0], IsEmpty());
   EXPECT_THAT(changed[1], ElementsAre(Pair("pipeline.seed", "2")));
-  EXPECT_THROW(find_runs(folder_.path() / "none"), Error);
+  EXPECT_REFUSED(find_runs(folder_.path() / "none"), Fault::configuration, "there is no folder '");
 }
 
 TEST(ChangedParameters, AreThoseOfOnePipelineFileThatCanMatter) {
@@ -146,5 +147,5 @@ TEST(ChangedParameters, AreThoseOfOnePipelineFileThatCanMatter) {
             "stage.a.y=1 z=3 stage.b.y=2");
 }
 
-}  // namespace
+}  // namespace run_folder_test
 }  // namespace seam::host

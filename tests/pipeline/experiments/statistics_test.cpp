@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace seam::host {
-namespace {
+namespace statistics_test {
 
 TEST(Statistics, OfThreeValuesByHand) {
   // Mean 5; deviations -2, 0, 2; squares 8; 8 / 2 = 4.
@@ -39,5 +39,5 @@ TEST(Statistics, EqualValuesHaveNoWidth) {
   EXPECT_DOUBLE_EQ(interval_of_mean(values, 0.95).value().low, 0.25);
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace seam::host

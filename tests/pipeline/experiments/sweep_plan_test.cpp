@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace sweep_plan_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -118,11 +119,11 @@ TEST(SweepPlan, SurvivesItsFile) {
 
 TEST(SweepPlan, ADamagedFileIsRefused) {
   const test::TemporaryFolder folder;
-  EXPECT_THROW(read_plan(folder.path()), Error);
+  EXPECT_REFUSED(read_plan(folder.path()), Fault::configuration, "it has no sweep.json");
   folder.write("sweep.json", "{\"format\":1,");
-  EXPECT_THROW(read_plan(folder.path()), Error);
+  EXPECT_REFUSED(read_plan(folder.path()), Fault::data, "sweep.json' is damaged: ");
   folder.write("sweep.json", "{\"format\":2}");
-  EXPECT_THROW(read_plan(folder.path()), Error);
+  EXPECT_REFUSED(read_plan(folder.path()), Fault::configuration, "sweep.json' has format 2");
 }
 
 TEST(SweepPlan, ARunMayNotLieOutsideItsFolder) {
@@ -130,8 +131,8 @@ TEST(SweepPlan, ARunMayNotLieOutsideItsFolder) {
   SweepPlan plan;
   plan.runs = {{"../elsewhere", {}}};
   write_plan(folder.path(), plan);
-  EXPECT_THROW(read_plan(folder.path()), Error);
+  EXPECT_REFUSED(read_plan(folder.path()), Fault::data, "a run is called '../elsewhere'");
 }
 
-}  // namespace
+}  // namespace sweep_plan_test
 }  // namespace seam::host

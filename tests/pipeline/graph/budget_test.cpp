@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace budget_test {
 
 constexpr auto nobody_waits = [] {};
 
@@ -130,5 +130,5 @@ TEST(Budget, GivesBackAllBytesHoweverManyThreadsChangeThem) {
   EXPECT_EQ(budget.packets(), 0);
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace seam::host

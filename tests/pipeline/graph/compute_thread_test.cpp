@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace compute_thread_test {
 
 TEST(ComputeThread, RunsAllThatIsPostedOnOneThreadInOrder) {
   std::vector<int> order;  // plain: one thread writes it
@@ -59,5 +59,5 @@ TEST(ComputeThread, CountsTheTimeItWaits) {
   EXPECT_GE(compute.take_idle_seconds(), 0.0);
 }
 
-}  // namespace
+}  // namespace compute_thread_test
 }  // namespace seam::host

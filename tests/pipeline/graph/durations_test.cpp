@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace seam::host {
-namespace {
+namespace durations_test {
 
 /// Each of so many ticks once.
 Durations durations(std::initializer_list<std::int64_t> ticks, double seconds_a_tick) {
@@ -57,5 +57,5 @@ TEST(Durations, WithoutCallsThereAreNone) {
   EXPECT_EQ(Durations().percentile(0.5), 0);
 }
 
-}  // namespace
+}  // namespace durations_test
 }  // namespace seam::host

@@ -14,7 +14,7 @@
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace flow_points_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -351,5 +351,5 @@ TEST_F(FlowPointsTest, APointOfAFlowThatHasNoneIsRefused) {
   EXPECT_THAT(result.error->what(), HasSubstr("'serial'"));
 }
 
-}  // namespace
+}  // namespace flow_points_test
 }  // namespace seam::host

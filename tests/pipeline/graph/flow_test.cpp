@@ -17,7 +17,7 @@
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace flow_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -644,5 +644,5 @@ TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {
   EXPECT_EQ(kept_.size(), 5'000U);
 }
 
-}  // namespace
+}  // namespace flow_test
 }  // namespace seam::host

@@ -13,7 +13,7 @@
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host {
-namespace {
+namespace flow_training_test {
 
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
@@ -261,5 +261,5 @@ TEST_F(FlowTrainingTest, AFailureInsideAStepEndsTheFlow) {
   }
 }
 
-}  // namespace
+}  // namespace flow_training_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace in_order_test {
 
 struct Numbered {
   std::uint64_t sequence;
@@ -28,5 +28,5 @@ TEST(InOrder, KeepsWhatComesTooEarly) {
   EXPECT_EQ(in_order.waiting(), 1U);
 }
 
-}  // namespace
+}  // namespace in_order_test
 }  // namespace seam::host

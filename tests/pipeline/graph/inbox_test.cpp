@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace inbox_test {
 
 TEST(Inbox, HandsOverInTheOrderOfPutting) {
   Inbox inbox;
@@ -51,5 +51,5 @@ TEST(Inbox, LosesNothingAndHasOneDrainAtATimeHoweverManyPut) {
   EXPECT_EQ(handled, each * threads);
 }
 
-}  // namespace
+}  // namespace inbox_test
 }  // namespace seam::host

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace join_test {
 
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> other{"other"};
@@ -183,5 +183,5 @@ TEST(Join, PutsNumbersTogether) {
   EXPECT_EQ(number_of(join.accept(seventh[1])), 1);
 }
 
-}  // namespace
+}  // namespace join_test
 }  // namespace seam::host

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace seam::host {
-namespace {
+namespace queue_count_test {
 
 TEST(QueueCount, KnowsTheLongestQueueExactly) {
   QueueCount count;
@@ -32,5 +32,5 @@ TEST(QueueCount, CountsQueuesOfManyThreads) {
   EXPECT_EQ(count.most(), 4U);
 }
 
-}  // namespace
+}  // namespace queue_count_test
 }  // namespace seam::host

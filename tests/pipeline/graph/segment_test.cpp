@@ -16,7 +16,7 @@
 #include "seam/testing.hpp"
 
 namespace seam::host {
-namespace {
+namespace segment_test {
 
 inline constexpr Field<std::int64_t> number{"number"};
 
@@ -121,5 +121,5 @@ TEST_F(SegmentTest, AfterAnErrorItDiscardsWhatComes) {
   EXPECT_EQ(budget_.packets(), 0);
 }
 
-}  // namespace
+}  // namespace segment_test
 }  // namespace seam::host

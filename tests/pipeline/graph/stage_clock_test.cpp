@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace seam::host {
-namespace {
+namespace stage_clock_test {
 
 TEST(StageClock, CountsNanosecondsOfTheSystemsClock) {
   const StageClock clock(StageClock::Kind::system);
@@ -20,5 +20,5 @@ TEST(StageClock, TheCheapestIsOfAKnownLength) {
   EXPECT_LT(clock.seconds_a_tick(), 1e-6) << "no clock worth the name ticks so slowly";
 }
 
-}  // namespace
+}  // namespace stage_clock_test
 }  // namespace seam::host

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace step_test {
 
 using ::testing::ElementsAre;
 
@@ -54,5 +54,5 @@ TEST_F(StepTest, ANumberEntersWhenAllPortsHadTheOneBefore) {
   EXPECT_THAT(calls_, ElementsAre("a0", "b0", "a1", "b1", "a2"));
 }
 
-}  // namespace
+}  // namespace step_test
 }  // namespace seam::host

@@ -15,7 +15,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace description_cache_test {
 
 using seam::test::TemporaryFolder;
 
@@ -253,5 +253,5 @@ TEST_F(DescriptionCacheTest, AFolderThatCannotBeWrittenIsNoFault) {
   EXPECT_THAT(cache.recorded(plugin_, "fixture.scale"), NotNull()) << "this program still knows";
 }
 
-}  // namespace
+}  // namespace description_cache_test
 }  // namespace seam::host

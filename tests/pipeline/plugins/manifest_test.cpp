@@ -12,7 +12,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace manifest_test {
 
 using seam::test::TemporaryFolder;
 
@@ -218,5 +218,5 @@ TEST(LibraryConflict, MajorMinorAndTheBuildForCudaMustAgree) {
   EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"), HasSubstr("OpenCV 4.6.0"));
 }
 
-}  // namespace
+}  // namespace manifest_test
 }  // namespace seam::host

@@ -7,10 +7,11 @@
 #include <seam/error.hpp>
 #include <sstream>
 
+#include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace registry_test {
 
 using seam::test::TemporaryFolder;
 
@@ -209,7 +210,7 @@ TEST(Registry, EarlierLayersHideLaterOnes) {
 }
 
 TEST(DefaultSearchPath, HasTheDocumentedOrder) {
-  // The tests' own environment; one thread.
+  const seam::test::KeptEnvironment environment;
   ASSERT_EQ(setenv("SEAM_PLUGIN_PATH", "/one::/two", 1), 0);  // NOLINT(concurrency-mt-unsafe)
   const std::vector<SearchEntry> path = default_search_path({"/file"}, {"/option"});
   ASSERT_THAT(path, SizeIs(5));
@@ -224,5 +225,5 @@ TEST(DefaultSearchPath, HasTheDocumentedOrder) {
   EXPECT_TRUE(path[4].optional);
 }
 
-}  // namespace
+}  // namespace registry_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace seam::host {
-namespace {
+namespace base64_test {
 
 std::string of(std::string_view text) {
   return base64(std::as_bytes(std::span(text.data(), text.size())));
@@ -27,5 +27,5 @@ TEST(Base64, TakesEveryByte) {
   EXPECT_EQ(base64(bytes), "//4A");
 }
 
-}  // namespace
+}  // namespace base64_test
 }  // namespace seam::host

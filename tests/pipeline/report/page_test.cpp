@@ -10,7 +10,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace page_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST(WritePage, SeveralRunsNeedAFileAndAreNamedOnce) {
   EXPECT_EQ(write_page({a, b}, run.path() / "x.html"), run.path() / "x.html");
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace pictures_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -59,5 +59,5 @@ TEST(Pictures, NotesWhatItCannotShow) {
                                  HasSubstr("pictures/b/epoch-0000.json cannot be shown")));
 }
 
-}  // namespace
+}  // namespace pictures_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace seam::host {
-namespace {
+namespace report_data_test {
 
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
@@ -113,5 +113,5 @@ TEST(ReportData, ComparesSettingsPluginsAndProgram) {
   EXPECT_EQ(data.at("differences")[1].at("values"), Json({"0.1", "0.2"}));
 }
 
-}  // namespace
+}  // namespace report_data_test
 }  // namespace seam::host

@@ -9,7 +9,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace run_record_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -127,5 +127,5 @@ TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {
   EXPECT_EQ(record.reports[2].moment, "after");
 }
 
-}  // namespace
+}  // namespace run_record_test
 }  // namespace seam::host

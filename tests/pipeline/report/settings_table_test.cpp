@@ -6,7 +6,7 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace {
+namespace settings_table_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -57,5 +57,5 @@ TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {
   EXPECT_THAT(differences({first, first}), IsEmpty());
 }
 
-}  // namespace
+}  // namespace settings_table_test
 }  // namespace seam::host

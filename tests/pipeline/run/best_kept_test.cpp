@@ -8,7 +8,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace best_kept_test {
 
 class BestKeptTest : public ::testing::Test {
  protected:
@@ -63,5 +63,5 @@ TEST_F(BestKeptTest, WithoutAMeasurementThereIsNone) {
   EXPECT_EQ(best({}, BestKept{"recall.r@1", 0.6, 2}), std::nullopt) << "the rule names none";
 }
 
-}  // namespace
+}  // namespace best_kept_test
 }  // namespace seam::host

@@ -14,11 +14,12 @@
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "seam/safetensors.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace checkpoint_test {
 
 using seam::test::TemporaryFolder;
 
@@ -148,7 +149,8 @@ TEST_F(CheckpointTest, NamesThatComeTwiceAreNoticed) {
               HasSubstr("is damaged: it has two stages 'model'"));
   Checkpoint twice = example();
   twice.stages.push_back(twice.stages[0]);
-  EXPECT_THROW(write_checkpoint(file(), twice), Error);
+  EXPECT_REFUSED(write_checkpoint(file(), twice), Fault::internal,
+                 "two stages 'model' in one checkpoint");
 }
 
 TEST_F(CheckpointTest, ATensorOfNoStageIsNoticed) {
@@ -444,5 +446,5 @@ TEST_F(CheckpointFolderTest, OnlyDamagedFilesAreOne) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace seam::host

@@ -8,7 +8,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace checksum_test {
 
 using seam::test::TemporaryFolder;
 
@@ -29,5 +29,5 @@ TEST(Sha256, OfAFileIsThatOfItsBytes) {
   EXPECT_EQ(sha256_of_file(folder.path() / "missing"), "");
 }
 
-}  // namespace
+}  // namespace checksum_test
 }  // namespace seam::host

@@ -10,7 +10,7 @@
 #include "pipeline/text/count.hpp"
 
 namespace seam::host {
-namespace {
+namespace display_test {
 
 using ::testing::HasSubstr;
 
@@ -115,5 +115,5 @@ TEST(Display, QuietKeepsToWhatIsWrong) {
   EXPECT_EQ(messages.str(), "error: decode: error\nseam: message\n");
 }
 
-}  // namespace
+}  // namespace display_test
 }  // namespace seam::host

@@ -9,7 +9,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace drawn_pictures_test {
 
 using seam::test::TemporaryFolder;
 
@@ -74,5 +74,5 @@ TEST_F(DrawnPicturesTest, ASetThatCannotBeReadIsAProblemAndTheOthersStay) {
                           HasSubstr("not in the run's folder"), HasSubstr("e/epoch-0012.json")));
 }
 
-}  // namespace
+}  // namespace drawn_pictures_test
 }  // namespace seam::host

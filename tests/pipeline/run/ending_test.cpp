@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace ending_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -141,5 +141,5 @@ TEST(NextText, OffersToResumeWhatIsNotComplete) {
   EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam report /data/run\n");
 }
 
-}  // namespace
+}  // namespace ending_test
 }  // namespace seam::host

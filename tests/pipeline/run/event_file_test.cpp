@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -15,11 +12,13 @@
 #include "pipeline/tensorboard/event.hpp"
 #include "pipeline/tensorboard/record.hpp"
 #include "seam/error.hpp"
+#include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace event_file_test {
 
+using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
 using tensorboard::EventKind;
 
@@ -132,18 +131,13 @@ TEST_F(EventFileTest, ARunThatWroteNoneBeforeBeginsAtItsCheckpoint) {
 TEST_F(EventFileTest, AFullDiskIsAnErrorAndLeavesWholeRecords) {
   EventFile file(folder_.path(), {});
   file.append({loss_at(1)});
-  std::signal(SIGXFSZ, SIG_IGN);  // write() fails then
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit almost{fs::file_size(files().front()) + 10, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &almost);
   std::string told;
   try {
+    const FullDisk disk(fs::file_size(files().front()) + 10);
     file.append({loss_at(2)});
   } catch (const Error& error) {
     told = error.what();
   }
-  ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_THAT(told, AllOf(HasSubstr("cannot write"), HasSubstr("File too large")));
   file.append({loss_at(3)});
   EXPECT_THAT(events_of(files().front()), ElementsAre("version", "START 0", "1", "3"));
@@ -158,5 +152,5 @@ TEST_F(EventFileTest, ALaterFileComesLaterWhateverTheClockSays) {
   EXPECT_TRUE(files().back().filename().string().starts_with("events.out.tfevents.8000000000."));
 }
 
-}  // namespace
+}  // namespace event_file_test
 }  // namespace seam::host

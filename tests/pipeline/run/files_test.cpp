@@ -9,10 +9,11 @@
 #include <string>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace files_test {
 
 using seam::test::TemporaryFolder;
 
@@ -81,7 +82,7 @@ TEST(LineFile, IsCutBackToAnEarlierSize) {
 TEST(LineFile, AShortenedFileIsRefused) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("lines", "one\n");
-  EXPECT_THROW(LineFile(file, 8), Error);
+  EXPECT_REFUSED(LineFile(file, 8), Fault::data, "has 4 bytes, but the run had written 8");
   EXPECT_EQ(content(file), "one\n");
 }
 
@@ -109,5 +110,5 @@ TEST(Files, AMissingFileIsNamed) {
   }
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace seam::host

@@ -2,41 +2,28 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
-#include <optional>
-#include <string>
+
+#include "tests/support/kept_environment.hpp"
 
 namespace seam::host {
-namespace {
+namespace freed_memory_test {
 
-/// Without the caller's own settings, which come back afterwards.
-class FreedMemoryTest : public testing::Test {
+/// Begins without the caller's own settings.
+class FreedMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifndef __GLIBC__
     GTEST_SKIP() << "only glibc's malloc is set";
 #endif
-    for (Variable& variable : variables_) {
-      if (const char* present = std::getenv(variable.name)) variable.value = present;
-      ::unsetenv(variable.name);
-    }
-  }
-  void TearDown() override {
-    for (const Variable& variable : variables_) {
-      ::unsetenv(variable.name);
-      if (variable.value) ::setenv(variable.name, variable.value->c_str(), 1);
+    for (const char* name :
+         {"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}) {
+      ::unsetenv(name);
     }
   }
 
  private:
-  struct Variable {
-    const char* name;
-    std::optional<std::string> value;
-  };
-  std::array<Variable, 3> variables_{{{"GLIBC_TUNABLES", std::nullopt},
-                                      {"MALLOC_TRIM_THRESHOLD_", std::nullopt},
-                                      {"MALLOC_MMAP_THRESHOLD_", std::nullopt}}};
+  seam::test::KeptEnvironment environment_;
 };
 
 TEST_F(FreedMemoryTest, IsKept) {
@@ -57,5 +44,5 @@ TEST_F(FreedMemoryTest, OtherTunablesSayNothingOfIt) {
   EXPECT_EQ(freed_memory_choice(), FreedMemory::kept);
 }
 
-}  // namespace
+}  // namespace freed_memory_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace kept_state_test {
 
 /// train: model.  fill: gallery.  evaluate: search, which refers to gallery.
 PipelineSpec pipeline(std::vector<ScheduledFlow> each_epoch, std::int64_t epochs = 10) {
@@ -111,5 +111,5 @@ TEST(MadeBeforeRead, AReaderOfAReaderReads) {
   EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
 }
 
-}  // namespace
+}  // namespace kept_state_test
 }  // namespace seam::host

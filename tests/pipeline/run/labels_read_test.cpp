@@ -12,7 +12,7 @@
 #include "seam/stage.hpp"
 
 namespace seam::host {
-namespace {
+namespace labels_read_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -91,5 +91,5 @@ TEST(LabelsRead, NotOfALossNorInTrainingNorWhereTheyAreOptional) {
   EXPECT_THAT(labels_read(unscheduled), IsEmpty());
 }
 
-}  // namespace
+}  // namespace labels_read_test
 }  // namespace seam::host

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace metrics_file_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -86,9 +87,9 @@ TEST_F(MetricsFile, ADamagedLineIsNamed) {
 
 TEST_F(MetricsFile, AMissingFileIsRefusedUnlessNothingIsWanted) {
   const auto nothing = [](MetricLine&&) {};
-  EXPECT_THROW(read_metrics(folder_.path() / "none", nothing), Error);
+  EXPECT_REFUSED(read_metrics(folder_.path() / "none", nothing), Fault::data, "cannot open '");
   EXPECT_EQ(read_metrics(folder_.path() / "none", nothing, 0), LastLine::whole);
 }
 
-}  // namespace
+}  // namespace metrics_file_test
 }  // namespace seam::host

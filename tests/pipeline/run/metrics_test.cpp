@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace metrics_test {
 
 TEST(Metrics, LinesComeInFlowOrderWhoeverRecordedFirst) {
   Metrics metrics;
@@ -98,5 +98,5 @@ TEST(Metrics, ValuesThatAreNoNumbersAreStillJson) {
 )");
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace seam::host

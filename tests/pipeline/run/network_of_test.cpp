@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
 
 namespace seam::host {
-namespace {
+namespace network_of_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -104,9 +105,9 @@ TEST(NetworkOf, AStageWithoutOneIsNotOpened) {
 TEST(NetworkOf, WhereTheStageCannotBeOpenedTheOthersAreClosed) {
   Events events;
   CheckedPipeline checked = pipeline(events, true);
-  EXPECT_THROW((void)network_of(checked, "classifier", 1), Error);
+  EXPECT_REFUSED((void)network_of(checked, "classifier", 1), Fault::data, "no weights");
   EXPECT_THAT(events, ElementsAre("open labels", "close labels"));
 }
 
-}  // namespace
+}  // namespace network_of_test
 }  // namespace seam::host

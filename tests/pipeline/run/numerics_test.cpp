@@ -9,7 +9,7 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace {
+namespace numerics_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -83,5 +83,5 @@ TEST(Numerics, AreNamedInAFewWords) {
             "cuda:0 in bfloat16, not deterministic");
 }
 
-}  // namespace
+}  // namespace numerics_test
 }  // namespace seam::host

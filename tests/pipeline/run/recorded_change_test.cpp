@@ -7,7 +7,7 @@
 #include "pipeline/run/run_directory.hpp"
 
 namespace seam::host {
-namespace {
+namespace recorded_change_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -71,5 +71,5 @@ TEST(RecordedChange, SaysItsValuesInTheirOrder) {
             R"json("flows_done":1,"steps_done":500}])json");
 }
 
-}  // namespace
+}  // namespace recorded_change_test
 }  // namespace seam::host

@@ -8,7 +8,7 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace {
+namespace resume_changes_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -188,5 +188,5 @@ TEST_F(OtherGraph, IsRefusedByName) {
   EXPECT_THAT(refusal(), HasSubstr("'schedule.each_epoch'"));
 }
 
-}  // namespace
+}  // namespace resume_changes_test
 }  // namespace seam::host

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace run_directory_test {
 
 using seam::test::TemporaryFolder;
 
@@ -27,16 +27,6 @@ Launch example() {
   return launch;
 }
 
-std::string complaint(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    return error.what();
-  }
-  return "accepted";
-}
-
 TEST(Launch, IsReadBackFromTheHeadOfTheFile) {
   const std::string text = headed_text(example(), "[pipeline]\nname = \"x\"\n#: seam = \"9\"\n");
   EXPECT_EQ(parse_launch(text, "resolved.toml"), example());
@@ -48,8 +38,8 @@ TEST(Launch, KeysThatAreNotThereStayEmpty) {
 }
 
 TEST(Launch, ABrokenHeadIsSaidSo) {
-  EXPECT_THAT(complaint([] { parse_launch("#: seam = \n", "resolved.toml"); }),
-              HasSubstr("head of 'resolved.toml'"));
+  EXPECT_REFUSED(parse_launch("#: seam = \n", "resolved.toml"), Fault::configuration,
+                 "head of 'resolved.toml' are not valid TOML");
 }
 
 TEST(RunDirectory, TakesANewOrEmptyFolder) {
@@ -61,25 +51,24 @@ TEST(RunDirectory, TakesANewOrEmptyFolder) {
 TEST(RunDirectory, RefusesAFolderWithOtherThings) {
   const TemporaryFolder folder;
   folder.write("thesis.tex", "");
-  EXPECT_THAT(complaint([&] { RunDirectory::create(folder.path(), "x"); }),
-              HasSubstr("is not empty"));
+  EXPECT_REFUSED(RunDirectory::create(folder.path(), "x"), Fault::configuration, "is not empty");
   folder.write("resolved.toml", "");
-  EXPECT_THAT(complaint([&] { RunDirectory::create(folder.path(), "x"); }),
-              HasSubstr("already holds a run"));
+  EXPECT_REFUSED(RunDirectory::create(folder.path(), "x"), Fault::configuration,
+                 "already holds a run");
 }
 
 TEST(RunDirectory, OneProcessAtATime) {
   const TemporaryFolder folder;
   folder.write("resolved.toml", "");
   const RunDirectory first = RunDirectory::reopen(folder.path());
-  EXPECT_THAT(complaint([&] { RunDirectory::reopen(folder.path()); }), HasSubstr("in use"));
+  EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration,
+                 "in use by another run");
 }
 
 TEST(RunDirectory, AFolderThatIsNoRunIsSaidSo) {
   const TemporaryFolder folder;
-  EXPECT_THAT(complaint([&] { RunDirectory::reopen(folder.path()); }),
-              HasSubstr("is not a run folder"));
+  EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration, "is not a run folder");
 }
 
-}  // namespace
+}  // namespace run_directory_test
 }  // namespace seam::host

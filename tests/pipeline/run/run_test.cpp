@@ -2,10 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -17,11 +15,13 @@
 
 #include "pipeline/run/checkpoint.hpp"
 #include "seam/stage.hpp"
+#include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace run_test {
 
+using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
@@ -248,25 +248,6 @@ TEST_F(RunPipelineTest, ALedgerThatDoesNotBalanceIsAnIncompleteRun) {
   EXPECT_THAT(summary.error->full_message(), HasSubstr("'a' sent 3 packets"));
   EXPECT_THAT(file("summary.json"), HasSubstr("\"exit_code\":6"));
 }
-
-/// A disk that takes no byte more, as long as it lives.
-class FullDisk {
- public:
-  FullDisk() {
-    std::signal(SIGXFSZ, SIG_IGN);  // write() fails then
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit none{0, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &none);
-  }
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  FullDisk(FullDisk&&) = delete;
-  FullDisk& operator=(FullDisk&&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST_F(RunPipelineTest, AStagesErrorIsToldBeforeThatOfTheDiskItIsRecordedOn) {
   add_stages();
@@ -931,5 +912,5 @@ TEST_F(RunPipelineTest, AFolderInUseLeavesNoTrace) {
   EXPECT_FALSE(fs::exists(folder_.path() / "run/summary.json"));
 }
 
-}  // namespace
+}  // namespace run_test
 }  // namespace seam::host

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 
 namespace seam::host {
-namespace {
+namespace schedule_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -27,7 +28,7 @@ class Script final : public ScheduleSteps {
     done.push_back(flow + "@" + std::to_string(epoch));
     if (done.back() == stop_in) return FlowEnd::stopped;
     if (done.back() == stop_after) stop = true;
-    if (done.back() == fail_in) throw Error("no");
+    if (done.back() == fail_in) throw Error(fail_in + " failed");
     return FlowEnd::complete;
   }
   [[nodiscard]] bool stop_requested() const override { return stop; }
@@ -167,7 +168,7 @@ TEST(Schedule, AFailureComesThroughWithThePositionBefore) {
   Script script;
   script.fail_in = "train@1";
   SchedulePosition position;
-  EXPECT_THROW(run_schedule(two_flows(3), position, script), Error);
+  EXPECT_REFUSED(run_schedule(two_flows(3), position, script), Fault::data, "train@1 failed");
   EXPECT_EQ(position.epochs_done, 1);
 }
 
@@ -325,5 +326,5 @@ TEST(EarlyStop, AMetricThatNobodyRecordsIsAnErrorWithTheNearestName) {
   EXPECT_EQ(position.epochs_done, 3);
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace seam::host

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace scores_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -200,9 +201,11 @@ TEST_F(ScoresTest, AFileThatWasCutIsRefused) {
   const auto file = folder.write("metrics.jsonl", line);
   EXPECT_NO_THROW(scores_.restore(file, line.size()));
   for (const std::uint64_t size : {line.size() - 1, line.size() + 1, 2 * line.size()}) {
-    EXPECT_THROW(scores_.restore(file, size), Error) << size;
+    EXPECT_REFUSED(scores_.restore(file, size), Fault::data,
+                   "bytes of whole lines that the run had written")
+        << size;
   }
-  EXPECT_THROW(scores_.restore(folder.path() / "missing.jsonl", 1), Error);
+  EXPECT_REFUSED(scores_.restore(folder.path() / "missing.jsonl", 1), Fault::data, "cannot open '");
   EXPECT_NO_THROW(scores_.restore(folder.path() / "missing.jsonl", 0));
 }
 
@@ -265,8 +268,9 @@ TEST(ScoreFile, ThatIsNoneIsRefused) {
       EXPECT_THAT(error.what(), HasSubstr("score.json' is not the score of a run")) << text;
     }
   }
-  EXPECT_THROW(static_cast<void>(read_scores(folder.path() / "missing.json")), Error);
+  EXPECT_REFUSED(static_cast<void>(read_scores(folder.path() / "missing.json")), Fault::data,
+                 "cannot open '");
 }
 
-}  // namespace
+}  // namespace scores_test
 }  // namespace seam::host

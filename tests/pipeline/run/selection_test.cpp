@@ -16,12 +16,13 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/scores.hpp"
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "seam/safetensors.hpp"
 #include "seam/stage.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace selection_test {
 
 namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
@@ -266,11 +267,15 @@ TEST(SelectionText, IsReadBack) {
   EXPECT_EQ(choice_from(text_of(choice)), choice);
   const std::vector<ChosenWeights> chosen{{"model", "a/\xC3\xA9", choice}, {"b", "c", {}}};
   EXPECT_EQ(chosen_weights_from(text_of(chosen)), chosen);
-  for (const char* text : {"", "[]", "{}", "[3]", "%4"}) {
-    EXPECT_THROW(static_cast<void>(choice_from(text)), Error) << text;
+  for (const char* text : {"", "[]", "{}", "[3]"}) {
+    EXPECT_REFUSED(static_cast<void>(choice_from(text)), Fault::data, "does not name a metric")
+        << text;
   }
+  EXPECT_REFUSED(static_cast<void>(choice_from("%4")), Fault::data, "a '%' without two digits");
   for (const char* text : {"", "3", "[3]", R"([{"stage":"a"}])"}) {
-    EXPECT_THROW(static_cast<void>(chosen_weights_from(text)), Error) << text;
+    EXPECT_REFUSED(static_cast<void>(chosen_weights_from(text)), Fault::data,
+                   "is not a list of stages, files and metrics")
+        << text;
   }
 }
 
@@ -282,5 +287,5 @@ TEST(SelectionText, WordsAreThoseOfScoreFiles) {
   EXPECT_LT(SelectedOn::unknown, SelectedOn::test) << "the worst of several counts";
 }
 
-}  // namespace
+}  // namespace selection_test
 }  // namespace seam::host

@@ -9,7 +9,7 @@
 #include <future>
 
 namespace seam::host {
-namespace {
+namespace stop_signals_test {
 
 using std::chrono::milliseconds;
 using Time = std::chrono::steady_clock::time_point;
@@ -31,7 +31,24 @@ TEST(RequestCount, AnotherSignalIsAnotherRequest) {
   EXPECT_EQ(requests.note(SIGINT, start + milliseconds(2)), 3);
 }
 
-TEST(StopSignals, ASignalAsksToDrain) {
+/// Restores the signals that StopSignals blocks and ignores for the rest of a process's life.
+class StopSignalsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    pipe_handler_ = std::signal(SIGPIPE, SIG_DFL);
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked_);
+  }
+  void TearDown() override {
+    std::signal(SIGPIPE, pipe_handler_);
+    ::pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
+  }
+
+ private:
+  void (*pipe_handler_)(int) = SIG_DFL;
+  sigset_t blocked_{};
+};
+
+TEST_F(StopSignalsTest, ASignalAsksToDrain) {
   StopState stop;
   std::promise<int> told;
   const StopSignals signals(
@@ -42,7 +59,7 @@ TEST(StopSignals, ASignalAsksToDrain) {
   EXPECT_FALSE(stop.cancel);
 }
 
-TEST(StopSignals, WhatDoesNotEndASecondAfterTheSecondRequestIsOverdue) {
+TEST_F(StopSignalsTest, WhatDoesNotEndASecondAfterTheSecondRequestIsOverdue) {
   StopState stop;
   std::promise<void> overdue;
   const StopSignals signals(
@@ -68,5 +85,5 @@ TEST(StopState, InterruptsTheFlowThatObserves) {
   EXPECT_EQ(interrupts, 2) << "a flow that begins after the request";
 }
 
-}  // namespace
+}  // namespace stop_signals_test
 }  // namespace seam::host

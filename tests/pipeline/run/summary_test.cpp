@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace summary_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -149,7 +150,7 @@ TEST(Summary, AFileThatIsNoneIsSaidSo) {
       EXPECT_THAT(error.what(), HasSubstr("summary.json' is not the summary of a run"));
     }
   }
-  EXPECT_THROW((void)read_flows(folder.path() / "missing.json"), Error);
+  EXPECT_REFUSED((void)read_flows(folder.path() / "missing.json"), Fault::data, "cannot open '");
 }
 
 TEST(ExitCodes, FollowTheFault) {
@@ -159,5 +160,5 @@ TEST(ExitCodes, FollowTheFault) {
   EXPECT_EQ(exit_code_of(Fault::internal), ExitCode::internal);
 }
 
-}  // namespace
+}  // namespace summary_test
 }  // namespace seam::host

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace tensorboard_log_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -77,5 +77,5 @@ TEST(Patterns, MatchWholeNames) {
   EXPECT_FALSE(matches("model.conv1.weight", "mode.*"));
 }
 
-}  // namespace
+}  // namespace tensorboard_log_test
 }  // namespace seam::host

@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace thread_budget_test {
 
 using seam::test::TemporaryFolder;
 
@@ -61,31 +61,23 @@ TEST(CoreCount, NonsenseIsNoQuota) {
 }
 
 TEST(ThreadBudget, IsToldToTheLibraries) {
+  const seam::test::KeptEnvironment environment;
   obey_thread_budget(3);
   for (const std::string_view variable : thread_variables) {
     EXPECT_STREQ(std::getenv(std::string(variable).c_str()), "3");
   }
 }
 
-/// The environment as it is without the variables of libgomp's spinning, and afterwards as it was.
+/// Begins without the variables that control how libgomp spins.
 class SpinPolicyTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    for (auto& [name, value] : kept_) {
-      if (const char* present = std::getenv(name.c_str())) value = present;
-      ::unsetenv(name.c_str());
-    }
-  }
-  void TearDown() override {
-    for (const auto& [name, value] : kept_) {
-      ::unsetenv(name.c_str());
-      if (value) ::setenv(name.c_str(), value->c_str(), 1);
-    }
+  SpinPolicyTest() {
+    ::unsetenv("OMP_WAIT_POLICY");
+    ::unsetenv("GOMP_SPINCOUNT");
   }
 
  private:
-  std::map<std::string, std::optional<std::string>> kept_{{"OMP_WAIT_POLICY", std::nullopt},
-                                                          {"GOMP_SPINCOUNT", std::nullopt}};
+  seam::test::KeptEnvironment environment_;
 };
 
 TEST_F(SpinPolicyTest, IdleThreadsSpinShortly) {
@@ -111,5 +103,5 @@ TEST_F(SpinPolicyTest, TheUsersSpinCountIsKept) {
   EXPECT_STREQ(std::getenv("GOMP_SPINCOUNT"), "77");
 }
 
-}  // namespace
+}  // namespace thread_budget_test
 }  // namespace seam::host

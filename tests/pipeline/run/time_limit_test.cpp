@@ -6,7 +6,7 @@
 #include <future>
 
 namespace seam::host {
-namespace {
+namespace time_limit_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -44,5 +44,5 @@ TEST(TimeLimit, ARunThatEndsBeforeIsNotAsked) {
   EXPECT_FALSE(stop.soon);
 }
 
-}  // namespace
+}  // namespace time_limit_test
 }  // namespace seam::host

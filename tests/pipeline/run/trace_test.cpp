@@ -8,10 +8,11 @@
 #include <string>
 #include <thread>
 
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
-namespace {
+namespace trace_test {
 
 using seam::test::TemporaryFolder;
 
@@ -64,8 +65,8 @@ TEST(Trace, NamesTheFileThatCannotBeWritten) {
 
 TEST(Trace, AFullDiskIsToldAtTheEnd) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_THROW(Trace("/dev/full"), Error);
+  EXPECT_REFUSED(Trace("/dev/full"), Fault::data, "cannot write '/dev/full'");
 }
 
-}  // namespace
+}  // namespace trace_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace seam::host {
-namespace {
+namespace watchdog_test {
 
 using std::chrono::seconds;
 
@@ -69,5 +69,5 @@ TEST(Watchdog, SaysNothingWhereItIsSwitchedOff) {
   EXPECT_EQ(said, 0);
 }
 
-}  // namespace
+}  // namespace watchdog_test
 }  // namespace seam::host

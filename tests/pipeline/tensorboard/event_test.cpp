@@ -7,7 +7,7 @@
 #include <string>
 
 namespace seam::host::tensorboard {
-namespace {
+namespace event_test {
 
 using namespace std::string_literals;
 
@@ -78,5 +78,5 @@ TEST(Event, ComesBackAsFarAsAResumedRunNeedsIt) {
   EXPECT_FALSE(read_event("no event").has_value());
 }
 
-}  // namespace
+}  // namespace event_test
 }  // namespace seam::host::tensorboard

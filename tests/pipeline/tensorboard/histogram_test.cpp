@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace seam::host::tensorboard {
-namespace {
+namespace histogram_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -137,5 +137,5 @@ TEST(Histogram, IsOfNumbersWithAFraction) {
   }
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace seam::host::tensorboard

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace seam::host::tensorboard {
-namespace {
+namespace picture_header_test {
 
 using namespace std::string_literals;
 
@@ -56,5 +56,5 @@ TEST(PictureHeader, OfWhatEndsEarlyOrIsNoPicture) {
   EXPECT_EQ(header(empty), std::nullopt);
 }
 
-}  // namespace
+}  // namespace picture_header_test
 }  // namespace seam::host::tensorboard

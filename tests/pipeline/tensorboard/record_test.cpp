@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace seam::host::tensorboard {
-namespace {
+namespace record_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -85,5 +85,5 @@ TEST(Records, EndWhereAnyByteIsDamaged) {
   }
 }
 
-}  // namespace
+}  // namespace record_test
 }  // namespace seam::host::tensorboard

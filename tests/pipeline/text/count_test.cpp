@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace count_test {
 
 TEST(Number, HasFourDigits) {
   EXPECT_EQ(number_for_people(0.66312), "0.6631");
@@ -28,5 +28,5 @@ TEST(Count, OnePacketIsNotSeveral) {
   EXPECT_EQ(packets_text(25882), "25,882 packets");
 }
 
-}  // namespace
+}  // namespace count_test
 }  // namespace seam::host

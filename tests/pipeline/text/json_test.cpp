@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace seam::host {
-namespace {
+namespace json_test {
 
 TEST(JsonLine, KeepsTheOrderOfItsKeys) {
   EXPECT_EQ(json_line({{"b", 1}, {"a", "x\n"}, {"c", std::vector<std::string>{"p"}}}),
@@ -33,5 +33,5 @@ TEST(JsonLine, WhatIsNotFiniteIsStillJson) {
   EXPECT_EQ(json_line({{"value", infinity}}), R"({"value":null})");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace seam::host

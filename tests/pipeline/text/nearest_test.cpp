@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace nearest_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -64,5 +64,5 @@ TEST(Enumerated, CutsLongLists) {
   EXPECT_EQ(enumerated({"a", "b", "c"}, 2), "a, b and 1 more");
 }
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace seam::host

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::host {
-namespace {
+namespace table_test {
 
 const std::vector<TableColumn> columns{{"run", Align::left, Room::flexible},
                                        {"score", Align::right, Room::fixed}};
@@ -38,5 +38,5 @@ TEST(Table, WithoutTitlesOrLimit) {
   EXPECT_EQ(host::columns({}, {}), "");
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <array>
 
 namespace seam::host {
-namespace {
+namespace terminal_test {
 
 const Screen in_colour{80, true};
 
@@ -44,5 +44,5 @@ TEST(Terminal, AFileIsNoTerminal) {
   for (const int end : ends) ::close(end);
 }
 
-}  // namespace
+}  // namespace terminal_test
 }  // namespace seam::host

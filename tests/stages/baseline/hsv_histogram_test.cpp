@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace hsv_histogram_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -118,5 +118,5 @@ TEST(HsvHistogram, NormalisedPixelsAreRefusedByThePicturesName) {
   }
 }
 
-}  // namespace
+}  // namespace hsv_histogram_test
 }  // namespace seam::stages

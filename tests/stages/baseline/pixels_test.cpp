@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace pixels_test {
 
 using seam::testing::Harness;
 
@@ -92,5 +92,5 @@ TEST(Pixels, ABatchWithoutRowsIsEmbeddedAsNone) {
   EXPECT_EQ(embedded(harness, torch::zeros({0, 3, 2, 2})).sizes(), torch::IntArrayRef({0, 12}));
 }
 
-}  // namespace
+}  // namespace pixels_test
 }  // namespace seam::stages

@@ -13,12 +13,13 @@
 
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
-namespace {
+namespace batch_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -277,17 +278,15 @@ TEST_F(BatchTest, RefusesGreyPictures) {
 }
 
 TEST_F(BatchTest, RefusesParametersThatCannotWork) {
-  EXPECT_THROW(Harness("batch", std::make_unique<Batch>())
-                   .set("mean", Value{std::vector<double>{0.5, 0.5}})
-                   .open(),
-               Error);
-  EXPECT_THROW(Harness("batch", std::make_unique<Batch>())
-                   .set("deviation", Value{std::vector<double>{0.5, 0.5, 0.0}})
-                   .open(),
-               Error);
-  EXPECT_THROW(
-      Harness("batch", std::make_unique<Batch>()).set("size", 2).set("group_size", 3).open(),
-      Error);
+  Harness mean("batch", std::make_unique<Batch>());
+  mean.set("mean", Value{std::vector<double>{0.5, 0.5}});
+  EXPECT_REFUSED(mean.open(), Fault::configuration, "parameter 'mean' has 2 numbers");
+  Harness deviation("batch", std::make_unique<Batch>());
+  deviation.set("deviation", Value{std::vector<double>{0.5, 0.5, 0.0}});
+  EXPECT_REFUSED(deviation.open(), Fault::configuration, "parameter 'deviation' must be above 0");
+  Harness groups("batch", std::make_unique<Batch>());
+  groups.set("size", 2).set("group_size", 3);
+  EXPECT_REFUSED(groups.open(), Fault::configuration, "group_size is 3 and size is 2");
 }
 
 TEST_F(BatchTest, NormalisesAsTold) {
@@ -435,7 +434,8 @@ TEST(ImagesToTensor, LiesInMemoryAsAsked) {
 TEST(ImagesToTensor, RefusesImagesOfDifferentSizes) {
   const std::vector<Image> images{numbered(3, 5, 0), numbered(5, 3, 0)};
   BatchMemory memory;
-  EXPECT_THROW(images_to_tensor(images, memory), Error);
+  EXPECT_REFUSED(images_to_tensor(images, memory), Fault::data,
+                 "must have one size and three channels");
 }
 
 TEST(BatchMemory, GivesMemoryAgainWhenItsTensorIsGone) {
@@ -470,5 +470,5 @@ TEST(BatchMemory, MayChangeItsSize) {
   EXPECT_EQ(memory.take(1000).get(), where);
 }
 
-}  // namespace
+}  // namespace batch_test
 }  // namespace seam::stages

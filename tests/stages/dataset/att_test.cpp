@@ -13,7 +13,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace att_test {
 
 using ::testing::HasSubstr;
 
@@ -126,5 +126,5 @@ TEST(AttFaces, AreAllThere) {
   }
 }
 
-}  // namespace
+}  // namespace att_test
 }  // namespace seam::stages

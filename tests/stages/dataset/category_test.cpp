@@ -14,7 +14,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace category_test {
 
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -275,5 +275,5 @@ TEST(CategoryOfPublishedLists, AnythingButTheTestSplitOfTheOfficialListsIsMarked
       HasSubstr("the partition 'other.txt', images of the train split, 1 of 2 train images"));
 }
 
-}  // namespace
+}  // namespace category_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace folder_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -200,5 +200,5 @@ TEST_F(FolderStage, ServesPartsThatHaveNoItemInCommon) {
   EXPECT_EQ(all.size(), 30U);
 }
 
-}  // namespace
+}  // namespace folder_test
 }  // namespace seam::stages

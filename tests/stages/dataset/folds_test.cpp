@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace folds_test {
 
 using ::testing::HasSubstr;
 
@@ -89,5 +89,5 @@ TEST(HeldOut, LeaveSomeItem) {
   }
 }
 
-}  // namespace
+}  // namespace folds_test
 }  // namespace seam::stages

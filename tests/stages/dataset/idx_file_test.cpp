@@ -9,7 +9,7 @@
 #include "tests/stages/dataset/idx_files.hpp"
 
 namespace seam::stages {
-namespace {
+namespace idx_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,5 +82,5 @@ TEST_F(IdxFile, RefusesACompressedFileThatIsCutOrDamaged) {
   EXPECT_THAT(error_with(damaged), HasSubstr("damaged or cut short"));
 }
 
-}  // namespace
+}  // namespace idx_file_test
 }  // namespace seam::stages

@@ -11,7 +11,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace inshop_list_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -224,5 +224,5 @@ TEST(InshopList, ReadsTheListsOfRealPhotographs) {
   EXPECT_THAT(images("small/list_eval_partition.cross-colour.txt"), ElementsAre(837, 202, 695));
 }
 
-}  // namespace
+}  // namespace inshop_list_test
 }  // namespace seam::stages

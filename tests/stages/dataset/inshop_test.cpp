@@ -13,7 +13,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace inshop_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -174,5 +174,5 @@ TEST_F(InshopStage, RefusesAnEmptySplit) {
               HasSubstr("holds no query images"));
 }
 
-}  // namespace
+}  // namespace inshop_test
 }  // namespace seam::stages

@@ -10,7 +10,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace landmark_list_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -151,5 +151,5 @@ TEST(AttributeLists, AreChecked) {
               HasSubstr("names.txt:1: no attribute is named"));
 }
 
-}  // namespace
+}  // namespace landmark_list_test
 }  // namespace seam::stages

@@ -11,7 +11,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace landmarks_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -120,5 +120,5 @@ TEST_F(LandmarksStage, ChecksTheCountsOfThePartition) {
               HasSubstr("1 query images, but 14218 were expected"));
 }
 
-}  // namespace
+}  // namespace landmarks_test
 }  // namespace seam::stages

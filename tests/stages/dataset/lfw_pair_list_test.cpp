@@ -10,7 +10,7 @@
 #include "tests/stages/dataset/lfw_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace lfw_pair_list_test {
 
 using ::testing::HasSubstr;
 
@@ -93,5 +93,5 @@ TEST(LfwPairList, ThePublishedListsAreReadWhole) {
               HasSubstr("pairsDevTest.txt:1: the first line is a pair"));
 }
 
-}  // namespace
+}  // namespace lfw_pair_list_test
 }  // namespace seam::stages

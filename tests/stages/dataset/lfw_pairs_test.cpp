@@ -14,7 +14,7 @@
 #include "tests/stages/dataset/lfw_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace lfw_pairs_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -96,5 +96,5 @@ TEST_F(LfwPairsStage, PairsThatDoNotFitAreRefused) {
   EXPECT_THAT(error_of([&] { pairs()->open(); }), HasSubstr("pairs.txt:7: '"));
 }
 
-}  // namespace
+}  // namespace lfw_pairs_test
 }  // namespace seam::stages

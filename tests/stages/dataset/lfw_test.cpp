@@ -12,7 +12,7 @@
 #include "tests/stages/dataset/lfw_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace lfw_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -93,5 +93,5 @@ TEST_F(LfwStage, AnotherCopyIsRefused) {
   EXPECT_THAT(error_of([&] { images()->open(); }), HasSubstr("'Cid/Cid_0001.jpg' is expected"));
 }
 
-}  // namespace
+}  // namespace lfw_test
 }  // namespace seam::stages

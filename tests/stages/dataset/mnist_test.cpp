@@ -15,7 +15,7 @@
 #include "tests/stages/dataset/idx_files.hpp"
 
 namespace seam::stages {
-namespace {
+namespace mnist_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -155,5 +155,5 @@ TEST_F(MnistStage, TheRealFashionMnistIsRead) {
   EXPECT_THAT(first, ElementsAre(9, 2, 1, 1, 6, 1, 4, 6));  // the published order
 }
 
-}  // namespace
+}  // namespace mnist_test
 }  // namespace seam::stages

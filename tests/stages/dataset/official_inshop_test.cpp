@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace official_inshop_test {
 
 using ::testing::HasSubstr;
 
@@ -114,5 +114,5 @@ TEST(OfficialInshop, ARandomPartitionOfTheRealImagesIsKnown) {
             "queries of 697 items");
 }
 
-}  // namespace
+}  // namespace official_inshop_test
 }  // namespace seam::stages

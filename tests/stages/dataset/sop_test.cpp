@@ -13,7 +13,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace sop_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -237,5 +237,5 @@ TEST(SopCounts, OfThePublishedListsAreAccepted) {
   EXPECT_EQ(lists.lone_test_images, 0);
 }
 
-}  // namespace
+}  // namespace sop_test
 }  // namespace seam::stages

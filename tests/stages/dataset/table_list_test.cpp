@@ -13,7 +13,7 @@
 #include "stages/dataset/csv.hpp"
 
 namespace seam::stages {
-namespace {
+namespace table_list_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -218,5 +218,5 @@ TEST(TableList, SurvivesArbitraryBytes) {
   }
 }
 
-}  // namespace
+}  // namespace table_list_test
 }  // namespace seam::stages

@@ -13,7 +13,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace table_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -139,5 +139,5 @@ TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
                                         HasSubstr("1 item is in split 'train' and in another"))));
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace seam::stages

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <set>
 #include <string>
@@ -13,7 +14,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace wardrobe_test {
 
 using ::testing::Contains;
 using ::testing::Field;
@@ -74,7 +75,8 @@ TEST(WardrobeStage, RefusesTwoWardrobesInOneFolder) {
   train->open();
   const auto query = make(folder.path() / "w", "query");
   query->set("items", 6);
-  EXPECT_THROW(query->open(), Error);
+  EXPECT_REFUSED(query->open(), Fault::configuration,
+                 "is in use by another stage or run with other parameters");
 }
 
 TEST(WardrobeStage, StopsDrawingWhenAsked) {
@@ -92,5 +94,5 @@ TEST(WardrobeStage, StopsDrawingWhenAsked) {
   EXPECT_EQ(again->outputs().size(), 4U);
 }
 
-}  // namespace
+}  // namespace wardrobe_test
 }  // namespace seam::stages

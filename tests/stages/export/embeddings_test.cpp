@@ -15,7 +15,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace embeddings_test {
 
 namespace fs = std::filesystem;
 using seam::Packet;
@@ -156,4 +156,4 @@ TEST_F(EmbeddingsTest, WithoutARunsFolderItAsksForOne) {
               HasSubstr("give an absolute path as 'folder'"));
 }
 
-}  // namespace
+}  // namespace embeddings_test

@@ -13,7 +13,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace files_test {
 
 namespace fs = std::filesystem;
 using ::testing::EndsWith;
@@ -90,5 +90,5 @@ TEST(ExportedFile, SaysWhatItCannotWrite) {
   EXPECT_THAT(complaint(folder.path() / "full"), HasSubstr("No space left on device"));
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace outcomes_test {
 
 namespace fs = std::filesystem;
 
@@ -106,5 +106,5 @@ TEST_F(WriteOutcomes, AsManyValuesAsMetricsAreNeeded) {
   EXPECT_EQ(content(), "");
 }
 
-}  // namespace
+}  // namespace outcomes_test
 }  // namespace seam::stages

@@ -22,7 +22,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace capsule_networks_test {
 
 constexpr double tolerance = 1e-8;
 constexpr double regulariser = 0.392;
@@ -184,5 +184,5 @@ INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksGolden,
                          ::testing::ValuesIn(test::capsule_networks_golden()),
                          [](const auto& golden) { return golden.param.name; });
 
-}  // namespace
+}  // namespace capsule_networks_test
 }  // namespace seam::stages

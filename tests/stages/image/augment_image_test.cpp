@@ -11,7 +11,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace augment_image_test {
 
 /// A grey picture of these values, row by row.
 Image grey(int height, int width, const std::vector<int>& values) {
@@ -270,5 +270,5 @@ TEST(DrawAugmentation, SwitchingOneThingOffLeavesTheOthers) {
   EXPECT_EQ(still.flip, whole.flip);
 }
 
-}  // namespace
+}  // namespace augment_image_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace augment_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -159,5 +159,5 @@ TEST(Augment, RefusesRangesTheWrongWayRound) {
   }
 }
 
-}  // namespace
+}  // namespace augment_test
 }  // namespace seam::stages

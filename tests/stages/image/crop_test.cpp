@@ -17,7 +17,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace crop_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -276,5 +276,5 @@ TEST(Crop, RefusesParametersOfAnotherPosition) {
   }
 }
 
-}  // namespace
+}  // namespace crop_test
 }  // namespace seam::stages

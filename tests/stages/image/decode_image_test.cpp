@@ -19,7 +19,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace decode_image_test {
 
 using test::Bytes;
 using test::encode;
@@ -484,5 +484,5 @@ TEST(DecodeImageCorpus, AgreesWithPillowExceptWhereListed) {
   }
 }
 
-}  // namespace
+}  // namespace decode_image_test
 }  // namespace seam::stages

@@ -19,7 +19,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace decode_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -195,5 +195,5 @@ TEST_F(DecodeTest, ReadsTheSameWithManyThreads) {
   }
 }
 
-}  // namespace
+}  // namespace decode_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace erase_image_test {
 
 using ::testing::Each;
 
@@ -137,5 +137,5 @@ TEST(EraseWithNoise, LeavesTheRestAsItIs) {
   }
 }
 
-}  // namespace
+}  // namespace erase_image_test
 }  // namespace seam::stages

@@ -19,7 +19,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace erase_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -252,5 +252,5 @@ TEST(Erase, RefusesLandmarksThatDoNotFitWhateverIsDrawn) {
   EXPECT_THAT(harness->errors().front().what(), HasSubstr("without 'visibility'"));
 }
 
-}  // namespace
+}  // namespace erase_test
 }  // namespace seam::stages

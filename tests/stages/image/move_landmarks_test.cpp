@@ -21,7 +21,7 @@
 #include "stages/image/resize.hpp"
 
 namespace seam::stages {
-namespace {
+namespace move_landmarks_test {
 
 using seam::testing::Harness;
 using ::testing::Each;
@@ -290,5 +290,5 @@ TEST(MoveLandmarks, BothFieldsBelongTogether) {
   EXPECT_THAT(error_of_resize(other), HasSubstr("'visibility' without 'landmarks'"));
 }
 
-}  // namespace
+}  // namespace move_landmarks_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace picture_cache_test {
 
 using namespace std::chrono_literals;
 
@@ -95,5 +95,5 @@ TEST(StampOf, KnowsNothingOfAFileThatIsNotThere) {
   EXPECT_FALSE(stamp_of("/nowhere/at all.jpg"));
 }
 
-}  // namespace
+}  // namespace picture_cache_test
 }  // namespace seam::stages

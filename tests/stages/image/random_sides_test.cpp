@@ -11,7 +11,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace random_sides_test {
 
 TEST(NearestWhole, RoundsAsPythonDoes) {
   EXPECT_EQ(nearest_whole(0), 0);
@@ -69,5 +69,5 @@ TEST(RandomSides, DrawTheAreaUniformlyAndTheAspectsLogarithm) {
   EXPECT_NEAR(log_squares / draws - mean_log * mean_log, std::pow(std::log(8.0), 2) / 12, 0.01);
 }
 
-}  // namespace
+}  // namespace random_sides_test
 }  // namespace seam::stages

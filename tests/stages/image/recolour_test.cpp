@@ -16,7 +16,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace recolour_test {
 
 Image noise(int height, int width) {
   Image image(height, width, 3);
@@ -98,5 +98,5 @@ TEST(LargestValue, IsFoundAnywhere) {
   EXPECT_EQ(largest_value(Image()), 0);
 }
 
-}  // namespace
+}  // namespace recolour_test
 }  // namespace seam::stages

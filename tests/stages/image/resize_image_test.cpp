@@ -8,7 +8,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace resize_image_test {
 
 /// One row of grey values.
 Image row(const std::vector<int>& values) {
@@ -65,5 +65,5 @@ TEST(ResizeImage, RefusesWhatHasNoPixels) {
   EXPECT_THROW(resize_image(test::smooth_picture(4, 4), 0, 4), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace resize_image_test
 }  // namespace seam::stages

@@ -6,12 +6,13 @@
 #include <memory>
 
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace resize_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -39,9 +40,11 @@ TEST(Resize, PassesPicturesOfItsSizeOnUntouched) {
 
 TEST(Resize, RefusesASideOfNothing) {
   Harness harness("resize", std::make_unique<Resize>());
-  EXPECT_THROW(harness.set("height", 0), Error);
-  EXPECT_THROW(harness.set("interpolation", "cubic"), Error);
+  EXPECT_REFUSED(harness.set("height", 0), Fault::configuration,
+                 "parameter 'height' of stage 'resize': 0 is ");
+  EXPECT_REFUSED(harness.set("interpolation", "cubic"), Fault::configuration,
+                 "parameter 'interpolation' of stage 'resize': ");
 }
 
-}  // namespace
+}  // namespace resize_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {
-namespace {
+namespace warp_test {
 
 Image noise(int height, int width, std::uint64_t seed) {
   Random random(seed, 0);
@@ -152,5 +152,5 @@ TEST(WarpBilinear, RefusesWhatItCannotWarp) {
   EXPECT_THROW(warp_bilinear(image, {}, -1), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace warp_test
 }  // namespace seam::stages

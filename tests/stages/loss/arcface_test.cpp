@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
@@ -22,7 +23,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace arcface_test {
 
 using ::testing::HasSubstr;
 
@@ -127,9 +128,9 @@ TEST(ArcfaceLossLabels, OfAnotherNumberOrWithoutACentreAreRefused) {
     (void)arcface_loss(embedding, centres, labels, {});
   };
   EXPECT_NO_THROW(loss({0, 3}));
-  EXPECT_THROW(loss({0}), Error);
-  EXPECT_THROW(loss({0, 4}), Error);
-  EXPECT_THROW(loss({0, -1}), Error);
+  EXPECT_REFUSED(loss({0}), Fault::internal, "there are 1 labels for 2 embeddings");
+  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is none of 4 proxies");
+  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is none of 4 proxies");
 }
 
 TEST(ArcfaceLossThreads, HaveTheSameBytesForAnyNumber) {
@@ -162,5 +163,5 @@ TEST(Arcface, AnItemTooManyIsNamed) {
   EXPECT_THAT(harness.errors()[0].what(), HasSubstr("item 'c' has no proxy: there are 2"));
 }
 
-}  // namespace
+}  // namespace arcface_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace attributes_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -113,5 +113,5 @@ TEST(AttributeStage, LabelsThatDoNotFitAreRefused) {
   EXPECT_THAT(error(labels), HasSubstr("row 1: attribute 5 has the label 3"));
 }
 
-}  // namespace
+}  // namespace attributes_test
 }  // namespace seam::stages

@@ -19,7 +19,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace batch_hard_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -399,5 +399,5 @@ TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
               HasSubstr("not finite"));
 }
 
-}  // namespace
+}  // namespace batch_hard_test
 }  // namespace seam::stages

@@ -13,7 +13,7 @@
 #include "stages/same.hpp"
 
 namespace seam::stages {
-namespace {
+namespace contrastive_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -79,5 +79,5 @@ TEST(Contrastive, RefusesWhatIsNoPairByName) {
               HasSubstr("rows 0 and 1 should be a pair, but are of the groups 1 and 2"));
 }
 
-}  // namespace
+}  // namespace contrastive_test
 }  // namespace seam::stages

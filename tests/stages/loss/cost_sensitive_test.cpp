@@ -18,7 +18,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace cost_sensitive_test {
 
 using ::testing::HasSubstr;
 using Numbers = std::vector<std::int64_t>;
@@ -86,7 +86,6 @@ double by_matrix(const Tensor& logits, const Numbers& labels, const Matrix& cost
 class CostSensitiveLossTest : public seam::testing::EachDevice {
  protected:
   void SetUp() override {
-    EachDevice::SetUp();
     if (IsSkipped()) return;
     torch::manual_seed(4);
     logits = (torch::randn({4, 5}, torch::kFloat64) * 2).to(device()).set_requires_grad(true);
@@ -208,5 +207,5 @@ TEST(CostSensitiveStage, NamesThePictureWhoseLabelIsNoClass) {
               HasSubstr("has no category (-1), and the cost needs one"));
 }
 
-}  // namespace
+}  // namespace cost_sensitive_test
 }  // namespace seam::stages

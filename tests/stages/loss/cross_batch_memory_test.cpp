@@ -21,7 +21,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace cross_batch_memory_test {
 
 using ::testing::HasSubstr;
 
@@ -291,5 +291,5 @@ TEST(CrossBatchMemory, AStateThatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal(6, damaged), HasSubstr("the checkpoint is damaged"));
 }
 
-}  // namespace
+}  // namespace cross_batch_memory_test
 }  // namespace seam::stages

@@ -16,7 +16,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace cross_entropy_test {
 
 using ::testing::HasSubstr;
 
@@ -212,5 +212,5 @@ TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
   EXPECT_THAT(complaint(-1), HasSubstr("has no category"));
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 }  // namespace seam::stages

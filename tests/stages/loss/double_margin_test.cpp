@@ -11,7 +11,7 @@
 #include "stages/same.hpp"
 
 namespace seam::stages {
-namespace {
+namespace double_margin_test {
 
 using seam::testing::Harness;
 
@@ -46,5 +46,5 @@ TEST(DoubleMargin, MatchingPairsCostBeyondTheSmallMarginAndOthersWithinTheLargeO
   EXPECT_NEAR(loss({1, 1, 0, 0}), (0.01 + 0.01) / 2, 1e-5);
 }
 
-}  // namespace
+}  // namespace double_margin_test
 }  // namespace seam::stages

@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace item_proxies_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -43,7 +44,8 @@ TEST(ItemProxies, ABatchThatDoesNotCountLeavesNothingBehind) {
   proxies.accept();
   EXPECT_EQ(proxies.left(), 1);
   EXPECT_THAT(proxies.number_of({"b", "c"}, New::join), ElementsAre(1, 0));
-  EXPECT_THROW((void)proxies.number_of({"b", "d"}, New::join), Error);
+  EXPECT_REFUSED((void)proxies.number_of({"b", "d"}, New::join), Fault::configuration,
+                 "there are 2, and each is another item's");
   proxies.accept();
   EXPECT_EQ(proxies.left(), 1) << "of the batch that was refused, no item stays";
 }
@@ -110,5 +112,5 @@ TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal(doubled), HasSubstr("item 'a' has two saved proxies"));
 }
 
-}  // namespace
+}  // namespace item_proxies_test
 }  // namespace seam::stages

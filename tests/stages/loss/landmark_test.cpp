@@ -15,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace landmark_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -140,5 +140,5 @@ TEST(LandmarkLoss, WhatIsNotVisibleHasNoGradientWhateverItIs) {
   EXPECT_EQ(gradient[0][1].abs().max().item<double>(), 0);
 }
 
-}  // namespace
+}  // namespace landmark_test
 }  // namespace seam::stages

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace loss_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -172,5 +172,5 @@ TEST(Loss, OtherThanOneNumberIsAnErrorOfTheStage) {
   }
 }
 
-}  // namespace
+}  // namespace loss_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace margin_test {
 
 using ::testing::HasSubstr;
 
@@ -104,5 +104,5 @@ TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {
   }
 }
 
-}  // namespace
+}  // namespace margin_test
 }  // namespace seam::stages

@@ -20,7 +20,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace multi_similarity_test {
 
 Packet batch(const Tensor& embedding, const std::vector<std::string>& items) {
   Packet packet;
@@ -203,5 +203,5 @@ TEST_P(MultiSimilarityLossTest, GradientsAreThoseOfFiniteDifferences) {
                          {embedding});
 }
 
-}  // namespace
+}  // namespace multi_similarity_test
 }  // namespace seam::stages

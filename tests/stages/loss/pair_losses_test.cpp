@@ -12,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace pair_losses_test {
 
 class PairLossesTest : public seam::testing::EachDevice {};
 SEAM_ON_EACH_DEVICE(PairLossesTest);
@@ -117,5 +117,5 @@ TEST_P(PairLossesTest, EqualEmbeddingsHaveFiniteGradients) {
   }
 }
 
-}  // namespace
+}  // namespace pair_losses_test
 }  // namespace seam::stages

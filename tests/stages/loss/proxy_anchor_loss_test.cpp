@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor_testing.hpp>
 
 #include <cmath>
@@ -16,7 +17,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace proxy_anchor_loss_test {
 
 class ProxyAnchorLossTest : public seam::testing::EachDevice {
  protected:
@@ -91,11 +92,12 @@ TEST(ProxyAnchorLossLabels, OfAnotherNumberOrWithoutAProxyAreRefused) {
     (void)proxy_anchor_loss(embedding, proxies, labels, {});
   };
   EXPECT_NO_THROW(loss({0, 3}));
-  EXPECT_THROW(loss({0}), Error);
-  EXPECT_THROW(loss({0, 1, 2}), Error);
-  EXPECT_THROW(loss({0, 4}), Error);
-  EXPECT_THROW(loss({0, -1}), Error);
-  EXPECT_THROW((void)proxy_anchor_loss(torch::empty({0, 3}), proxies, {}, {}), Error);
+  EXPECT_REFUSED(loss({0}), Fault::internal, "there are 1 labels for 2 embeddings");
+  EXPECT_REFUSED(loss({0, 1, 2}), Fault::internal, "there are 3 labels for 2 embeddings");
+  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is none of 4 proxies");
+  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is none of 4 proxies");
+  EXPECT_REFUSED((void)proxy_anchor_loss(torch::empty({0, 3}), proxies, {}, {}), Fault::data,
+                 "the batch has no rows");
 }
 
 TEST(ProxyAnchorLossThreads, HaveTheSameBytesForAnyNumber) {
@@ -131,5 +133,5 @@ TEST(ProxyAnchorLossThreads, HaveTheSameBytesForAnyNumber) {
   }
 }
 
-}  // namespace
+}  // namespace proxy_anchor_loss_test
 }  // namespace seam::stages

@@ -16,7 +16,7 @@
 #include "stages/train/adam.hpp"
 
 namespace seam::stages {
-namespace {
+namespace proxy_anchor_test {
 
 using seam::testing::LogLine;
 using ::testing::Contains;
@@ -270,5 +270,5 @@ TEST(ProxyAnchor, AStateOfOtherProxiesIsRefused) {
   EXPECT_THAT(refusal(4, 3), HasSubstr("and this pipeline 4 proxies of 3 dimensions"));
 }
 
-}  // namespace
+}  // namespace proxy_anchor_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace reconstruction_test {
 
 using ::testing::HasSubstr;
 
@@ -82,5 +82,5 @@ TEST(ReconstructionStage, RefusesPicturesThatADecoderCannotDraw) {
   }
 }
 
-}  // namespace
+}  // namespace reconstruction_test
 }  // namespace seam::stages

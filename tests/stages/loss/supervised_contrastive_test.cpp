@@ -20,7 +20,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace supervised_contrastive_test {
 
 using ::testing::HasSubstr;
 
@@ -186,5 +186,5 @@ TEST(SupervisedContrastive, CountsRowsWithoutAPositive) {
   EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 2);
 }
 
-}  // namespace
+}  // namespace supervised_contrastive_test
 }  // namespace seam::stages

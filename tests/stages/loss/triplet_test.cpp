@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
@@ -14,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace triplet_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -100,8 +101,10 @@ TEST(TripletRows, AreFoundInAnyOrder) {
 
 TEST(TripletRows, RefuseGroupsThatAreNoTriplets) {
   using enum Role;
-  EXPECT_THROW((void)triplet_rows({1, 1}, {anchor, positive}), Error);
-  EXPECT_THROW((void)triplet_rows({1, 1, 1}, {anchor, anchor, negative}), Error);
+  EXPECT_REFUSED((void)triplet_rows({1, 1}, {anchor, positive}), Fault::data,
+                 "group 1 lacks a picture");
+  EXPECT_REFUSED((void)triplet_rows({1, 1, 1}, {anchor, anchor, negative}), Fault::internal,
+                 "group 1 holds two pictures of one role");
   try {
     (void)triplet_rows({1}, {single});
     FAIL() << "was accepted";
@@ -137,7 +140,7 @@ TEST(Triplet, ByCosinesItHasNoMargin) {
   EXPECT_NEAR(harness.metric("positive_cosine"), 0.6, 1e-6);
   seam::testing::Harness contradicted("loss", std::make_unique<Triplet>());
   contradicted.set("form", "cosine").set("margin", Value{1.0});
-  EXPECT_THROW(contradicted.open(), Error);
+  EXPECT_REFUSED(contradicted.open(), Fault::configuration, "`margin` has no effect");
 }
 
 TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
@@ -161,5 +164,5 @@ TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
   EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(5.0, 10.0));
 }
 
-}  // namespace
+}  // namespace triplet_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace visibility_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -80,5 +80,5 @@ TEST(VisibilityStage, StatesThatAreNoneAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace visibility_test
 }  // namespace seam::stages

@@ -17,7 +17,7 @@
 #include "tests/stages/named_categories.hpp"
 
 namespace seam::stages {
-namespace {
+namespace accuracy_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -215,5 +215,5 @@ TEST(AccuracyStage, AModelWhoseDataSetsNumberCategoriesInDifferentWaysIsRefused)
               HasSubstr("category 0 is 'bag' in one (of 2 categories) and 'coat' in another"));
 }
 
-}  // namespace
+}  // namespace accuracy_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace top_k_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -94,5 +94,5 @@ TEST(TopK, WilsonsIntervalAgreesWithPublishedValues) {
   EXPECT_NEAR(few.high, 0.1611, 5e-5);
 }
 
-}  // namespace
+}  // namespace top_k_test
 }  // namespace seam::stages

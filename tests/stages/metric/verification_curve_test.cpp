@@ -16,7 +16,7 @@
 #include "stages/metric/verification_report.hpp"
 
 namespace seam::stages {
-namespace {
+namespace verification_curve_test {
 
 using ::testing::HasSubstr;
 
@@ -282,5 +282,5 @@ TEST(VerificationReport, OneFoldIsMeasuredAlone) {
   EXPECT_THAT(text, HasSubstr("A FAR is left out"));
 }
 
-}  // namespace
+}  // namespace verification_curve_test
 }  // namespace seam::stages

@@ -11,7 +11,7 @@
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
-namespace {
+namespace verification_outcomes_test {
 
 using ::testing::ElementsAre;
 using ::testing::Optional;
@@ -117,5 +117,5 @@ TEST(VerificationOutcomes, APairHasNoNameWhereAPictureHasNone) {
   EXPECT_EQ(pair_names(packet, 0).observation, "");
 }
 
-}  // namespace
+}  // namespace verification_outcomes_test
 }  // namespace seam::stages

@@ -22,7 +22,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace verification_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -290,5 +290,5 @@ TEST(VerificationStage, WithoutMarginAndFoldsNothingIsRightOrWrong) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "outcomes"));
 }
 
-}  // namespace
+}  // namespace verification_test
 }  // namespace seam::stages

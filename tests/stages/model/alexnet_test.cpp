@@ -12,7 +12,7 @@
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace alexnet_test {
 
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -54,5 +54,5 @@ TEST(AlexNet, RefusesImagesOfWhichNothingIsLeft) {
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("at least 63x63"));
 }
 
-}  // namespace
+}  // namespace alexnet_test
 }  // namespace seam::stages

@@ -17,7 +17,7 @@
 #include "stages/reconstruction.hpp"
 
 namespace seam::stages {
-namespace {
+namespace capsnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -192,5 +192,5 @@ TEST(DenseDecoderStage, DrawsTheCategoryInTrainingAndTheLongestCapsuleInEvaluati
   EXPECT_FALSE(torch::equal(drawn(true, {0, 0, 0}), drawn(false, {0, 0, 0})));
 }
 
-}  // namespace
+}  // namespace capsnet_test
 }  // namespace seam::stages

@@ -16,7 +16,7 @@
 #include "stages/reconstruction.hpp"
 
 namespace seam::stages {
-namespace {
+namespace capsule_decoder_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -125,5 +125,5 @@ TEST(Classifiers, HaveTheSizesOfTheThesisAndOfTheReleasedCode) {
   EXPECT_EQ(later["w"], (Sizes{16, 736}));
 }
 
-}  // namespace
+}  // namespace capsule_decoder_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace capsule_module_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -66,5 +66,5 @@ TEST(CapsuleModuleStage, TheErrorOfPortsIsAnother) {
   EXPECT_FALSE(torch::allclose(capsules("none"), capsules("routes_softmax"), 1e-2, 1e-3));
 }
 
-}  // namespace
+}  // namespace capsule_module_test
 }  // namespace seam::stages

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace cnn_embedding_test {
 
 using seam::testing::Harness;
 
@@ -53,5 +53,5 @@ TEST(CnnEmbedding, GivesVectorsOfUnitLengthForAnySize) {
   }
 }
 
-}  // namespace
+}  // namespace cnn_embedding_test
 }  // namespace seam::stages

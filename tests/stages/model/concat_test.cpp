@@ -13,7 +13,7 @@
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace concat_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -94,5 +94,5 @@ TEST(ConcatStage, RefusesCapsulesOfWhatTheTypeDoesNotMakeThemOf) {
   EXPECT_THAT(refusal("c", of_descriptors), HasSubstr("made of the descriptors"));
 }
 
-}  // namespace
+}  // namespace concat_test
 }  // namespace seam::stages

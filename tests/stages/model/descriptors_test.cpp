@@ -14,7 +14,7 @@
 #include "stages/model/spatial_group_enhance.hpp"
 
 namespace seam::stages {
-namespace {
+namespace descriptors_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -67,5 +67,5 @@ TEST(Descriptors, ProvideWhatTheyAreAskedFor) {
                                               "bn.weight", "bn.bias", "fc.weight", "fc.bias"));
 }
 
-}  // namespace
+}  // namespace descriptors_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "stages/landmark_tensors.hpp"
 
 namespace seam::stages {
-namespace {
+namespace fashionnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -99,5 +99,5 @@ TEST(FashionNetStage, RefusesImagesOfAnotherSize) {
   EXPECT_THAT(harness->errors()[0].what(), HasSubstr("set image_height and image_width"));
 }
 
-}  // namespace
+}  // namespace fashionnet_test
 }  // namespace seam::stages

@@ -22,7 +22,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace inception_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -306,5 +306,5 @@ TEST(Inception, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {
   EXPECT_TRUE(torch::allclose(raw / raw.norm(2, 1, true), unit, 1e-4, 1e-5));
 }
 
-}  // namespace
+}  // namespace inception_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace lenet_test {
 
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -55,5 +55,5 @@ TEST(LeNet, TakesTheSmallestAndRefusesOtherImages) {
   EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("for images of 100x100 pixels"));
 }
 
-}  // namespace
+}  // namespace lenet_test
 }  // namespace seam::stages

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace rccapsnet_cls_test {
 
 using seam::testing::Harness;
 
@@ -51,5 +51,5 @@ TEST(RccapsnetCls, ALossOnTheLengthsTrainsAllOfItsWeights) {
   }
 }
 
-}  // namespace
+}  // namespace rccapsnet_cls_test
 }  // namespace seam::stages

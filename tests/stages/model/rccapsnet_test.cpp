@@ -14,7 +14,7 @@
 #include "stages/model/sccapsnet.hpp"
 
 namespace seam::stages {
-namespace {
+namespace rccapsnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -182,5 +182,5 @@ TEST(Rccapsnet, InBfloat16CapsulesAreFloatAndCloseToThoseInFloat32) {
             0.05 * wide.capsules.norm().item<double>());
 }
 
-}  // namespace
+}  // namespace rccapsnet_test
 }  // namespace seam::stages

@@ -16,7 +16,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace resnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -226,5 +226,5 @@ TEST(Resnet, APublishedClassifierIsLeftOutWhereThereIsNone) {
   }
 }
 
-}  // namespace
+}  // namespace resnet_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace sccapsnet_cls_test {
 
 using seam::testing::Harness;
 
@@ -106,5 +106,5 @@ TEST(SccapsnetCls, WhatHasNoEffectIsRefused) {
               ::testing::HasSubstr("`glorot_fans` has no effect"));
 }
 
-}  // namespace
+}  // namespace sccapsnet_cls_test
 }  // namespace seam::stages

@@ -5,6 +5,7 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <functional>
@@ -15,7 +16,7 @@
 #include "tests/stages/named_categories.hpp"
 
 namespace seam::stages {
-namespace {
+namespace sccapsnet_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -120,9 +121,11 @@ TEST(Sccapsnet, EveryGroupNeedsOneAnchorForItsMask) {
   using enum Role;
   EXPECT_EQ(anchor_categories({3, 1, 2}, {5, 4, 4}, {anchor, negative, anchor}),
             (std::vector<std::int64_t>{3, 2, 2}));
-  EXPECT_THROW(static_cast<void>(anchor_categories({3, 1}, {5, 4}, {anchor, positive})), Error)
+  EXPECT_REFUSED(static_cast<void>(anchor_categories({3, 1}, {5, 4}, {anchor, positive})),
+                 Fault::configuration, "group 4 has no anchor")
       << "one group of two lacks it";
-  EXPECT_THROW(static_cast<void>(anchor_categories({3, 1}, {5, 5}, {anchor, anchor})), Error);
+  EXPECT_REFUSED(static_cast<void>(anchor_categories({3, 1}, {5, 5}, {anchor, anchor})),
+                 Fault::data, "group 5 holds two anchors");
 }
 
 TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
@@ -154,7 +157,8 @@ TEST(Sccapsnet, AnotherArchitecturesStateIsRefused) {
   tiny(narrow).open();
   Harness wide("model", std::make_unique<Sccapsnet>());
   tiny(wide).set("width", 16).open();
-  EXPECT_THROW(wide.runner().load(narrow.runner().save()), Error);
+  EXPECT_REFUSED(wide.runner().load(narrow.runner().save()), Fault::data,
+                 "the checkpoint is of another architecture");
 }
 
 TEST(Sccapsnet, OffersAllItsWeights) {
@@ -380,5 +384,5 @@ TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
       HasSubstr("category 1 is 'Tees' in one (of 2 categories) and 'Skirts' in another (of 3)"));
 }
 
-}  // namespace
+}  // namespace sccapsnet_test
 }  // namespace seam::stages

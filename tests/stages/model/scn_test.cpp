@@ -15,7 +15,7 @@
 #include "tests/stages/model/siamese_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace scn_test {
 
 using seam::testing::Harness;
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
@@ -78,5 +78,5 @@ TEST(Scn, AnImageDoesNotDependOnTheOthersOfItsBatch) {
   EXPECT_LT((alone[0] - together[2]).abs().max().item<double>(), 1e-5);
 }
 
-}  // namespace
+}  // namespace scn_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include "tests/stages/model/siamese_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace sdropcapnet_test {
 
 using seam::testing::Harness;
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
@@ -75,5 +75,5 @@ TEST(Sdropcapnet, OnlyAcceptedBatchesAreRecorded) {
   EXPECT_EQ(recorded(false), -1);
 }
 
-}  // namespace
+}  // namespace sdropcapnet_test
 }  // namespace seam::stages

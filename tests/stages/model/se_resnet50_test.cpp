@@ -19,7 +19,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace se_resnet50_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -215,5 +215,5 @@ TEST(SeResnet50, APublishedClassifierIsLeftOutWhereThereIsNone) {
                            source.harness.outputs().at(0)[field::embedding]));
 }
 
-}  // namespace
+}  // namespace se_resnet50_test
 }  // namespace seam::stages

@@ -9,7 +9,7 @@
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 
 namespace seam::stages {
-namespace {
+namespace self_attention_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -29,5 +29,5 @@ TEST(SelfAttentionStage, ReplacesTheMap) {
                            batch(2)[field::feature_map]));  // gamma is 0
 }
 
-}  // namespace
+}  // namespace self_attention_test
 }  // namespace seam::stages

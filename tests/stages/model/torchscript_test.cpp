@@ -6,6 +6,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <memory>
@@ -15,7 +16,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace torchscript_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -143,11 +144,12 @@ TEST(Torchscript, OtherFilesAreRefused) {
   const test::TemporaryFolder folder;
   Trial text;
   text.harness.set("file", folder.write("network.pt", "weights").string());
-  EXPECT_THROW(text.harness.open(), Error);
+  EXPECT_REFUSED(text.harness.open(), Fault::configuration,
+                 "network.pt' cannot be read as TorchScript");
   Trial missing;
   missing.harness.set("file", (folder.path() / "none.pt").string());
-  EXPECT_THROW(missing.harness.open(), Error);
+  EXPECT_REFUSED(missing.harness.open(), Fault::configuration, "there is no file '");
 }
 
-}  // namespace
+}  // namespace torchscript_test
 }  // namespace seam::stages

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace capsule_decoder_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -150,15 +151,18 @@ TEST(CapsuleDecoder, RefusesSizesThatDoNotFit) {
   }
   options = small();
   options.layers.back().out_channels = 4;
-  EXPECT_THROW(CapsuleDecoder(options, 1), Error);
+  EXPECT_REFUSED(CapsuleDecoder(options, 1), Fault::configuration,
+                 "3 channels in its last convolution");
   options.layers = {{3, 1, 2}};
-  EXPECT_THROW(CapsuleDecoder(options, 1), Error);
+  EXPECT_REFUSED(CapsuleDecoder(options, 1), Fault::configuration,
+                 "kernels that are no smaller than their strides");
   CapsuleDecoder decoder(small(), 1);
-  EXPECT_THROW((void)decoder->forward(torch::zeros({1, 4, 4}), torch::zeros({1}, torch::kInt64)),
-               Error);
-  EXPECT_THROW((void)decoder->forward(torch::zeros({1, 3, 4}), torch::full({1}, 3, torch::kInt64)),
-               Error);
+  EXPECT_REFUSED((void)decoder->forward(torch::zeros({1, 4, 4}), torch::zeros({1}, torch::kInt64)),
+                 Fault::internal, "the decoder takes 3 capsules of 4 numbers");
+  EXPECT_REFUSED(
+      (void)decoder->forward(torch::zeros({1, 3, 4}), torch::full({1}, 3, torch::kInt64)),
+      Fault::data, "category 3 is outside the model's 3 classes");
 }
 
-}  // namespace
+}  // namespace capsule_decoder_test
 }  // namespace seam::nn

@@ -15,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace capsule_layers_test {
 
 using torch::Tensor;
 
@@ -245,5 +245,5 @@ TEST_P(CapsuleLayer, ThreadsDoNotChangeAByte) {
   }
 }
 
-}  // namespace
+}  // namespace capsule_layers_test
 }  // namespace seam::nn

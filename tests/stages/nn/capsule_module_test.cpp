@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <string>
@@ -12,7 +13,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace capsule_module_test {
 
 using torch::Tensor;
 
@@ -210,16 +211,22 @@ TEST(CapsuleModule, NothingIsNotANumberAtZero) {
 TEST(CapsuleModule, WhatDoesNotFitIsRefused) {
   CapsuleModuleOptions options = of_descriptors();
   options.width = 23;
-  EXPECT_THROW(CapsuleModule(options, 1), Error);
+  EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,
+                 "descriptors of 23 numbers cannot be divided");
   options = of_map();
   options.primary.kernel = 6;
-  EXPECT_THROW(CapsuleModule(options, 1), Error);
+  EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,
+                 "is smaller than the convolution of 6x6");
   CapsuleModule net(of_descriptors(), 1);
-  EXPECT_THROW((void)net(torch::rand({2, 28})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 24, 1})), Error);
+  EXPECT_REFUSED((void)net(torch::rand({2, 28})), Fault::configuration,
+                 "the descriptors are [2, 28]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 24, 1})), Fault::configuration,
+                 "the descriptors are [2, 24, 1]");
   CapsuleModule map(of_map(), 1);
-  EXPECT_THROW((void)map(torch::rand({2, 6, 6, 5})), Error);
-  EXPECT_THROW((void)map(torch::rand({2, 5, 5, 6})), Error);
+  EXPECT_REFUSED((void)map(torch::rand({2, 6, 6, 5})), Fault::configuration,
+                 "set `map_width` and `map_height`");
+  EXPECT_REFUSED((void)map(torch::rand({2, 5, 5, 6})), Fault::configuration,
+                 "the feature map is [2, 5, 5, 6]");
 }
 
 TEST(CapsuleModule, HasTheSameBytesForAnyNumberOfThreads) {
@@ -255,5 +262,5 @@ TEST(CapsuleModule, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace capsule_module_test
 }  // namespace seam::nn

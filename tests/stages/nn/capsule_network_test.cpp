@@ -7,6 +7,7 @@
 
 #include <map>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 #include <string>
 #include <tuple>
@@ -16,7 +17,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace capsule_network_test {
 
 using torch::Tensor;
 
@@ -181,7 +182,8 @@ TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
     EXPECT_EQ(capsules[0][(y * 2 + x) * 32 + c][d].item<std::int64_t>(),
               features[0][c * 16 + d][y][x].item<std::int64_t>());
   }
-  EXPECT_THROW((void)group_capsules(torch::zeros({1, 30, 2, 2}), 16), Error);
+  EXPECT_REFUSED((void)group_capsules(torch::zeros({1, 30, 2, 2}), 16), Fault::internal,
+                 "features [1, 30, 2, 2] cannot be grouped into capsules of 16");
 }
 
 TEST(CapsuleNetwork, HasThePublishedShapesWithEitherPreset) {
@@ -421,8 +423,9 @@ TEST(CapsuleNetwork, UnderAutocastItIsCloseToFloatAndItsCapsulesAreFloat) {
 TEST(CapsuleNetwork, RefusesSizesThatDoNotFit) {
   NetworkOptions options = tiny();
   options.primary_channels = 60;
-  EXPECT_THROW(CapsuleNetwork(options, 1), Error);
+  EXPECT_REFUSED(CapsuleNetwork(options, 1), Fault::configuration,
+                 "primary_channels (60) must be a multiple of capsule_size");
 }
 
-}  // namespace
+}  // namespace capsule_network_test
 }  // namespace seam::nn

@@ -16,7 +16,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace capsule_networks_test {
 
 using torch::Tensor;
 
@@ -169,5 +169,5 @@ INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksTest, ::testing::ValuesIn(netw
 INSTANTIATE_TEST_SUITE_P(Networks, SharedCapsuleNetworksTest,
                          ::testing::ValuesIn(shared_networks()), name_of);
 
-}  // namespace
+}  // namespace capsule_networks_test
 }  // namespace seam::nn

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <string>
@@ -12,7 +13,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace concat_module_test {
 
 using torch::Tensor;
 
@@ -97,14 +98,17 @@ TEST(ConcatModule, GradientsAreThoseOfFiniteDifferences) {
 TEST(ConcatModule, WhatDoesNotFitIsRefused) {
   ConcatModuleOptions none = options();
   none.classes = 0;
-  EXPECT_THROW(ConcatModule{none}, Error);
+  EXPECT_REFUSED(ConcatModule{none}, Fault::configuration, "must be at least 1");
   none = options();
   none.width = 0;
-  EXPECT_THROW(ConcatModule{none}, Error);
+  EXPECT_REFUSED(ConcatModule{none}, Fault::configuration, "must be at least 1");
   ConcatModule net(options());
-  EXPECT_THROW((void)net(torch::rand({2, 8}), torch::rand({2, 3, 4})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 9}), torch::rand({2, 4, 3})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 9}), torch::rand({3, 3, 4})), Error);
+  EXPECT_REFUSED((void)net(torch::rand({2, 8}), torch::rand({2, 3, 4})), Fault::configuration,
+                 "not [2, 3, 4] and [2, 8]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 9}), torch::rand({2, 4, 3})), Fault::configuration,
+                 "not [2, 4, 3] and [2, 9]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 9}), torch::rand({3, 3, 4})), Fault::configuration,
+                 "not [3, 3, 4] and [2, 9]");
 }
 
 TEST(ConcatModule, HasTheSameBytesForAnyNumberOfThreads) {
@@ -138,5 +142,5 @@ TEST(ConcatModule, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace concat_module_test
 }  // namespace seam::nn

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace concrete_dropout_test {
 
 using torch::Tensor;
 
@@ -116,11 +117,15 @@ TEST(ConcreteDropout, NoiseBelongsToTheKey) {
 }
 
 TEST(ConcreteDropout, RefusesWhatIsNoProbability) {
-  EXPECT_THROW(ConcreteDropout(ConcreteDropoutOptions{20, 0.0, 0.1}), Error);
-  EXPECT_THROW(ConcreteDropout(ConcreteDropoutOptions{20, 1.0, 0.1}), Error);
-  EXPECT_THROW(ConcreteDropout(ConcreteDropoutOptions{20, 0.1, 0.0}), Error);
-  EXPECT_THROW(ConcreteDropout(ConcreteDropoutOptions{0, 0.1, 0.1}), Error);
+  EXPECT_REFUSED(ConcreteDropout(ConcreteDropoutOptions{20, 0.0, 0.1}), Fault::configuration,
+                 "a probability between 0 and 1");
+  EXPECT_REFUSED(ConcreteDropout(ConcreteDropoutOptions{20, 1.0, 0.1}), Fault::configuration,
+                 "a probability between 0 and 1");
+  EXPECT_REFUSED(ConcreteDropout(ConcreteDropoutOptions{20, 0.1, 0.0}), Fault::configuration,
+                 "a temperature above 0");
+  EXPECT_REFUSED(ConcreteDropout(ConcreteDropoutOptions{0, 0.1, 0.1}), Fault::configuration,
+                 "at least one capsule");
 }
 
-}  // namespace
+}  // namespace concrete_dropout_test
 }  // namespace seam::nn

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace dense_decoder_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -67,11 +68,11 @@ TEST(DenseDecoder, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(DenseDecoder, RefusesSizesThatMakeNoPicture) {
-  EXPECT_THROW(DenseDecoder(small(2), 1), Error);
+  EXPECT_REFUSED(DenseDecoder(small(2), 1), Fault::configuration, "1 or 3 channels");
   DenseDecoderOptions none = small(1);
   none.hidden = {0};
-  EXPECT_THROW(DenseDecoder(none, 1), Error);
+  EXPECT_REFUSED(DenseDecoder(none, 1), Fault::configuration, "sizes of at least 1");
 }
 
-}  // namespace
+}  // namespace dense_decoder_test
 }  // namespace seam::nn

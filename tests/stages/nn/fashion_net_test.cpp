@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace seam::nn {
-namespace {
+namespace fashion_net_test {
 
 using ::testing::HasSubstr;
 using torch::Tensor;
@@ -227,5 +227,5 @@ TEST(FashionNet, RefusesWhatItCannotBe) {
   EXPECT_THAT(error_of(options), HasSubstr("'channels' needs five numbers"));
 }
 
-}  // namespace
+}  // namespace fashion_net_test
 }  // namespace seam::nn

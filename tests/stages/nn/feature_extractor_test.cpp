@@ -6,13 +6,14 @@
 #include <torch/utils.h>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
 #include "stages/nn/kernels/convolution.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace feature_extractor_test {
 
 using torch::Tensor;
 
@@ -370,14 +371,17 @@ TEST(SpatialDropout, DependsOnEveryPartOfTheKey) {
 }
 
 TEST(FeatureExtractor, RefusesWhatDoesNotFit) {
-  EXPECT_THROW(FeatureExtractor(FeatureExtractorOptions{}, 1), Error);
+  EXPECT_REFUSED(FeatureExtractor(FeatureExtractorOptions{}, 1), Fault::configuration,
+                 "needs at least one layer");
   FeatureExtractorOptions options = small();
   options.dropout = 1.0;
-  EXPECT_THROW(FeatureExtractor(options, 1), Error);
+  EXPECT_REFUSED(FeatureExtractor(options, 1), Fault::configuration, "the dropout rate must be");
   FeatureExtractor extractor(small(), 1);
-  EXPECT_THROW((void)extractor->forward(torch::rand({2, 1, 32, 32}), {}), Error);
-  EXPECT_THROW((void)extractor->forward(torch::rand({2, 3, 32, 32}, torch::kFloat64), {}), Error);
+  EXPECT_REFUSED((void)extractor->forward(torch::rand({2, 1, 32, 32}), {}), Fault::internal,
+                 "not Float [2, 1, 32, 32]");
+  EXPECT_REFUSED((void)extractor->forward(torch::rand({2, 3, 32, 32}, torch::kFloat64), {}),
+                 Fault::internal, "not Double [2, 3, 32, 32]");
 }
 
-}  // namespace
+}  // namespace feature_extractor_test
 }  // namespace seam::nn

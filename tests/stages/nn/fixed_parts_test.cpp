@@ -5,15 +5,16 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <atomic>
 #include <memory>
 #include <vector>
 
 namespace seam::nn {
-namespace {
+namespace fixed_parts_test {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using torch::Tensor;
 
 /// Another result for each row, and one that has every number of the weight in it.
@@ -29,7 +30,7 @@ TEST(InParts, EightAtMostAndEveryRowOnce) {
           for (std::int64_t row = first; row < first + count; ++row) ++seen.at(row);
         });
     EXPECT_LE(parts, most_parts);
-    EXPECT_THAT(seen, testing::Each(1)) << rows << " rows";
+    EXPECT_THAT(seen, ::testing::Each(1)) << rows << " rows";
   }
 }
 
@@ -42,7 +43,7 @@ TEST(Joined, KeepsTheOrderOfPixelsInMemory) {
   EXPECT_THAT(joined.whole().strides(), ElementsAre(24, 1, 8, 4));
 }
 
-class ByParts : public testing::TestWithParam<Between> {};
+class ByParts : public ::testing::TestWithParam<Between> {};
 
 TEST_P(ByParts, EqualsTheFunctionItselfWithItsGradients) {
   const at::AutoGradMode gradients(true);
@@ -124,8 +125,9 @@ TEST_P(ByParts, AGradientOfTheGradientIsRefused) {
   const at::AutoGradMode gradients(true);
   const Tensor x = torch::rand({9, 2}).requires_grad_();
   const Tensor sum = by_parts(x, {}, squared, GetParam()).sum();
-  EXPECT_THROW(torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true),
-               Error);
+  EXPECT_REFUSED(
+      torch::autograd::grad({sum}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true),
+      Fault::internal, "this operation has no gradient of its gradient");
 }
 
 TEST_P(ByParts, WithoutGradientsNothingIsKept) {
@@ -138,10 +140,10 @@ TEST_P(ByParts, WithoutGradientsNothingIsKept) {
   EXPECT_FALSE(by_parts(torch::rand({9, 2}).requires_grad_(), {}, f, GetParam()).requires_grad());
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, ByParts, testing::Values(Between::kept, Between::recomputed),
+INSTANTIATE_TEST_SUITE_P(Graphs, ByParts, ::testing::Values(Between::kept, Between::recomputed),
                          [](const auto& tested) {
                            return tested.param == Between::kept ? "kept" : "recomputed";
                          });
 
-}  // namespace
+}  // namespace fixed_parts_test
 }  // namespace seam::nn

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace global_descriptors_test {
 
 using torch::Tensor;
 
@@ -159,10 +160,11 @@ TEST(GlobalDescriptors, WithoutProjectionAndClassesHaveNoWeights) {
 TEST(GlobalDescriptors, WhatDoesNotFitIsRefused) {
   GlobalDescriptorsOptions none = options();
   none.descriptors.clear();
-  EXPECT_THROW(GlobalDescriptors{none}, Error);
+  EXPECT_REFUSED(GlobalDescriptors{none}, Fault::configuration, "at least one descriptor");
   GlobalDescriptors net(options());
-  EXPECT_THROW((void)net(torch::rand({2, 5, 3, 3})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 6})), Error);
+  EXPECT_REFUSED((void)net(torch::rand({2, 5, 3, 3})), Fault::configuration,
+                 "the feature map is [2, 5, 3, 3]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 6})), Fault::configuration, "the feature map is [2, 6]");
 }
 
 TEST(GlobalDescriptors, HaveTheSameBytesForAnyNumberOfThreads) {
@@ -194,5 +196,5 @@ TEST(GlobalDescriptors, HaveTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace global_descriptors_test
 }  // namespace seam::nn

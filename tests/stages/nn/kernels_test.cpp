@@ -12,7 +12,7 @@
 #include "stages/nn/squash.hpp"
 
 namespace seam::nn {
-namespace {
+namespace kernels_test {
 
 using stages::best_instruction_set;
 using stages::InstructionSet;
@@ -312,5 +312,5 @@ TEST(RoutingKernels, OfEveryInstructionSetSquashAsLibTorchDoes) {
   }
 }
 
-}  // namespace
+}  // namespace kernels_test
 }  // namespace seam::nn

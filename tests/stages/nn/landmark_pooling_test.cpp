@@ -9,7 +9,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace landmark_pooling_test {
 
 using torch::Tensor;
 
@@ -118,5 +118,5 @@ TEST(LandmarkPooling, TheGradientHasTheSameBytesForAnyNumberOfThreads) {
   EXPECT_TRUE(gradient(1).equal(gradient(4)));
 }
 
-}  // namespace
+}  // namespace landmark_pooling_test
 }  // namespace seam::nn

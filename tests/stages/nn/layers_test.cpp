@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace seam::nn {
-namespace {
+namespace layers_test {
 
 using torch::Tensor;
 using Tensors = std::vector<Tensor>;
@@ -158,5 +158,5 @@ TEST(Layers, WithoutPixelsOrInOtherShapesTheyAreLibTorchs) {
   EXPECT_EQ(Linear(5, 3)(torch::zeros({2, 4, 5})).sizes(), (std::vector<std::int64_t>{2, 4, 3}));
 }
 
-}  // namespace
+}  // namespace layers_test
 }  // namespace seam::nn

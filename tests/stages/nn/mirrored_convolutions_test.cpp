@@ -9,11 +9,12 @@
 #include <vector>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace mirrored_convolutions_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -108,9 +109,9 @@ TEST(ImageFeatures, OneChannelIsTheLuminanceAndOfGreyImagesExactlyTheirGrey) {
   const Tensor grey = torch::rand({2, 1, 5, 4});
   EXPECT_TRUE(torch::equal(as_channels(grey.expand({2, 3, 5, 4}), 1), grey));
   EXPECT_TRUE(torch::equal(as_channels(colours, 3), colours));
-  EXPECT_THROW((void)as_channels(colours, 2), Error);
-  EXPECT_THROW((void)as_channels(grey, 1), Error);
+  EXPECT_REFUSED((void)as_channels(colours, 2), Fault::internal, "not [3, 3, 1, 1] images of 2");
+  EXPECT_REFUSED((void)as_channels(grey, 1), Fault::internal, "not [2, 1, 5, 4] images of 1");
 }
 
-}  // namespace
+}  // namespace mirrored_convolutions_test
 }  // namespace seam::nn

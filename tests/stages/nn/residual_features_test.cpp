@@ -9,12 +9,13 @@
 #include <vector>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace residual_features_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -185,13 +186,15 @@ TEST(ResidualFeatures, FrozenBlocksKeepTheirStatistics) {
 TEST(ResidualFeatures, RefuseSizesAndImagesThatDoNotFit) {
   ResidualFeaturesOptions options = small();
   options.blocks = {};
-  EXPECT_THROW(ResidualFeatures(options, 1), Error);
+  EXPECT_REFUSED(ResidualFeatures(options, 1), Fault::configuration, "at least one block");
   options.blocks = {8, 0};
-  EXPECT_THROW(ResidualFeatures(options, 1), Error);
+  EXPECT_REFUSED(ResidualFeatures(options, 1), Fault::configuration, "all sizes at least 1");
   ResidualFeatures features = made(small());
-  EXPECT_THROW((void)features->forward(torch::rand({2, 1, 16, 16}, torch::kFloat64), {}), Error);
-  EXPECT_THROW((void)features->forward(torch::rand({2, 3, 16, 16}), {}), Error);
+  EXPECT_REFUSED((void)features->forward(torch::rand({2, 1, 16, 16}, torch::kFloat64), {}),
+                 Fault::internal, "not Double [2, 1, 16, 16]");
+  EXPECT_REFUSED((void)features->forward(torch::rand({2, 3, 16, 16}), {}), Fault::internal,
+                 "not Float [2, 3, 16, 16]");
 }
 
-}  // namespace
+}  // namespace residual_features_test
 }  // namespace seam::nn

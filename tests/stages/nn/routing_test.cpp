@@ -11,12 +11,13 @@
 #include <memory>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace routing_test {
 
 using torch::Tensor;
 
@@ -379,14 +380,19 @@ TEST(Routing, ThreadsDoNotChangeAByteOfOwnWeights) {
 
 TEST(Routing, RefusesShapesThatDoNotFit) {
   const Tensor u = torch::zeros({1, 4, 16});
-  EXPECT_THROW((void)route(u, torch::zeros({8, 32}), 2), Error);
-  EXPECT_THROW((void)route(u, torch::zeros({16, 33}), 2), Error);
-  EXPECT_THROW((void)route(u[0], torch::zeros({16, 32}), 2), Error);
-  EXPECT_THROW((void)route(u, torch::zeros({3, 16, 32}), 2), Error);
+  EXPECT_REFUSED((void)route(u, torch::zeros({8, 32}), 2), Fault::internal,
+                 "the weight must be [dimensions of an input capsule");
+  EXPECT_REFUSED((void)route(u, torch::zeros({16, 33}), 2), Fault::internal,
+                 "the weight's columns must be a multiple");
+  EXPECT_REFUSED((void)route(u[0], torch::zeros({16, 32}), 2), Fault::internal,
+                 "input capsules must be [images, capsules, dimensions]");
+  EXPECT_REFUSED((void)route(u, torch::zeros({3, 16, 32}), 2), Fault::internal,
+                 "the weight must be [dimensions of an input capsule");
   RoutingOptions none;
   none.iterations = 0;
-  EXPECT_THROW((void)route(u, torch::zeros({16, 32}), 2, none), Error);
+  EXPECT_REFUSED((void)route(u, torch::zeros({16, 32}), 2, none), Fault::internal,
+                 "at least one iteration is needed");
 }
 
-}  // namespace
+}  // namespace routing_test
 }  // namespace seam::nn

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace self_attention_test {
 
 using torch::Tensor;
 
@@ -101,12 +102,15 @@ TEST(SelfAttention, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(SelfAttention, WhatDoesNotFitIsRefused) {
-  EXPECT_THROW(SelfAttention(0, 8), Error);
-  EXPECT_THROW(SelfAttention(8, 0), Error);
+  EXPECT_REFUSED(SelfAttention(0, 8), Fault::configuration, "at least one channel");
+  EXPECT_REFUSED(SelfAttention(8, 0), Fault::configuration, "a reduction of at least 1");
   SelfAttention net(6);
-  EXPECT_THROW((void)net(torch::rand({2, 5, 4})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 6})), Error);
-  EXPECT_THROW((void)net->forward_map(torch::rand({2, 5, 3, 3})), Error);
+  EXPECT_REFUSED((void)net(torch::rand({2, 5, 4})), Fault::internal,
+                 "takes tokens [N,T,6], not [2, 5, 4]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 6})), Fault::internal,
+                 "takes tokens [N,T,6], not [2, 6]");
+  EXPECT_REFUSED((void)net->forward_map(torch::rand({2, 5, 3, 3})), Fault::configuration,
+                 "the feature map is [2, 5, 3, 3]");
 }
 
 TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
@@ -139,5 +143,5 @@ TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace self_attention_test
 }  // namespace seam::nn

@@ -12,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace siamese_capsules_test {
 
 using torch::Tensor;
 
@@ -150,5 +150,5 @@ TEST(SiameseCapsules, ThreadsDoNotChangeAByte) {
   }
 }
 
-}  // namespace
+}  // namespace siamese_capsules_test
 }  // namespace seam::nn

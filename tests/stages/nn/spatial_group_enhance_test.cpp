@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace spatial_group_enhance_test {
 
 using torch::Tensor;
 
@@ -86,11 +87,15 @@ TEST(SpatialGroupEnhance, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(SpatialGroupEnhance, WhatDoesNotFitIsRefused) {
-  EXPECT_THROW(SpatialGroupEnhance(6, 4), Error);
-  EXPECT_THROW(SpatialGroupEnhance(0, 1), Error);
+  EXPECT_REFUSED(SpatialGroupEnhance(6, 4), Fault::configuration,
+                 "6 channels cannot be divided into 4 groups");
+  EXPECT_REFUSED(SpatialGroupEnhance(0, 1), Fault::configuration,
+                 "0 channels cannot be divided into 1 groups");
   SpatialGroupEnhance net(6, 3);
-  EXPECT_THROW((void)net(torch::rand({2, 5, 3, 3})), Error);
-  EXPECT_THROW((void)net(torch::rand({2, 6, 1, 1})), Error);
+  EXPECT_REFUSED((void)net(torch::rand({2, 5, 3, 3})), Fault::configuration,
+                 "the feature map is [2, 5, 3, 3]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 6, 1, 1})), Fault::configuration,
+                 "a feature map of one pixel");
 }
 
 TEST(SpatialGroupEnhance, HasTheSameBytesForAnyNumberOfThreads) {
@@ -120,5 +125,5 @@ TEST(SpatialGroupEnhance, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace spatial_group_enhance_test
 }  // namespace seam::nn

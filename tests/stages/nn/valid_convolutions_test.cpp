@@ -13,7 +13,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace {
+namespace valid_convolutions_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -126,5 +126,5 @@ TEST(ValidConvolutions, ImagesThatAreTooSmallAreNamed) {
   }
 }
 
-}  // namespace
+}  // namespace valid_convolutions_test
 }  // namespace seam::nn

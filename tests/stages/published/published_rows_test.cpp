@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace published_rows_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -139,5 +139,5 @@ TEST(PublishedRows, TheDataIsAProtocolWithoutTheSizeOfPictures) {
   EXPECT_EQ(data_of_protocol(""), "");
 }
 
-}  // namespace
+}  // namespace published_rows_test
 }  // namespace seam::stages

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace chosen_queries_test {
 
 using seam::Random;
 using seam::stages::AskedQuery;
@@ -66,4 +66,4 @@ TEST(ChooseQueries, WithoutCategoriesThereIsOneSample) {
   EXPECT_THAT(groups[0].queries, SizeIs(5));
 }
 
-}  // namespace
+}  // namespace chosen_queries_test

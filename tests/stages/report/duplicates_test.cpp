@@ -9,6 +9,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
 #include <seam/random.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 #include "stages/report/thumbnails.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace duplicates_test {
 
 namespace field = seam::field;
 using seam::Image;
@@ -214,7 +215,8 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
       damaged.put(name, entry);
     }
   }
-  EXPECT_THROW(resumed.runner().load(damaged), seam::Error);
+  EXPECT_REFUSED(resumed.runner().load(damaged), seam::Fault::data,
+                 "the saved pictures have other numbers of names");
 }
 
 TEST_F(DuplicatesTest, RefusesAFlowWithoutPictures) {
@@ -338,4 +340,4 @@ TEST(FindDuplicates, StopsWhenAskedTo) {
   }
 }
 
-}  // namespace
+}  // namespace duplicates_test

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace neighbours_test {
 
 using seam::Packet;
 using seam::retrieval::Rankings;
@@ -162,7 +163,7 @@ TEST_F(DrawnNeighboursTest, AFlowWithoutQueriesIsAnError) {
 TEST_F(DrawnNeighboursTest, NeedsAFolder) {
   Harness homeless("nearest", std::make_unique<DrawnNeighbours>());
   refer_to(homeless, *gallery_);
-  EXPECT_THROW(homeless.open(), seam::Error);
+  EXPECT_REFUSED(homeless.open(), seam::Fault::configuration, "the run keeps no folder");
 }
 
-}  // namespace
+}  // namespace neighbours_test

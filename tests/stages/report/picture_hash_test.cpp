@@ -6,8 +6,9 @@
 #include <cmath>
 #include <functional>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
-namespace {
+namespace picture_hash_test {
 
 using seam::Image;
 using seam::stages::difference_hash;
@@ -117,7 +118,8 @@ TEST(SmallPicture, DiffersByTheRootOfTheMeanSquare) {
 }
 
 TEST(HashOf, RefusesAnEmptyImage) {
-  EXPECT_THROW(static_cast<void>(hash_of(Image())), seam::Error);
+  EXPECT_REFUSED(static_cast<void>(hash_of(Image())), seam::Fault::data,
+                 "the picture has no pixels");
 }
 
 TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {
@@ -125,4 +127,4 @@ TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {
   EXPECT_EQ(hash, hash_of(picture(2, 3, 3, wave)));
 }
 
-}  // namespace
+}  // namespace picture_hash_test

@@ -7,6 +7,7 @@
 #include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace pictures_test {
 
 namespace field = seam::field;
 using seam::Packet;
@@ -114,7 +115,7 @@ TEST_F(FedPicturesTest, SaysThatValuesAreCutOff) {
 
 TEST_F(FedPicturesTest, RefusesWrongNumbersOfChannels) {
   harness_.set("mean", std::vector<double>{0.5});
-  EXPECT_THROW(harness_.open(), seam::Error);
+  EXPECT_REFUSED(harness_.open(), seam::Fault::configuration, "parameter 'mean' has 1 numbers");
 }
 
 TEST(PictureOf, UndoesTheNormalisation) {
@@ -156,4 +157,4 @@ TEST(ContactSheet, HasRoomForAll) {
   EXPECT_EQ(sheet.height(), 3 * (64 + 8 + 26));
 }
 
-}  // namespace
+}  // namespace pictures_test

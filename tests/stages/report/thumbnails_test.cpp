@@ -8,7 +8,7 @@
 #include "stages/image/decode_image.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace thumbnails_test {
 
 using seam::Image;
 using seam::Origin;
@@ -60,4 +60,4 @@ TEST(Jpeg, KeepsTheColours) {
   EXPECT_NEAR(back.data()[2], 10, 6);
 }
 
-}  // namespace
+}  // namespace thumbnails_test

@@ -21,7 +21,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/oml_golden.hpp"
 
-namespace {
+namespace acceptance_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -233,4 +233,4 @@ TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
   }
 }
 
-}  // namespace
+}  // namespace acceptance_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace seam::stages {
-namespace {
+namespace chance_test {
 
 TEST(Chance, AtTheSizesOfInShop) {
   // 12,612 images of 3,985 items: three of them a query's, on average.
@@ -19,5 +19,5 @@ TEST(Chance, AtTheEdges) {
   EXPECT_NEAR(chance_of_hit(10, 1, 9), 0.9, 1e-15);
 }
 
-}  // namespace
+}  // namespace chance_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 
 #include "tests/stages/retrieval/slow_search.hpp"
 
-namespace {
+namespace exact_search_hard_cases_test {
 
 using seam::stages::ExactIndex;
 using seam::stages::Metric;
@@ -167,4 +167,4 @@ TEST(ExactSearch, RanksMoreThanCanBePending) {
   }
 }
 
-}  // namespace
+}  // namespace exact_search_hard_cases_test

@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <vector>
 
-namespace {
+namespace gathered_rows_test {
 
 using seam::stages::GatheredRows;
 
@@ -51,12 +52,14 @@ TEST(GatheredRows, AreCopiesInFloat32OfAnyTypeAndLayout) {
 TEST(GatheredRows, RefuseOtherWidthsAndOrdersThatAreNoPermutation) {
   GatheredRows gathered;
   gathered.add(torch::ones({3, 2}));
-  EXPECT_THROW(gathered.add(torch::ones({1, 3})), seam::Error);
+  EXPECT_REFUSED(gathered.add(torch::ones({1, 3})), seam::Fault::internal,
+                 "cannot be gathered with those of 2");
   for (const std::vector<std::int64_t>& order : std::vector<std::vector<std::int64_t>>{
            {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {-1, 0, 1}, {0, 1, 2, 2}}) {
-    EXPECT_THROW(static_cast<void>(gathered.take_in_order(order)), seam::Error);
+    EXPECT_REFUSED(static_cast<void>(gathered.take_in_order(order)), seam::Fault::internal,
+                   "must name each of them once");
   }
   EXPECT_EQ(gathered.take_in_order(std::vector<std::int64_t>{2, 1, 0}).size(0), 3);
 }
 
-}  // namespace
+}  // namespace gathered_rows_test

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
-namespace {
+namespace masked_embedding_test {
 
 using seam::stages::Mask;
 using seam::stages::masked_embedding;
@@ -18,12 +19,13 @@ TEST(MaskedEmbedding, KeepsTheCapsuleOfTheCategoryInItsPlace) {
 
 TEST(MaskedEmbedding, RefusesCategoriesWithoutACapsule) {
   const torch::Tensor capsules = torch::ones({1, 3, 2});
-  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({3}, torch::kInt64))),
-               seam::Error);
-  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({-1}, torch::kInt64))),
-               seam::Error);
-  EXPECT_THROW(static_cast<void>(masked_embedding(capsules, torch::tensor({0, 1}, torch::kInt64))),
-               seam::Error);
+  EXPECT_REFUSED(static_cast<void>(masked_embedding(capsules, torch::tensor({3}, torch::kInt64))),
+                 seam::Fault::data, "row 0 of a batch has category 3");
+  EXPECT_REFUSED(static_cast<void>(masked_embedding(capsules, torch::tensor({-1}, torch::kInt64))),
+                 seam::Fault::data, "row 0 of a batch has category -1");
+  EXPECT_REFUSED(
+      static_cast<void>(masked_embedding(capsules, torch::tensor({0, 1}, torch::kInt64))),
+      seam::Fault::internal, "masking takes capsules [N,K,D] and categories i64[N]");
 }
 
 TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
@@ -32,4 +34,4 @@ TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
   EXPECT_TRUE(reads_labels(Mask::ground_truth));
 }
 
-}  // namespace
+}  // namespace masked_embedding_test

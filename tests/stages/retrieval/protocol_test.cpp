@@ -12,7 +12,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace {
+namespace protocol_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -191,4 +191,4 @@ TEST(Protocol, TheCutOfAMetricIsPartOfItsName) {
   EXPECT_NE(deep.at(none + "none.mrr@30"), measured({}).at(none + "none.mrr@20"));
 }
 
-}  // namespace
+}  // namespace protocol_test

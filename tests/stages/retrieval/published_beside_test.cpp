@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace published_beside_test {
 
 using seam::stages::Evaluation;
 using seam::stages::Mask;
@@ -85,4 +85,4 @@ TEST(PublishedBeside, CategoriesAreShownWhereTheirCountsAreThePublished) {
   EXPECT_THAT(published_categories(inshop(), result_of(Mask::ground_truth), {}), IsEmpty());
 }
 
-}  // namespace
+}  // namespace published_beside_test

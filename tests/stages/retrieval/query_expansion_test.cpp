@@ -13,7 +13,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace {
+namespace query_expansion_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -211,4 +211,4 @@ TEST(QueryExpansion, IsNotForGalleries) {
   EXPECT_THAT(index.errors()[0].full_message(), HasSubstr("which is for queries"));
 }
 
-}  // namespace
+}  // namespace query_expansion_test

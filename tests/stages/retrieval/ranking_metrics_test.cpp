@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace ranking_metrics_test {
 
 using ::testing::DoubleEq;
 using ::testing::Each;
@@ -51,5 +51,5 @@ TEST(RankingMetrics, OfNoQueryAreZero) {
   EXPECT_THAT(RankingMetrics({1, 2}).means().precision, ElementsAre(0, 0));
 }
 
-}  // namespace
+}  // namespace ranking_metrics_test
 }  // namespace seam::stages

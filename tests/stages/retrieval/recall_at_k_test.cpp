@@ -7,10 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "stages/retrieval/exact_search.hpp"
 
-namespace {
+namespace recall_at_k_test {
 
 using seam::stages::ExactIndex;
 using seam::stages::LoneQueries;
@@ -175,7 +176,7 @@ TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
 TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
   for (const LoneQueries policy : {LoneQueries::leave_out, LoneQueries::miss}) {
     RecallCounter counter({1}, policy);
-    EXPECT_THROW(static_cast<void>(counter.result()), seam::Error);
+    EXPECT_REFUSED(static_cast<void>(counter.result()), seam::Fault::data, "no query arrived");
     const Numbers other{3};
     const std::vector<float> distance{0.5F};
     RankedQuery query;
@@ -299,10 +300,11 @@ TEST(RecallAtK, ChanceIsThatOfARandomOrder) {
 
 TEST(RecallAtK, SortsKAndRefusesNonsense) {
   EXPECT_EQ(RecallCounter({10, 1, 10}).largest_k(), 10);
-  EXPECT_THROW(RecallCounter({}), seam::Error);
-  EXPECT_THROW(RecallCounter({0}), seam::Error);
+  EXPECT_REFUSED(RecallCounter({}), seam::Fault::configuration, "at least one K");
+  EXPECT_REFUSED(RecallCounter({0}), seam::Fault::configuration, "at least one K, each 1 or more");
   RecallCounter counter({5});
-  EXPECT_THROW(counter.add(RankedQuery{}), seam::Error);  // brings no neighbours
+  EXPECT_REFUSED(counter.add(RankedQuery{}), seam::Fault::configuration,
+                 "recall@5 needs as many neighbours; the search found 0");
 }
 
-}  // namespace
+}  // namespace recall_at_k_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace recall_report_test {
 
 using seam::stages::Evaluation;
 using seam::stages::LoneQueries;
@@ -161,4 +161,4 @@ TEST(CategoryTable, HasTheNamesThatThereAre) {
   }
 }
 
-}  // namespace
+}  // namespace recall_report_test

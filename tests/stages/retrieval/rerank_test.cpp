@@ -17,7 +17,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace {
+namespace rerank_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -376,4 +376,4 @@ TEST(Rerank, RefusesNeighboursOfAnotherSearch) {
               HasSubstr("re-ranked before"));
 }
 
-}  // namespace
+}  // namespace rerank_test

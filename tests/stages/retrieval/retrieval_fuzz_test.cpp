@@ -12,7 +12,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace {
+namespace retrieval_fuzz_test {
 
 using seam::Error;
 using seam::Packet;
@@ -297,4 +297,4 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
   EXPECT_GT(refused, 300);
 }
 
-}  // namespace
+}  // namespace retrieval_fuzz_test

@@ -8,6 +8,7 @@
 #include <optional>
 #include <seam/conformance.hpp>
 #include <seam/contract.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
@@ -17,7 +18,7 @@
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace {
+namespace retrieval_stages_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -357,7 +358,8 @@ TEST(RetrievalStages, AMaskThatTheGalleryWillLackIsRefusedBeforeAnythingRuns) {
   Retrieval stages;
   stages.index.open();
   stages.search.set("masks", Texts{"none", "predicted"});
-  EXPECT_THROW(stages.search.open(), seam::Error);
+  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration,
+                 "the gallery is not indexed under mask 'predicted'");
 }
 
 TEST(RetrievalStages, AGalleryOfOlderWeightsIsWarnedOf) {
@@ -384,8 +386,8 @@ TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
 TEST(RetrievalStages, AMaskNamedTwiceIsRefused) {
   Retrieval stages;
   stages.masks({"none", "none"});
-  EXPECT_THROW(stages.index.open(), seam::Error);
-  EXPECT_THROW(stages.search.open(), seam::Error);
+  EXPECT_REFUSED(stages.index.open(), seam::Fault::configuration, "'masks' names none twice");
+  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration, "'masks' names none twice");
 }
 
 TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
@@ -542,4 +544,4 @@ TEST(RetrievalStages, CountsOtherThanExpectedRefuseComparison) {
   EXPECT_THAT(stages.recall.reports()[0].text, HasSubstr("Not comparable"));
 }
 
-}  // namespace
+}  // namespace retrieval_stages_test

@@ -18,7 +18,7 @@
 #include "stages/served_items.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace {
+namespace searched_gallery_test {
 
 using seam::Packet;
 using seam::Tensor;
@@ -343,4 +343,4 @@ TEST(SearchedGallery, PublishedNumbersStandBesideListsThatAreKnownToBeThePublish
   }
 }
 
-}  // namespace
+}  // namespace searched_gallery_test

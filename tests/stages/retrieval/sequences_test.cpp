@@ -14,7 +14,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 
 namespace seam::stages {
-namespace {
+namespace sequences_test {
 
 using retrieval::Neighbours;
 using retrieval_test::batch;
@@ -206,5 +206,5 @@ TEST(IndexStage, ItsSequencesAreSavedWithIt) {
   EXPECT_THAT(searched(true), ElementsAre(0));
 }
 
-}  // namespace
+}  // namespace sequences_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 
 namespace seam::stages {
-namespace {
+namespace mined_test {
 
 using retrieval_test::batch;
 using ::testing::ElementsAre;
@@ -212,5 +212,5 @@ TEST(Mined, WarnsWhereNobodyAsks) {
   EXPECT_THAT(mined.log().front().text, HasSubstr("nothing is mined"));
 }
 
-}  // namespace
+}  // namespace mined_test
 }  // namespace seam::stages

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace mining_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -223,5 +223,5 @@ TEST(Mining, RefusesVectorsThatAreNotFiniteAndNamesTheImage) {
   }
 }
 
-}  // namespace
+}  // namespace mining_test
 }  // namespace seam::stages

@@ -14,7 +14,7 @@
 #include "stages/sampling/pair_list.hpp"
 
 namespace seam::stages {
-namespace {
+namespace pair_sampling_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -150,5 +150,5 @@ TEST(PairList, NamesTheLineThatIsWrong) {
               HasSubstr("two images of the data set are called 'a'"));
 }
 
-}  // namespace
+}  // namespace pair_sampling_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
-namespace {
+namespace pairs_test {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -129,5 +129,5 @@ TEST(PairsStage, RefusesWhatDoesNotFit) {
               HasSubstr("each_epoch"));
 }
 
-}  // namespace
+}  // namespace pairs_test
 }  // namespace seam::stages

@@ -6,13 +6,14 @@
 #include <map>
 #include <memory>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace pk_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -316,7 +317,8 @@ TEST(PkStage, RefusesToDrawFromCategoriesThatItDoesNotKnow) {
 TEST(PkStage, RefusesCategoriesThatDoNotDivideABatch) {
   const auto harness = pk(4, 2);
   harness->set("categories", std::int64_t{3});
-  EXPECT_THROW(push_images(*harness), Error);
+  EXPECT_REFUSED(push_images(*harness), Fault::configuration,
+                 "set 'categories' to a divisor of 'items'");
 }
 
 TEST(PkStage, RefusesWhatCannotFillABatch) {
@@ -327,5 +329,5 @@ TEST(PkStage, RefusesWhatCannotFillABatch) {
   EXPECT_THAT(harness->errors()[0].what(), HasSubstr("a batch needs 5 items"));
 }
 
-}  // namespace
+}  // namespace pk_test
 }  // namespace seam::stages

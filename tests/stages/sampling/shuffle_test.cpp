@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace shuffle_test {
 
 using ::testing::UnorderedElementsAreArray;
 
@@ -65,5 +65,5 @@ TEST(ShuffleStage, SendsNothingWhereNothingCame) {
   EXPECT_TRUE(shuffled(0, 1, 0).empty());
 }
 
-}  // namespace
+}  // namespace shuffle_test
 }  // namespace seam::stages

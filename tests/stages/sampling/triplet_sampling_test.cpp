@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace triplet_sampling_test {
 
 using ::testing::HasSubstr;
 
@@ -152,5 +152,5 @@ TEST(TripletSampler, SaysWhatIsMissing) {
   EXPECT_EQ(error_of({1, 2, 3}, SingleImageItems::pair_with_itself), "no error");
 }
 
-}  // namespace
+}  // namespace triplet_sampling_test
 }  // namespace seam::stages

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace triplets_test {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -264,5 +264,5 @@ TEST(TripletsStage, NeedsTwoItems) {
   EXPECT_THAT(message, HasSubstr("two items"));
 }
 
-}  // namespace
+}  // namespace triplets_test
 }  // namespace seam::stages

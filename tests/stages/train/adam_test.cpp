@@ -7,6 +7,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -18,7 +19,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace adam_test {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -276,7 +277,8 @@ TEST_F(AdamStage, RefusesAScheduleThatContradictsItself) {
   seam::testing::Harness harness("adam", std::make_unique<Adam>());
   prepare(harness);
   harness.set("schedule", "constant").set("decay", Value{0.9});
-  EXPECT_THROW(harness.open(), Error);
+  EXPECT_REFUSED(harness.open(), Fault::configuration,
+                 "has no effect with `schedule = \"constant\"`");
 }
 
 TEST_F(AdamStage, MeasuresTheGradientOnlyWhereItIsAskedFor) {
@@ -393,7 +395,8 @@ TEST_F(AdamOfTwoFlows, RefusesTheStateOfOtherModels) {
   flow(two, {&b_}, 1);
   seam::testing::Harness one("adam", std::make_unique<Adam>());
   one.training(true).upstream({&a_}).open();
-  EXPECT_THROW(one.runner().load(two.runner().save()), Error);
+  EXPECT_REFUSED(one.runner().load(two.runner().save()), Fault::data,
+                 "moments of other weights than those of the 1 trainable");
 }
 
 TEST(Adam, WithoutWeightsUpstreamIsAnError) {
@@ -401,8 +404,9 @@ TEST(Adam, WithoutWeightsUpstreamIsAnError) {
   harness.training(true);
   Packet packet;
   packet.set(field::loss, torch::zeros({}));
-  EXPECT_THROW(harness.push(packet), Error);
+  EXPECT_REFUSED(harness.push(packet), Fault::configuration,
+                 "no stage before the optimizer has weights to train");
 }
 
-}  // namespace
+}  // namespace adam_test
 }  // namespace seam::stages

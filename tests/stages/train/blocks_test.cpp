@@ -12,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace {
+namespace blocks_test {
 
 constexpr auto last = torch::MemoryFormat::ChannelsLast;
 
@@ -137,5 +137,5 @@ TEST(InBlocks, SgdsStepIsThatOfEachElementAlone) {
   }
 }
 
-}  // namespace
+}  // namespace blocks_test
 }  // namespace seam::stages

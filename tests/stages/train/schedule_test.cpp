@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace seam::stages {
-namespace {
+namespace schedule_test {
 
 using ::testing::HasSubstr;
 
@@ -127,5 +127,5 @@ TEST(Schedule, WarnsOfADecayThatFitsTheOtherSchedule) {
   EXPECT_EQ(given(Schedule::exponential, 0.96), "");
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace seam::stages

@@ -13,7 +13,7 @@
 #include "tests/stages/train/made_up_model.hpp"
 
 namespace seam::stages {
-namespace {
+namespace sgd_test {
 
 using train_test::MadeUpModel;
 
@@ -69,5 +69,5 @@ TEST(Sgd, TrainsWhatStandsUpstream) {
   EXPECT_DOUBLE_EQ(sgd.metric("rate"), 0.05);
 }
 
-}  // namespace
+}  // namespace sgd_test
 }  // namespace seam::stages

@@ -15,7 +15,7 @@
 #include "stages/train/adam.hpp"
 
 namespace seam::stages {
-namespace {
+namespace skipped_batch_test {
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
@@ -196,5 +196,5 @@ TEST(SkippedBatch, AFlowThatNoOptimizerFollowedSaysSo) {
                           "running statistics stay as they were before it"});
 }
 
-}  // namespace
+}  // namespace skipped_batch_test
 }  // namespace seam::stages

@@ -7,7 +7,7 @@
 #include <set>
 
 namespace seam::stages {
-namespace {
+namespace drawing_test {
 
 double difference(const cv::Mat& a, const cv::Mat& b) {
   return cv::norm(a, b, cv::NORM_L1) / static_cast<double>(a.total() * 3);
@@ -74,5 +74,5 @@ TEST(GarmentArtist, DrawsEveryGarmentFromEverySide) {
   }
 }
 
-}  // namespace
+}  // namespace drawing_test
 }  // namespace seam::stages

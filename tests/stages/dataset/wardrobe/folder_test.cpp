@@ -8,6 +8,7 @@
 #include <map>
 #include <opencv2/imgcodecs.hpp>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,7 @@
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
-namespace {
+namespace folder_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -95,9 +96,12 @@ TEST(WardrobePlan, NamesFilesAsDeepFashionDoes) {
 }
 
 TEST(WardrobePlan, RefusesWhatCannotBeDrawn) {
-  EXPECT_THROW((void)plan_wardrobe({.items = 1}), Error);
-  EXPECT_THROW((void)plan_wardrobe({.items = 4, .colours = 1, .views = 1}), Error);
-  EXPECT_THROW((void)plan_wardrobe({.items = 4, .size = 8}), Error);
+  EXPECT_REFUSED((void)plan_wardrobe({.items = 1}), Fault::configuration,
+                 "items = 1 cannot be drawn");
+  EXPECT_REFUSED((void)plan_wardrobe({.items = 4, .colours = 1, .views = 1}), Fault::configuration,
+                 "needs two images of an item");
+  EXPECT_REFUSED((void)plan_wardrobe({.items = 4, .size = 8}), Fault::configuration,
+                 "size = 8 cannot be drawn");
 }
 
 TEST(WardrobeFolder, DrawsReadableJpegFilesAndAList) {
@@ -214,5 +218,5 @@ TEST(WardrobeFolder, SaysWhereItCannotWrite) {
   EXPECT_THAT(error_of("/proc/wardrobe", small), HasSubstr("/proc/wardrobe"));
 }
 
-}  // namespace
+}  // namespace folder_test
 }  // namespace seam::stages
