@@ -7,9 +7,9 @@ TARGETS holds one line per target: its name, its folder and its sources, separat
 written as CMake commands that assign each source its UNITY_GROUP. Most of a compiler's time goes to the
 headers of other libraries, so one unit of ten sources costs little more than one source.
 
-Two sources stay apart if one defines, for itself alone, a name that the other one uses or that a header of
-the project that the other one includes declares. A source that
-differs from the last commit is compiled by itself, so that editing it does not recompile its group.
+Two sources stay apart if an unnamed namespace of one defines a name that the other one, or a header that it
+includes, uses. A source that differs from the last commit is compiled separately, so that editing it does not
+recompile its group.
 """
 
 import pathlib
@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 LARGEST_GROUP = 16
 MOST_LINES = 3000
 
@@ -59,26 +60,33 @@ def declared_names(text):
                + re.findall(r"(?m)^[A-Za-z\[][\w:<>,&*\[\] ]*?[ &*](\w+)(?:\(|;$| = |\{)", text))
 
 
+def included_files(file, text):
+    """The project's own files that the text of a file includes."""
+    for name in re.findall(r'(?m)^\s*#\s*include\s*["<]([^">]+)[">]', text):
+        for folder in (ROOT, ROOT / "sdk" / "include", file.parent):
+            if (folder / name).is_file():
+                yield (folder / name).resolve()
+                break
+
+
 class Headers:
-    """What the project's headers declare, by source that includes them."""
+    """What the project's headers declare."""
 
-    def __init__(self, root):
-        self.root, self.known = root, {}
+    def __init__(self):
+        self.known = {}  # header: (names, headers that it includes)
 
-    def names(self, file, text, seen):
-        """Names from every header that a text includes, directly or not."""
-        names = set()
-        for name in re.findall(r'(?m)^\s*#\s*include\s*["<]([^">]+\.hpp)[">]', text):
-            for folder in (self.root, self.root / "sdk" / "include", file.parent):
-                header = (folder / name).resolve()
-                if header in seen or not header.is_file():
-                    continue
+    def names(self, file, text):
+        """Names from every header that the text of a file includes, directly or not."""
+        names, seen, waiting = set(), set(), list(included_files(file, text))
+        while waiting:
+            header = waiting.pop()
+            if header not in seen:
                 seen.add(header)
                 if header not in self.known:
-                    self.known[header] = header.read_text()
-                names |= declared_names(self.known[header])
-                names |= self.names(header, self.known[header], seen)
-                break
+                    content = header.read_text()
+                    self.known[header] = declared_names(content), list(included_files(header, content))
+                names |= self.known[header][0]
+                waiting += self.known[header][1]
         return names
 
 
@@ -86,10 +94,10 @@ class Source:
     def __init__(self, path, text, headers):
         self.path, self.lines = path, text.count("\n")
         self.local = local_names(text)
-        self.seen = used_names(text) | headers.names(path, text, set())
+        self.known = used_names(text) | headers.names(path, text)
 
     def clashes_with(self, other):
-        return bool(self.local & (other.local | other.seen) or other.local & self.seen)
+        return bool(self.local & (other.local | other.known) or other.local & self.known)
 
 
 def groups_of(sources):
@@ -107,26 +115,25 @@ def groups_of(sources):
     return groups
 
 
-def git(folder, *words):
-    run = subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True)
+def git(*words):
+    run = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
     return run.stdout if run.returncode == 0 else ""
 
 
-def changed_sources(root):
+def changed_sources():
     """Sources that differ from the last commit, with the committed text; None for new ones."""
     changed = {}
-    for line in git(root, "status", "--porcelain", "--untracked-files=all", "--", "*.cpp").splitlines():
+    for line in git("status", "--porcelain", "--untracked-files=all", "--", "*.cpp").splitlines():
         name = line[3:].split(" -> ")[-1]
-        text = git(root, "show", f"HEAD:{name}")
-        changed[root / name] = text or None
+        text = git("show", f"HEAD:{name}")
+        changed[ROOT / name] = text or None
     return changed
 
 
 def main():
     targets, output = map(pathlib.Path, sys.argv[1:])
-    root = pathlib.Path(__file__).resolve().parent.parent
-    changed = changed_sources(root)
-    headers = Headers(root)
+    changed = changed_sources()
+    headers = Headers()
     lines = []
     for line in targets.read_text().splitlines():
         target, folder, *names = line.split("\t")
