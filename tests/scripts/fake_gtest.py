@@ -13,6 +13,7 @@ import time
 CASES = {
     "fine": ["passes", "skips", "talks", "passes_too"],
     "broken": ["passes", "fails", "crashes", "exits", "hangs", "passes_last"],
+    "empty": [],
     "leaking": ["passes"],
     "forgetful": ["passes", "is_forgotten"],
     "unsure": ["passes", "breaks_between", "passes_after"],

@@ -114,6 +114,12 @@ class RunTests(unittest.TestCase):
         alone = self.run_tests("-R", "forgotten")
         self.assertEqual((alone.code, alone.outcomes), (1, {"Fake.is_forgotten": "failure"}))
 
+    def test_a_program_without_cases_fails(self):
+        self.add_fakes("empty")
+        ran = self.run_tests()
+        self.assertEqual((ran.code, ran.outcomes), (1, {"empty": "failure"}))
+        self.assertIn("the program does not list any cases", ran.output)
+
     def test_a_long_program_is_split(self):
         self.add_fakes("fine")
         (self.build / "test-times.json").write_text(json.dumps(
