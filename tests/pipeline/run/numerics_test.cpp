@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "seam/error.hpp"
+#include "tests/support/kept_environment.hpp"
 
 namespace seam::host {
 namespace numerics_test {
@@ -37,6 +39,18 @@ TEST(Numerics, AutoTakesTheFirstGpuWhereThereIsOne) {
 TEST(Numerics, CudaIsTheFirstGpu) {
   EXPECT_EQ(device_for("cuda", &two_gpus), "cuda:0");
   EXPECT_EQ(device_for("cuda:1", &two_gpus), "cuda:1");
+}
+
+TEST(Numerics, MklIsReproducibleUnlessTheUserDecides) {
+  const test::KeptEnvironment kept;
+  ::unsetenv("MKL_CBWR");
+  obey_numerics({.device = "cpu", .deterministic = false});
+  EXPECT_EQ(std::getenv("MKL_CBWR"), nullptr);
+  obey_numerics({.device = "cpu", .deterministic = true});
+  EXPECT_STREQ(std::getenv("MKL_CBWR"), "AUTO,STRICT");
+  ::setenv("MKL_CBWR", "COMPATIBLE", 1);
+  obey_numerics({.device = "cpu", .deterministic = true});
+  EXPECT_STREQ(std::getenv("MKL_CBWR"), "COMPATIBLE");
 }
 
 TEST(Numerics, TheCpuNeedsNoLibTorchThatIsAsked) {
