@@ -63,7 +63,7 @@ build() {
   if [[ -t 1 ]]; then
     cmake --build "$build" "${targets[@]}"
   elif ! cmake --build "$build" "${targets[@]}" > "$build/build.log"; then
-    grep -vE '^\[[0-9]+/[0-9]+\]' "$build/build.log" >&2
+    grep -vE '^\[[0-9]+/[0-9]+\]' "$build/build.log" >&2 || true
     die "the build failed; $build/build.log has all of its output"
   fi
 }

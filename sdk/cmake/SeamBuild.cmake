@@ -27,7 +27,7 @@ endif()
 add_library(seam_flags INTERFACE)
 target_compile_options(seam_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion
   -Wno-sign-conversion)  # index arithmetic between int64_t sizes and size_t is everywhere in numerics
-# In a group of sources one may shadow a name of another one.
+# Not for groups: a local variable may have the name of a constant in another source of its group.
 target_compile_options(seam_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>)
 if(SEAM_WARNINGS_AS_ERRORS)
   target_compile_options(seam_flags INTERFACE -Werror)
@@ -41,8 +41,8 @@ if(SEAM_LIBFUZZER)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# A unit of several sources hides it if one of them forgets an include; a build without them does not.
-option(SEAM_UNITY "Compile sources in groups, in a fraction of the time" ON)
+# A group hides a missing include in one of its sources; a build with SEAM_UNITY=OFF finds it.
+option(SEAM_UNITY "Compile sources in groups, which takes a fraction of the time" ON)
 
 # Compiles the target's sources in groups. The groups are formed when all targets are known.
 function(seam_group_sources name)

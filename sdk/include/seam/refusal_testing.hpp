@@ -3,8 +3,8 @@
 ///     EXPECT_REFUSED(harness.open(), Fault::configuration, "set 'categories' to a divisor");
 ///
 /// EXPECT_THROW(harness.open(), Error) also passes if the stage is broken, because the harness and
-/// the host turn every exception of a stage into an Error. An exception of another type becomes one
-/// with Fault::internal, and its message ends with the type: "... (a std::out_of_range)".
+/// the host turn every exception of a stage into an Error. An exception of any other type becomes
+/// an Error with Fault::internal whose message ends with the type: "... (a std::out_of_range)".
 ///
 /// Needs GoogleTest.
 #pragma once
