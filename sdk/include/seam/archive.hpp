@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A stage's saved state: named entries with type and shape, so that a checkpoint of another
 /// architecture can be refused by the entry that differs.
 #pragma once

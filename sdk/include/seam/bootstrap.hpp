@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How far a mean over observations would move had other ones been drawn, where those of a cluster
 /// belong together.
 ///

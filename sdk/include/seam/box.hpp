@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where in its file's picture an item is seen.
 ///
 ///     dataset ──► path, box ──► image.decode ──► image.crop (box = true) ──► the item alone

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the numbers in the field `category` are called, for reports.
 ///
 ///     class MyList final : public seam::Source, public seam::CategoryNames {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The conformance suite: one line beside a stage's own tests, and GoogleTest checks what every
 /// stage must do (conformance_checks.hpp lists it).
 ///

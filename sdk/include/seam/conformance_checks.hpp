@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What every stage must do, whatever it is for; no test framework is needed here.
 ///
 ///     Candidate { make, example } ──► check ──► findings        none: the stage conforms

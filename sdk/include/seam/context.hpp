@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a stage may ask of the run it is part of, in the call it is in.
 ///
 ///     void process(Packet& packet, Context& context) const override {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a tensor field promises, as text: element type and named or fixed dimensions.
 ///
 ///     f32[N,3,H,W]      N, H, W: any size     3: exactly three

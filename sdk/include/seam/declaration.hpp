@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The one place where a stage says everything about itself.
 ///
 ///     declare(d) ──► Declaration ──► Description   parameters, fields, interfaces, text

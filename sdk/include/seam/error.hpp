@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What Seam throws: a message for the person who must act, and the chain of what was being done.
 ///
 ///     throw seam::Error("'a.jpg' ends after 812 of its bytes; fetch the file again");

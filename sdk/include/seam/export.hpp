@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Marks what the SDK's shared library exports. Exception classes and interfaces need it on both
 /// sides of a library boundary, or a catch in one library may miss what another throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Field keys: named, typed slots of a packet.
 ///
 ///     inline constexpr seam::Field<std::string> caption{"caption"};      // a key is a constant

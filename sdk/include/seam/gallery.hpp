@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A gallery that queries are compared with, as retrieval.search sees it. Opt-in: link
 /// Seam::tensor.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An 8-bit picture that many owners may share.
 ///
 ///     data ──► row 0: | R G B | R G B | ...    height x width x channels, rows packed

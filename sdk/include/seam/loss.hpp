@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A loss as a stage. Losses add: an optimizer behind several of them trains their sum.
 ///
 ///     model -> triplet_loss -> category_loss -> adam

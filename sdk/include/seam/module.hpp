@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A network as a stage: any torch::nn::Module becomes one in a few lines, and gets initial
 /// weights, device, precision, imports, frozen parts and checkpoints without code of its own.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What seam::ModuleStage does with a network's weights: importing, freezing, taking back what a
 /// skipped batch changed, and saying what there is.
 ///

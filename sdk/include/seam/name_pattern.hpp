@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Patterns over the dotted names of weights, as `freeze` and `no_decay` take them.
 ///
 ///     layer1.*        all that begins with "layer1."

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a network consists of, as described by its stage; `seam inspect` prints the tree.
 ///
 ///     network               ResNet       21,513,000

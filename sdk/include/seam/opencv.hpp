@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Views a seam::Image as a cv::Mat and back, without copying pixels. Opt-in: link Seam::opencv.
 #pragma once
 

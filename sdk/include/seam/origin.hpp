@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where a packet came from, for messages that a person can act on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What travels along an edge: a sequence number, an origin and named, typed fields.
 ///
 ///     packet 17  from list.txt:19

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How stages leave a shared library: one line.
 ///
 ///     // plugin.cpp

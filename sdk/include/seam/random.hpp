@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Random numbers that depend on where they are drawn, not on when or by which thread.
 ///
 ///     seed, stream ──► key      (run seed, stage name)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a stage reaches another one, rather than a packet: through an interface both know.
 ///
 ///     struct GalleryIndex { virtual ... };                 // a header that both include

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tests for errors: whose fault it is, and what the message says.
 ///
 ///     EXPECT_REFUSED(harness.open(), Fault::configuration, "set 'categories' to a divisor");

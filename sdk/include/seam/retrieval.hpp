@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What retrieval stages of different plugins share: the rankings of a batch of queries.
 ///
 ///     a search ──► rankings ──► a metric

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Runs one stage: the only code that calls a stage's methods, in the host and in the test harness.
 ///
 ///     host graph ─┐

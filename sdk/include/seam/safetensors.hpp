@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Safetensors: named tensors in one file that Python reads with safetensors.torch.load_file.
 ///
 ///     u64 length of the header, JSON header, bytes of the tensors one after the other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sizes of a tensor in messages: "[64,3,224,224]", "[]" for a scalar.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The classes that a stage derives from: its place in a flow and how it may be run.
 ///
 ///     Source ──► Transform, ParallelTransform ──► Collector ──► Sink

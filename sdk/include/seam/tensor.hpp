@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tensors in packets, stages on the compute thread, weights that optimizers find. Opt-in: link
 /// Seam::tensor, which brings LibTorch 1.13 or newer.
 ///

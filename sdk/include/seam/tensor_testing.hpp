@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tests of tensors on each kind of device that the machine has: the CPU, and a GPU if there is
 /// one.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Runs one stage in a test, through the same wrapper as the host.
 ///
 ///     push(packet) ──► [ StageRunner ──► stage ] ──► outputs(), drops(), errors(), metrics()

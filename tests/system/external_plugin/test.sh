@@ -43,6 +43,7 @@ for file in share/man/man1/seam.1 share/man/man1/seam-run.1 share/bash-completio
 done
 quietly python3 "$source_tree/tests/system/links_test.py" "$work/seam/share/doc/seam"
 [[ -s $work/seam/share/doc/seam/docs/writing-a-plugin.md ]] || fail "the guide is not installed"
+[[ -s $work/seam/share/doc/seam/LICENSE ]] || fail "the licence is not installed"
 
 # Without LibTorch and OpenCV: the package must not ask for them.
 cd "$work"
