@@ -45,8 +45,8 @@ configure() {
   fi
   preset=${preset:-$for_libtorch}
   build=build/$preset
-  # CMake keeps the LibTorch that it found first; another one needs a fresh configuration.
-  local wanted="$for_libtorch ${CMAKE_PREFIX_PATH:-}"
+  # CMake keeps the LibTorch and the compiler that it found first; another one needs a fresh configuration.
+  local wanted="$for_libtorch ${CMAKE_PREFIX_PATH:-}${CXX:+ $CXX}"
   if [[ -f $build/CMakeCache.txt && -f $build/.libtorch && $(< "$build/.libtorch") != "$wanted" ]]; then
     rm "$build/CMakeCache.txt"
   fi
