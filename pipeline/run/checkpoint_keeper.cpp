@@ -90,15 +90,16 @@ void CheckpointKeeper::write(const Checkpoint& checkpoint) {
     error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
     throw;
   }
-  last_checkpoint_ = Clock::now();
+  last_checkpoint_ = parts_.options.now();
 }
 
 bool CheckpointKeeper::wants_point(std::uint64_t steps) {
   const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
   constexpr double seconds_a_minute = 60;
   due_ = due_ || (every.steps && steps % static_cast<std::uint64_t>(*every.steps) == 0) ||
-         (every.minutes && std::chrono::duration<double>(Clock::now() - last_checkpoint_).count() >=
-                               *every.minutes * seconds_a_minute);
+         (every.minutes &&
+          std::chrono::duration<double>(parts_.options.now() - last_checkpoint_).count() >=
+              *every.minutes * seconds_a_minute);
   return due_;
 }
 

@@ -61,7 +61,7 @@ class CheckpointKeeper final : public FlowKeeper {
   std::int64_t trainings_;
   std::int64_t training_steps_;
   std::optional<FlowUnderWay> under_way_;
-  Clock::time_point last_checkpoint_ = Clock::now();
+  Clock::time_point last_checkpoint_ = parts_.options.now();
 
   // Of the flow that runs.
   std::string flow_;

@@ -212,7 +212,8 @@ void Display::flow_begins(FlowView view) {
 
 Display::Now Display::now() {
   const std::lock_guard lock(mutex_);
-  return view_ ? Now{view_->run_directory, view_->progress->activity()} : Now();
+  if (!view_) return {};
+  return {view_->run_directory, view_->progress->activity(), view_->run_seconds_left};
 }
 
 void Display::flow_ends() {

@@ -86,6 +86,7 @@ class Display {
   struct Now {
     std::string run_directory;
     std::vector<StageActivity> activity;
+    std::optional<double> run_seconds_left;  ///< as in FlowView
   };
   [[nodiscard]] Now now();
 

@@ -13,10 +13,6 @@
 namespace seam::host {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point from) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-}
-
 /// ": recall.none.r@1 0.66, recall.none.mrr@50 0.71".
 std::string metrics_text(const std::vector<std::string>& names, const FlowMeans& means) {
   std::string text;
@@ -151,8 +147,11 @@ std::optional<double> FlowSteps::seconds_left() const {
   if (!last_epoch_seconds_) return std::nullopt;
   const auto epochs = static_cast<double>(parts_.pipeline.spec.schedule.epochs -
                                           parts_.summary.position.epochs_done - 1);
-  return epochs * *last_epoch_seconds_ +
-         std::max(*last_epoch_seconds_ - seconds_since(epoch_began_), 0.0);
+  return epochs * *last_epoch_seconds_ + std::max(*last_epoch_seconds_ - seconds_of_epoch(), 0.0);
+}
+
+double FlowSteps::seconds_of_epoch() const {
+  return std::chrono::duration<double>(parts_.options.now() - epoch_began_).count();
 }
 
 FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
@@ -318,11 +317,11 @@ std::vector<std::string> FlowSteps::metric_names() const {
 
 void FlowSteps::epoch_begins(std::int64_t /*epoch*/) {
   if (parts_.summary.position.flows_done == 0) parts_.services.metrics().epoch_begins();
-  epoch_began_ = Clock::now();
+  epoch_began_ = parts_.options.now();
 }
 
 void FlowSteps::epoch_ended(const SchedulePosition& position) {
-  last_epoch_seconds_ = seconds_since(epoch_began_);
+  last_epoch_seconds_ = seconds_of_epoch();
   if (position.stopped_early) {
     parts_.services.note(fmt::format(
         "{} has not improved for {} measurements; the best value, {}, was measured "

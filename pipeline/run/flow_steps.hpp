@@ -55,6 +55,7 @@ class FlowSteps final : public ScheduleSteps {
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;
   [[nodiscard]] std::optional<double> seconds_left() const;
+  [[nodiscard]] double seconds_of_epoch() const;
 
   RunParts parts_;
   CheckpointKeeper checkpoints_;

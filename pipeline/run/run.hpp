@@ -5,7 +5,9 @@
 ///                         run directory   checkpoint   flows, metrics, checkpoints
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +40,9 @@ struct RunOptions {
   /// Of a resume: the resolved.toml that was loaded; refused where it is another when the folder is
   /// locked. Empty: not checked.
   std::string resolved_toml;
+  /// Time for `checkpoint_every` in minutes and for the end that the progress line predicts; tests
+  /// set a clock of their own.
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
 /// Never throws for what a user, a stage or a disk does: that is in the summary. Stages are closed

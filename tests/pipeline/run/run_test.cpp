@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -473,7 +474,7 @@ TEST_F(PointTest, AStopBeforeTheFlowGoesOnLeavesItsPoint) {
   EXPECT_EQ(file("checkpoints/epoch-0-step-2.safetensors"), kept);
 }
 
-TEST_F(PointTest, AreWantedAfterSoManyStepsOrMinutes) {
+TEST_F(PointTest, AreWantedAfterEveryNSteps) {
   pipeline_.spec.schedule.checkpoint_every.steps = 3;
   std::vector<std::uint64_t> wanted;
   flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
@@ -489,6 +490,46 @@ TEST_F(PointTest, AreWantedAfterSoManyStepsOrMinutes) {
   EXPECT_THAT(wanted, ElementsAre(3, 4, 6, 9));
   EXPECT_FALSE(fs::exists(folder_.path() / "run/checkpoints/epoch-0-step-9.safetensors"))
       << "those within an epoch go with its end";
+}
+
+TEST_F(PointTest, AreWantedAfterMinutesSinceTheLastCheckpoint) {
+  std::chrono::steady_clock::time_point now;
+  options_.now = [&now] { return now; };
+  pipeline_.spec.schedule.checkpoint_every.minutes = 2;
+  std::vector<std::uint64_t> wanted;
+  flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
+    for (std::uint64_t steps = 1; steps <= 9; ++steps) {
+      now += std::chrono::minutes(1);
+      if (!options.keeper->wants_point(steps)) continue;
+      wanted.push_back(steps);
+      if (steps == 4) continue;  // no stage is ready: the checkpoint after 5 is the last one then
+      EXPECT_EQ(options.keeper->keep({steps, 9, 0, {}}, {{}, {"model"}}), "");
+    }
+  };
+  pipeline_.spec.schedule.epochs = 1;
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(wanted, ElementsAre(2, 4, 5, 7, 9));
+}
+
+TEST_F(RunPipelineTest, TheDisplayLearnsWhenTheRunEndsFromTheLastEpochsTime) {
+  add_stages();
+  pipeline_.spec.flows.push_back({"judge", "j", {}, {}});
+  add_stage("judge", {}, "judge");
+  pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"judge", 1}};
+  pipeline_.spec.schedule.epochs = 4;
+  std::chrono::steady_clock::time_point now;
+  options_.now = [&now] { return now; };
+  std::vector<std::optional<double>> left;
+  flows_.script = [&](const FlowOptions& options, FlowResult& /*result*/) {
+    left.push_back(display_.now().run_seconds_left);
+    const bool slow = options.run.epoch == 1;  // epochs of 90, 180, 90 and 90 seconds
+    now += std::chrono::seconds((options.run.flow == "train" ? 60 : 30) * (slow ? 2 : 1));
+  };
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(left, ElementsAre(std::nullopt, std::nullopt,  // nothing to go by
+                                3 * 90, 2 * 90 + 0,          // judge: its own 90 s are over
+                                2 * 180, 180 + 120,          //
+                                90, 30));
 }
 
 TEST_F(RunPipelineTest, AFlowThatDoesNotTrainIsDoneAgainAfterThoseBeforeIt) {
