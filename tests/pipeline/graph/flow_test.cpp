@@ -172,6 +172,51 @@ TEST_F(FlowTest, HoldsTheBoundBeforeASlowSink) {
   EXPECT_LE(result.packets_peak, 8U);
 }
 
+TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
+  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+  /// Makes packets of 10,000 bytes.
+  class Large final : public Source {
+   public:
+    void declare(Declaration& d) override {
+      d.provides(number);
+      d.provides(bytes);
+    }
+    More produce(Emitter& emitter, Context& /*context*/) override {
+      Packet packet(Origin{nullptr, next_, "number " + std::to_string(next_)});
+      packet.set(number, next_++);
+      packet.set(bytes, std::vector<std::uint8_t>(10'000));
+      emitter.emit(std::move(packet));
+      return next_ < 500 ? More::yes : More::no;
+    }
+
+   private:
+    std::int64_t next_ = 0;
+  };
+  constexpr int room = 12;  // packets of 10,000 bytes and a little more
+  options_.limits.packets = 400;
+  options_.limits.bytes = room * 10'500;
+  FlowProgress progress;
+  options_.progress = &progress;
+  std::atomic<int> inside = 0;
+  int most = 0;
+  add<Large>("large");
+  add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
+  add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
+    // Until the source has made all that it may.
+    while (packet.get(number) == 250 && inside <= room && !progress.activity()[0].waits_for_room) {
+      std::this_thread::yield();
+    }
+    most = std::max(most, inside.load());
+    --inside;
+  });
+  const FlowResult result = run({"large", "enter", "leave"});
+  EXPECT_FALSE(result.error);
+  EXPECT_LE(most, room);
+  EXPECT_LE(result.bytes_peak, static_cast<std::uint64_t>(options_.limits.bytes));
+  EXPECT_GE(result.bytes_peak, static_cast<std::uint64_t>((room - 2) * 10'000))
+      << "its room is used";
+}
+
 TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
   std::set<std::thread::id> threads;
   int inside = 0;

@@ -231,6 +231,25 @@ TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
               AllOf(HasSubstr("has format 99"), Not(HasSubstr("damaged"))));
 }
 
+TEST(CheckpointFormat3, IsStillRead) {
+  // Written by the version before checkpoints within an epoch; docs/compatibility.md promises it.
+  const fs::path file =
+      fs::path(SEAM_SOURCE) / "tests/pipeline/run/checkpoints/format-3.safetensors";
+  ASSERT_EQ(read_safetensors(file).metadata.at("seam.checkpoint"), "3");
+  Checkpoint expected;
+  expected.position = {true, 3, 0, false, 0.25, 2, 1, 3, false, std::nullopt};
+  expected.metrics_size = 120;
+  expected.timing_size = 60;
+  expected.trainings = 3;
+  expected.pipeline_hash = "ab12";
+  expected.plugins = "cd34 /lib/a.so\n";
+  expected.numerics = "cpu in float32";
+  expected.means = {{"recall.r@1", 0.25}};
+  expected.stages.push_back({"total", "test.total", {}});
+  expected.stages[0].archive.put("total", 12.5);
+  EXPECT_EQ(read_checkpoint(file), expected);
+}
+
 TEST(CheckpointCorpus, IsOfTheFormatThatIsRead) {
   // Of an older one, the fuzzer would never get past the head.
   const fs::path corpus = fs::path(SEAM_SOURCE) / "tests/fuzz/corpus/checkpoint";
