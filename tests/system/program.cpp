@@ -1,6 +1,7 @@
 #include "tests/system/program.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -43,7 +44,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Program::Program(const std::vector<std::string>& arguments, const fs::path& folder,
-                 const std::map<std::string, std::string>& environment) {
+                 const std::map<std::string, std::string>& environment, Hangup hangup) {
   std::vector<std::string> words{SEAM_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables;
@@ -74,17 +75,20 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   posix_spawn_file_actions_adddup2(&actions, out_write, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err_write, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  // Whatever the test was started with, such as nohup, the program gets signals as usual.
+  // Whatever the test was started with, such as nohup, the program gets the other signals as usual.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;
   sigemptyset(&usual);
-  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) sigaddset(&usual, number);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) sigaddset(&usual, number);
+  if (hangup == Hangup::usual) sigaddset(&usual, SIGHUP);
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setpgroup(&attributes, 0);  // a group of its own
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const auto of_test = std::signal(SIGHUP, hangup == Hangup::ignored ? SIG_IGN : SIG_DFL);
   const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, &attributes,
                                    pointers(words).data(), pointers(variables).data());
+  std::signal(SIGHUP, of_test);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(out_write);
@@ -137,6 +141,8 @@ Finished Program::finish() {
   process_ = -1;
   if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) finished.signal = WTERMSIG(status);
+  EXPECT_NE(finished.exit_code, 1) << "docs/exit-codes.md: Seam never exits with 1\n"
+                                   << finished.err;
   return finished;
 }
 

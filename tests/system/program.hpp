@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,12 +25,19 @@ struct Finished {
   std::string err;
 };
 
+/// What SIGHUP does to a program that does not handle it.
+enum class Hangup : std::uint8_t {
+  usual,
+  ignored,  ///< as under nohup
+};
+
 class Program {
  public:
   /// Starts `seam` with these arguments, in `folder`. The environment is the test's, less
   /// SEAM_PLUGIN_PATH, plus `environment`.
   Program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
-          const std::map<std::string, std::string>& environment = {});
+          const std::map<std::string, std::string>& environment = {},
+          Hangup hangup = Hangup::usual);
   /// Kills what is still running.
   ~Program();
   Program(const Program&) = delete;
@@ -44,6 +52,7 @@ class Program {
   void wait_for_error_text(const std::string& text);
   /// Closes this side of its standard output: what it writes then has no reader.
   void close_output();
+  /// Waits for its end. The test fails if its exit code is 1, which Seam never uses.
   Finished finish();
 
  private:

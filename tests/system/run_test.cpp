@@ -357,14 +357,44 @@ TEST_F(RunTest, AThirdInterruptKills) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here());
   gate.wait_until_reached();
-  program.signal(SIGINT);
+  program.signal(SIGHUP);
   program.wait_for_error_text("stopping");
-  program.signal(SIGTERM);  // SIGINT again at once would be the same request
+  // Both at once, however slow the machine is: after the second the program ends by itself in time.
+  program.signal(SIGSTOP);
+  program.signal(SIGINT);
+  program.signal(SIGTERM);
+  program.signal(SIGCONT);
+  const Finished killed = program.finish();  // the gate stays shut
+  EXPECT_EQ(killed.signal, SIGTERM) << killed.exit_code << killed.err;
+  gate.remove();
+  EXPECT_EQ(resume("out").exit_code, 0);
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
+TEST_F(RunTest, UnderNohupAHangupIsNoRequest) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here(), {}, Hangup::ignored);
+  gate.wait_until_reached();
+  // If the first one counted, the third would be SIGTERM, and would kill.
+  program.signal(SIGHUP);
+  program.signal(SIGINT);
+  program.signal(SIGTERM);
   program.wait_for_error_text("cancelling");
   program.signal(SIGINT);
-  const Finished killed = program.finish();
-  // On a machine that stands still for a second just here, the program has ended by itself.
-  EXPECT_TRUE(killed.signal == SIGINT || killed.exit_code == 4) << killed.err;
+  EXPECT_EQ(program.finish().signal, SIGINT);
+}
+
+TEST_F(RunTest, ALedgerThatDoesNotBalanceEndsWith6) {
+  const std::string flow = "flow.train=numbers -> gate -> fail -> add -> lose -> total";
+  folder_.write("losing.toml", "extends = \"counting.toml\"\n[stage.lose]\nuse = \"test.lose\"\n");
+  const Finished finished = seam({"run", "losing.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
+                                  "--run-dir", "out", "--set", flow},
+                                 here());
+  EXPECT_EQ(finished.exit_code, 6) << finished.err;
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("the ledger does not balance"),
+                                  HasSubstr("'lose' dropped more packets than the 40")));
+  EXPECT_THAT(text_of_file(here() / "out/summary.json"),
+              AllOf(HasSubstr("\"outcome\":\"incomplete\""), HasSubstr("\"exit_code\":6")));
 }
 
 TEST_F(RunTest, AFlowThatStandsStillIsTold) {

@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 /// Waits until no process holds the run's folder any more.
 void wait_until_free(const fs::path& run) {
@@ -86,6 +87,9 @@ TEST_F(SweepTest, KilledWithItsRunsItGoesOn) {
   }
   wait_until_free(here() / "out/amount=1,seed=1");
   gate.remove();
+  const fs::path output = here() / "out/output/amount=1,seed=1.txt";
+  const std::string said_before = text_of_file(output);
+  EXPECT_THAT(said_before, HasSubstr("epoch 2/4"));
   const Finished list = seam({"runs", "out"});
   EXPECT_THAT(list.out,
               AllOf(HasSubstr("interrupted"), HasSubstr("2/4"), HasSubstr("not started")));
@@ -95,6 +99,7 @@ TEST_F(SweepTest, KilledWithItsRunsItGoesOn) {
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(text_of_file(here() / "out/amount=1,seed=1/run.log"),
               HasSubstr("resuming after epoch 2 of 4"));
+  EXPECT_THAT(text_of_file(output), AllOf(StartsWith(said_before), HasSubstr("epoch 4/4")));
   for (const char* run : {"amount=1,seed=1", "amount=1,seed=2", "amount=3,seed=2"}) {
     EXPECT_EQ(metrics(std::string("out/") + run), metrics(std::string("whole/") + run));
   }
@@ -141,6 +146,17 @@ TEST_F(SweepTest, OneFailedRunDoesNotEndTheOthers) {
       finished.err,
       AllOf(HasSubstr("1/3  at=5: failed with exit code 3: this number cannot be read"),
             HasSubstr("2/3  at=-1: complete"), HasSubstr("1 of 3 runs are complete, 2 failed")));
+}
+
+TEST_F(SweepTest, ARunThatCrashedCountsAsInternalAndOneThatWasKilledAsCancelled) {
+  const std::vector<std::string> at_5{"--set", "stage.fail.at=5"};
+  const auto of_kinds = [&](const std::string& directory, const std::string& kinds) {
+    std::vector<std::string> more = at_5;
+    more.insert(more.end(), {"--over", "stage.fail.kind=" + kinds});
+    return sweep(directory, more);
+  };
+  EXPECT_EQ(of_kinds("crash_first", "crash,killed").exit_code, 5);
+  EXPECT_EQ(of_kinds("killed_first", "killed,crash").exit_code, 4);
 }
 
 TEST_F(SweepTest, ThreadsAreSharedOut) {

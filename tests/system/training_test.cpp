@@ -164,24 +164,39 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
   std::string text = training;
   const std::string digest = "test.digest";
   text.replace(text.find(digest), digest.size(), "test.count_threads");
+  const std::string chain = "triplets -> decode -> augment";
+  text.replace(text.find(chain), chain.size(), "triplets -> decode -> workers -> augment");
+  text += "\n[stage.workers]\nuse = \"test.count_workers\"\n";
   folder_.write("training.toml", text);
+  struct Threads {
+    int all, in_libtorch, in_parallel_stage;
+  };
   const auto threads = [&](int budget) {
     const Finished finished = seam(
         run_into("out" + std::to_string(budget), budget), folder_.path(),
         {{"OMP_NUM_THREADS", "24"}, {"MKL_NUM_THREADS", "24"}, {"OPENBLAS_NUM_THREADS", "24"}});
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    const std::string before = "threads: ";
-    const std::size_t last = finished.err.rfind(before);
-    return last == std::string::npos ? 0 : std::stoi(finished.err.substr(last + before.size()));
+    const auto number = [&finished](const std::string& before) {
+      const std::size_t last = finished.err.rfind(before);
+      return last == std::string::npos ? 0 : std::stoi(finished.err.substr(last + before.size()));
+    };
+    return Threads{number("threads: "), number("working in LibTorch: "), number("at once: ")};
   };
   // Always there: the main and the compute thread, the display's, the watchdog's and the two of the
   // signals. With the budget grow oneTBB's workers, OpenMP's team and a pool of LibTorch's own,
   // which sleeps; each is one smaller than the budget, since the thread that asks works too.
   constexpr int always = 6;
-  EXPECT_LE(threads(1), always);
-  const int four = threads(4);
-  EXPECT_GT(four, always);
-  EXPECT_LE(four, always + 3 * (4 - 1));
+  const Threads one = threads(1);
+  EXPECT_LE(one.all, always);
+  EXPECT_EQ(one.in_libtorch, 1);
+  EXPECT_EQ(one.in_parallel_stage, 1);
+  const Threads four = threads(4);
+  EXPECT_GT(four.all, always);
+  EXPECT_LE(four.all, always + 3 * (4 - 1));
+  // Those that work: each library keeps to the budget by itself.
+  EXPECT_EQ(four.in_libtorch, 4);
+  EXPECT_GE(four.in_parallel_stage, 1);
+  EXPECT_LE(four.in_parallel_stage, 4);
 }
 
 TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {

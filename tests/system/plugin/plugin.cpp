@@ -4,10 +4,12 @@
 #include <seam/stage.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -113,7 +115,7 @@ class Add final : public ParallelTransform {
   std::uint64_t chance_ = 1;
 };
 
-enum class Kind : std::uint8_t { data, internal, drop };
+enum class Kind : std::uint8_t { data, internal, drop, crash, killed };
 
 /// Fails at some numbers, or when all have passed.
 class Fail final : public Transform {
@@ -126,7 +128,11 @@ class Fail final : public Transform {
     d.parameter("every", every_, "fails at each n-th number as well; 0: no").at_least(0);
     d.parameter("at_end", at_end_, "fails behind the last packet");
     d.parameter("kind", kind_, "in what way",
-                {{"data", Kind::data}, {"internal", Kind::internal}, {"drop", Kind::drop}});
+                {{"data", Kind::data},
+                 {"internal", Kind::internal},
+                 {"drop", Kind::drop},
+                 {"crash", Kind::crash},
+                 {"killed", Kind::killed}});
     d.needs(number);
   }
   void process(Packet& packet, Context& context) override {
@@ -139,6 +145,15 @@ class Fail final : public Transform {
         throw std::logic_error("a defect");
       case Kind::drop:
         context.drop("not wanted");
+        break;
+      case Kind::crash: {
+        const rlimit no_dump{0, 0};
+        ::setrlimit(RLIMIT_CORE, &no_dump);
+        std::raise(SIGABRT);
+        break;
+      }
+      case Kind::killed:
+        std::raise(SIGKILL);
     }
   }
   void end(Context& /*context*/) override {
@@ -150,6 +165,20 @@ class Fail final : public Transform {
   std::int64_t every_ = 0;
   bool at_end_ = false;
   Kind kind_ = Kind::data;
+};
+
+/// Says of each packet twice that it is dropped, so that the ledger cannot balance.
+class Lose final : public Collector {
+ public:
+  static constexpr std::string_view name = "test.lose";
+
+  void declare(Declaration& d) override {
+    d.doc("Drops each packet twice.");
+    d.needs(number);
+  }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    for (int i = 0; i < 2; ++i) emitter.drop(packet, "unwanted");
+  }
 };
 
 /// At one number of one epoch: tells the test that it is there, and waits. `folder` holds two
@@ -215,4 +244,4 @@ class Total final : public Sink {
 }  // namespace seam::test
 
 SEAM_PLUGIN(seam::test::Count, seam::test::Add, seam::test::Fail, seam::test::Gate,
-            seam::test::Listen, seam::test::Total)
+            seam::test::Listen, seam::test::Lose, seam::test::Total)

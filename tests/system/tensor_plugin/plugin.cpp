@@ -1,13 +1,17 @@
 /// Stages that tell a test which bytes a batch has, and how many threads the process.
+#include <ATen/Parallel.h>
 #include <seam/plugin.hpp>
 #include <seam/tensor.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -41,13 +45,14 @@ class Digest final : public Transform {
   }
 };
 
-/// Says at the end of each flow how many threads the process has.
+/// Says at the end of each flow how many threads the process has, and on how many of them LibTorch
+/// works on this one.
 class CountThreads final : public Transform {
  public:
   static constexpr std::string_view name = "test.count_threads";
 
   void declare(Declaration& d) override {
-    d.doc("Logs the number of the process's threads.");
+    d.doc("Logs the number of the process's threads, and of LibTorch's that work.");
     d.needs(field::images);
   }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
@@ -55,7 +60,36 @@ class CountThreads final : public Transform {
     const std::filesystem::directory_iterator threads("/proc/self/task");
     context.info("threads: " + std::to_string(std::distance(std::filesystem::begin(threads),
                                                             std::filesystem::end(threads))));
+    std::mutex mutex;
+    std::set<std::thread::id> working;
+    at::parallel_for(0, 64, 1, [&](std::int64_t /*first*/, std::int64_t /*last*/) {
+      const std::lock_guard lock(mutex);
+      working.insert(std::this_thread::get_id());
+    });
+    context.info("working in LibTorch: " + std::to_string(working.size()));
   }
+};
+
+/// Says at the end of each flow on how many threads at once its packets were.
+class CountWorkers final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.count_workers";
+
+  void declare(Declaration& d) override { d.doc("Logs the largest number of calls at once."); }
+  void begin(Context& /*context*/) override { most_ = 0; }
+  void process(Packet& /*packet*/, Context& /*context*/) const override {
+    const int now = ++inside_;
+    int most = most_;
+    while (most < now && !most_.compare_exchange_weak(most, now)) {
+    }
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // others may come in
+    --inside_;
+  }
+  void end(Context& context) override { context.info("at once: " + std::to_string(most_.load())); }
+
+ private:
+  mutable std::atomic<int> inside_ = 0;
+  mutable std::atomic<int> most_ = 0;
 };
 
 /// Does something to one batch of a flow: makes a pixel of it not a number, or drops it.
@@ -112,4 +146,5 @@ class Raise final : public ParallelTransform {
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::OneBatch, seam::test::Raise)
+SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::CountWorkers,
+            seam::test::OneBatch, seam::test::Raise)
