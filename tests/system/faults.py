@@ -294,7 +294,7 @@ def signals(table, root):
                   place.compare("out", ("--set", "stage.numbers.n=4000")))
 
 
-def kills(table, root):
+def kills(table, root, most):
     place = Place(root, "kills", TRAINING)
     began = time.monotonic()
     whole = place.run("whole").end()
@@ -306,7 +306,7 @@ def kills(table, root):
     killed = 0
     while True:
         try:
-            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 2) if killed < 10 else None)
+            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 2) if killed < most else None)
             break
         except subprocess.TimeoutExpired:
             run.process.kill()
@@ -324,7 +324,7 @@ def kills(table, root):
     table.row(f"SIGKILL at {killed} random moments of a training", run,
               r"ledger: every packet is accounted for|there is nothing left to do", 0, ledger_of(run),
               "identical" if same else "differ")
-    if killed < 10:
+    if killed < most:
         table.wrong.append(f"the training ended after {killed} kills")
     print(f"\n(epochs done at the kills: {', '.join(where)} of 8)\n", flush=True)
 
@@ -419,8 +419,10 @@ def main():
     root = pathlib.Path(tempfile.mkdtemp(prefix="seam-faults-"))
     table = Table()
     try:
-        for part in (stages_that_fail, sources_that_block, signals, disks, files_that_change, kills):
-            part(table, root)
+        if "--kills" not in sys.argv:
+            for part in (stages_that_fail, sources_that_block, signals, disks, files_that_change):
+                part(table, root)
+        kills(table, root, 5 if "--kills" in sys.argv else 10)
     finally:
         shutil.rmtree(root)
     for text in table.wrong:
