@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -293,6 +294,9 @@ TEST(MadeUpPackets, ListsOfABatchAreOfOneLengthAndOthersKeepTheirContract) {
   for (const Packet& packet : made_up_packets(declaration.description())) {
     EXPECT_EQ(packet.row_mismatch(), "");
     EXPECT_EQ(packet.get(corners).size(), 4U);
+    const std::vector<std::int64_t>& indices = packet.get(field::indices);
+    EXPECT_EQ(std::set(indices.begin(), indices.end()).size(), indices.size())
+        << "each row is of another item";
     rows.push_back(packet.get(field::indices).size());
   }
   EXPECT_THAT(rows, ElementsAre(2, 3, 1, 2, 3, 1));

@@ -46,6 +46,7 @@ TEST(TensorContract, NamesFitAnySizeAndStarsAnyElement) {
   EXPECT_EQ(difference("f32[N,D]", "f32[N,128]"), std::nullopt);
   EXPECT_EQ(difference("*[N]", "i64[N]"), std::nullopt);
   EXPECT_EQ(difference("f32[N,3,H,W]", "f32[N,...]"), std::nullopt);
+  EXPECT_EQ(difference("f32[N,...]", "f32[N,3,H,W]"), std::nullopt) << "it may have four";
 }
 
 TEST(TensorContract, NamesTheFirstDifference) {
@@ -55,6 +56,8 @@ TEST(TensorContract, NamesTheFirstDifference) {
   EXPECT_THAT(difference("f32[N]", "f32[N,D]"),
               Optional(HasSubstr("1 dimension, not 2 dimensions")));
   EXPECT_THAT(difference("f32[N,C,H,W]", "f32[N,D]"), Optional(HasSubstr("4 dimensions")));
+  EXPECT_THAT(difference("f32[N,3,...]", "f32[N]"),
+              Optional(HasSubstr("2 or more dimensions, not 1 dimension")));
 }
 
 TEST(TensorContract, ALeastSizeFitsItselfAndMore) {

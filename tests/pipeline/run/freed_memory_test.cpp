@@ -32,9 +32,11 @@ TEST_F(FreedMemoryTest, IsKept) {
 }
 
 TEST_F(FreedMemoryTest, TheUsersSettingsOfMallocHold) {
-  ::setenv("MALLOC_TRIM_THRESHOLD_", "131072", 1);
-  EXPECT_EQ(keep_freed_memory(), FreedMemory::of_user);
-  ::unsetenv("MALLOC_TRIM_THRESHOLD_");
+  for (const char* variable : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}) {
+    ::setenv(variable, "131072", 1);
+    EXPECT_EQ(keep_freed_memory(), FreedMemory::of_user) << variable;
+    ::unsetenv(variable);
+  }
   ::setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=2", 1);
   EXPECT_EQ(keep_freed_memory(), FreedMemory::of_user);
 }

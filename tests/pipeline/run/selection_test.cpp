@@ -246,11 +246,13 @@ TEST_F(SelectionTest, ACheckpointOfAnEarlierVersionNamesItsMetricOnly) {
   Safetensors content = read_safetensors(file);
   content.metadata.erase("seam.best_by");
   content.metadata.erase("seam.checksum");
+  ASSERT_EQ(content.metadata.at("seam.run.kept_metric"), "recall.r@1");
+  content.metadata["seam.run.kept_metric"] = "recall.r@50%25";  // escaped, as all such names are
   write(file, content);
   Pipeline pipeline;
   const auto chosen = imported(pipeline, file.string());
   ASSERT_THAT(chosen, SizeIs(1));
-  EXPECT_EQ(chosen[0].by->metric, "recall.r@1");
+  EXPECT_EQ(chosen[0].by->metric, "recall.r@50%");
   EXPECT_EQ(selected_on_of(pipeline, file.string()), SelectedOn::unknown);
 }
 

@@ -40,7 +40,7 @@ TEST(PictureHeader, OfAJpeg) {
 }
 
 TEST(PictureHeader, OfWhatEndsEarlyOrIsNoPicture) {
-  for (std::size_t size = 0; size < 25; ++size) {
+  for (std::size_t size = 0; size <= 25; ++size) {
     EXPECT_EQ(header(png.substr(0, size)), std::nullopt) << size;
   }
   for (std::size_t size = 0; size < jpeg.size() - 3; ++size) {

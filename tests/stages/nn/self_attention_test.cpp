@@ -113,6 +113,16 @@ TEST(SelfAttention, WhatDoesNotFitIsRefused) {
                  "the feature map is [2, 5, 3, 3]");
 }
 
+TEST(SelfAttention, ComputesTokensInBfloat16InFloat32) {
+  const torch::NoGradGuard no_gradient;
+  SelfAttention net = randomised(6, 2);
+  net->to(torch::kFloat32);
+  const Tensor narrow = torch::randn({2, 5, 6}).to(torch::kBFloat16);
+  const Tensor result = net(narrow);
+  EXPECT_EQ(result.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(torch::equal(result, net(narrow.to(torch::kFloat32))));
+}
+
 TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
   const torch::AutoGradMode gradients(true);
   torch::manual_seed(5);

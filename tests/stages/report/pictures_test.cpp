@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <opencv2/imgcodecs.hpp>
@@ -152,9 +155,40 @@ TEST(ContactSheet, HasRoomForAll) {
     std::fill_n(cell.image.data(), cell.image.bytes(), std::uint8_t{0});
     cell.text = {"7 anchor", "an item with a very long name, ü"};
   }
+  // The last cell: a red left half and a blue right one.
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 8; ++x) cells[4].image.data()[(y * 8 + x) * 3 + (x < 4 ? 0 : 2)] = 255;
+  }
   const seam::Image sheet = seam::stages::contact_sheet(cells, 2, 64);
   EXPECT_EQ(sheet.width(), 2 * (64 + 8));
   EXPECT_EQ(sheet.height(), 3 * (64 + 8 + 26));
+  const auto pixel = [&sheet](int x, int y) {
+    const std::uint8_t* at = sheet.data() + (y * sheet.width() + x) * 3;
+    return std::array<int, 3>{at[0], at[1], at[2]};
+  };
+  // It is enlarged to 64 x 32 pixels in the middle of its cell, without colours of its own between
+  // the halves.
+  const int left = 4;
+  const int middle = 2 * (64 + 8 + 26) + 4 + 32;
+  using Colour = std::array<int, 3>;
+  EXPECT_EQ(pixel(left + 1, middle), (Colour{255, 0, 0}));
+  EXPECT_EQ(pixel(left + 31, middle), (Colour{255, 0, 0}));
+  EXPECT_EQ(pixel(left + 32, middle), (Colour{0, 0, 255}));
+  EXPECT_EQ(pixel(left + 62, middle), (Colour{0, 0, 255}));
+  EXPECT_EQ(pixel(left + 32, middle - 20), (Colour{255, 255, 255})) << "above the picture";
+}
+
+TEST(ContactSheet, LargePicturesAreAveraged) {
+  std::vector<seam::stages::SheetCell> cells(1);
+  cells[0].image = seam::Image(128, 128, 3);
+  for (int y = 0; y < 128; ++y) {
+    for (int x = 0; x < 128; ++x) {
+      std::fill_n(cells[0].image.data() + (y * 128 + x) * 3, 3,
+                  static_cast<std::uint8_t>((x + y) % 2 * 200));
+    }
+  }
+  const seam::Image sheet = seam::stages::contact_sheet(cells, 1, 64);
+  EXPECT_EQ(sheet.data()[(36 * sheet.width() + 36) * 3], 100) << "a chequerboard becomes grey";
 }
 
 }  // namespace pictures_test

@@ -90,6 +90,18 @@ TEST(GalleryItems, RefusesRowsOutOfOrder) {
   EXPECT_REFUSED(GalleryItems numbered(rows), seam::Fault::internal, "4 comes before 3");
 }
 
+TEST(GalleryItems, RefusesAnIdThatComesTwice) {
+  const std::vector<seam::retrieval::GalleryRow> rows{{3, "a", 0, {}}, {3, "b", 0, {}}};
+  try {
+    const GalleryItems numbered(rows);
+    ADD_FAILURE() << "3 was taken twice";
+  } catch (const seam::Error& error) {
+    EXPECT_EQ(error.fault(), seam::Fault::internal);
+    EXPECT_STREQ(error.what(),
+                 "the gallery's rows are not in ascending order of id: 3 comes before 3");
+  }
+}
+
 TEST(GalleryIndex, RowsWithoutIdsAreNumberedAsTheyCome) {
   GalleryIndex gallery;
   gallery.add(batch_of({-1, -1}, {"a", "b"}, torch::ones({2, 3})));

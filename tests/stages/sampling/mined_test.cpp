@@ -167,6 +167,12 @@ TEST(Mined, RefusesSavedListsThatDoNotFit) {
               HasSubstr("ascending order"));
 }
 
+TEST(Mined, ItsListsAreKeptUntilTheNextFlowThatMines) {
+  Harness mined("mined", std::make_unique<Mined>());
+  EXPECT_TRUE(mined.runner().description().keeps_state);
+  EXPECT_TRUE(mined.runner().description().state_made_by_flow);
+}
+
 std::string first_error(Harness& mined) {
   return mined.errors().empty() ? "accepted" : mined.errors().front().full_message();
 }

@@ -219,6 +219,26 @@ TEST_F(OptimizerTest, DecayLeavesAloneWhatMatchesNoDecay) {
   EXPECT_EQ(bias_after({"*.weight", "dense.b*"}), 1.0);
 }
 
+TEST_F(OptimizerTest, AdamsDecayReachesItsStep) {
+  // The slope is zero, so only the decay moves the weights.
+  const auto weight_after = [&](bool decoupled, double decay) {
+    {
+      const torch::NoGradGuard no_gradient;
+      model().weight.fill_(1);
+    }
+    const auto adam = optimizer<Adam>(1);
+    adam->set("rate", Value{0.1})
+        .set("weight_decay", Value{decay})
+        .set("decoupled", Value{decoupled});
+    push(*adam, 1);
+    EXPECT_TRUE(adam->errors().empty());
+    return weight();
+  };
+  EXPECT_EQ(weight_after(true, 0), 1.0);
+  EXPECT_NEAR(weight_after(true, 0.5), 1 - 0.1 * 0.5, 1e-6) << "AdamW: rate * weight_decay";
+  EXPECT_NEAR(weight_after(false, 0.5), 1 - 0.1, 1e-5) << "the penalty's slope, normalised";
+}
+
 TEST_F(OptimizerTest, APatternThatFitsNoWeightIsRefused) {
   const auto sgd = optimizer<Sgd>(1);
   sgd->set("no_decay", Value{std::vector<std::string>{"*.biases"}});
