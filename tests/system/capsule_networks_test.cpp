@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -170,10 +172,38 @@ epochs = 1
   }
 }
 
-TEST_F(CapsuleNetworksTest, BothRunInBfloat16) {
-  EXPECT_THAT(run("retrieval.toml", "retrieval", 2, "bfloat16"), ::testing::HasSubstr("recall"));
-  EXPECT_THAT(run("classifier.toml", "classifier", 2, "bfloat16"),
-              ::testing::HasSubstr("reconstruction"));
+/// The values of a metric in the order of its steps.
+std::vector<double> values_of(const std::string& metrics, const std::string& stage,
+                              const std::string& name) {
+  const std::string wanted = R"("stage":")" + stage + R"(","name":")" + name + R"(",)";
+  const std::string before = R"("value":)";
+  std::vector<double> values;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(wanted) == std::string::npos) continue;
+    values.push_back(std::stod(line.substr(line.rfind(before) + before.size())));
+  }
+  return values;
+}
+
+TEST_F(CapsuleNetworksTest, InBfloat16BothAreNearTheirFloat32Runs) {
+  struct Loss {
+    const char* file;
+    const char* stage;
+  };
+  for (const auto& [file, stage] :
+       {Loss{"retrieval.toml", "cosine_loss"}, Loss{"classifier.toml", "margin"},
+        Loss{"classifier.toml", "reconstruction"}}) {
+    const std::string name = std::string(file) + stage;
+    const auto exact = values_of(run(file, name + ".f32", 2), stage, "loss");
+    const auto rounded = values_of(run(file, name + ".bf16", 2, "bfloat16"), stage, "loss");
+    ASSERT_FALSE(exact.empty()) << name;
+    ASSERT_EQ(exact.size(), rounded.size()) << name;
+    EXPECT_NE(exact, rounded) << name << ": bfloat16 was not used";
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      EXPECT_NEAR(rounded[i], exact[i], 0.05 * std::abs(exact[i])) << name << ", step " << i;
+    }
+  }
 }
 
 }  // namespace capsule_networks_test

@@ -119,17 +119,6 @@ TEST_F(MiningTest, WhatWasMinedOnceIsKeptInTheCheckpoint) {
   expect_the_same("killed", "whole");
 }
 
-TEST_F(MiningTest, EachRuleMinesItsOwn) {
-  write("each_epoch = [\"mine\", \"train\"]\n");
-  for (const std::string rule : {"hardest_other_category", "hardest_same_category"}) {
-    const Finished finished = run(rule, 2,
-                                  {"schedule.epochs=1", "stage.triplets.negatives=" + rule,
-                                   "stage.mined.compare=anchor_capsule"});
-    ASSERT_EQ(finished.exit_code, 0) << finished.err;
-    EXPECT_THAT(metrics(rule), HasSubstr(rule + ".distance"));
-  }
-}
-
 TEST_F(MiningTest, TrainingBeforeMiningIsRefused) {
   write("each_epoch = [\"train\", \"mine\"]\n");
   const Finished finished = run("out", 2);

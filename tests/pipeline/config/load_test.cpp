@@ -359,21 +359,6 @@ TEST_F(Load, FilesThatCannotBeRead) {
   EXPECT_THAT(load_pipeline(options).problems.at(0).message, HasSubstr("16 MiB"));
 }
 
-TEST_F(Load, AnyBytesAreAnsweredWithProblems) {
-  // Every prefix of a real pipeline, and the pipeline with each byte replaced.
-  const std::string text = std::string(simple) + "[schedule]\neach_epoch = [\"main\"]\n";
-  for (std::size_t length = 0; length < text.size(); length += 3) {
-    static_cast<void>(load(text.substr(0, length)));
-  }
-  for (std::size_t at = 0; at < text.size(); at += 2) {
-    for (const char byte : {'\0', '"', '[', '$', '{', '\xff', '\\'}) {
-      std::string damaged = text;
-      damaged[at] = byte;
-      static_cast<void>(load(damaged));
-    }
-  }
-}
-
 TEST_F(Load, PluginThatCannotBeLoadedIsAProblem) {
   LoadOptions options;
   options.file = folder_.write("p.toml",
@@ -397,10 +382,6 @@ TEST_F(Load, PluginsOfTheFileAreRelativeToIt) {
   const LoadResult result = load_pipeline(options);
   ASSERT_TRUE(result.pipeline);
   EXPECT_EQ(result.pipeline->plugins.at(0).path, folder_.path() / "mine/stages.so");
-}
-
-TEST(ProcessEnvironment, HoldsVariables) {
-  EXPECT_THAT(process_environment(), Contains(::testing::Key("PATH")));
 }
 
 TEST_F(Load, OfAFieldThatIsChangedAgainBehindAForkTheLastChangeIsTaken) {

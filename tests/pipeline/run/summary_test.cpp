@@ -153,12 +153,5 @@ TEST(Summary, AFileThatIsNoneIsSaidSo) {
   EXPECT_REFUSED((void)read_flows(folder.path() / "missing.json"), Fault::data, "cannot open '");
 }
 
-TEST(ExitCodes, FollowTheFault) {
-  EXPECT_EQ(exit_code_of(Fault::configuration), ExitCode::configuration);
-  EXPECT_EQ(exit_code_of(Fault::data), ExitCode::data);
-  EXPECT_EQ(exit_code_of(Fault::cancelled), ExitCode::cancelled);
-  EXPECT_EQ(exit_code_of(Fault::internal), ExitCode::internal);
-}
-
 }  // namespace summary_test
 }  // namespace seam::host

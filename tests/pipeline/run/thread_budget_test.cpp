@@ -1,6 +1,7 @@
 #include "pipeline/run/thread_budget.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <optional>
@@ -28,8 +29,21 @@ TEST(CoreCount, TheQuotaLimitsTheAffinity) {
   EXPECT_EQ((CoreCount{0, std::nullopt}).usable(), 1);
 }
 
-TEST(CoreCount, ThisProcessMayUseSomeCore) {
-  EXPECT_GE(count_cores().usable(), 1);
+TEST(CoreCount, CountsTheCoresThatThisProcessMayUse) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) {
+    GTEST_SKIP() << "more than 1,024 cores";
+  }
+  EXPECT_EQ(count_cores().affinity, CPU_COUNT(&cores));
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  int core = 0;
+  while (!CPU_ISSET(core, &cores)) ++core;
+  CPU_SET(core, &first);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(first), &first), 0);
+  EXPECT_EQ(count_cores().affinity, 1);
+  ::sched_setaffinity(0, sizeof(cores), &cores);
 }
 
 TEST(CoreCount, ReadsTheTightestQuotaOfItsGroups) {

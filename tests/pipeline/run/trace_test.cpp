@@ -3,20 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace trace_test {
 
+using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
 
 using std::chrono::microseconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -64,8 +68,18 @@ TEST(Trace, NamesTheFileThatCannotBeWritten) {
 }
 
 TEST(Trace, AFullDiskIsToldAtTheEnd) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_REFUSED(Trace("/dev/full"), Fault::data, "cannot write '/dev/full'");
+  const TemporaryFolder folder;
+  Trace trace(folder.path() / "trace.json");
+  const auto from = std::chrono::steady_clock::now();
+  trace.called({"train", "decode", 0, false, from, from});
+  std::optional<Error> error;
+  {
+    const FullDisk disk;
+    error = trace.finish();
+  }
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->fault(), Fault::data);
+  EXPECT_THAT(error->what(), AllOf(HasSubstr("trace.json"), HasSubstr("File too large")));
 }
 
 }  // namespace trace_test

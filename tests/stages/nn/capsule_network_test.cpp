@@ -323,7 +323,7 @@ TEST(CapsuleNetwork, TowersHaveTheirOwnBatchStatistics) {
 
 TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
   torch::manual_seed(3);
-  const Tensor images = torch::rand({9, 3, 40, 40});
+  const Tensor images = torch::rand({9, 3, 128, 128});  // capsules for many tasks
   const auto with_threads = [&](int threads_count) {
     const test::Threads threads(threads_count);
     CapsuleNetwork network(tiny(), 3);

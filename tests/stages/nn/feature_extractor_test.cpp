@@ -335,13 +335,6 @@ TEST(FeatureExtractor, DropoutFollowsLibTorchsGenerator) {
   EXPECT_FALSE(torch::equal(seeded(1), seeded(2)));
 }
 
-TEST(FeatureExtractor, ImagesThatNeedAGradientGetOne) {
-  FeatureExtractor extractor(small(), 6);
-  const Tensor images = torch::rand({2, 3, 32, 32}).requires_grad_(true);
-  extractor->forward(images, {}).sum().backward();
-  EXPECT_TRUE(images.grad().defined());
-}
-
 TEST(FeatureExtractor, WeightsThatChangeBeforeTheBackwardPassAreAnError) {
   FeatureExtractor extractor(small(), 6);
   const Tensor output = extractor->forward(torch::rand({2, 3, 32, 32}), {});
