@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/cpu/grain.hpp"
+
 namespace seam::nn {
 namespace {
 
@@ -179,12 +181,13 @@ class Backward {
       }
     });
     T* const sum = data<T>(sums);  // the first part takes the others up
-    at::parallel_for(0, packed_size, 16384, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t part = 1; part < parts; ++part) {
-        const T* const term = sum + part * packed_size;
-        for (std::int64_t i = begin; i < end; ++i) sum[i] += term[i];
-      }
-    });
+    at::parallel_for(0, packed_size, stages::grain(16384),
+                     [&](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t part = 1; part < parts; ++part) {
+                         const T* const term = sum + part * packed_size;
+                         for (std::int64_t i = begin; i < end; ++i) sum[i] += term[i];
+                       }
+                     });
     return sums[0];
   }
 

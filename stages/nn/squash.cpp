@@ -4,6 +4,7 @@
 #include <torch/autograd.h>
 #include <torch/types.h>
 
+#include "stages/cpu/grain.hpp"
 #include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"
 
@@ -12,15 +13,13 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t vectors_of_a_task = 1024;
-
 template <class T>
 void squash_forward(const Tensor& s, double epsilon, Tensor& v) {
   const std::int64_t size = s.size(-1);
   const auto& kernels = kernels::routing_kernels<T>();
   const T* from = s.data_ptr<T>();
   T* to = v.data_ptr<T>();
-  at::parallel_for(0, s.numel() / size, vectors_of_a_task,
+  at::parallel_for(0, s.numel() / size, stages::grain(1024),
                    [&](std::int64_t first, std::int64_t last) {
                      kernels.squash(last - first, size, static_cast<T>(epsilon),
                                     from + first * size, to + first * size);
@@ -36,7 +35,7 @@ void squash_backward(const Tensor& s, const Tensor& v_gradient, double epsilon,
   const T* gradient = v_gradient.data_ptr<T>();
   T* to = s_gradient.data_ptr<T>();
   at::parallel_for(
-      0, s.numel() / size, vectors_of_a_task, [&](std::int64_t first, std::int64_t last) {
+      0, s.numel() / size, stages::grain(1024), [&](std::int64_t first, std::int64_t last) {
         kernels.squash_gradient(last - first, size, static_cast<T>(epsilon), from + first * size,
                                 gradient + first * size, to + first * size);
       });

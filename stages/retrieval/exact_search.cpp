@@ -10,6 +10,7 @@
 #include <seam/shape_text.hpp>
 #include <utility>
 
+#include "stages/cpu/grain.hpp"
 #include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
@@ -65,7 +66,7 @@ std::vector<double> checked_squared_norms(const torch::Tensor& vectors, Metric m
   const std::int64_t dimensions = vectors.size(1);
   const float* data = vectors.data_ptr<float>();
   std::vector<double> squared(static_cast<std::size_t>(count));
-  at::parallel_for(0, count, 256, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, count, grain(256), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const float* vector = data + row * dimensions;
       squared[row] = inner_product(vector, vector, dimensions);
@@ -154,7 +155,7 @@ ExactIndex::ExactIndex(torch::Tensor vectors, Metric metric, const NameOfRow& na
   squared_norms_ = checked_squared_norms(vectors_, metric, "gallery", name_of_row);
   extents_.resize(squared_norms_.size());
   const float* data = vectors_.data_ptr<float>();
-  at::parallel_for(0, size(), 256, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, size(), grain(256), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       extents_[row] = extent_of(data + row * dimensions(), dimensions());
     }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "stages/cpu/grain.hpp"
 #include "stages/cpu/instruction_set.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
@@ -34,7 +35,7 @@ RoundedVectors round_to_bfloat16(const torch::Tensor& vectors) {
   const std::int64_t dimensions = vectors.size(1);
   RoundedVectors rounded{torch::empty_like(vectors, torch::kBFloat16),
                          std::vector<double>(static_cast<std::size_t>(vectors.size(0)))};
-  at::parallel_for(0, vectors.size(0), 256, [&](std::int64_t first, std::int64_t last) {
+  at::parallel_for(0, vectors.size(0), grain(256), [&](std::int64_t first, std::int64_t last) {
     const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
     for (std::int64_t begin = first; begin < last; begin += 256) {
       const std::int64_t count = std::min<std::int64_t>(256, last - begin);

@@ -1,0 +1,11 @@
+// In every test program: loops divide their work among threads however small it is, as
+// stages/cpu/grain.hpp explains. Processes that a test starts inherit it.
+
+#include <cstdlib>
+
+namespace {
+
+// Before main(), so that no thread is running yet; an outer SEAM_GRAIN wins.
+[[maybe_unused]] const int divided = setenv("SEAM_GRAIN", "1", 0);  // NOLINT(concurrency-mt-unsafe)
+
+}  // namespace
