@@ -23,7 +23,7 @@ std::span<const Check> conformance_checks() {
 }
 
 void live_once(const Candidate& candidate) {
-  checks::Trial trial(candidate);
+  checks::Trial trial(candidate, checks::modes(candidate).front());
   trial.flow();
 }
 

@@ -199,7 +199,7 @@ Findings refuses_bad_parameters(const Candidate& candidate) {
         what += (what.empty() ? "" : ", ") + name + " = " + to_text(value);
       }
       try {
-        Trial trial(candidate, parameters);
+        Trial trial(candidate, modes(candidate).front(), parameters);
         trial->open();
         findings.push_back(what + " is accepted");
       } catch (const Error& error) {

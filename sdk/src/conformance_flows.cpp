@@ -19,11 +19,13 @@ constexpr std::array thread_counts{1, 2, 5};
 constexpr std::array<std::string_view, 4> all_labels{field::category.name, field::categories.name,
                                                      field::item.name, field::items.name};
 
-/// Saves the stage and the stages before it.
-std::vector<Archive> save(Harness& harness) {
-  std::vector<Archive> archives{harness.runner().save()};
-  for (const StageRunner* before : harness.upstream()) archives.push_back(before->save());
-  return archives;
+/// Gives a fresh stage, and the stages before it, what save() wrote.
+void load(Harness& harness, const std::vector<Archive>& saved) {
+  harness.open();
+  harness.runner().load(saved.front());
+  for (std::size_t at = 0; at < harness.upstream().size(); ++at) {
+    harness.upstream()[at]->load(saved.at(at + 1));
+  }
 }
 
 std::string first_difference(const Archive& a, const Archive& b) {
@@ -60,10 +62,10 @@ void relabel(Packet& packet, std::string_view label, Labels labels, std::int64_t
   }
 }
 
-/// A flow of the example's packets with these labels, without what they are in the end.
+/// A flow that evaluates the example's packets with these labels, without what they are in the end.
 Result labelled(const Candidate& candidate, const std::vector<std::string_view>& which,
                 std::optional<Labels> how) {
-  Trial trial(candidate);
+  Trial trial(candidate, false);
   std::vector<Packet> packets = trial.packets();
   std::int64_t next = 0;
   for (Packet& packet : packets) {
@@ -94,13 +96,13 @@ Findings ends_an_empty_flow(const Candidate& candidate) {
 
 Findings ends_once(const Candidate& candidate) {
   return with_trial(candidate, [&](Trial& trial, Findings& findings) {
-    if (trial.description().keeps_state)
-      return;  // it may well have something to say of earlier flows
-    Trial fresh(candidate);
-    fresh->finish();
-    const Result nothing = take(*fresh);
     trial.flow();
     (void)take(*trial);
+    // A stage with state may well report on earlier flows: as one does that loads this state.
+    Trial fresh(candidate, trial.training());
+    if (trial.description().keeps_state) load(*fresh, save(*trial));
+    fresh->finish();
+    const Result nothing = take(*fresh);
     trial->finish();
     const Result left = take(*trial);
     if (const auto found = difference(nothing, left)) {
@@ -116,7 +118,7 @@ Findings gives_the_same_bytes(const Candidate& candidate) {
     trial.flow(1);
     const Result once = take(*trial);
     for (const int threads : thread_counts) {
-      Trial other(candidate, {}, threads);
+      Trial other(candidate, trial.training(), {}, threads);
       other.flow(0);
       other.flow(1);
       if (const auto found = difference(once, take(*other))) {
@@ -138,8 +140,7 @@ Findings keeps_its_state(const Candidate& candidate) {
       }
       // A resumed run begins with fresh stages.
       trial.flow(0);
-      if (const auto found = difference(first, take(*trial));
-          found && !candidate.example.training) {
+      if (const auto found = difference(first, take(*trial)); found && !trial.training()) {
         findings.push_back("a flow depends on the one before, but nothing is saved: " + *found);
       }
       return;
@@ -150,12 +151,8 @@ Findings keeps_its_state(const Candidate& candidate) {
     const Result second = take(*trial);
     const std::vector<Archive> saved_at_end = save(*trial);
 
-    Trial resumed(candidate);
-    resumed->open();
-    resumed->runner().load(saved.front());
-    for (std::size_t at = 0; at < resumed->upstream().size(); ++at) {
-      resumed->upstream()[at]->load(saved.at(at + 1));
-    }
+    Trial resumed(candidate, trial.training());
+    load(*resumed, saved);
     if (!(resumed->runner().save() == saved.front())) {
       findings.push_back("after load(), save() writes something else: " +
                          first_difference(saved.front(), resumed->runner().save()));
@@ -172,7 +169,9 @@ Findings keeps_its_state(const Candidate& candidate) {
 }
 
 Findings owns_up_to_labels(const Candidate& candidate) {
-  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+  Findings findings;
+  expecting_nothing_thrown(findings, "working on the example", [&] {
+    Trial trial(candidate, false);
     const Description& description = trial.description();
     // Of a label that a stage needs nobody doubts that it is read.
     std::vector<std::string_view> unread;
@@ -182,7 +181,7 @@ Findings owns_up_to_labels(const Candidate& candidate) {
     });
     const bool transforms =
         trial.kind() == StageKind::transform || trial.kind() == StageKind::parallel_transform;
-    if (!transforms || unread.empty() || candidate.example.training) return;
+    if (!transforms || unread.empty()) return;
     const Result once = labelled(candidate, unread, std::nullopt);
     for (const Labels how : {Labels::one_for_all, Labels::each_its_own}) {
       if (const auto found = difference(once, labelled(candidate, unread, how))) {
@@ -192,16 +191,19 @@ Findings owns_up_to_labels(const Candidate& candidate) {
       }
     }
   });
+  return findings;
 }
 
 Findings is_cancelled_anywhere(const Candidate& candidate) {
-  Findings findings;
+  std::vector<Findings> all(modes(candidate).size());
   const auto cancelled = [&](const std::string& when, auto&& body) {
-    expecting_nothing_thrown(findings, "closed " + when, [&] {
-      Trial trial(candidate);
-      body(trial);
-      trial->close();
-    });
+    for (std::size_t at = 0; const bool training : modes(candidate)) {
+      expecting_nothing_thrown(all[at++], "closed " + when, [&] {
+        Trial trial(candidate, training);
+        body(trial);
+        trial->close();
+      });
+    }
   };
   cancelled("when it is open", [](Trial& trial) { trial->open(); });
   cancelled("in a flow", [](Trial& trial) { trial.feed(first_packets); });
@@ -219,7 +221,7 @@ Findings is_cancelled_anywhere(const Candidate& candidate) {
       if (error.fault() != Fault::cancelled) throw;  // "stopped after 1 of 4" is what was asked for
     }
   });
-  return findings;
+  return joined(all);
 }
 
 }  // namespace seam::testing::checks

@@ -57,14 +57,16 @@ std::optional<std::string> difference(const Packet& a, const Packet& b) {
   return std::nullopt;
 }
 
-Trial::Trial(const Candidate& candidate, const Example::Parameters& more, int threads)
+Trial::Trial(const Candidate& candidate, bool training, const Example::Parameters& more,
+             int threads)
     : harness_(std::make_unique<Harness>(candidate.name, candidate.make())),
       candidate_(candidate),
+      training_(training),
       threads_(threads) {
   Example::Parameters parameters = candidate.example.parameters;
   for (const auto& [name, value] : more) parameters[name] = value;
   harness_->runner().configure(parameters);
-  harness_->training(candidate.example.training).compute_threads(threads).device(candidate.device);
+  harness_->training(training).compute_threads(threads).device(candidate.device);
   if (candidate.example.connect) connected_ = candidate.example.connect(*harness_);
 }
 
@@ -92,6 +94,35 @@ void Trial::feed(std::size_t most) {
   std::vector<Packet> some = packets();
   if (some.size() > most) some.resize(most);
   harness_->push_all(std::move(some), threads_);
+}
+
+std::vector<bool> modes(const Candidate& candidate) {
+  if (candidate.example.training) return {*candidate.example.training};
+  const StageRunner runner(candidate.name, candidate.name, candidate.make());
+  if (runner.description().trains) return {true};  // the host never runs it otherwise
+  return {false, true};
+}
+
+Findings joined(const std::vector<Findings>& of_modes) {
+  if (of_modes.size() == 1) return of_modes.front();
+  const Findings& evaluation = of_modes.at(0);
+  const Findings& training = of_modes.at(1);
+  Findings result;
+  for (const std::string& finding : evaluation) {
+    const bool in_both = std::ranges::find(training, finding) != training.end();
+    result.push_back(in_both ? finding : "in evaluation: " + finding);
+  }
+  for (const std::string& finding : training) {
+    const bool in_both = std::ranges::find(evaluation, finding) != evaluation.end();
+    if (!in_both) result.push_back("in training: " + finding);
+  }
+  return result;
+}
+
+std::vector<Archive> save(Harness& harness) {
+  std::vector<Archive> archives{harness.runner().save()};
+  for (const StageRunner* before : harness.upstream()) archives.push_back(before->save());
+  return archives;
 }
 
 Result take(Harness& harness) {

@@ -44,12 +44,14 @@ std::optional<std::string> difference(const Packet& a, const Packet& b);
 /// A stage in its harness, with what it refers to.
 class Trial {
  public:
-  explicit Trial(const Candidate& candidate, const Example::Parameters& more = {}, int threads = 1);
+  Trial(const Candidate& candidate, bool training, const Example::Parameters& more = {},
+        int threads = 1);
 
   Harness& operator*() { return *harness_; }
   Harness* operator->() { return harness_.get(); }
   [[nodiscard]] const Description& description() { return harness_->runner().description(); }
   [[nodiscard]] StageKind kind() { return harness_->runner().kind(); }
+  [[nodiscard]] bool training() const { return training_; }
 
   /// The example's packets, as far as the stage says that it reads them.
   std::vector<Packet> packets();
@@ -67,6 +69,7 @@ class Trial {
   std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
   std::unique_ptr<Harness> harness_;
   const Candidate& candidate_;  // the check's
+  bool training_;
   int threads_;
   Names taken_away_;
 };
@@ -83,6 +86,9 @@ Result take(Harness& harness);
 /// What is different, in words, or nothing.
 std::optional<std::string> difference(const Result& a, const Result& b);
 
+/// Saves the stage and the stages before it.
+std::vector<Archive> save(Harness& harness);
+
 /// The check's own finding for whatever is thrown where nothing may be.
 template <class Body>
 void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body&& body) {
@@ -95,15 +101,25 @@ void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body
   }
 }
 
-/// Runs `check` with a trial; whatever it throws is a finding.
+/// The kinds of flow that the stage is tried in: evaluation (false), training (true) or both.
+std::vector<bool> modes(const Candidate& candidate);
+
+/// Joins what was found in each of modes(candidate): once where it is the same, otherwise with the
+/// mode.
+Findings joined(const std::vector<Findings>& of_modes);
+
+/// Runs `check` with a trial in each mode; whatever it throws is a finding.
 template <class Body>
 Findings with_trial(const Candidate& candidate, Body&& check) {
-  Findings findings;
-  expecting_nothing_thrown(findings, "working on the example", [&] {
-    Trial trial(candidate);
-    check(trial, findings);
-  });
-  return findings;
+  std::vector<Findings> all;
+  for (const bool training : modes(candidate)) {
+    Findings& findings = all.emplace_back();
+    expecting_nothing_thrown(findings, "working on the example", [&] {
+      Trial trial(candidate, training);
+      check(trial, findings);
+    });
+  }
+  return joined(all);
 }
 
 }  // namespace seam::testing::checks

@@ -20,6 +20,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> doubled{"doubled"};
@@ -459,8 +461,42 @@ TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
   EXPECT_THAT(findings<OpenlyPeeking>("OwnsUpToLabels", example), IsEmpty());
   EXPECT_THAT(findings<Comparing>("OwnsUpToLabels", example),
               ElementsAre(HasSubstr("packet 1 field 'doubled' has another value")));
+  // Reading them in training is no excuse for doing so in evaluation.
   example.training = true;
-  EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), IsEmpty());
+  EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), SizeIs(1));
+}
+
+class FailingInTraining final : public Double {
+ public:
+  void process(Packet& packet, Context& context) const override {
+    if (context.training()) throw Error("the lamp is broken");
+    Double::process(packet, context);
+  }
+};
+
+TEST(Conformance, FlowsTrainAndEvaluate) {
+  EXPECT_THAT(findings<FailingInTraining>("WorksOnItsExample"),
+              Contains(AllOf(StartsWith("in training: "), HasSubstr("the lamp is broken"))));
+  EXPECT_THAT(findings<FailingInTraining>("WorksOnItsExample", {.training = false}), IsEmpty());
+}
+
+/// Keeps a count, and holds a packet back that it does not save.
+class HoldingAndCounting final : public Hold {
+ public:
+  void declare(Declaration& d) override {
+    Hold::declare(d);
+    d.keeps_state();
+  }
+  void begin(Context& /*context*/) override {}
+  void save(Archive& archive) const override {
+    archive.put("count", static_cast<std::int64_t>(held_.size()));
+  }
+  void load(const Archive& /*archive*/) override {}
+};
+
+TEST(Conformance, AStageWithStateForgetsWhatItDoesNotSave) {
+  EXPECT_THAT(findings<HoldingAndCounting>("EndsOnce"),
+              ElementsAre(HasSubstr("the number of packets that came out was 0, then 6")));
 }
 
 class Amnesiac final : public Count {

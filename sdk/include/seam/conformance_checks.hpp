@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ struct Example {
   std::function<std::vector<Packet>(Harness& harness)> packets = {};
   /// Binds references and upstream stages; what it returns lives as long as the harness.
   std::function<std::shared_ptr<void>(Harness&)> connect = {};
-  /// Whether the stage's flow trains.
-  bool training = false;
+  /// Whether the stage's flow trains; without a value, the checks use both kinds
+  /// of flow, or only training if the stage declares trains().
+  std::optional<bool> training = {};
   /// Parameters that the stage must refuse by itself, when they are set or when it is opened.
   std::vector<Parameters> refused = {};
 };
@@ -73,13 +75,16 @@ struct Check {
 ///     AccountsForEveryPacket  each comes out once, or is dropped with a reason; for a collector
 ///                             that replaces packets, where it provides `origins`
 ///     EndsAnEmptyFlow         begin and end without a packet
-///     EndsOnce                nothing that a flow held back is left for the next one
+///     EndsOnce                nothing that a flow held back is left for the next one, except what
+///                             save() writes
 ///     GivesTheSameBytes       again, and for any number of threads; fields that compare
 ///     KeepsItsState           what save() writes load() takes back, and it goes on the same
 ///     OwnsUpToLabels          a transform that can do without categories or items gives the same
-///                             with others, except in training, or declares that it reads them;
-///                             where the example's packets have them
+///                             with others in evaluation, whatever the example says, or declares
+///                             that it reads them; if the example's packets have them
 ///     IsCancelledAnywhere     closed before, in and after a flow
+///
+/// The checks run flows that train and flows that evaluate, as far as Example::training allows.
 SEAM_EXPORT std::span<const Check> conformance_checks();
 
 /// One whole life of the stage, as the check of the process's end needs it.

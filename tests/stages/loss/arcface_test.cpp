@@ -42,7 +42,6 @@ const auto conformance = seam::testing::conformance<Arcface>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 2), batch({"a"}, 3)};
         },
-    .training = true,
     .refused = {{{"margin", -0.1}}, {{"scale", 0.0}}},
 });
 

@@ -63,7 +63,6 @@ const auto item_conformance = seam::testing::conformance<CostSensitive>({
           for (Packet& packet : packets) packet.set(field::items, {"a", "b", "a"});
           return packets;
         },
-    .training = true,
 });
 
 /// M[label][k], element by element.

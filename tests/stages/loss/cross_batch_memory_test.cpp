@@ -43,7 +43,6 @@ std::vector<Packet> batches() {
 
 const auto conformance = seam::testing::conformance<CrossBatchMemory>({
     .packets = [](seam::testing::Harness&) { return batches(); },
-    .training = true,
 });
 
 class MemoryLossTest : public seam::testing::EachDevice {};

@@ -52,7 +52,6 @@ const auto conformance = seam::testing::conformance<ProxyAnchor>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 1), batch({"a"}, 2)};
         },
-    .training = true,
 });
 
 /// loss.proxy_anchor -> train.adam, as the host runs them.

@@ -28,7 +28,6 @@ const auto conformance = seam::testing::conformance<AlexNet>({
         [](Harness&) {
           return std::vector<Packet>{test::images_of(5, 63, 63), test::images_of(3, 63, 63)};
         },
-    .training = true,
     .refused = {{{"channels", Sizes{4, 4}}}},
 });
 TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {

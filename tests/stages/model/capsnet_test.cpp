@@ -42,7 +42,6 @@ const auto conformance = seam::testing::conformance<Capsnet>({
         [](Harness&) {
           return std::vector<Packet>{batch(), batch()};
         },
-    .training = true,
     .refused = {{{"channels", std::int64_t{2}}},
                 {{"image_height", std::int64_t{4}}},
                 {{"compat", std::string("routes")}}},
@@ -69,7 +68,6 @@ const auto decoder_conformance = seam::testing::conformance<DenseDecoder>({
         [](Harness&) {
           return std::vector<Packet>{decoder_batch(), decoder_batch()};
         },
-    .training = true,
     .refused = {{{"channels", std::int64_t{2}}}},
 });
 

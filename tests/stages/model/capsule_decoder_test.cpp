@@ -43,7 +43,6 @@ const auto conformance = seam::testing::conformance<CapsuleDecoder>({
         [](Harness&) {
           return std::vector<Packet>{batch(), batch()};
         },
-    .training = true,
     .refused = {{{"image_height", std::int64_t{25}}}, {{"kernels", Sizes{5, 4}}}},
 });
 

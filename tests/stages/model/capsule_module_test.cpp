@@ -23,14 +23,12 @@ using Sizes = std::vector<std::int64_t>;
 const auto capsules_conformance = seam::testing::conformance<CapsuleModule>({
     .parameters = of_descriptors,
     .packets = [](Harness&) { return batches({field::embedding}); },
-    .training = true,
     .refused = {{{"capsule_size", std::int64_t{5}}}, {{"map_height", std::int64_t{7}}}},
 });
 const auto map_conformance = seam::testing::conformance<CapsuleModule>({
     .name = "map",
     .parameters = of_map,
     .packets = [](Harness&) { return batches({field::feature_map}); },
-    .training = true,
     .refused = {{{"primary_kernel", std::int64_t{6}}}},
 });
 

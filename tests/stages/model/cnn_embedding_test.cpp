@@ -28,7 +28,6 @@ const auto conformance = seam::testing::conformance<CnnEmbedding>({
         [](Harness&) {
           return std::vector<Packet>{batch(32, 32), batch(30, 41)};
         },
-    .training = true,
 });
 
 TEST(CnnEmbedding, HasAsManyNumbersAsSccapsnetNearly) {

@@ -38,14 +38,12 @@ const auto concat_conformance = seam::testing::conformance<Concat>({
         [](Harness&) {
           return batches({field::embedding, field::capsules});
         },
-    .training = true,
     .refused = {{{"width", std::int64_t{0}}}, {{"type", std::string("a")}}},
 });
 const auto apart_conformance = seam::testing::conformance<Concat>({
     .name = "apart",
     .parameters = apart,
     .packets = [](Harness&) { return batches({field::capsules}); },
-    .training = true,
 });
 
 TEST(ConcatStage, ProvidesWhatItsTypeSays) {

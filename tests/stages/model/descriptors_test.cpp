@@ -36,7 +36,6 @@ const auto conformance = seam::testing::conformance<Descriptors>({
                    {"dimensions", std::int64_t{6}},
                    {"classes", std::int64_t{3}}},
     .packets = [](Harness&) { return batches(); },
-    .training = true,
     .refused = {{{"descriptors", std::vector<std::string>{}}},
                 {{"descriptors", std::vector<std::string>{"rmac"}}}},
 });
@@ -44,7 +43,6 @@ const auto conformance = seam::testing::conformance<Descriptors>({
 const auto enhance_conformance = seam::testing::conformance<SpatialGroupEnhance>({
     .parameters = {{"channels", std::int64_t{8}}, {"groups", std::int64_t{4}}},
     .packets = [](Harness&) { return batches(); },
-    .training = true,
     .refused = {{{"groups", std::int64_t{3}}}},
 });
 

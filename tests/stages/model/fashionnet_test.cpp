@@ -46,7 +46,6 @@ testing::Example example(bool batch_norm) {
                          {"classes", std::int64_t{3}},
                          {"attributes", std::int64_t{4}}},
           .packets = batches,
-          .training = true,
           .refused = {{{"channels", Sizes{4, 4}}}}};
 }
 

@@ -40,7 +40,6 @@ const auto conformance = seam::testing::conformance<Inception>({
         [](Harness&) {
           return std::vector<Packet>{test::images_of(5, 43, 45), test::images_of(3, 43, 45)};
         },
-    .training = true,
     .refused = {{{"blocks", std::int64_t{12}}}, {{"width", 0.0}}},
 });
 

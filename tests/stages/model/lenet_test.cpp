@@ -28,7 +28,6 @@ const auto conformance = seam::testing::conformance<LeNet>({
         [](Harness&) {
           return std::vector<Packet>{test::images_of(5, 32, 32), test::images_of(3, 32, 32)};
         },
-    .training = true,
     .refused = {{{"hidden", Sizes{4}}}, {{"image_width", std::int64_t{15}}}},
 });
 

@@ -33,7 +33,6 @@ const auto conformance = seam::testing::conformance<RccapsnetCls>({
         [](Harness&) {
           return std::vector<Packet>{batch(), batch()};
         },
-    .training = true,
     .refused = {{{"primary_channels", std::int64_t{17}}}},
 });
 

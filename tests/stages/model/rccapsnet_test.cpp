@@ -46,7 +46,6 @@ const auto conformance = seam::testing::conformance<Rccapsnet>({
         [](Harness&) {
           return std::vector<Packet>{training_batch(), training_batch()};
         },
-    .training = true,
     .refused = {{{"primary_channels", std::int64_t{33}}},
                 {{"activation", std::string("relu")}, {"slope", 0.1}},
                 {{"image_height", std::int64_t{32}}},
@@ -65,7 +64,6 @@ const auto conformance_of_own_weights = seam::testing::conformance<Rccapsnet>({
         [](Harness&) {
           return std::vector<Packet>{training_batch(), training_batch()};
         },
-    .training = true,
 });
 
 /// A stage of these parameters after a training batch, whose gradients are those of a sum.

@@ -42,7 +42,6 @@ const auto conformance = seam::testing::conformance<Resnet>({
         [](Harness&) {
           return std::vector<Packet>{batch(5), batch(3)};
         },
-    .training = true,
     .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}},
                 {{"embedding", false}},
                 {{"embedding", false}, {"feature_map", true}}},

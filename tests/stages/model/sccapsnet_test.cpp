@@ -53,7 +53,6 @@ const auto conformance = seam::testing::conformance<Sccapsnet>({
         [](seam::testing::Harness&) {
           return std::vector<Packet>{training_batch(), training_batch()};
         },
-    .training = true,
     .refused = {{{"primary_channels", std::int64_t{65}}}},
 });
 

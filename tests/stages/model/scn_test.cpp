@@ -25,7 +25,6 @@ using ::testing::HasSubstr;
 const auto conformance = seam::testing::conformance<Scn>({
     .parameters = published(),
     .packets = batches,
-    .training = true,
     .refused = {{{"channels", std::int64_t{2}}}, {{"image_height", std::int64_t{6}}}},
 });
 TEST(Scn, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {

@@ -21,7 +21,6 @@ using test::siamese::batch, test::siamese::batches, test::siamese::output,
 const auto conformance = seam::testing::conformance<Sdropcapnet>({
     .parameters = published({{"initial_dropout", 0.3}}),
     .packets = batches,
-    .training = true,
     .refused = {{{"initial_dropout", 1.0}}, {{"temperature", 0.0}}},
 });
 

@@ -44,7 +44,6 @@ const auto conformance = seam::testing::conformance<SeResnet50>({
         [](Harness&) {
           return std::vector<Packet>{batch(5, 32, 48), batch(3, 32, 48)};
         },
-    .training = true,
     .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}},
                 {{"embedding", false}},
                 {{"normalise_map", true}}},
@@ -62,7 +61,6 @@ const auto map_conformance = seam::testing::conformance<SeResnet50>({
         [](Harness&) {
           return std::vector<Packet>{batch(5, 32, 48), batch(3, 32, 48)};
         },
-    .training = true,
 });
 
 struct Trial {

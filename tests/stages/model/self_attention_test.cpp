@@ -17,7 +17,6 @@ using ::testing::IsEmpty;
 const auto attention_conformance = seam::testing::conformance<SelfAttention>({
     .parameters = {{"channels", std::int64_t{16}}},
     .packets = [](Harness&) { return batches({field::feature_map}); },
-    .training = true,
     .refused = {{{"channels", std::int64_t{0}}}},
 });
 

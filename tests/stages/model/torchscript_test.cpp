@@ -66,7 +66,6 @@ const test::TemporaryFolder& lasting_folder() {
 const auto conformance = seam::testing::conformance<Torchscript>({
     .parameters = {{"file", exported(lasting_folder(), "y").string()}},
     .packets = [](Harness&) { return std::vector<Packet>{batch()}; },
-    .training = true,
 });
 
 struct Trial {

@@ -165,7 +165,6 @@ const auto conformance = seam::testing::conformance<Adam>({
           adam.upstream({model.get()});
           return model;
         },
-    .training = true,
 });
 
 class AdamStage : public ::testing::Test {

@@ -20,7 +20,6 @@ using train_test::MadeUpModel;
 const auto conformance = seam::testing::conformance<Sgd>({
     .packets = [](seam::testing::Harness& sgd) { return train_test::packets_of_upstream(sgd, 3); },
     .connect = [](seam::testing::Harness& sgd) { return train_test::connect_model(sgd); },
-    .training = true,
 });
 
 const auto conformance_without_momentum = seam::testing::conformance<Sgd>({
@@ -28,7 +27,6 @@ const auto conformance_without_momentum = seam::testing::conformance<Sgd>({
     .parameters = {{"momentum", 0.0}},
     .packets = [](seam::testing::Harness& sgd) { return train_test::packets_of_upstream(sgd, 3); },
     .connect = [](seam::testing::Harness& sgd) { return train_test::connect_model(sgd); },
-    .training = true,
     .refused = {{{"momentum", 0.0}, {"nesterov", true}}},
 });
 
