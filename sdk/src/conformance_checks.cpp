@@ -18,6 +18,7 @@ std::span<const Check> conformance_checks() {
       Check{"KeepsItsState", &checks::keeps_its_state},
       Check{"OwnsUpToLabels", &checks::owns_up_to_labels},
       Check{"IsCancelledAnywhere", &checks::is_cancelled_anywhere},
+      Check{"EachParameterMatters", &checks::each_parameter_matters},
   };
   return all;
 }

@@ -3,7 +3,7 @@
 ///     Candidate ──► Trial: a harness, the example's packets ──► flow() ──► take() ──► Result
 ///
 /// The checks are in files by what they look at: conformance_declaration.cpp,
-/// conformance_packets.cpp and conformance_flows.cpp.
+/// conformance_packets.cpp, conformance_flows.cpp and conformance_parameters.cpp.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ Findings gives_the_same_bytes(const Candidate& candidate);
 Findings keeps_its_state(const Candidate& candidate);
 Findings owns_up_to_labels(const Candidate& candidate);
 Findings is_cancelled_anywhere(const Candidate& candidate);
+Findings each_parameter_matters(const Candidate& candidate);
 
 inline constexpr std::size_t most_from_a_source = 64;
 

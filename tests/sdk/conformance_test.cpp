@@ -499,6 +499,52 @@ TEST(Conformance, AStageWithStateForgetsWhatItDoesNotSave) {
               ElementsAre(HasSubstr("the number of packets that came out was 0, then 6")));
 }
 
+/// Uses `bonus` only with `generous`, and `deaf` never.
+class Generous final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    Double::declare(d);
+    d.parameter("generous", generous_, "whether there is a bonus");
+    d.parameter("bonus", bonus_, "what is added");
+    d.parameter("names", names_, "what is added for each name");
+    d.parameter("deaf", deaf_, "nothing");
+  }
+  void process(Packet& packet, Context& context) const override {
+    Double::process(packet, context);
+    if (!generous_) return;
+    packet[doubled] += bonus_ + static_cast<std::int64_t>(names_.size());
+  }
+
+ private:
+  bool generous_ = false;
+  std::int64_t bonus_ = 1;
+  std::vector<std::string> names_;
+  double deaf_ = 1;
+};
+
+TEST(Conformance, ParametersWithoutEffectAreFound) {
+  const std::string check = "EachParameterMatters";
+  EXPECT_THAT(findings<Generous>(check),
+              ElementsAre(HasSubstr("parameter 'bonus' changes nothing: 1 is as good as 2, 0"),
+                          HasSubstr("parameter 'deaf' changes nothing: 1.0 is as good as 2.0")));
+  EXPECT_THAT(findings<Generous>(check, {.parameters = {{"generous", true}},
+                                         .second = {{"names", std::vector<std::string>{"Ann"}}},
+                                         .without_effect = {{"deaf", "so that tests have one"}}}),
+              IsEmpty());
+  EXPECT_THAT(findings<Generous>(check, {.second = {{"names", std::vector<std::string>{"Ann"}}},
+                                         .given = {{"bonus", {{"generous", true}}}},
+                                         .without_effect = {{"deaf", "so that tests have one"}}}),
+              ElementsAre(HasSubstr("parameter 'names' changes nothing")));
+  EXPECT_THAT(
+      findings<Generous>(
+          check,
+          {.parameters = {{"generous", true}},
+           .without_effect = {{"bonus", "nobody knows"}, {"deaf", ""}, {"blind", "a misprint"}}}),
+      ElementsAre("the example names a parameter 'blind' that is not one",
+                  "without_effect gives no reason for parameter 'deaf'",
+                  HasSubstr("parameter 'bonus' is listed in without_effect, but 2 has an effect")));
+}
+
 class Amnesiac final : public Count {
  public:
   void load(const Archive& /*archive*/) override {}

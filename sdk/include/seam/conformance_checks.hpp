@@ -39,6 +39,15 @@ struct Example {
   std::optional<bool> training = {};
   /// Parameters that the stage must refuse by itself, when they are set or when it is opened.
   std::vector<Parameters> refused = {};
+
+  /// Values that show what a parameter does: for lists, texts and paths, and for other parameters
+  /// if the values that the check finds by itself (the other choices, half, double, one more) do
+  /// not.
+  Parameters second = {};
+  /// Other parameters under which a parameter matters: {"nesterov", {{"momentum", 0.9}}}.
+  std::map<std::string, Parameters> given = {};
+  /// Parameters whose effect an example cannot show, each with the reason.
+  std::map<std::string, std::string> without_effect = {};
 };
 
 /// A stage type under test.
@@ -83,6 +92,9 @@ struct Check {
 ///                             with others in evaluation, whatever the example says, or declares
 ///                             that it reads them; if the example's packets have them
 ///     IsCancelledAnywhere     closed before, in and after a flow
+///     EachParameterMatters    another value changes what comes out, metrics, reports, state, files
+///                             in the run directory or the declaration, or is refused. In suites
+///                             with a name: only parameters that `second` or `given` lists
 ///
 /// The checks run flows that train and flows that evaluate, as far as Example::training allows.
 SEAM_EXPORT std::span<const Check> conformance_checks();

@@ -1,0 +1,262 @@
+// Whether a stage does anything with its parameters.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "conformance_trial.hpp"
+
+namespace seam::testing::checks {
+namespace {
+
+/// A bound of a range is tried only up to here: larger ones may ask for all memory.
+constexpr double largest_bound_tried = 1000;
+
+/// A run directory that is there for one trial.
+class RunDirectory {
+ public:
+  RunDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "seam-trial-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder " + pattern);
+    path_ = pattern;
+  }
+  ~RunDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+  RunDirectory(RunDirectory&&) = delete;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// All files by name, with their bytes; the directory is empty then.
+  [[nodiscard]] std::map<std::string, std::string> take_files() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      files[entry.path().lexically_relative(path_).string()] =
+          std::string(std::istreambuf_iterator<char>(file), {});
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      std::filesystem::remove_all(entry.path());
+    }
+    return files;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// All that a user can see of a run.
+struct Effect {
+  std::string declaration;
+  std::vector<Result> flows;
+  std::vector<Archive> state;
+  std::map<std::string, std::string> files;
+  std::string refusal;
+};
+
+bool same(const Effect& a, const Effect& b) {
+  return a.declaration == b.declaration && a.refusal == b.refusal && a.state == b.state &&
+         a.files == b.files &&
+         std::ranges::equal(a.flows, b.flows, [](const Result& one, const Result& other) {
+           return !difference(one, other);
+         });
+}
+
+std::string text_of(const Description& description) {
+  std::string text;
+  for (const auto* fields : {&description.needs, &description.accepts, &description.provides}) {
+    for (const FieldInfo& field : *fields) {
+      text += field.name + ' ' + field.type + ' ' + field.contract + '\n';
+    }
+    text += '\n';
+  }
+  for (const GatheredField& field : description.gathers) text += field.from + ' ' + field.name;
+  for (const std::string& label : description.labels_read) text += label + '\n';
+  for (const Headline& headline : description.headlines) {
+    text += headline.metric + (headline.better == Better::higher ? " higher\n" : " lower\n");
+  }
+  for (const bool flag : {description.keeps_state, description.state_made_by_flow,
+                          description.replaces_packets, description.trains}) {
+    text += flag ? '1' : '0';
+  }
+  return text;
+}
+
+/// Two flows of the example with these parameters.
+Effect effect_of(const Candidate& candidate, bool training, const Example::Parameters& parameters,
+                 const RunDirectory& directory) {
+  Effect effect;
+  try {
+    Trial trial(candidate, training, parameters);
+    trial->run_directory(directory.path());
+    effect.declaration = text_of(trial.description());
+    for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+      trial.flow(epoch);
+      effect.flows.push_back(take(*trial));
+    }
+    effect.state = save(*trial);
+  } catch (const Error& error) {
+    effect.refusal = error.full_message();
+  }
+  effect.files = directory.take_files();
+  return effect;
+}
+
+/// Values to try in place of `now`, which may be none.
+std::vector<Value> other_values(const ParameterInfo& parameter, const std::optional<Value>& now) {
+  std::vector<Value> values;
+  const auto number = [&](double value) {
+    if (parameter.kind == ValueKind::integer) {
+      values.emplace_back(static_cast<std::int64_t>(value));
+    } else {
+      values.emplace_back(value);
+    }
+  };
+  switch (parameter.kind) {
+    case ValueKind::boolean:
+      values = {true, false};
+      break;
+    case ValueKind::integer:
+    case ValueKind::number: {
+      double before = 0;
+      if (now) {
+        const auto* integer = std::get_if<std::int64_t>(&*now);
+        before = integer != nullptr ? static_cast<double>(*integer) : std::get<double>(*now);
+      }
+      for (const double value : {before + 1, before * 2, before / 2, before - 1, 1.0, 0.0, 0.5}) {
+        number(value);
+      }
+      for (const std::optional<double> bound : {parameter.least, parameter.most}) {
+        if (bound && std::abs(*bound) <= largest_bound_tried) number(*bound);
+      }
+      break;
+    }
+    case ValueKind::text:
+    case ValueKind::enumeration:
+      for (const std::string& choice : parameter.choices) values.emplace_back(choice);
+      break;
+    case ValueKind::enumerations:
+      for (const std::string& choice : parameter.choices) {
+        values.emplace_back(std::vector<std::string>{choice});
+      }
+      values.emplace_back(parameter.choices);
+      break;
+    case ValueKind::path:
+    case ValueKind::integers:
+    case ValueKind::numbers:
+    case ValueKind::texts:
+    case ValueKind::reference:
+      break;
+  }
+  std::vector<Value> usable;
+  for (const Value& value : values) {
+    if ((!now || !(value == *now)) && !problem_with(parameter, value) &&
+        std::ranges::find(usable, value) == usable.end()) {
+      usable.push_back(value);
+    }
+  }
+  return usable;
+}
+
+class ParameterCheck {
+ public:
+  explicit ParameterCheck(const Candidate& candidate) : candidate_(candidate) {}
+
+  void check(const ParameterInfo& parameter, Findings& findings) {
+    const Example& example = candidate_.example;
+    const auto second = example.second.find(parameter.name);
+    const auto given = example.given.find(parameter.name);
+    const bool listed = second != example.second.end() || given != example.given.end();
+    if (!example.name.empty() && !listed) return;
+    const Example::Parameters with =
+        given == example.given.end() ? Example::Parameters() : given->second;
+    std::optional<Value> now = parameter.default_value;
+    if (const auto set = example.parameters.find(parameter.name); set != example.parameters.end()) {
+      now = set->second;
+    }
+    if (const auto set = with.find(parameter.name); set != with.end()) now = set->second;
+    const std::vector<Value> values = second != example.second.end()
+                                          ? std::vector<Value>{second->second}
+                                          : other_values(parameter, now);
+    const bool excused = example.without_effect.contains(parameter.name);
+    std::string tried;
+    for (const Value& value : values) {
+      if (matters(parameter.name, value, with)) {
+        if (excused) {
+          findings.push_back("parameter '" + parameter.name +
+                             "' is listed in without_effect, but " + to_text(value) +
+                             " has an effect; delete it from the list");
+        }
+        return;
+      }
+      tried += (tried.empty() ? "" : ", ") + to_text(value);
+    }
+    if (values.empty() || excused) return;
+    findings.push_back(
+        "parameter '" + parameter.name + "' changes nothing" +
+        (now ? ": " + to_text(*now) + " is as good as " + tried : ", tried: " + tried) +
+        "; if it should, extend the example so that it shows, or give a value that does in its "
+        "`second`, or other parameters that it depends on in its `given`");
+  }
+
+ private:
+  bool matters(const std::string& name, const Value& value, const Example::Parameters& with) {
+    Example::Parameters changed = with;
+    changed[name] = value;
+    for (const bool training : modes(candidate_)) {
+      const auto key = std::pair(training, with);
+      auto base = bases_.find(key);
+      if (base == bases_.end()) {
+        base = bases_.emplace(key, effect_of(candidate_, training, with, directory_)).first;
+      }
+      if (!same(base->second, effect_of(candidate_, training, changed, directory_))) return true;
+    }
+    return false;
+  }
+
+  const Candidate& candidate_;  // the check's
+  RunDirectory directory_;
+  std::map<std::pair<bool, Example::Parameters>, Effect> bases_;
+};
+
+}  // namespace
+
+Findings each_parameter_matters(const Candidate& candidate) {
+  Findings findings;
+  expecting_nothing_thrown(findings, "trying other parameters", [&] {
+    const StageRunner runner(candidate.name, candidate.name, candidate.make());
+    const std::vector<ParameterInfo>& parameters = runner.description().parameters;
+    const auto is_known = [&](const std::string& name) {
+      const bool known =
+          std::ranges::find(parameters, name, &ParameterInfo::name) != parameters.end();
+      if (!known)
+        findings.push_back("the example names a parameter '" + name + "' that is not one");
+      return known;
+    };
+    for (const auto& [name, value] : candidate.example.second) is_known(name);
+    for (const auto& [name, others] : candidate.example.given) is_known(name);
+    for (const auto& [name, reason] : candidate.example.without_effect) {
+      if (is_known(name) && reason.empty()) {
+        findings.push_back("without_effect gives no reason for parameter '" + name + "'");
+      }
+    }
+    ParameterCheck check(candidate);
+    for (const ParameterInfo& parameter : parameters) check.check(parameter, findings);
+  });
+  return findings;
+}
+
+}  // namespace seam::testing::checks
