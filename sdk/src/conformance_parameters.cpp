@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,55 +17,19 @@ namespace {
 /// A bound of a range is tried only up to here: larger ones may ask for all memory.
 constexpr double largest_bound_tried = 1000;
 
-/// A run directory that is there for one trial.
-class RunDirectory {
- public:
-  RunDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "seam-trial-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder " + pattern);
-    path_ = pattern;
-  }
-  ~RunDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  RunDirectory(const RunDirectory&) = delete;
-  RunDirectory& operator=(const RunDirectory&) = delete;
-  RunDirectory(RunDirectory&&) = delete;
-  RunDirectory& operator=(RunDirectory&&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// All files by name, with their bytes; the directory is empty then.
-  [[nodiscard]] std::map<std::string, std::string> take_files() const {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      files[entry.path().lexically_relative(path_).string()] =
-          std::string(std::istreambuf_iterator<char>(file), {});
-    }
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      std::filesystem::remove_all(entry.path());
-    }
-    return files;
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// All that a user can see of a run.
 struct Effect {
   std::string declaration;
   std::vector<Result> flows;
   std::vector<Archive> state;
+  Archive weights;  ///< as an optimizer sees them
   std::map<std::string, std::string> files;
   std::string refusal;
 };
 
 bool same(const Effect& a, const Effect& b) {
   return a.declaration == b.declaration && a.refusal == b.refusal && a.state == b.state &&
-         a.files == b.files &&
+         a.weights == b.weights && a.files == b.files &&
          std::ranges::equal(a.flows, b.flows, [](const Result& one, const Result& other) {
            return !difference(one, other);
          });
@@ -97,7 +57,7 @@ std::string text_of(const Description& description) {
 
 /// Two flows of the example with these parameters.
 Effect effect_of(const Candidate& candidate, bool training, const Example::Parameters& parameters,
-                 const RunDirectory& directory) {
+                 RunDirectory& directory) {
   Effect effect;
   try {
     Trial trial(candidate, training, parameters);
@@ -108,6 +68,9 @@ Effect effect_of(const Candidate& candidate, bool training, const Example::Param
       effect.flows.push_back(take(*trial));
     }
     effect.state = save(*trial);
+    if (training && candidate.weights) {
+      effect.weights = candidate.weights(trial->runner().stage(), effect.flows.back().outputs);
+    }
   } catch (const Error& error) {
     effect.refusal = error.full_message();
   }

@@ -1,6 +1,10 @@
 #include "conformance_trial.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace seam::testing::checks {
@@ -57,6 +61,31 @@ std::optional<std::string> difference(const Packet& a, const Packet& b) {
   return std::nullopt;
 }
 
+RunDirectory::RunDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "seam-trial-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder " + pattern);
+  path_ = pattern;
+}
+
+RunDirectory::~RunDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::map<std::string, std::string> RunDirectory::take_files() {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().lexically_relative(path_).string()] =
+        std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    std::filesystem::remove_all(entry.path());
+  }
+  return files;
+}
+
 Trial::Trial(const Candidate& candidate, bool training, const Example::Parameters& more,
              int threads)
     : harness_(std::make_unique<Harness>(candidate.name, candidate.make())),
@@ -66,7 +95,10 @@ Trial::Trial(const Candidate& candidate, bool training, const Example::Parameter
   Example::Parameters parameters = candidate.example.parameters;
   for (const auto& [name, value] : more) parameters[name] = value;
   harness_->runner().configure(parameters);
-  harness_->training(training).compute_threads(threads).device(candidate.device);
+  harness_->training(training)
+      .compute_threads(threads)
+      .device(candidate.device)
+      .run_directory(directory_.path());
   if (candidate.example.connect) connected_ = candidate.example.connect(*harness_);
 }
 

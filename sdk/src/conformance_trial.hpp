@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -42,7 +44,25 @@ const Packet::Slot* find_slot(const Packet& packet, std::string_view name);
 /// What is different, in words, or nothing.
 std::optional<std::string> difference(const Packet& a, const Packet& b);
 
-/// A stage in its harness, with what it refers to.
+/// A temporary folder that goes with its owner.
+class RunDirectory {
+ public:
+  RunDirectory();
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+  RunDirectory(RunDirectory&&) = delete;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Removes all files; returns their bytes by name.
+  std::map<std::string, std::string> take_files();
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A stage in its harness, with what it refers to and a run directory.
 class Trial {
  public:
   Trial(const Candidate& candidate, bool training, const Example::Parameters& more = {},
@@ -67,6 +87,7 @@ class Trial {
   [[nodiscard]] const Names& taken_away() const { return taken_away_; }
 
  private:
+  RunDirectory directory_;
   std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
   std::unique_ptr<Harness> harness_;
   const Candidate& candidate_;  // the check's

@@ -112,8 +112,11 @@ class CudaCase final : public ::testing::Test {
 /// Returns the number of the stage's own cases.
 template <class Stage>
 std::size_t conformance(Example example = {}) {
-  const auto candidate = std::make_shared<const Candidate>(Candidate{
+  const auto candidate = std::make_shared<Candidate>(Candidate{
       std::string(Stage::name), [] { return std::make_unique<Stage>(); }, std::move(example)});
+#ifdef SEAM_WITH_TENSOR
+  candidate->weights = &weights_and_gradients;
+#endif
   // --gtest_filter takes a full stop for the end of the suite's name.
   std::string suite = "Conformance/" + candidate->name;
   if (!candidate->example.name.empty()) suite += "/" + candidate->example.name;

@@ -59,6 +59,8 @@ struct Candidate {
   /// none.
   std::string device = "cpu";
   std::function<void(Packet&)> move_to_device = {};
+  /// What an optimizer sees of the stage after a flow with these outputs; empty without LibTorch.
+  std::function<Archive(Stage& stage, const std::vector<Packet>& outputs)> weights = {};
 };
 
 /// Six packets for a stage that needs fields of the SDK's own types: pictures of 16 x 12 pixels,

@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "seam/archive.hpp"
 #include "seam/packet.hpp"
+#include "seam/stage.hpp"
 #include "seam/tensor.hpp"
 
 namespace seam::testing {
@@ -38,6 +40,33 @@ inline void move_tensors(Packet& packet, const std::string& device) {
     slot.value = std::make_shared<Tensor>(tensor.to(torch::Device(device)));
     packet.put(std::move(slot));
   }
+}
+
+/// What an optimizer sees of a stage: its weights' rates and their gradients for some function of
+/// the last packet that came out. Empty for a stage without weights.
+inline Archive weights_and_gradients(Stage& stage, const std::vector<Packet>& outputs) {
+  Archive archive;
+  auto* trainable = dynamic_cast<Trainable*>(&stage);
+  if (trainable == nullptr || outputs.empty()) return archive;
+  const at::AutoGradMode gradients(true);
+  Tensor sum = torch::zeros({}, torch::kFloat64);
+  for (const Packet::Slot& slot : outputs.back().slots()) {
+    if (slot.type->name != field_type<Tensor>.name) continue;
+    const Tensor& tensor = *static_cast<const Tensor*>(slot.value.get());
+    if (!tensor.defined() || !tensor.requires_grad()) continue;
+    const Tensor values = tensor.to(torch::kCPU, torch::kFloat64).flatten();
+    sum = sum + values.dot(torch::arange(values.numel(), torch::kFloat64).cos());
+  }
+  try {
+    if (sum.requires_grad()) sum.backward();
+  } catch (const c10::Error&) {
+    // The end of the flow has restored a buffer that the gradient needs.
+  }
+  for (const NamedWeight& weight : trainable->weights()) {
+    put_tensor(archive, weight.name + ".rate", torch::tensor(weight.rate_scale));
+    if (weight.tensor.grad().defined()) put_tensor(archive, weight.name, weight.tensor.grad());
+  }
+  return archive;
 }
 
 /// A test that runs on the CPU, and once more on a GPU if there is one.

@@ -62,10 +62,14 @@ const auto conformance = seam::testing::conformance<Batch>({
     .packets =
         [](seam::testing::Harness&) {
           std::vector<Packet> packets;
-          for (int line = 1; line <= 6; ++line) packets.push_back(picture(line));
+          for (int line = 1; line <= 6; ++line) {
+            packets.push_back(member(line, line / 4, Role::single));  // of 3 pictures each
+          }
           return packets;
         },
     .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
+    .second = {{"group_size", std::int64_t{2}}},
+    .without_effect = {{"memory", "changes only the layout of the tensor"}},
 });
 
 constexpr Field<std::int64_t> view_key{"view"};

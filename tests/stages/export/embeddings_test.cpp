@@ -36,13 +36,7 @@ Packet batch(const Tensor& embedding, const std::vector<std::string>& paths) {
   return packet;
 }
 
-fs::path folder_of_the_suite() {
-  static const seam::test::TemporaryFolder folder;
-  return folder.path();
-}
-
 const auto conformance = seam::testing::conformance<Embeddings>({
-    .parameters = {{"folder", folder_of_the_suite().string()}},
     .packets = [](Harness&) -> std::vector<Packet> {
       return {batch(torch::ones({2, 3}), {"a", "b"}), batch(torch::ones({1, 3}), {"c"})};
     },

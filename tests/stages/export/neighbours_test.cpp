@@ -49,13 +49,8 @@ std::vector<Packet> found(Harness& gallery) {
   return search.take_outputs();
 }
 
-fs::path folder_of_the_suite() {
-  static const seam::test::TemporaryFolder folder;
-  return folder.path();
-}
-
 const auto conformance = seam::testing::conformance<NearestNeighbours>({
-    .parameters = {{"folder", folder_of_the_suite().string()}, {"k", std::int64_t{2}}},
+    .parameters = {{"k", std::int64_t{2}}},
     .packets = [](Harness&) { return found(*gathered()); },
     .connect =
         [](Harness& sink) {

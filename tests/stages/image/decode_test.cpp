@@ -50,6 +50,7 @@ const auto conformance = testing::conformance<Decode>({
           }
           return packets;
         },
+    .without_effect = {{"cache", "changes only the speed"}},
 });
 
 class DecodeTest : public ::testing::Test {

@@ -42,6 +42,7 @@ const auto conformance = seam::testing::conformance<Arcface>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 2), batch({"a"}, 3)};
         },
+    .training = true,  // in evaluation, an item that was never trained is refused
     .refused = {{{"margin", -0.1}}, {{"scale", 0.0}}},
 });
 

@@ -29,7 +29,7 @@ std::vector<Packet> batches() {
   for (std::size_t at = 0; at < packets.size(); ++at) {
     packets[at].set(field::embedding,
                     (torch::arange(20.0F).view({5, 4}) * static_cast<float>(at + 1)).sin());
-    packets[at].set(field::items, {"a", "b", "a", "b", "c"});
+    packets[at].set(field::items, {"a", "b", "a", "b", "a"});
   }
   return packets;
 }

@@ -63,6 +63,7 @@ const auto item_conformance = seam::testing::conformance<CostSensitive>({
           for (Packet& packet : packets) packet.set(field::items, {"a", "b", "a"});
           return packets;
         },
+    .training = true,  // in evaluation, an item that was never trained is refused
 });
 
 /// M[label][k], element by element.

@@ -56,6 +56,7 @@ const auto conformance_of_items = seam::testing::conformance<CrossEntropy>({
         [](seam::testing::Harness&) {
           return std::vector{of_items({"a", "b", "a"}), of_items({"c", "b"}), of_items({"a"})};
         },
+    .training = true,  // in evaluation, an item that was never trained is refused
 });
 
 /// Row by row, class by class.

@@ -52,6 +52,7 @@ const auto conformance = seam::testing::conformance<ProxyAnchor>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 1), batch({"a"}, 2)};
         },
+    .training = true,  // in evaluation, an item that was never trained is refused
 });
 
 /// loss.proxy_anchor -> train.adam, as the host runs them.

@@ -44,6 +44,7 @@ const auto conformance = seam::testing::conformance<CapsuleDecoder>({
           return std::vector<Packet>{batch(), batch()};
         },
     .refused = {{{"image_height", std::int64_t{25}}}, {{"kernels", Sizes{5, 4}}}},
+    .without_effect = {{"architecture", "the example sets all that it chooses"}},
 });
 
 TEST(CapsuleDecoderStage, DrawsTheCategoryInTrainingAndTheLongestCapsuleInEvaluation) {

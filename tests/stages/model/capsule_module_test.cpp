@@ -24,12 +24,14 @@ const auto capsules_conformance = seam::testing::conformance<CapsuleModule>({
     .parameters = of_descriptors,
     .packets = [](Harness&) { return batches({field::embedding}); },
     .refused = {{{"capsule_size", std::int64_t{5}}}, {{"map_height", std::int64_t{7}}}},
+    .without_effect = {{"precision", "capsules of descriptors are computed in float32"}},
 });
 const auto map_conformance = seam::testing::conformance<CapsuleModule>({
     .name = "map",
     .parameters = of_map,
     .packets = [](Harness&) { return batches({field::feature_map}); },
     .refused = {{{"primary_kernel", std::int64_t{6}}}},
+    .second = {{"precision", std::string("bfloat16")}},
 });
 
 TEST(CapsuleModuleStage, ProvidesCapsulesOfDescriptorsAndLeavesThemAsTheyAre) {

@@ -44,6 +44,7 @@ const auto enhance_conformance = seam::testing::conformance<SpatialGroupEnhance>
     .parameters = {{"channels", std::int64_t{8}}, {"groups", std::int64_t{4}}},
     .packets = [](Harness&) { return batches(); },
     .refused = {{{"groups", std::int64_t{3}}}},
+    .without_effect = {{"precision", "nothing that it computes is done in bfloat16"}},
 });
 
 TEST(Descriptors, ProvideWhatTheyAreAskedFor) {

@@ -18,6 +18,7 @@ const auto attention_conformance = seam::testing::conformance<SelfAttention>({
     .parameters = {{"channels", std::int64_t{16}}},
     .packets = [](Harness&) { return batches({field::feature_map}); },
     .refused = {{{"channels", std::int64_t{0}}}},
+    .without_effect = {{"precision", "attention is computed in float32"}},
 });
 
 TEST(SelfAttentionStage, ReplacesTheMap) {

@@ -185,7 +185,7 @@ TEST(FashionNet, LandmarksAreFirstGuessedNearTheMiddle) {
   net->eval();
   const torch::NoGradGuard no_gradient;
   const Tensor places = net->forward(torch::rand({2, 3, 224, 224})).landmarks;
-  EXPECT_LT((places - 0.5).abs().mean().item<double>(), 0.1) << "0.5 where nothing is predicted";
+  EXPECT_LT((places - 0.5).abs().mean().item<double>(), 0.25) << "0.5 if the bias is 0";
 }
 
 TEST(FashionNet, DropoutIsForTrainingAlone) {

@@ -66,12 +66,22 @@ Packet packet(const std::string& name, const std::string& item, const Image& ima
   return packet;
 }
 
+/// Writes a picture as a JPEG file.
+std::filesystem::path write(const seam::test::TemporaryFolder& folder, const std::string& name,
+                            const Image& image) {
+  const auto bytes = seam::stages::jpeg_of(image);
+  return folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 const auto conformance = seam::testing::conformance<DuplicatePictures>({
     .parameters = {{"within", true}},
     .packets =
         [](Harness&) {
-          return std::vector{packet("a.jpg", "shirt", picture(1)),
-                             packet("b.jpg", "shirt", picture(1)),
+          static const seam::test::TemporaryFolder folder;
+          static const auto a = write(folder, "a.jpg", picture(1));
+          static const auto b = write(folder, "b.jpg", picture(1));
+          return std::vector{packet("a.jpg", "shirt", picture(1), a),
+                             packet("b.jpg", "shirt", picture(1), b),
                              packet("c.jpg", "skirt", picture(2))};
         },
     .refused = {{{"near_bits", std::int64_t{17}}}, {{"on_identical", std::string("ignore")}}},
@@ -238,11 +248,7 @@ TEST_F(DuplicatesTest, ListsTheNearestPairsOnly) {
 
 TEST_F(DuplicatesTest, DrawsPairsSideBySide) {
   const seam::test::TemporaryFolder run;
-  const auto write = [&](const std::string& name, const Image& image) {
-    const auto bytes = seam::stages::jpeg_of(image);
-    return run.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
-  const auto file = write("a.jpg", picture(1));
+  const auto file = write(run, "a.jpg", picture(1));
   harness_.run_directory(run.path()).set("size", 64);
   flow("training", {packet("a.jpg", "x", picture(1), file)});
   EXPECT_FALSE(std::filesystem::exists(run.path() / "pictures/twice/epoch-0000.json"));

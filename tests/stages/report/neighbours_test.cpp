@@ -46,13 +46,24 @@ std::vector<Packet> found(Harness& gallery) {
   return search.take_outputs();
 }
 
-std::filesystem::path folder_of_the_suite() {
+void draw_pictures(const seam::test::TemporaryFolder& folder,
+                   const std::vector<std::string>& names) {
+  seam::Image image(40, 20, 3);
+  std::fill_n(image.data(), image.bytes(), std::uint8_t{128});
+  const auto bytes = seam::stages::jpeg_of(image);
+  for (const std::string& name : names) {
+    folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+}
+
+std::string pictures_of_the_suite() {
   static const seam::test::TemporaryFolder folder;
-  return folder.path();
+  draw_pictures(folder, {"shirt", "skirt", "dress"});
+  return folder.path().string();
 }
 
 const auto conformance = seam::testing::conformance<DrawnNeighbours>({
-    .parameters = {{"folder", folder_of_the_suite().string()}, {"k", std::int64_t{2}}},
+    .parameters = {{"root", pictures_of_the_suite()}, {"k", std::int64_t{2}}},
     .packets = [](Harness&) { return found(*gathered()); },
     .connect =
         [](Harness& sink) {
@@ -60,6 +71,7 @@ const auto conformance = seam::testing::conformance<DrawnNeighbours>({
           refer_to(sink, *gallery);
           return gallery;
         },
+    .given = {{"worst", {{"best", std::int64_t{0}}}}},
 });
 
 class DrawnNeighboursTest : public ::testing::Test {
@@ -69,14 +81,6 @@ class DrawnNeighboursTest : public ::testing::Test {
     refer_to(harness_, *gallery_);
   }
 
-  void draw_pictures(const std::vector<std::string>& names) const {
-    seam::Image image(40, 20, 3);
-    std::fill_n(image.data(), image.bytes(), std::uint8_t{128});
-    const auto bytes = seam::stages::jpeg_of(image);
-    for (const std::string& name : names) {
-      pictures_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    }
-  }
   [[nodiscard]] Json drawn(const std::string& file = "epoch-0003.json") const {
     std::ifstream stream(run_.path() / "pictures/nearest" / file);
     return Json::parse(stream);
@@ -89,7 +93,7 @@ class DrawnNeighboursTest : public ::testing::Test {
 };
 
 TEST_F(DrawnNeighboursTest, LeavesTheQueriesWithFramedNeighbours) {
-  draw_pictures({"shirt", "skirt", "dress"});
+  draw_pictures(pictures_, {"shirt", "skirt", "dress"});
   harness_.set("best", 1).set("worst", 1).set("per_category", 1);
   harness_.epoch(3).push_all(found(*gallery_)).finish();
   const Json set = drawn();
@@ -138,7 +142,7 @@ TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
 }
 
 TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
-  draw_pictures({"shirt", "dress"});
+  draw_pictures(pictures_, {"shirt", "dress"});
   pictures_.write("skirt", "no picture");
   harness_.set("best", 1).set("worst", 1);
   harness_.epoch(3).push_all(found(*gallery_)).finish();

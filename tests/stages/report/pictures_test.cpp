@@ -41,13 +41,7 @@ Packet triplet(std::uint64_t sequence = 0) {
   return packet;
 }
 
-std::filesystem::path folder_of_the_suite() {
-  static const seam::test::TemporaryFolder folder;
-  return folder.path();
-}
-
 const auto conformance = seam::testing::conformance<FedPictures>({
-    .parameters = {{"folder", folder_of_the_suite().string()}},
     .packets =
         [](Harness&) {
           return std::vector<Packet>{triplet(), triplet()};

@@ -49,7 +49,11 @@ std::shared_ptr<Harness> gathered() {
   return gallery;
 }
 
-const auto index_conformance = seam::testing::conformance<Index>({.packets = &batches_of_two});
+const auto index_conformance = seam::testing::conformance<Index>({
+    .packets = &batches_of_two,
+    .without_effect = {{"metric", "applied by searches in the gallery"},
+                       {"masked_metric", "applied by searches in the gallery"}},
+});
 
 const auto search_conformance = seam::testing::conformance<Search>({
     .parameters = {{"k", std::int64_t{3}}},
@@ -71,6 +75,7 @@ const auto recall_conformance = seam::testing::conformance<Recall>({
           refer_to(search, *gallery);
           search.set("k", 3);
           for (Packet& packet : batches_of_two(search)) {
+            packet.set(seam::field::categories, {0, 1});
             search.push(of_list("queries.txt", std::move(packet)));
           }
           search.finish();

@@ -52,7 +52,11 @@ std::shared_ptr<void> want_both(Harness& mined) {
   return nullptr;
 }
 
-const auto conformance = testing::conformance<Mined>({.packets = &garments, .connect = &want_both});
+const auto conformance = testing::conformance<Mined>({
+    .packets = &garments,
+    .connect = &want_both,
+    .training = false,  // a flow that trains is refused
+});
 
 std::unique_ptr<Harness> filled() {
   auto mined = std::make_unique<Harness>("mined", std::make_unique<Mined>());

@@ -70,8 +70,10 @@ std::string refused(const std::vector<std::pair<std::string, Value>>& parameters
   }
 }
 
-const auto conformance =
-    testing::conformance<DrawnPairs>({.packets = [](testing::Harness&) { return six_images(); }});
+const auto conformance = testing::conformance<DrawnPairs>({
+    .packets = [](testing::Harness&) { return six_images(); },
+    .given = {{"pair_seed", {{"pairs", std::string("once")}}}},
+});
 const auto conformance_once = testing::conformance<DrawnPairs>({
     .name = "once",
     .parameters = {{"pairs", std::string("once")}},

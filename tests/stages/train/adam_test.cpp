@@ -165,6 +165,8 @@ const auto conformance = seam::testing::conformance<Adam>({
           adam.upstream({model.get()});
           return model;
         },
+    .second = {{"warm_up", std::int64_t{4}}},  // of 1 step: none
+    .given = {{"decoupled", {{"weight_decay", 0.1}}}},
 });
 
 class AdamStage : public ::testing::Test {

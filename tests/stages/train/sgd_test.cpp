@@ -20,6 +20,7 @@ using train_test::MadeUpModel;
 const auto conformance = seam::testing::conformance<Sgd>({
     .packets = [](seam::testing::Harness& sgd) { return train_test::packets_of_upstream(sgd, 3); },
     .connect = [](seam::testing::Harness& sgd) { return train_test::connect_model(sgd); },
+    .second = {{"warm_up", std::int64_t{4}}},  // of 1 step: none
 });
 
 const auto conformance_without_momentum = seam::testing::conformance<Sgd>({

@@ -55,6 +55,8 @@ class CountThreads final : public Transform {
     d.doc("Logs the number of the process's threads, and of LibTorch's that work.");
     d.needs(field::images);
   }
+  /// The thread with LibTorch's workers: another thread would get workers of its own.
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
   void end(Context& context) override {
     const std::filesystem::directory_iterator threads("/proc/self/task");
