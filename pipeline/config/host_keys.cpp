@@ -36,7 +36,7 @@ struct CompoundReader {
     }
     const auto count = read_integer(entry, owner, 0, findings);
     if (!count) return false;
-    *form.count = *count;
+    *form.count = count;
     form.share->reset();
     return true;
   }

@@ -27,9 +27,10 @@ std::string parameter_line(const ParameterInfo& parameter, const StageSpec& spec
 
 /// `table` says which of the host's tables a spec's is; its keys are bound to copies.
 template <class Spec>
-std::string keys_of(Spec spec, HostTable (*table)(Spec&)) {
+std::string keys_of(const Spec& spec, HostTable (*table)(Spec&)) {
+  Spec copy = spec;
   Spec fresh;
-  return written_keys(table(spec), table(fresh));
+  return written_keys(table(copy), table(fresh));
 }
 
 }  // namespace

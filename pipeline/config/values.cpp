@@ -21,11 +21,8 @@ void refuse(const Entry& entry, const std::string& where, const std::string& acc
       fmt::format("'{}' of {} takes {}, not {}", entry.key, where, accepted, kind_of(entry.node)));
 }
 
-std::string accepted_integer(std::int64_t least, std::int64_t most) {
-  if (most == std::numeric_limits<std::int64_t>::max()) {
-    return fmt::format("an integer of at least {}", least);
-  }
-  return fmt::format("an integer from {} to {}", least, most);
+std::string accepted_integer(std::int64_t least) {
+  return fmt::format("an integer of at least {}", least);
 }
 
 std::optional<double> unit_size(std::string_view unit) {
@@ -71,18 +68,17 @@ void refuse_unknown_keys(const Table& table, const std::string& where,
 }
 
 std::optional<std::int64_t> read_integer(const Entry& entry, const std::string& where,
-                                         std::int64_t least, Findings& findings,
-                                         std::int64_t most) {
+                                         std::int64_t least, Findings& findings) {
   if (entry.node.broken) return std::nullopt;
   const auto* integer = std::get_if<std::int64_t>(&entry.node.value);
   if (integer == nullptr) {
-    refuse(entry, where, accepted_integer(least, most), findings);
+    refuse(entry, where, accepted_integer(least), findings);
     return std::nullopt;
   }
-  if (*integer < least || *integer > most) {
+  if (*integer < least) {
     findings.error("range", entry.node.place,
                    fmt::format("'{}' of {} takes {}, not {}", entry.key, where,
-                               accepted_integer(least, most), *integer));
+                               accepted_integer(least), *integer));
     return std::nullopt;
   }
   return *integer;

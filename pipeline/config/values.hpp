@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +16,8 @@ void refuse_unknown_keys(const Table& table, const std::string& where,
                          const std::vector<std::string>& known, Findings& findings);
 
 /// The value, or nothing after a report. Broken nodes silently give nothing.
-std::optional<std::int64_t> read_integer(
-    const Entry& entry, const std::string& where, std::int64_t least, Findings& findings,
-    std::int64_t most = std::numeric_limits<std::int64_t>::max());
+std::optional<std::int64_t> read_integer(const Entry& entry, const std::string& where,
+                                         std::int64_t least, Findings& findings);
 std::optional<std::string> read_text(const Entry& entry, const std::string& where,
                                      Findings& findings);
 /// A list of texts; a single text is a list of one. The nodes, so that messages can point.

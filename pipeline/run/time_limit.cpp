@@ -19,6 +19,7 @@ std::optional<std::chrono::seconds> duration_of(std::string_view text) {
   for (const Unit& unit : units) {
     std::int64_t number = 0;
     const char* const last = text.data() + text.size();
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): from_chars() is given the end
     const auto [end, error] = std::from_chars(text.data(), last, number);
     if (error != std::errc() || end == last || *end != unit.letter) continue;
     if (number < 0 || number > longest) return std::nullopt;

@@ -28,8 +28,8 @@ void take_three(const std::vector<double>& values, std::array<float, 3>& target,
 }
 
 template <class T>
-T value_or(const Packet& packet, const Field<T>& key, T otherwise) {
-  return packet.has(key) ? packet.get(key) : std::move(otherwise);
+T value_or(const Packet& packet, const Field<T>& key, const T& otherwise) {
+  return packet.has(key) ? packet.get(key) : otherwise;
 }
 
 }  // namespace

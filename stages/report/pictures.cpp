@@ -31,8 +31,9 @@ std::string file_of_batch(std::uint64_t sequence) {
 }
 
 template <class T>
-T row_or(const Packet& packet, const Field<std::vector<T>>& key, std::size_t row, T otherwise) {
-  return packet.has(key) ? packet.get(key)[row] : std::move(otherwise);
+T row_or(const Packet& packet, const Field<std::vector<T>>& key, std::size_t row,
+         const T& otherwise) {
+  return packet.has(key) ? packet.get(key)[row] : otherwise;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ std::vector<std::uint8_t> jpeg_of(const Image& image) {
   cv::Mat blue_first;
   if (image.channels() == 3) {
     cv::cvtColor(pixels, blue_first, cv::COLOR_RGB2BGR);
-    pixels = blue_first;
+    pixels = std::move(blue_first);
   }
   std::vector<std::uint8_t> bytes;
   if (!cv::imencode(".jpg", pixels, bytes, {cv::IMWRITE_JPEG_QUALITY, quality})) {

@@ -108,7 +108,7 @@ class Trainer {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): ends a benchmark
   std::int64_t batch = 32;
   std::int64_t size = 256;
   int steps = 2;

@@ -57,6 +57,24 @@ class Add final : public ParallelTransform {
   bool forget_ = false;
 };
 
+TEST(Runner, AStageEntersTheThreadBeforeItIsOpened) {
+  /// Records what it is asked for.
+  class Recorder final : public Sink {
+   public:
+    explicit Recorder(std::vector<std::string>& calls) : calls_(calls) {}
+    void declare(Declaration& /*d*/) override {}
+    void enter_thread(const Context& /*context*/) const override { calls_.emplace_back("enter"); }
+    void open(Context& /*context*/) override { calls_.emplace_back("open"); }
+    void process(const Packet& /*packet*/, Context& /*context*/) override {}
+
+   private:
+    std::vector<std::string>& calls_;
+  };
+  std::vector<std::string> calls;
+  testing::Harness("recorder", std::make_unique<Recorder>(calls)).open();
+  EXPECT_THAT(calls, ::testing::ElementsAre("enter", "open"));
+}
+
 TEST(Runner, ConfiguresAndTransforms) {
   Harness harness("add", std::make_unique<Add>());
   harness.set("amount", 10).push(packet_of(1)).push(packet_of(2)).finish();

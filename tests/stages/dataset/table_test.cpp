@@ -87,6 +87,14 @@ TEST_F(TableStage, ServesRowsWithTheirFields) {
   EXPECT_FALSE(second.has("split"));
 }
 
+TEST_F(TableStage, ServesTheFieldsThatWereSetLast) {
+  const auto harness = make();
+  harness->set("numbers", "price").set("numbers", "price as cost").produce();
+  ASSERT_EQ(harness->outputs().size(), 3U);
+  EXPECT_TRUE(harness->outputs()[1].has("cost"));
+  EXPECT_FALSE(harness->outputs()[1].has("price"));
+}
+
 TEST_F(TableStage, TakesPathsRelativeToTheTableWhereNoRootIsGiven) {
   write_file(folder_.path() / "flat.csv", "path,item\nimg/a.jpg,1\n");
   testing::Harness harness("items", std::make_unique<Table>());

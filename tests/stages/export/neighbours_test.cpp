@@ -17,7 +17,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace neighbours_test {
+namespace export_neighbours_test {
 
 namespace fs = std::filesystem;
 using seam::Packet;
@@ -155,4 +155,4 @@ TEST_F(NeighboursTest, AFlowWithoutQueriesIsAnError) {
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query arrived"));
 }
 
-}  // namespace neighbours_test
+}  // namespace export_neighbours_test

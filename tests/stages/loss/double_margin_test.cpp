@@ -37,13 +37,13 @@ const auto conformance = seam::testing::conformance<DoubleMargin>({
 TEST(DoubleMargin, MatchingPairsCostBeyondTheSmallMarginAndOthersWithinTheLargeOne) {
   const auto loss = [](const std::vector<std::int64_t>& same) {
     Harness harness("double", std::make_unique<DoubleMargin>());
-    harness.push(batch(same)).finish();
+    harness.set("matching_margin", 0.1).set("non_matching_margin", 0.6).push(batch(same)).finish();
     EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
     return harness.metric("loss");
   };
-  EXPECT_NEAR(loss({1, 1, 1, 1}), (0.01 + 0.04) / 2, 1e-5);
-  EXPECT_NEAR(loss({0, 0, 0, 0}), (0.04 + 0.01) / 2, 1e-5);
-  EXPECT_NEAR(loss({1, 1, 0, 0}), (0.01 + 0.01) / 2, 1e-5);
+  EXPECT_NEAR(loss({1, 1, 1, 1}), (0.04 + 0.09) / 2, 1e-5);
+  EXPECT_NEAR(loss({0, 0, 0, 0}), (0.09 + 0.04) / 2, 1e-5);
+  EXPECT_NEAR(loss({1, 1, 0, 0}), (0.04 + 0.04) / 2, 1e-5);
 }
 
 }  // namespace double_margin_test

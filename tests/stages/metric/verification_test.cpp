@@ -6,6 +6,7 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "stages/metric/pair_distance.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/same.hpp"
 #include "stages/served_items.hpp"
@@ -244,6 +246,7 @@ TEST(VerificationStage, RefusesNumbersThatAreNoDistance) {
   EXPECT_THAT(error_for(batch({1, std::nanf("")}, {1, 0})), HasSubstr("pairs.txt:3 (p3) has NaN"));
   EXPECT_THAT(error_for(batch({1, INFINITY}, {1, 0})), HasSubstr("has infinity"));
   EXPECT_THAT(error_for(batch({1, 2}, {1, 0}), "cosine"), HasSubstr("embedding of zeros"));
+  EXPECT_NO_THROW(check_embedding(std::array{-1.F, 0.F}, VerificationDistance::cosine));
   EXPECT_THAT(error_for(batch({1, 2}, {1, 1})), HasSubstr("all 2 pairs are of one"));
   Packet none;
   none.set(field::embedding, torch::zeros({0, 2}));

@@ -38,7 +38,7 @@ TEST(Scn, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {
 
 TEST(Scn, EveryNonlinearityVariantAndCompatIsAnotherNetwork) {
   const auto with = [](Parameters more, bool is_published = true) {
-    return output<Scn>(is_published ? published(std::move(more)) : small(std::move(more)),
+    return output<Scn>(is_published ? published(more) : small(std::move(more)),
                        false)[field::capsules];
   };
   const Tensor tanh = with({});

@@ -15,7 +15,7 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace neighbours_test {
+namespace report_neighbours_test {
 
 using seam::Packet;
 using seam::retrieval::Rankings;
@@ -137,8 +137,14 @@ TEST_F(DrawnNeighboursTest, TheNoteNamesWhatChangedTheDistances) {
 TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
   harness_.push_all(found(*gallery_));
   harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_)));
-  ASSERT_EQ(harness_.errors().size(), 1U);
+  std::vector<Packet> by_cosine = found(*gallery_);
+  Rankings rankings = by_cosine.at(0).get(seam::field::rankings);
+  rankings.by_mask.front().metric = seam::retrieval::Metric::cosine;
+  by_cosine.at(0).set(seam::field::rankings, rankings);
+  harness_.push_all(std::move(by_cosine));
+  ASSERT_EQ(harness_.errors().size(), 2U);
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("searched in different ways"));
+  EXPECT_THAT(harness_.errors()[1].what(), HasSubstr("searched in different ways"));
 }
 
 TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
@@ -170,4 +176,4 @@ TEST_F(DrawnNeighboursTest, NeedsAFolder) {
   EXPECT_REFUSED(homeless.open(), seam::Fault::configuration, "the run keeps no folder");
 }
 
-}  // namespace neighbours_test
+}  // namespace report_neighbours_test

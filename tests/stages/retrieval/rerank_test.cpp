@@ -311,6 +311,25 @@ TEST(Rerank, IsPartOfTheProtocol) {
                     HasSubstr("**Not comparable with published numbers:** neighbours found by")));
 }
 
+TEST(Rerank, WarnsOfTiesOncePerFlow) {
+  Harness gallery("gallery", std::make_unique<Index>());
+  gallery.push(batch(0, {"a", "b", "c", "d"}, torch::ones({4, 2}))).finish();
+  Harness search("search", std::make_unique<Search>());
+  refer_to(search, gallery);
+  search.set("k", 2);
+  for (const std::int64_t first : {0, 1}) {
+    search.push(of_list("queries.txt", batch(first, {"a"}, torch::ones({1, 2}))));
+  }
+  search.finish();
+  Harness rerank("rerank", std::make_unique<Rerank>());
+  rerank_from(rerank, gallery);
+  rerank.set("k1", 2).set("k2", 1).push_all(search.take_outputs()).finish();
+  const auto about_ties = [](const seam::testing::LogLine& line) {
+    return line.text.find("exactly as far") != std::string::npos;
+  };
+  EXPECT_EQ(std::ranges::count_if(rerank.log(), about_ties), 1);
+}
+
 /// Constant embeddings: every neighbour is tied, and which of them the search found is chance.
 TEST(Rerank, LeavesNoBoundsOverTies) {
   Retrieval stages;

@@ -6,11 +6,22 @@
 #include <opencv2/imgproc.hpp>
 #include <set>
 
+#include "stages/dataset/wardrobe/pose.hpp"
+
 namespace seam::stages {
 namespace drawing_test {
 
 double difference(const cv::Mat& a, const cv::Mat& b) {
   return cv::norm(a, b, cv::NORM_L1) / static_cast<double>(a.total() * 3);
+}
+
+TEST(WardrobePose, SleevesAreSpreadOnlyWhenLaidOut) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random of_worn(1, seed);
+    Random of_flat(1, seed);
+    EXPECT_LT(wardrobe::strike(of_worn, wardrobe::View::front).arm_left, 0.4);
+    EXPECT_GT(wardrobe::strike(of_flat, wardrobe::View::flat).arm_left, 0.4);
+  }
 }
 
 TEST(WardrobeDesign, CoversEveryCategoryInTurn) {
