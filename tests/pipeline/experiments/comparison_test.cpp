@@ -205,6 +205,12 @@ TEST_F(Ranks, DataThatIsNotCutHasNoFold) {
   EXPECT_EQ(rank()[0].groups[1].difference->pairs, 1U);
 }
 
+TEST_F(Ranks, AParameterThatOnlySomeRunsHaveMakesAnotherGroup) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.6)};
+  runs_[1].parameters["stage.loss.form"] = "\"soft_plus\"";
+  EXPECT_EQ(rank()[0].groups.size(), 2U);
+}
+
 TEST_F(Ranks, ARepeatedRunCountsOnce) {
   runs_ = {scored("0.2", 1, 0.5), scored("0.2", 1, 0.5), scored("0.2", 1, 0.6)};
   EXPECT_EQ(rank()[0].groups[0].members.size(), 1U);

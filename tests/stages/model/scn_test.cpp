@@ -37,9 +37,8 @@ TEST(Scn, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {
 }
 
 TEST(Scn, EveryNonlinearityVariantAndCompatIsAnotherNetwork) {
-  const auto with = [](Parameters more, bool is_published = true) {
-    return output<Scn>(is_published ? published(more) : small(std::move(more)),
-                       false)[field::capsules];
+  const auto with = [](const Parameters& more, bool is_published = true) {
+    return output<Scn>(is_published ? published(more) : small(more), false)[field::capsules];
   };
   const Tensor tanh = with({});
   EXPECT_TRUE(torch::equal(tanh, with({{"nonlinearity", std::string("tanh")}})));
