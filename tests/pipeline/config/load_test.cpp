@@ -10,7 +10,6 @@ namespace load_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
