@@ -22,7 +22,7 @@ fs::path temporary_table() {
 }
 
 const auto conformance =
-    seam::testing::conformance<CsvTable>({.parameters = {{"file", temporary_table().string()}}});
+    seam::testing::conformance<CsvTable>({.parameters = {{"file", std::string("table.csv")}}});
 
 std::string content(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

@@ -40,8 +40,8 @@ struct RunOptions {
   /// Of a resume: the resolved.toml that was loaded; refused where it is another when the folder is
   /// locked. Empty: not checked.
   std::string resolved_toml;
-  /// Time for `checkpoint_every` in minutes and for the end that the progress line predicts; tests
-  /// set a clock of their own.
+  /// The clock for `checkpoint_every` in minutes and for the end that the progress line predicts;
+  /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 

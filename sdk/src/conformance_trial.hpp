@@ -126,7 +126,7 @@ void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body
 /// The kinds of flow that the stage is tried in: evaluation (false), training (true) or both.
 std::vector<bool> modes(const Candidate& candidate);
 
-/// Joins what was found in each of modes(candidate): once where it is the same, otherwise with the
+/// Merges the findings of modes(candidate): a finding of both modes appears once, others name their
 /// mode.
 Findings joined(const std::vector<Findings>& of_modes);
 

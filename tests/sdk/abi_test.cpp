@@ -1,6 +1,6 @@
 /// The layout that plugins of one SDK number are compiled against: sizes of the classes that cross
 /// the boundary, and the order of virtual functions. abi/layout-NUMBER.txt holds it;
-/// SEAM_UPDATE_EXPECTED=1 writes that file anew. A change needs another SEAM_SDK_NUMBER
+/// SEAM_UPDATE_EXPECTED=1 rewrites that file. A change needs a new SEAM_SDK_NUMBER
 /// (docs/compatibility.md).
 #include <gtest/gtest.h>
 

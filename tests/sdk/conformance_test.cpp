@@ -461,7 +461,7 @@ TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
   EXPECT_THAT(findings<OpenlyPeeking>("OwnsUpToLabels", example), IsEmpty());
   EXPECT_THAT(findings<Comparing>("OwnsUpToLabels", example),
               ElementsAre(HasSubstr("packet 1 field 'doubled' has another value")));
-  // Reading them in training is no excuse for doing so in evaluation.
+  // The check runs in evaluation even if the example only trains.
   example.training = true;
   EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), SizeIs(1));
 }
@@ -537,9 +537,8 @@ TEST(Conformance, ParametersWithoutEffectAreFound) {
               ElementsAre(HasSubstr("parameter 'names' changes nothing")));
   EXPECT_THAT(
       findings<Generous>(
-          check,
-          {.parameters = {{"generous", true}},
-           .without_effect = {{"bonus", "nobody knows"}, {"deaf", ""}, {"blind", "a misprint"}}}),
+          check, {.parameters = {{"generous", true}},
+                  .without_effect = {{"bonus", "unknown"}, {"deaf", ""}, {"blind", "misspelt"}}}),
       ElementsAre("the example names a parameter 'blind' that is not one",
                   "without_effect gives no reason for parameter 'deaf'",
                   HasSubstr("parameter 'bonus' is listed in without_effect, but 2 has an effect")));

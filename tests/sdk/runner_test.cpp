@@ -58,7 +58,7 @@ class Add final : public ParallelTransform {
 };
 
 TEST(Runner, AStageEntersTheThreadBeforeItIsOpened) {
-  /// Records what it is asked for.
+  /// Records its calls.
   class Recorder final : public Sink {
    public:
     explicit Recorder(std::vector<std::string>& calls) : calls_(calls) {}

@@ -167,7 +167,7 @@ class Fail final : public Transform {
   Kind kind_ = Kind::data;
 };
 
-/// Says of each packet twice that it is dropped, so that the ledger cannot balance.
+/// Drops each packet twice, so that the ledger cannot balance.
 class Lose final : public Collector {
  public:
   static constexpr std::string_view name = "test.lose";

@@ -7,12 +7,10 @@
 TemplateStageNetworkImpl::TemplateStageNetworkImpl(std::int64_t dimensions)
     : conv_(
           register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 32, 3).stride(2)))),
-      norm_(register_module("norm", torch::nn::BatchNorm2d(32))),
       embedding_(register_module("embedding", torch::nn::Linear(32, dimensions))) {}
 
 torch::Tensor TemplateStageNetworkImpl::forward(const torch::Tensor& images) {
-  const torch::Tensor features = norm_(conv_(images)).relu();
-  return embedding_(features.mean({2, 3}));
+  return embedding_(conv_(images).relu().mean({2, 3}));
 }
 
 void TemplateStage::declare(seam::Declaration& d) {

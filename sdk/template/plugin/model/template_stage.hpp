@@ -2,7 +2,6 @@
 /// a word of Seam; the stage around it says what it reads and gives.
 #pragma once
 
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <seam/module.hpp>
@@ -19,7 +18,6 @@ class TemplateStageNetworkImpl : public torch::nn::Module {
 
  private:
   torch::nn::Conv2d conv_;
-  torch::nn::BatchNorm2d norm_;
   torch::nn::Linear embedding_;
 };
 TORCH_MODULE(TemplateStageNetwork);
