@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,16 @@ class ClassVocabulary {
       require_same(*longest, names);
       if (names.size() > longest->size()) longest = &names;
     }
+  }
+
+  /// How many categories the data sets before the model in the flow under way have names for; 0 if
+  /// they name none.
+  [[nodiscard]] std::int64_t named() const {
+    std::size_t most = 0;
+    for (const CategoryNames* data_set : data_sets_) {
+      most = std::max(most, data_set->category_names().size());
+    }
+    return static_cast<std::int64_t>(most);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int most_threads = 4096;
 constexpr int most_draws = 10'000;
+constexpr int most_exit_code = 125;  // above are those of shells
 
 /// An option that may be repeated and takes one value each time, so that a file name after it is
 /// not taken for another value.
@@ -70,9 +72,15 @@ void add_run(CommandParser& parser, RunArguments& run) {
   CLI::Option* resume = verb.add_option("--resume", run.resume, "resume the run in this folder")
                             ->type_name("DIR")
                             ->excludes(file);
+  CLI::Option* from =
+      verb.add_option("--from", run.from,
+                      "begin a new run with the newest checkpoint between two epochs of the run in "
+                      "this folder, and with its pipeline as --set changes it")
+          ->type_name("DIR")
+          ->excludes(file)
+          ->excludes(resume);
   repeatable(verb, "--set", run.set, "KEY=VALUE",
-             "set a key of the file, such as stage.model.classes=50; with --resume, change it from "
-             "the checkpoint on; may be repeated");
+             "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
   verb.add_option("--threads", run.threads,
                   "thread limit; default: `threads` of the file, then the available cores")
       ->type_name("N")
@@ -83,6 +91,11 @@ void add_run(CommandParser& parser, RunArguments& run) {
                   "folder of the run; default: runs/NAME-DATE-TIME-N")
       ->type_name("DIR")
       ->excludes(resume);
+  verb.add_flag("--resume-if-present", run.resume_if_present,
+                "resume the run in --run-dir if it holds one, so that the same command starts a "
+                "job and continues it")
+      ->needs(verb.get_option("--run-dir"))
+      ->needs(file);
   verb.add_option("--trace", run.trace, "write a timeline of all stages, for ui.perfetto.dev")
       ->type_name("FILE");
   verb.add_flag("--tensorboard", run.tensorboard,
@@ -98,13 +111,31 @@ void add_run(CommandParser& parser, RunArguments& run) {
                                            text;
           },
           ""));
+  verb.add_option("--stopped-code", run.stopped_code,
+                  "exit code of a run that was asked to stop and did, such as 99, with which "
+                  "schedulers start a job again; default: 4")
+      ->type_name("N")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const std::vector<std::string> taken{"0", "1", "2", "3", "5", "6"};
+            return std::ranges::find(taken, text) == taken.end()
+                       ? CLI::Range(1, most_exit_code).description("")(text)
+                       : "exit code " + text + " says something else: see docs/exit-codes.md";
+          },
+          ""));
   parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
                     "colours; auto: on a terminal, unless NO_COLOR is set");
   verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
   verb.add_flag("--quiet", run.quiet, "print only the score, warnings and errors");
-  verb.parse_complete_callback([file, resume] {
-    if (file->empty() && resume->empty()) {
+  verb.parse_complete_callback([&run, file, resume, from] {
+    if (file->empty() && resume->empty() && from->empty()) {
       throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
+    }
+    if (!resume->empty() && !run.set.empty()) {
+      throw CLI::ArgumentMismatch(
+          "--set cannot change a run that is resumed: it has one pipeline, from its first epoch to "
+          "its last. Begin another run where it stands: seam run --from " +
+          run.resume + " --set " + run.set.front());
     }
   });
 }

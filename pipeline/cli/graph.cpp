@@ -161,9 +161,9 @@ void print_mermaid(const Drawing& drawing) {
 
 ExitCode graph_verb(const GraphArguments& arguments) {
   const bool of_run = is_run(arguments.file, arguments.set);
-  const auto pipeline = of_run
-                            ? load_or_report(resume_options(arguments.file, arguments.plugin_paths))
-                            : load_or_report(arguments.file, arguments.set, arguments.plugin_paths);
+  const auto pipeline =
+      of_run ? load_or_report(earlier_run_options(arguments.file, arguments.plugin_paths))
+             : load_or_report(arguments.file, arguments.set, arguments.plugin_paths);
   if (!pipeline) return ExitCode::configuration;
   std::vector<FlowTotal> flows;
   if (of_run) flows = read_flows(std::filesystem::path(arguments.file) / "summary.json");

@@ -70,7 +70,7 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
   }
   LoadOptions options;
   if (is_run(arguments.file, arguments.set)) {
-    options = resume_options(arguments.file, arguments.plugin_paths);
+    options = earlier_run_options(arguments.file, arguments.plugin_paths);
   } else {
     options.file = arguments.file;
     options.overrides = arguments.set;

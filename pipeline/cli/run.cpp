@@ -5,12 +5,15 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/run/files.hpp"
+#include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/run/from_run.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
@@ -30,41 +33,69 @@ ColourUse colour_of(const RunArguments& arguments) {
   return arguments.colour == "never" ? ColourUse::never : ColourUse::automatic;
 }
 
-LoadOptions load_options(const RunArguments& arguments) {
-  if (!arguments.resume.empty()) {
-    LoadOptions options = resume_options(arguments.resume, arguments.plugin_paths);
-    options.overrides = arguments.set;
-    return options;
-  }
-  LoadOptions options;
-  options.file = arguments.file;
-  options.overrides = arguments.set;
-  // As --set, so that the run's folder says what it was computed with.
+/// What the command line says of the pipeline, as --set, so that the run's folder says what it was
+/// computed with.
+std::vector<std::string> overrides_of(const RunArguments& arguments) {
+  std::vector<std::string> overrides = arguments.set;
   if (!arguments.device.empty()) {
-    options.overrides.push_back("pipeline.device=\"" + arguments.device + "\"");
+    overrides.push_back("pipeline.device=\"" + arguments.device + "\"");
   }
   if (!arguments.precision.empty()) {
-    options.overrides.push_back("pipeline.precision=\"" + arguments.precision + "\"");
+    overrides.push_back("pipeline.precision=\"" + arguments.precision + "\"");
   }
   if (arguments.deterministic) {
-    options.overrides.push_back("pipeline.deterministic=" +
-                                std::string(*arguments.deterministic ? "true" : "false"));
+    overrides.push_back("pipeline.deterministic=" +
+                        std::string(*arguments.deterministic ? "true" : "false"));
   }
-  // Not as an override, which would replace a table of the file's.
-  if (arguments.tensorboard) options.event_file = EventFileUse::always;
-  options.plugin_paths = arguments.plugin_paths;
+  return overrides;
+}
+
+LoadOptions options_for(const RunArguments& arguments, Start start) {
+  LoadOptions options;
+  if (start == Start::fresh) {
+    options.file = arguments.file;
+    options.plugin_paths = arguments.plugin_paths;
+  } else {
+    options = earlier_run_options(start == Start::resume ? arguments.resume : arguments.from,
+                                  arguments.plugin_paths);
+  }
+  if (start != Start::resume) {
+    options.overrides = overrides_of(arguments);
+    // Not as an override, which would replace a table of the file's.
+    if (arguments.tensorboard) options.event_file = EventFileUse::always;
+  }
+  options.environment = process_environment();
   return options;
 }
 
-/// The pipeline of a run that goes on without what --set says of it. None: there were errors.
-std::optional<PipelineSpec> unchanged_spec(const RunArguments& arguments, int threads) {
-  LoadOptions options = resume_options(arguments.resume, arguments.plugin_paths);
+/// Another pipeline than the one that runs, to be compared with it. None: there were errors, which
+/// are reported.
+std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
   options.environment = process_environment();
   options.decide_threads = [threads](std::optional<int> /*in_file*/) { return threads; };
   LoadResult loaded = load_pipeline(options);
   if (loaded.pipeline) return std::move(loaded.pipeline->spec);
   report_problems(loaded.problems);
   return std::nullopt;
+}
+
+/// The same command goes on with its run only if it still says the same. `recorded` is the
+/// pipeline of the run in the folder, `asked` that of the file and --set.
+void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& asked,
+                           const RunArguments& arguments, Display& display) {
+  const std::vector<Difference> all = differences_between(recorded.resolved, asked.resolved);
+  const std::vector<Difference> differences = in_results(all);
+  if (!differences.empty()) {
+    throw Error("'" + arguments.run_directory + "' holds a run of another pipeline than '" +
+                    arguments.file + "': " + to_text(differences) +
+                    "; name another --run-dir, or continue that run with its own values: "
+                    "seam run --resume " +
+                    arguments.run_directory,
+                Fault::configuration);
+  }
+  if (!all.empty()) {
+    display.message("the run goes on with its own values, not these: " + to_text(all));
+  }
 }
 
 /// What the other options say of a run that goes on holds for this process; its resolved.toml
@@ -78,60 +109,78 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
   if (arguments.tensorboard && !spec.tensorboard) spec.tensorboard.emplace();
 }
 
+const char* text_of(StopNotice notice) {
+  switch (notice) {
+    case StopNotice::asked:
+      return "stopping after the current step; press Ctrl-C again to cancel it";
+    case StopNotice::cancelled:
+      return "cancelling: stages have one second to finish";
+    case StopNotice::time_is_up:
+      return "the time limit is reached: stopping after the step under way";
+    case StopNotice::overrun:
+      return "the run has not stopped at its time limit: cancelling; stages have one second to "
+             "finish";
+  }
+  return "";
+}
+
+/// With --resume-if-present, a folder that holds a run is resumed.
+Start start_of(RunArguments& arguments) {
+  if (arguments.resume_if_present && is_run_folder(arguments.run_directory)) {
+    arguments.resume = arguments.run_directory;
+  }
+  if (!arguments.resume.empty()) return Start::resume;
+  return arguments.from.empty() ? Start::fresh : Start::from;
+}
+
 }  // namespace
 
-ExitCode run_verb(const RunArguments& arguments) {
-  RunOptions options;
-  const bool resume = !arguments.resume.empty();
-  LoadOptions to_load = load_options(arguments);
-  if (resume) options.resolved_toml = read_text_file(to_load.file);
-  to_load.environment = process_environment();
+ExitCode run_verb(RunArguments arguments) {
+  const Start start = start_of(arguments);
+  LoadOptions to_load = options_for(arguments, start);
   StopSignals::block();  // the display has a thread
   StopState stop;
   const ColourUse colour = colour_of(arguments);
   Display display(std::cout, std::cerr, style_of(arguments),
                   {screen_of(STDOUT_FILENO, colour), screen_of(STDERR_FILENO, colour)});
   const StopSignals signals(
-      stop,
-      [&display](int count) {
-        display.message(count == 1
-                            ? "stopping after the current step; press Ctrl-C again to cancel it"
-                            : "cancelling: stages have one second to finish");
-      },
-      [&display] {
+      stop, duration_of(arguments.time_limit), arguments.stopped_code,
+      [&display](StopNotice notice) { display.message(text_of(notice)); },
+      [&display, &arguments] {
         const Display::Now now = display.now();
         display.message(overdue_text(now.activity, now.run_directory));
         // A thread that is inside a stage cannot be ended from outside, and destructors would wait
         // for it. Files appear whole or not at all, so that nothing is half written.
-        std::_Exit(static_cast<int>(ExitCode::cancelled));
+        std::_Exit(arguments.stopped_code);
       });
-  std::optional<TimeLimit> time_limit;
-  if (const auto limit = duration_of(arguments.time_limit)) {
-    time_limit.emplace(stop, *limit, [&display] {
-      display.message("the time limit is reached: stopping after the step under way");
-    });
-  }
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
   // A run that is complete needs no data; one that is not says what is missing when it opens it.
   const auto& missing = prepared.loaded.pipeline->missing_data;
-  if (arguments.resume.empty() && !missing.empty()) {
+  if (start != Start::resume && !missing.empty()) {
     std::string text = "the run was not started, because data is missing:";
     for (const std::string& sentence : missing) text += "\n  " + sentence;
     return report_error(Error(text, Fault::data));
   }
 
-  std::optional<PipelineSpec> unchanged;
-  if (resume && !arguments.set.empty()) {
-    unchanged = unchanged_spec(arguments, prepared.threads);
-    if (!unchanged) return ExitCode::configuration;
-    options.unchanged = &*unchanged;
+  RunOptions options;
+  std::optional<PipelineSpec> before;
+  if (start == Start::from) {
+    before =
+        other_spec(earlier_run_options(arguments.from, arguments.plugin_paths), prepared.threads);
+    if (!before) return ExitCode::configuration;
+    options.from = arguments.from;
+    options.before = &*before;
+  } else if (start == Start::resume && arguments.resume_if_present) {
+    const auto asked = other_spec(options_for(arguments, Start::fresh), prepared.threads);
+    if (!asked) return ExitCode::configuration;
+    refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
   }
-  options.start = resume ? Start::resume : Start::fresh;
-  options.run_directory = resume ? arguments.resume : arguments.run_directory;
+  options.start = start;
+  options.run_directory = start == Start::resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
-  if (resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
+  if (start == Start::resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
   options.numerics = numerics_for(*prepared.loaded.pipeline);
   obey_numerics(options.numerics);
   options.stop = &stop;
@@ -139,7 +188,8 @@ ExitCode run_verb(const RunArguments& arguments) {
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);
-  return summary.code;
+  return summary.code == ExitCode::cancelled ? static_cast<ExitCode>(arguments.stopped_code)
+                                             : summary.code;
 }
 
 }  // namespace seam::host

@@ -11,7 +11,6 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
-#include "pipeline/run/changes_json.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
@@ -53,8 +52,7 @@ Json to_json(const Listed& entry) {
             {"epochs_done", entry.run.epochs_done},
             {"epochs", entry.run.epochs},
             {"score", nullptr},
-            {"changed", std::move(changed)},
-            {"changed_on_resume", changes_json(entry.run.changes)}};
+            {"changed", std::move(changed)}};
   if (entry.score) {
     json["score"] = {{"metric", entry.score->metric},
                      {"epoch", entry.score->value.epoch},
@@ -122,12 +120,6 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   for (const Listed& entry : list) {
     if (entry.run.note.empty() || entry.run.state == RunState::running) continue;
     std::cout << entry.run.name << ": " << entry.run.note << "\n";
-  }
-  for (const Listed& entry : list) {
-    for (const RecordedChange& change : entry.run.changes) {
-      if (change.parameters.empty()) continue;
-      std::cout << entry.run.name << ": resumed with other parameters " << to_text(change) << "\n";
-    }
   }
   return ExitCode::success;
 }

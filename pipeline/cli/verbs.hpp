@@ -12,10 +12,11 @@
 
 namespace seam::host {
 
-/// Runs a pipeline file, or goes on with an earlier run.
+/// Runs a pipeline file, goes on with an earlier run, or begins where one stands.
 struct RunArguments {
-  std::string file;    ///< empty with `resume`
+  std::string file;    ///< empty with `resume` and `from`
   std::string resume;  ///< folder of an earlier run
+  std::string from;    ///< the same, which stays as it is
   std::vector<std::string> set;
   std::optional<int> threads;
   std::string device;     ///< this and the next two: empty: what the file says
@@ -23,14 +24,16 @@ struct RunArguments {
   std::optional<bool> deterministic;
   bool tensorboard = false;
   std::vector<std::string> plugin_paths;
-  std::string run_directory;    ///< empty: runs/NAME-DATE-TIME-N
-  std::string trace;            ///< empty: none
-  std::string colour = "auto";  ///< or "always", "never"
-  bool timing = false;          ///< times of all stages at the end
-  std::string time_limit;       ///< as duration_of() takes it; empty: none
+  std::string run_directory;       ///< empty: runs/NAME-DATE-TIME-N
+  bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
+  std::string trace;               ///< empty: none
+  std::string colour = "auto";     ///< or "always", "never"
+  bool timing = false;             ///< times of all stages at the end
+  std::string time_limit;          ///< as duration_of() takes it; empty: none
+  int stopped_code = static_cast<int>(ExitCode::cancelled);  ///< of a run that was asked to stop
   bool quiet = false;
 };
-ExitCode run_verb(const RunArguments& arguments);
+ExitCode run_verb(RunArguments arguments);
 
 /// Runs a pipeline file once for each combination of some parameters' values.
 struct SweepArguments {

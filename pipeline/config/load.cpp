@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -64,6 +65,21 @@ void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipe
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
 }
 
+/// Warns once of each prediction that is evaluated and not trained, at the first stage that reads
+/// it.
+void check_trained(CheckedPipeline& pipeline, Findings& findings) {
+  pipeline.untrained = untrained_fields(pipeline);
+  std::set<std::string> models;
+  for (const UntrainedField& untrained : pipeline.untrained) {
+    if (!models.insert(untrained.model).second) continue;
+    const auto flow = std::ranges::find(pipeline.spec.flows, untrained.flow, &FlowSpec::name);
+    const auto node = std::ranges::find(flow->nodes, untrained.stage, &FlowNode::stage);
+    findings.warning("untrained-field", node->place, to_text(untrained),
+                     {"its results are those of a guess: add a loss of '" + untrained.scores +
+                      "', or evaluate without '" + untrained.field + "'"});
+  }
+}
+
 std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sources,
                                        Findings& findings) {
   std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
@@ -112,6 +128,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
   pipeline.missing_data = check_folders(spec, stages, findings);
   take(stages, registry, pipeline);
+  check_trained(pipeline, findings);
   return pipeline;
 }
 

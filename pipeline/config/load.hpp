@@ -15,6 +15,7 @@
 
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/config/problem.hpp"
+#include "pipeline/config/untrained.hpp"
 #include "pipeline/plugins/registry.hpp"
 
 namespace seam::host {
@@ -28,6 +29,8 @@ struct CheckedPipeline {
   /// A sentence for each folder without which a run on this machine would fail; `problems` has
   /// warnings of them.
   std::vector<std::string> missing_data;
+  /// Predictions that flows evaluate although nothing trains them; `problems` has warnings of them.
+  std::vector<UntrainedField> untrained;
 };
 
 struct LoadResult {

@@ -24,12 +24,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 sigset_t watched() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, number);
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // NOLINT: a cast of the C library's
+  sigset_t set = stop_signal_set();
+  sigaddset(&set, SIGCHLD);
   return set;
 }
 
@@ -106,8 +102,10 @@ bool ChildProcesses::stop_pending() {
   sigset_t pending;
   sigemptyset(&pending);
   ::sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-         sigismember(&pending, SIGHUP) == 1;
+  const sigset_t stop = stop_signal_set();
+  sigset_t both;
+  ::sigandset(&both, &pending, &stop);
+  return ::sigisemptyset(&both) == 0;
 }
 
 ChildProcesses::Event ChildProcesses::wait() {

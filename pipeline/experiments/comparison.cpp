@@ -280,17 +280,6 @@ std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::st
   return packets_of(total->stages.front()) / total->times;
 }
 
-/// Without what cannot change results, such as the number of threads.
-std::vector<RecordedChange> changes_of_results(const RunFolder& run) {
-  std::vector<RecordedChange> changes = run.changes;
-  for (RecordedChange& change : changes) {
-    std::erase_if(change.parameters,
-                  [](const ParameterChange& one) { return !changes_results(one.key); });
-  }
-  std::erase_if(changes, [](const RecordedChange& change) { return change.parameters.empty(); });
-  return changes;
-}
-
 std::string why_not_ranked(const RunFolder& run) {
   if (run.state == RunState::missing) return state_text(run.state);
   std::string text =
@@ -419,12 +408,9 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
           {run->name, "its metrics.jsonl ends before its score.json: restore it"});
       continue;
     }
-    ScoredRun own{run->name, parameters_over_run(*run), {}, {}, value->value, value->epoch, {}};
+    ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch, {}};
     note_data(*run, value->flow, own);
     for (auto& [key, data] : own.data) data = own.parameters.at(key);
-    if (auto changed = changes_of_results(*run); !changed.empty()) {
-      comparison.changed.push_back({run->name, std::move(changed)});
-    }
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
     own.outcomes = outcome_file(run->path, value->flow, stage);
     if (is_biased(headlines[run], *value)) comparison.biased.push_back(run->name);

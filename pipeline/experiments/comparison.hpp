@@ -75,12 +75,6 @@ struct Unranked {
   std::string why;
 };
 
-/// A run that was resumed with other values of parameters that can change results.
-struct ChangedRun {
-  std::string name;
-  std::vector<RecordedChange> changes;
-};
-
 struct Comparison {
   std::string metric;
   std::string flow;
@@ -90,7 +84,6 @@ struct Comparison {
   Pairing pairing = Pairing::runs;
   std::vector<Unranked> unranked;
   std::vector<std::string> biased;  ///< runs whose weights were chosen on what they measure
-  std::vector<ChangedRun> changed;  ///< those of the rankings
 };
 
 /// The confidence of intervals.

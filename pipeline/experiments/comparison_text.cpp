@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "pipeline/run/changes_json.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/table.hpp"
 
@@ -289,14 +288,6 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
     text += "\nweights chosen on the data that they are measured on, so values biased upwards:\n";
   }
   for (const std::string& run : comparison.biased) text += "  " + run + "\n";
-  if (!comparison.changed.empty()) {
-    text += "\nparameters that were changed when a run was resumed:\n";
-  }
-  for (const ChangedRun& run : comparison.changed) {
-    for (const RecordedChange& change : run.changes) {
-      text += fmt::format("  {}: {}\n", run.name, to_text(change));
-    }
-  }
   if (!comparison.unranked.empty()) text += text.empty() ? "not ranked:\n" : "\nnot ranked:\n";
   for (const Unranked& run : comparison.unranked) {
     text += fmt::format("  {}: {}\n", run.name, run.why);
@@ -359,10 +350,6 @@ std::string to_json(const Comparison& comparison) {
   for (const Unranked& run : comparison.unranked) {
     unranked.push_back({{"run", run.name}, {"why", run.why}});
   }
-  Json changed = Json::array();
-  for (const ChangedRun& run : comparison.changed) {
-    changed.push_back({{"run", run.name}, {"changes", changes_json(run.changes)}});
-  }
   return json_line({{"metric", comparison.metric},
                     {"flow", comparison.flow},
                     {"better", better_text(comparison.better)},
@@ -371,8 +358,7 @@ std::string to_json(const Comparison& comparison) {
                     {"paired_by", comparison.pairing == Pairing::runs ? "run" : "observation"},
                     {"biased_upwards", comparison.biased},
                     {"rankings", std::move(rankings)},
-                    {"not_ranked", std::move(unranked)},
-                    {"changed_on_resume", std::move(changed)}}) +
+                    {"not_ranked", std::move(unranked)}}) +
          "\n";
 }
 

@@ -99,12 +99,6 @@ std::string text_parameter(const Parameters& parameters, std::string_view key) {
   return node.text() != nullptr ? *node.text() : std::string();
 }
 
-Parameters parameters_over_run(const RunFolder& run) {
-  Parameters parameters = run.parameters;
-  for (const auto& [key, values] : values_over_run(run.changes)) parameters[key] = values;
-  return parameters;
-}
-
 bool is_run_folder(const fs::path& folder) {
   return fs::is_regular_file(folder / "resolved.toml");
 }
@@ -119,8 +113,10 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     const Launch launch = read_launch(folder);
     run.started = launch.started;
     run.pipeline = launch.file;
-    run.changes = launch.changes;
     run.parameters = read_parameters(folder / "resolved.toml");
+    if (const std::string from = to_text(launch.from); !from.empty()) {
+      run.parameters["from"] = from;
+    }
     run.epochs = integer_parameter(run.parameters, "schedule.epochs");
     run.state = RunState::interrupted;
     const fs::path summary = folder / "summary.json";

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "pipeline/config/parameters.hpp"
-#include "pipeline/run/recorded_change.hpp"
 #include "pipeline/run/summary.hpp"
 
 namespace seam::host {
@@ -39,17 +38,13 @@ struct RunFolder {
   std::string pipeline;  ///< the file, absolute
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
-  Parameters parameters;                ///< the newest values
-  std::vector<RecordedChange> changes;  ///< of parameters, when it was resumed
+  /// Of its pipeline, and "from": the checkpoint of another run with which it began, if it did.
+  Parameters parameters;
   std::vector<FlowTotal> flows;  ///< of the process that worked on it last; empty until it ended
 };
 
 /// Whether the folder holds a run.
 bool is_run_folder(const std::filesystem::path& folder);
-
-/// The parameters of a run; of one that was changed when the run was resumed, all its values: "0.1,
-/// then 0.01 from epoch 25".
-Parameters parameters_over_run(const RunFolder& run);
 
 /// A folder without a run is `missing`. Throws seam::Error (data) where a file in it is damaged.
 RunFolder read_run(const std::filesystem::path& folder, const std::string& name);

@@ -92,7 +92,7 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
 
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
   std::vector<Parameters> parameters;
-  for (const RunFolder& run : runs) parameters.push_back(parameters_over_run(run));
+  for (const RunFolder& run : runs) parameters.push_back(run.parameters);
   std::map<std::string, std::vector<std::size_t>> by_file;
   for (std::size_t at = 0; at < runs.size(); ++at) {
     // What was not started has only the keys of its sweep.

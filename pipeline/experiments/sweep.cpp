@@ -100,8 +100,8 @@ std::string last_line(const fs::path& file) {
 
 ExitCode code_of(const ChildEnd& end) {
   if (end.signal != 0) {
-    const bool asked = end.signal == SIGKILL || end.signal == SIGTERM || end.signal == SIGINT ||
-                       end.signal == SIGHUP;
+    const sigset_t stop = stop_signal_set();
+    const bool asked = end.signal == SIGKILL || sigismember(&stop, end.signal) == 1;
     return asked ? ExitCode::cancelled : ExitCode::internal;
   }
   constexpr int last_code = static_cast<int>(ExitCode::incomplete);

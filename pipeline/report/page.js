@@ -177,6 +177,11 @@
         ? `the best by ${weights.chosen_by}, ${selections[weights.selected_on] || "on data that are not known"}`
         : "what chose it is not known"}`));
   }
+  function untrainedLines(score) {
+    return (score.untrained || []).map((one) => make("div", { class: "warn small" },
+      `${one.stage} reads ${one.field}, but no loss trains ${one.scores} of ${one.model}: a guess`));
+  }
+
   function scoreTile(score) {
     const { name, of } = metricName(score.metric);
     const value = make("div", { class: "value" }, shown(score.metric, score.value));
@@ -192,7 +197,7 @@
       lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
     }
     if (score.protocol) lines.push(make("div", { class: "soft small" }, make("code", {}, score.protocol)));
-    lines.push(...selectionLines(score));
+    lines.push(...selectionLines(score), ...untrainedLines(score));
     return make("div", { class: "tile" }, lines);
   }
   function scoreTable() {
@@ -213,7 +218,7 @@
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
         score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null,
-        score ? selectionLines(score) : null))];
+        score ? selectionLines(score) : null, score ? untrainedLines(score) : null))];
     });
     const protocols = [...new Set(runs.flatMap((run) => run.scores.map((score) => score.protocol).filter(Boolean)))];
     return [table(["metric", ...runs.map((_, run) => runName(run))], rows, { numbers: runs.map((_, run) => run + 1) }),
@@ -236,7 +241,7 @@
     if (summary && summary.outcome && summary.outcome !== "success") {
       box.push(make("p", { class: "bad" }, `${summary.outcome}${summary.error ? `: ${summary.error}` : ""}`));
     }
-    for (const change of run.changes) box.push(make("p", { class: "warn small" }, `Resumed with other parameters ${change.text}`));
+    if (run.launch.from) box.push(make("p", { class: "warn small" }, `Began with ${run.launch.from}`));
     for (const note of run.notes) box.push(make("p", { class: "warn small" }, note));
     for (const curve of run.curves.filter((each) => each.not_finite > 0)) {
       box.push(make("p", { class: "bad" }, `${curve.stage}.${curve.name} was not finite in ${count(curve.not_finite)} of its records.`));

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "pipeline/report/pictures.hpp"
-#include "pipeline/run/changes_json.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -106,11 +105,8 @@ Json launch_json(const Launch& launch) {
   for (const PluginUsed& plugin : launch.plugins) {
     if (plugin.libtorch != "none" && !plugin.libtorch.empty()) libtorch.insert(plugin.libtorch);
   }
-  return {{"version", launch.version},
-          {"compiler", launch.compiler},
-          {"started", launch.started},
-          {"file", launch.file},
-          {"libtorch", libtorch}};
+  return {{"version", launch.version}, {"compiler", launch.compiler},  {"started", launch.started},
+          {"file", launch.file},       {"from", to_text(launch.from)}, {"libtorch", libtorch}};
 }
 
 Json settings_json(const std::vector<Setting>& settings) {
@@ -163,7 +159,6 @@ Json run_json(const RunRecord& record, const std::string& label) {
           {"reports", std::move(reports)},
           {"pictures", std::move(pictures)},
           {"settings", settings_json(record.settings)},
-          {"changes", changes_json(record.launch.changes)},
           {"notes", notes}};
 }
 
@@ -177,12 +172,10 @@ std::vector<Setting> compared(const RunRecord& record) {
     if (plugin.libtorch != "none")
       settings.push_back({"plugin", name + " libtorch", plugin.libtorch});
   }
-  const Parameters changed = values_over_run(record.launch.changes);
-  for (Setting setting : record.settings) {
-    const auto values = changed.find(setting.table + "." + setting.key);
-    if (values != changed.end()) setting.value = values->second;
-    settings.push_back(std::move(setting));
+  if (const std::string from = to_text(record.launch.from); !from.empty()) {
+    settings.push_back({"run", "from", from});
   }
+  settings.insert(settings.end(), record.settings.begin(), record.settings.end());
   return settings;
 }
 

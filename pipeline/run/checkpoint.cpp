@@ -206,10 +206,11 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
                   format::version_key + "'");
     }
     if (version->second != checkpoint_version &&
-        version->second != checkpoint_version_before_flows) {
+        std::ranges::find(earlier_checkpoint_versions, version->second) ==
+            earlier_checkpoint_versions.end()) {
       throw Error("'" + file.string() + "' has format " + version->second +
                       ", but this program reads formats " +
-                      std::string(checkpoint_version_before_flows) + " and " +
+                      std::string(earlier_checkpoint_versions.front()) + " to " +
                       std::string(checkpoint_version) +
                       "; resume with the version of Seam that wrote it",
                   Fault::configuration);
@@ -230,7 +231,7 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
 
 CheckpointName name_of(const Checkpoint& checkpoint) {
   return {checkpoint.position.epochs_done, checkpoint.position.flows_done,
-          checkpoint.flow ? checkpoint.flow->point.steps : 0};
+          checkpoint.flow ? checkpoint.flow->point.steps : 0, checkpoint.position.after_done};
 }
 
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last) const {
@@ -245,7 +246,8 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last
   std::int64_t within = 0;
   for (const fs::path& present : files()) {
     const CheckpointName name = *checkpoint_name(present.filename().string());
-    const bool best = !name.is_within_epoch() && name.epochs == best_epochs(checkpoint.position);
+    const std::optional<std::int64_t> epochs = best_epochs(checkpoint.position);
+    const bool best = epochs && name == CheckpointName{*epochs};
     // Those within an epoch go with it; one that would come after the newest is of `before`, or of
     // a process that went on from an earlier one.
     const bool outdated = name.is_within_epoch() && (whole > 0 || written < name);
@@ -260,9 +262,11 @@ std::vector<fs::path> CheckpointFolder::files() const {
   return files_in(folder_, checkpoint_name);
 }
 
-CheckpointFolder::Newest CheckpointFolder::newest() const {
+CheckpointFolder::Newest CheckpointFolder::newest(
+    const std::function<bool(const CheckpointName&)>& wanted) const {
   Newest newest;
   for (const fs::path& file : files()) {
+    if (wanted && !wanted(*checkpoint_name(file.filename().string()))) continue;
     const std::vector<std::byte> bytes = bytes_of(file);
     try {
       newest.checkpoint = parse_checkpoint(bytes, file);

@@ -3,9 +3,9 @@
 ///
 ///     keys       stage/entry, as the stage names its entries
 ///                seam.flow/entry, of a flow that is under way
-///     metadata   seam.checkpoint  the format's number, 4
+///     metadata   seam.checkpoint  the format's number, 5
 ///                seam.stages      [["model","model.sccapsnet"], ...]
-///                seam.run.*       position in the schedule, sizes of the line files, hashes
+///                seam.run.*       position in the schedule, sizes of the line files, the pipeline
 ///                seam.mean.*      the newest mean of each metric
 ///                seam.classes     {"model": ["coat", "hat"]}, what networks' classes are called
 ///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -64,8 +65,8 @@ struct Checkpoint {
   std::optional<std::int64_t> training_steps;  ///< of these; none: an earlier version wrote it
   std::map<std::string, double> means;         ///< the newest of each metric, by "stage.metric"
   std::vector<std::string> epoch_means;        ///< those of them that the epoch under way measured
-  std::string pipeline_hash;                   ///< SHA-256 of the pipeline's resolved text
-  std::string plugins;                         ///< lines "hash path"
+  std::optional<std::string> pipeline;  ///< its resolved text; none: an earlier version wrote it
+  std::string plugins;                  ///< lines "hash path"
   std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
   ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
   std::optional<Choice> best_by;  ///< what chooses the best epoch; none: nothing does
@@ -107,10 +108,12 @@ class CheckpointFolder {
     std::filesystem::path file;
     std::vector<DamagedFile> damaged;  ///< the newer files, which were passed over
   };
-  /// The newest that is whole. Throws seam::Error where there are files and none is, where one
-  /// cannot be read: it may be whole (permissions, a disk's fault), and is not passed over; and
-  /// where there are none but those of earlier versions ("epoch-12.seam").
-  [[nodiscard]] Newest newest() const;
+  /// The newest that is whole, of those that are `wanted` or else of all. Throws seam::Error where
+  /// there are files and none is, where one cannot be read: it may be whole (permissions, a disk's
+  /// fault), and is not passed over; and where there are none but those of earlier versions
+  /// ("epoch-12.seam").
+  [[nodiscard]] Newest newest(
+      const std::function<bool(const CheckpointName&)>& wanted = nullptr) const;
   /// Renames a damaged file, so that the run that goes on does not replace it; the new name.
   static std::filesystem::path set_aside(const std::filesystem::path& file);
 

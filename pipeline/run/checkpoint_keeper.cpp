@@ -28,7 +28,7 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   checkpoint.training_steps = training_steps_;
   checkpoint.means = parts_.services.metrics().means();
   if (position.flows_done > 0) checkpoint.epoch_means = parts_.services.metrics().of_this_epoch();
-  checkpoint.pipeline_hash = identity_.pipeline_hash;
+  checkpoint.pipeline = identity_.pipeline;
   checkpoint.plugins = identity_.plugins;
   checkpoint.numerics = identity_.numerics;
   checkpoint.best_by = identity_.best_by;

@@ -153,7 +153,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (checkpoint.training_steps) {
     run("training_steps", std::to_string(*checkpoint.training_steps));
   }
-  run("pipeline_hash", escaped(checkpoint.pipeline_hash));
+  if (checkpoint.pipeline) run("pipeline", escaped(*checkpoint.pipeline));
   run("plugins", escaped(checkpoint.plugins));
   run("numerics", escaped(checkpoint.numerics));
   Json epoch_means = Json::array();
@@ -170,7 +170,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   SchedulePosition& position = checkpoint.position;
   position.before_done = run.flag("before_done");
   position.epochs_done = run.count("epochs_done");
-  const bool has_flows = run.text(format::version_key) != checkpoint_version_before_flows;
+  const bool has_flows = run.text(format::version_key) != earlier_checkpoint_versions.front();
   position.flows_done = has_flows ? run.count("flows_done") : 0;
   position.stopped_early = run.flag("stopped_early");
   if (const auto best = run.find(run_keys + "best")) {
@@ -193,7 +193,9 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   if (run.find(run_keys + "training_steps")) {
     checkpoint.training_steps = run.count("training_steps");
   }
-  checkpoint.pipeline_hash = unescaped(run.text(run_keys + "pipeline_hash"));
+  if (const auto pipeline = run.find(run_keys + "pipeline")) {
+    checkpoint.pipeline = unescaped(*pipeline);
+  }
   checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
   checkpoint.numerics = unescaped(run.text(run_keys + "numerics"));
   for (auto at = metadata.lower_bound(mean_keys);

@@ -6,6 +6,7 @@
 /// Texts of the run are percent-encoded where they are not ASCII.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,9 +15,10 @@
 
 namespace seam::host {
 
-inline constexpr std::string_view checkpoint_version = "4";
-/// The one before, which has checkpoints only between epochs; 1 and 2 were other files.
-inline constexpr std::string_view checkpoint_version_before_flows = "3";
+inline constexpr std::string_view checkpoint_version = "5";
+/// Those before are read as well: 4 had a hash of the pipeline instead of its text, and 3 only
+/// checkpoints between epochs. 1 and 2 were other files.
+inline constexpr std::array<std::string_view, 2> earlier_checkpoint_versions{"3", "4"};
 
 using Metadata = std::map<std::string, std::string>;
 

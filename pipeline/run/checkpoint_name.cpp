@@ -34,6 +34,7 @@ bool take(std::string_view& text, std::string_view mark, Number& number) {
 
 std::string to_text(const CheckpointName& name) {
   std::string text = fmt::format("{}{}", format::name_begin, name.epochs);
+  if (name.after) return text + std::string(format::after_mark) + std::string(format::name_end);
   if (name.flows > 0) text += fmt::format("{}{}", flow_mark, name.flows);
   if (name.steps > 0) text += fmt::format("{}{}", step_mark, name.steps);
   return text + std::string(format::name_end);
@@ -42,9 +43,13 @@ std::string to_text(const CheckpointName& name) {
 std::optional<CheckpointName> checkpoint_name(std::string_view file_name) {
   CheckpointName name;
   if (!take(file_name, format::name_begin, name.epochs)) return std::nullopt;
+  if (file_name.starts_with(format::after_mark)) {
+    name.after = true;
+    file_name.remove_prefix(format::after_mark.size());
+  }
   take(file_name, flow_mark, name.flows);
   take(file_name, step_mark, name.steps);
-  if (file_name != format::name_end) return std::nullopt;
+  if (file_name != format::name_end || (name.after && name.is_within_epoch())) return std::nullopt;
   return name;
 }
 

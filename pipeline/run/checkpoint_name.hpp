@@ -3,6 +3,8 @@
 ///     epoch-3.safetensors                 after three epochs
 ///     epoch-3-flow-1.safetensors          and the first flow of the fourth
 ///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second
+///     epoch-3-after.safetensors           after the last epoch, the third, and the flows of
+///     `after`
 #pragma once
 
 #include <cstdint>
@@ -19,10 +21,12 @@ struct CheckpointName {
   std::int64_t epochs = 0;
   std::int64_t flows = 0;
   std::uint64_t steps = 0;
+  bool after = false;
 
   /// Older ones are less.
   friend bool operator<(const CheckpointName& a, const CheckpointName& b) {
-    return std::tie(a.epochs, a.flows, a.steps) < std::tie(b.epochs, b.flows, b.steps);
+    return std::tie(a.epochs, a.after, a.flows, a.steps) <
+           std::tie(b.epochs, b.after, b.flows, b.steps);
   }
   friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
   [[nodiscard]] bool is_within_epoch() const { return flows > 0 || steps > 0; }

@@ -1,11 +1,10 @@
 #include "pipeline/run/class_names.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/config/untrained.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
@@ -21,15 +20,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// By name: the host does not know LibTorch.
-constexpr std::array<std::string_view, 2> by_class{"class_lengths", "logits"};
-
 bool tells_classes_apart(const Description& stage) {
   const bool asks = std::ranges::find(stage.upstream, type_name<CategoryNames>(),
                                       &UpstreamReference::interface) != stage.upstream.end();
   return asks && stage.keeps_state &&
          std::ranges::any_of(stage.provides, [](const FieldInfo& field) {
-           return std::ranges::find(by_class, field.name) != by_class.end();
+           return std::ranges::find(class_scores, field.name) != class_scores.end();
          });
 }
 

@@ -163,6 +163,21 @@ std::string labels_read_text(const std::vector<Score>& scores) {
   return labels_text(all);
 }
 
+/// Which flows' scores depend on predictions that nothing trains.
+std::string untrained_text(const std::vector<Score>& scores) {
+  std::vector<UntrainedField> all;
+  for (const Score& score : scores) {
+    for (const UntrainedField& one : score.untrained) {
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    }
+  }
+  std::string text;
+  for (const UntrainedField& one : all) {
+    text += one.flow + " evaluates a guess: " + to_text(one) + "\n";
+  }
+  return text;
+}
+
 /// Whether pipelines/embed.toml can use what was trained: it names this stage and this path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
   return summary.trains &&
@@ -211,7 +226,8 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     table =
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
-  return "\n" + title + "\n" + table + below + labels_read_text(scores) + selection_text(scores);
+  return "\n" + title + "\n" + table + below + labels_read_text(scores) + untrained_text(scores) +
+         selection_text(scores);
 }
 
 std::string shell_path(const fs::path& path, const fs::path& here) {

@@ -15,8 +15,8 @@ PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line) {
   return prepared;
 }
 
-LoadOptions resume_options(const std::filesystem::path& run_directory,
-                           std::vector<std::string> plugin_paths) {
+LoadOptions earlier_run_options(const std::filesystem::path& run_directory,
+                                std::vector<std::string> plugin_paths) {
   const Launch launch = read_launch(run_directory);
   LoadOptions options;
   options.file = run_directory / "resolved.toml";

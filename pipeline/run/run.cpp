@@ -14,13 +14,12 @@
 
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
-#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
+#include "pipeline/run/from_run.hpp"
 #include "pipeline/run/recorder.hpp"
-#include "pipeline/run/resume_changes.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/scores.hpp"
@@ -70,13 +69,10 @@ class Run final {
  private:
   void start();
   void restore();
-  /// What --set changes, where the run goes on; refuses what cannot be.
-  void plan_changes(const Launch& before, const std::filesystem::path& newest);
-  /// The new resolved.toml, whose head says what was changed: both in one file, so that they agree
-  /// whenever the process dies.
-  void record_changes();
-  /// `known`: the checkpoint's pipeline is another one by changes that are recorded.
-  void warn_of_differences(bool known) const;
+  /// Of a run that begins with a checkpoint of another one: which, and where it goes on.
+  [[nodiscard]] Beginning beginning();
+  void refuse_other_pipeline(const std::filesystem::path& newest) const;
+  void warn_of_differences() const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
@@ -104,9 +100,6 @@ class Run final {
   std::unique_ptr<RunServices> services_;
   std::unique_ptr<Trace> trace_;  // null: none
   Launch launch_;
-  Launch recorded_;  // of a resume: the head of resolved.toml, as it is to be
-  bool rewrite_resolved_ = false;
-  std::vector<ParameterChange> changes_;  // by --set
   RunIdentity identity_;
   Checkpoint begin_;  // where the run goes on; as it is made where it begins
   bool from_checkpoint_ = false;
@@ -170,49 +163,62 @@ void Run::failed(const Error& error) {
 }
 
 void Run::start() {
-  // First, so that a path that cannot be written leaves no folder behind.
+  // First, so that a path that cannot be written leaves no folder behind; nor does what --from
+  // refuses.
   if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(options_.trace);
+  std::optional<Beginning> begins_with;
+  if (options_.start == Start::from) begins_with = beginning();
   const bool resume = options_.start == Start::resume;
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
   launch_ = make_launch(spec_, pipeline_.plugins);
-  identity_ = {sha256(spec_.resolved),
-               plugin_lines(launch_.plugins),
-               to_text(options_.numerics),
-               std::nullopt,
-               {}};
+  identity_ = {
+      spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
+  if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
   summary_.numerics = options_.numerics;
+  if (begins_with) {
+    const Launch other = read_launch(options_.from);
+    launch_.file = other.file;
+    launch_.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),
+                    begins_with->file.filename().string()};
+    lay_out(*begins_with, *directory_);
+  }
+  // Behind the checkpoint: a folder without resolved.toml is no run, and is not resumed as one that
+  // has done nothing.
   if (!resume) write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
   services_ = std::make_unique<RunServices>(display_, options_.stop, directory_->log(),
                                             directory_->reports());
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
+  if (begins_with) {
+    services_->note(fmt::format("beginning with {}: {}", to_text(launch_.from),
+                                begins_with->differences.empty()
+                                    ? "the same pipeline"
+                                    : to_text(begins_with->differences)));
+  }
   services_->log_only(LogLevel::info,
                       fmt::format("seam {}, {} threads, {}, working directory {}", launch_.version,
                                   options_.threads, identity_.numerics, launch_.working_directory));
   if (options_.numerics != Numerics()) services_->note("computing on " + identity_.numerics);
 }
 
+Beginning Run::beginning() {
+  return beginning_from(
+      options_.from, *options_.before, spec_,
+      [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); },
+      [this](const std::string& warning) { display_.message(warning); });
+}
+
 /// Reads the newest checkpoint and says what differs from the run that wrote it.
 void Run::restore() {
   if (options_.start == Start::fresh) return;
-  const std::string resolved = read_text_file(directory_->resolved());
-  if (!options_.resolved_toml.empty() && options_.resolved_toml != resolved) {
-    throw Error(fmt::format("'{}' was changed by another process while this one read it; resume "
-                            "the run again",
-                            directory_->resolved().string()),
-                Fault::configuration);
-  }
-  recorded_ = parse_launch(resolved, directory_->resolved().string());
-  if (recorded_.working_directory != launch_.working_directory) {
+  const Launch recorded =
+      read_launch(options_.start == Start::from ? options_.from : directory_->path());
+  if (recorded.working_directory != launch_.working_directory) {
     services_->message(
         LogLevel::warning,
         fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
-                    recorded_.working_directory, launch_.working_directory));
-  }
-  if (options_.unchanged != nullptr) {
-    refuse_other_graph(*options_.unchanged, spec_, directory_->path().string());
-    changes_ = changes_between(options_.unchanged->resolved, spec_.resolved);
+                    recorded.working_directory, launch_.working_directory));
   }
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
@@ -222,80 +228,46 @@ void Run::restore() {
                                    damaged.how, aside.filename().string()));
   }
   if (!newest.checkpoint) {
+    if (!recorded.from.run.empty()) {
+      throw Error(
+          fmt::format("'{}' began with {} and has no checkpoint any more; start another run "
+                      "with --from",
+                      directory_->path().string(), to_text(recorded.from)),
+          Fault::configuration);
+    }
     services_->note("the run has no checkpoint yet; starting from the beginning");
-    if (!changes_.empty()) services_->note(to_text(RecordedChange{{}, {}, {}, changes_}));
-    // Nothing that was computed with other values is left.
-    rewrite_resolved_ = !changes_.empty() || !recorded_.changes.empty();
-    recorded_.changes.clear();
     return;
   }
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
+  refuse_other_pipeline(newest.file);
+  warn_of_differences();
   // As it was when the run began: another run that the weights came from may have gone on since.
   identity_.chosen = begin_.chosen.value_or(std::vector<ChosenWeights>());
   scores_.began_with(identity_.chosen);
-  plan_changes(recorded_, newest.file);
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;
   services_->metrics().restore(begin_.means);
   const bool within = begin_.flow || summary_.position.flows_done > 0;
   services_->note(
-      fmt::format("resuming {}, from {}",
+      fmt::format("{} {}, from {}", options_.start == Start::resume ? "resuming" : "going on",
                   within ? place_text(begin_.flow)
                          : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
                                        spec_.schedule.epochs),
                   newest.file.filename().string()));
-  if (!changes_.empty()) {
-    services_->note(to_text(RecordedChange{name_of(begin_), {}, {}, changes_}));
-  }
 }
 
-void Run::plan_changes(const Launch& before, const std::filesystem::path& newest) {
-  const CheckpointName at = name_of(begin_);
-  const std::string pipeline = options_.unchanged != nullptr ? sha256(options_.unchanged->resolved)
-                                                             : identity_.pipeline_hash;
-  const bool known =
-      begin_.pipeline_hash == pipeline || is_known(before.changes, at, begin_.pipeline_hash);
-  summary_.position = begin_.position;
-  const bool within = begin_.flow || begin_.position.flows_done > 0;
-  if (within && !known) {
-    throw Error(
-        fmt::format("'{}' was written within an epoch, and resolved.toml has changed since: "
-                    "within an epoch, a run resumes only with the same pipeline; restore "
-                    "resolved.toml, or delete the checkpoints within the epoch",
-                    newest.string()),
-        Fault::configuration);
-  }
-  std::vector<RecordedChange> record = with_change(
-      before.changes, {at, time_text(std::chrono::system_clock::now()), {pipeline}, changes_});
-  const std::vector<ParameterChange> since = !record.empty() && record.back().at == at
-                                                 ? record.back().parameters
-                                                 : std::vector<ParameterChange>();
-  if (within) {
-    refuse_within_epoch(since, spec_.schedule, begin_.position, place_text(begin_.flow),
-                        newest.filename().string());
-  }
-  refuse_initial(changes_, newest.filename().string());
-  const bool after_was_done = begin_.position.after_done;
-  begin_.position = continued(since, spec_.schedule, begin_.position);
-  refuse_without_effect(changes_, spec_.schedule, begin_.position);
-  if (after_was_done && !begin_.position.after_done) {
-    for (const std::string& flow : spec_.schedule.after) {
-      if (!stages_.trains(flow_named(spec_, flow))) continue;
-      throw Error(fmt::format("the epochs cannot go on: flow '{}', which trains, has run after "
-                              "them; start a new run with `weights = \"{}\"`",
-                              flow, directory_->path().string()),
-                  Fault::configuration);
-    }
-  }
-  warn_of_differences(known);
-  rewrite_resolved_ = !changes_.empty() || record != before.changes;
-  recorded_.changes = std::move(record);
-}
-
-void Run::record_changes() {
-  if (!rewrite_resolved_) return;
-  write_whole_file(directory_->resolved(), headed_text(recorded_, spec_.resolved));
+void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {
+  if (!begin_.pipeline || *begin_.pipeline == identity_.pipeline) return;
+  const std::vector<Difference> differences =
+      in_results(differences_between(*begin_.pipeline, identity_.pipeline));
+  if (differences.empty()) return;
+  throw Error(
+      fmt::format("resolved.toml was changed after '{}' was written: {}; a run has one "
+                  "pipeline, so restore the file, or begin another run with other values: "
+                  "seam run --from {} --set KEY=VALUE",
+                  newest.filename().string(), to_text(differences), directory_->path().string()),
+      Fault::configuration);
 }
 
 std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
@@ -314,13 +286,7 @@ std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
   return fmt::format("after {} of {} epochs", position.epochs_done, spec_.schedule.epochs);
 }
 
-void Run::warn_of_differences(bool known) const {
-  if (!known) {
-    services_->message(
-        LogLevel::warning,
-        "resolved.toml has changed since the checkpoint was written; the results will "
-        "differ from those of an uninterrupted run");
-  }
+void Run::warn_of_differences() const {
   if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
     services_->message(
         LogLevel::warning,
@@ -396,7 +362,6 @@ void Run::go_through_schedule() {
   SchedulePosition& position = summary_.position;
   position.best_kept = best_kept(spec_.schedule.keep, position.best_kept, directory_->checkpoints(),
                                  directory_->metrics(), begin_.metrics_size);
-  record_changes();  // the stages have taken their states: the run goes on
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},

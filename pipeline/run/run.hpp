@@ -24,6 +24,7 @@ namespace seam::host {
 enum class Start : std::uint8_t {
   fresh,   ///< in a new run directory
   resume,  ///< from the newest checkpoint of the run directory
+  from,    ///< in a new run directory, with a checkpoint of another run
 };
 
 struct RunOptions {
@@ -34,12 +35,9 @@ struct RunOptions {
   StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
   Timing timing = Timing::brief;
   std::filesystem::path trace;  ///< a file for every stage's times; empty: none
-  /// Of a resume with --set: the pipeline without it, the caller's, outlives the run. Null: there
-  /// is none.
-  const PipelineSpec* unchanged = nullptr;
-  /// Of a resume: the resolved.toml that was loaded; refused where it is another when the folder is
-  /// locked. Empty: not checked.
-  std::string resolved_toml;
+  /// With Start::from: the other run's folder and its pipeline, the caller's, outlives the run.
+  std::filesystem::path from;
+  const PipelineSpec* before = nullptr;
   /// The clock for `checkpoint_every` in minutes and for the end that the progress line predicts;
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -60,10 +58,11 @@ struct PreparedRun {
 };
 PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line);
 
-/// How to load the pipeline of an earlier run: its resolved.toml, with the very plugins that it
-/// used where `plugin_paths` offers no others; the search path is asked for what is not there any
-/// more. Throws seam::Error (configuration) where the folder is no run.
-LoadOptions resume_options(const std::filesystem::path& run_directory,
-                           std::vector<std::string> plugin_paths);
+/// How to load the pipeline of an earlier run, to resume it or to begin with it: its resolved.toml,
+/// with the very plugins that it used where `plugin_paths` offers no others; the search path is
+/// asked for what is not there any more. Throws seam::Error (configuration) where the folder is no
+/// run.
+LoadOptions earlier_run_options(const std::filesystem::path& run_directory,
+                                std::vector<std::string> plugin_paths);
 
 }  // namespace seam::host

@@ -65,10 +65,6 @@ std::string text_of(const toml::table& table, std::string_view key) {
   return table[key].value_or(std::string());
 }
 
-std::int64_t count_of(const toml::table& table, std::string_view key) {
-  return std::max<std::int64_t>(0, table[key].value_or(std::int64_t{0}));
-}
-
 /// Calls `take` with each table of an array of tables.
 void for_each_table(const toml::table& parent, std::string_view key,
                     const std::function<void(const toml::table&)>& take) {
@@ -79,25 +75,12 @@ void for_each_table(const toml::table& parent, std::string_view key,
   }
 }
 
-RecordedChange change_of(const toml::table& table) {
-  RecordedChange change;
-  change.at = {count_of(table, "epochs_done"), count_of(table, "flows_done"),
-               static_cast<std::uint64_t>(count_of(table, "steps_done"))};
-  change.time = text_of(table, "time");
-  if (const toml::array* pipelines = table["pipelines"].as_array()) {
-    for (const toml::node& node : *pipelines) {
-      change.pipelines.push_back(node.value_or(std::string()));
-    }
-  }
-  for_each_table(table, "parameter", [&](const toml::table& parameter) {
-    change.parameters.push_back({text_of(parameter, "key"),
-                                 parameter["before"].value<std::string>(),
-                                 parameter["now"].value<std::string>()});
-  });
-  return change;
-}
-
 }  // namespace
+
+std::string to_text(const Origin& origin) {
+  if (origin.run.empty()) return {};
+  return (fs::path(origin.run).filename() / origin.checkpoint).string();
+}
 
 std::string seam_version() {
   return SEAM_VERSION;
@@ -137,21 +120,18 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     line("libtorch = " + quoted(plugin.libtorch));
     line("opencv = " + quoted(plugin.opencv));
   }
-  for (const RecordedChange& change : launch.changes) {
-    line("[[change]]");
-    line("epochs_done = " + std::to_string(change.at.epochs));
-    if (change.at.flows > 0) line("flows_done = " + std::to_string(change.at.flows));
-    if (change.at.steps > 0) line("steps_done = " + std::to_string(change.at.steps));
-    line("time = " + quoted(change.time));
-    line("pipelines = " + seam::to_text(Value{change.pipelines}));
-    for (const ParameterChange& parameter : change.parameters) {
-      line("[[change.parameter]]");
-      line("key = " + quoted(parameter.key));
-      if (parameter.before) line("before = " + quoted(*parameter.before));
-      if (parameter.now) line("now = " + quoted(*parameter.now));
-    }
+  if (!launch.from.run.empty()) {
+    line("[from]");
+    line("run = " + quoted(launch.from.run));
+    line("checkpoint = " + quoted(launch.from.checkpoint));
   }
   return text + "\n" + pipeline;
+}
+
+std::string pipeline_below_head(const std::string& text) {
+  std::size_t at = 0;
+  while (text.substr(at, 1) == "#") at = text.find('\n', at) + 1;
+  return text.substr(text.substr(at, 1) == "\n" ? at + 1 : at);
 }
 
 Launch parse_launch(const std::string& text, const std::string& file) {
@@ -172,8 +152,9 @@ Launch parse_launch(const std::string& text, const std::string& file) {
       launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
     });
-    for_each_table(table, "change",
-                   [&](const toml::table& change) { launch.changes.push_back(change_of(change)); });
+    if (const toml::table* from = table["from"].as_table()) {
+      launch.from = {text_of(*from, "run"), text_of(*from, "checkpoint")};
+    }
   } catch (const toml::parse_error& error) {
     throw Error("the lines '#:' at the head of '" + file +
                     "' are not valid TOML: " + std::string(error.description()) + "; restore them",

@@ -21,7 +21,6 @@
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/files.hpp"
-#include "pipeline/run/recorded_change.hpp"
 
 namespace seam::host {
 
@@ -35,8 +34,18 @@ struct PluginUsed {
   friend bool operator==(const PluginUsed&, const PluginUsed&) = default;
 };
 
-/// What a run was started with, and what was changed when it was resumed; the head of
-/// resolved.toml.
+/// The checkpoint of another run with which a run began.
+struct Origin {
+  std::string run;         ///< its folder, absolute; empty: none
+  std::string checkpoint;  ///< "epoch-24.safetensors"
+
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+/// "demo-20260301-093000-1/epoch-24.safetensors"; empty for none.
+std::string to_text(const Origin& origin);
+
+/// What a run was started with; the head of resolved.toml.
 struct Launch {
   std::string version;            ///< of Seam
   std::string compiler;           ///< that built it
@@ -44,7 +53,7 @@ struct Launch {
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
   std::vector<PluginUsed> plugins;
-  std::vector<RecordedChange> changes;  ///< in the order of the run
+  Origin from;
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };
@@ -57,6 +66,8 @@ Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plug
 
 /// resolved.toml: the launch as comment lines "#: key = value", then the pipeline.
 std::string headed_text(const Launch& launch, const std::string& pipeline);
+/// The pipeline in such a text.
+std::string pipeline_below_head(const std::string& text);
 /// Reads the head back; keys that are not there stay empty. Throws seam::Error (configuration).
 Launch parse_launch(const std::string& text, const std::string& file);
 Launch read_launch(const std::filesystem::path& run_directory);

@@ -39,7 +39,7 @@ struct Progress {
 
 /// What a checkpoint says of the run that writes it.
 struct RunIdentity {
-  std::string pipeline_hash;
+  std::string pipeline;  ///< its resolved text
   std::string plugins;
   std::string numerics;
   std::optional<Choice> best_by;  ///< as in Checkpoint; so is what follows

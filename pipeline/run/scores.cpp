@@ -135,6 +135,10 @@ Json to_json(const Score& score) {
   for (const LabelRead& read : score.labels_read) {
     json["labels_read"].push_back({{"stage", read.stage}, {"field", read.field}});
   }
+  for (const UntrainedField& one : score.untrained) {
+    json["untrained"].push_back(
+        {{"stage", one.stage}, {"field", one.field}, {"model", one.model}, {"scores", one.scores}});
+  }
   return json;
 }
 
@@ -166,6 +170,11 @@ Score score_of(const Json& json) {
     score.labels_read.push_back(
         {score.flow, read.at("stage").get<std::string>(), read.at("field").get<std::string>()});
   }
+  for (const Json& one : json.value("untrained", Json::array())) {
+    score.untrained.push_back(
+        {score.flow, one.at("stage").get<std::string>(), one.at("field").get<std::string>(),
+         one.at("model").get<std::string>(), one.at("scores").get<std::string>()});
+  }
   return score;
 }
 
@@ -183,6 +192,8 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
   if (!chosen_.empty()) weights = selected(chosen_, data_of(*found));
   std::vector<LabelRead> reads = labels_read(pipeline_);
   std::erase_if(reads, [&](const LabelRead& read) { return read.flow != flow; });
+  std::vector<UntrainedField> untrained = pipeline_.untrained;
+  std::erase_if(untrained, [&](const UntrainedField& one) { return one.flow != flow; });
   bool noted = false;
   const auto add = [&](const Rank& rank, const std::string& metric, Better better) {
     Score score;
@@ -196,6 +207,7 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     score.protocol = protocol_of(pipeline_, metric.substr(0, metric.find('.')));
     score.weights = weights;
     score.labels_read = reads;
+    score.untrained = untrained;
     for (const SelectedWeights& one : weights) {
       score.selected_on = std::max(score.selected_on, one.selected_on);
     }

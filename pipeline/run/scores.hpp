@@ -43,8 +43,9 @@ struct Score {
   std::string protocol;      ///< the stage's parameter of that name; may be empty
   /// How the epoch was chosen whose weights were measured: what is worst of `weights`.
   SelectedOn selected_on = SelectedOn::last;
-  std::vector<SelectedWeights> weights;  ///< imported ones that were chosen, or may have been
-  std::vector<LabelRead> labels_read;    ///< by the stages of its flow, which does not train
+  std::vector<SelectedWeights> weights;   ///< imported ones that were chosen, or may have been
+  std::vector<LabelRead> labels_read;     ///< by the stages of its flow, which does not train
+  std::vector<UntrainedField> untrained;  ///< predictions that its flow reads and nothing trains
 
   friend bool operator==(const Score&, const Score&) = default;
 };

@@ -17,27 +17,14 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
-#include "pipeline/run/exit_code.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
 namespace {
-
-sigset_t stop_set() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  // A closed terminal. Whoever started the program with nohup wants it to go on: a blocked signal
-  // would be seen although it is ignored.
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // NOLINT: a cast of the C library's
-  return set;
-}
 
 int checked(int descriptor, const char* what) {
   if (descriptor < 0) {
@@ -50,7 +37,7 @@ int checked(int descriptor, const char* what) {
 
 void die_by(int signal) {
   std::signal(signal, SIG_DFL);
-  const sigset_t set = stop_set();
+  const sigset_t set = stop_signal_set();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   ::kill(::getpid(), signal);
 }
@@ -100,28 +87,73 @@ class StopSignals::Errands : public std::enable_shared_from_this<Errands> {
   bool ended_ = false;
 };
 
-int RequestCount::note(int signal, std::chrono::steady_clock::time_point now) {
-  constexpr auto moment = std::chrono::milliseconds(300);
-  const bool again = signal == last_signal_ && now - last_time_ < moment;
-  last_signal_ = signal;
-  last_time_ = now;
-  return again ? 0 : ++count_;
+sigset_t stop_signal_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) sigaddset(&set, signal);
+  // Whoever started the program with nohup wants it to go on when the terminal is closed: a blocked
+  // signal would be seen although it is ignored.
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // NOLINT: a cast of the C library's
+  return set;
 }
 
+int RequestCount::note(int signal, std::chrono::steady_clock::time_point now) {
+  constexpr auto moment = std::chrono::milliseconds(300);
+  if (count_ > 0 && now - last_request_ < moment) return 0;
+  if (signal == SIGXCPU && std::exchange(counted_cpu_limit_, true)) return 0;
+  last_request_ = now;
+  return ++count_;
+}
+
+std::chrono::milliseconds grace_of(std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds least = std::chrono::seconds(5);
+  constexpr std::chrono::milliseconds most = std::chrono::seconds(60);
+  constexpr int share = 10;
+  return std::clamp(limit / share, least, most);
+}
+
+/// Until when something has to happen.
+class StopSignals::Deadlines {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  std::optional<Clock::time_point> limit;  ///< the run's time
+  std::optional<Clock::time_point> grace;  ///< for what is under way when that is over
+  std::optional<Clock::time_point> end;    ///< for what goes on although it is cancelled
+  bool told_overdue = false;
+
+  /// For poll(): until the first of them; -1: there is none.
+  [[nodiscard]] int milliseconds_left() const {
+    std::optional<Clock::time_point> first;
+    for (const auto& deadline : {limit, grace, end}) {
+      if (deadline && (!first || *deadline < *first)) first = deadline;
+    }
+    if (!first) return -1;
+    constexpr std::int64_t longest = 3'600'000;  // poll() takes an int; it is asked again then
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*first - Clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, longest));
+  }
+};
+
 void StopSignals::block() {
-  const sigset_t set = stop_set();
+  const sigset_t set = stop_signal_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-StopSignals::StopSignals(StopState& stop, std::function<void(int)> told,
+StopSignals::StopSignals(StopState& stop, std::optional<std::chrono::milliseconds> time_limit,
+                         int exit_code, std::function<void(StopNotice)> told,
                          std::function<void()> overdue)
     : stop_(stop),
+      time_limit_(time_limit),
+      exit_code_(exit_code),
       told_(std::move(told)),
       overdue_(std::move(overdue)),
       errands_(std::make_shared<Errands>()),
       wake_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
   block();
-  const sigset_t set = stop_set();
+  const sigset_t set = stop_signal_set();
   std::signal(SIGPIPE, SIG_IGN);
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC), "signalfd");
   errands_->start();
@@ -139,41 +171,59 @@ StopSignals::~StopSignals() {
 }
 
 void StopSignals::watch() {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto patience = std::chrono::milliseconds(1000);
   std::array<pollfd, 2> waiting{{{signals_, POLLIN, 0}, {wake_, POLLIN, 0}}};
   RequestCount requests;
-  std::optional<Clock::time_point> deadline;
-  bool told_overdue = false;
+  Deadlines deadlines;
+  if (time_limit_) deadlines.limit = Deadlines::Clock::now() + *time_limit_;
   while (true) {
-    int milliseconds = -1;
-    if (deadline) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
-      milliseconds = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    }
-    const int ready = ::poll(waiting.data(), waiting.size(), milliseconds);
+    const int ready = ::poll(waiting.data(), waiting.size(), deadlines.milliseconds_left());
     if (ready < 0) continue;  // EINTR
-    if (ready == 0) {
-      if (told_overdue) std::_Exit(static_cast<int>(ExitCode::cancelled));
-      told_overdue = true;
-      deadline = Clock::now() + 3 * patience;
-      std::thread(overdue_).detach();  // not an errand: one of those may hang
-      continue;
-    }
     if ((waiting[1].revents & POLLIN) != 0) return;
     signalfd_siginfo info{};
-    if (::read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
-    const int count = requests.note(static_cast<int>(info.ssi_signo), Clock::now());
-    if (count == 0) continue;
-    if (count > 2) die_by(static_cast<int>(info.ssi_signo));
-    if (count == 1) stop_.soon = true;
-    if (count == 2) {
-      stop_.cancel = true;
-      deadline = Clock::now() + patience;
+    if ((waiting[0].revents & POLLIN) != 0 &&
+        ::read(signals_, &info, sizeof(info)) == sizeof(info)) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      signalled(requests.note(signal, Deadlines::Clock::now()), signal, deadlines);
     }
-    errands_->ask([this, count] { told_(count); });
-    errands_->ask([this] { stop_.interrupt(); });
+    time_passed(deadlines);
   }
+}
+
+void StopSignals::ask_to_stop(StopNotice notice) {
+  stop_.soon = true;
+  errands_->ask([this, notice] { told_(notice); });
+  errands_->ask([this] { stop_.interrupt(); });
+}
+
+void StopSignals::cancel(StopNotice notice, Deadlines& deadlines) {
+  constexpr auto patience = std::chrono::seconds(1);
+  stop_.cancel = true;
+  deadlines.limit.reset();
+  deadlines.grace.reset();
+  deadlines.end = Deadlines::Clock::now() + patience;
+  ask_to_stop(notice);
+}
+
+void StopSignals::time_passed(Deadlines& deadlines) {
+  const auto now = Deadlines::Clock::now();
+  if (deadlines.limit && now >= *deadlines.limit) {
+    deadlines.limit.reset();
+    deadlines.grace = now + grace_of(*time_limit_);
+    if (!stop_.soon) ask_to_stop(StopNotice::time_is_up);
+  }
+  if (deadlines.grace && now >= *deadlines.grace) cancel(StopNotice::overrun, deadlines);
+  if (!deadlines.end || now < *deadlines.end) return;
+  constexpr auto last_patience = std::chrono::seconds(3);
+  if (deadlines.told_overdue) std::_Exit(exit_code_);
+  deadlines.told_overdue = true;
+  deadlines.end = now + last_patience;
+  std::thread(overdue_).detach();  // not an errand: one of those may hang
+}
+
+void StopSignals::signalled(int count, int signal, Deadlines& deadlines) {
+  if (count == 1) ask_to_stop(StopNotice::asked);
+  if (count == 2) cancel(StopNotice::cancelled, deadlines);
+  if (count > 2) die_by(signal);
 }
 
 }  // namespace seam::host

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdint>
 #include <system_error>
-#include <utility>
 
 namespace seam::host {
 
@@ -28,21 +27,6 @@ std::optional<std::chrono::seconds> duration_of(std::string_view text) {
   }
   if (!text.empty() || total == 0) return std::nullopt;
   return std::chrono::seconds(total);
-}
-
-TimeLimit::TimeLimit(StopState& stop, std::chrono::milliseconds limit, std::function<void()> told)
-    : stop_(stop),
-      told_(std::move(told)),
-      thread_([this, limit](const std::stop_token& end) { wait(end, limit); }) {}
-
-void TimeLimit::wait(const std::stop_token& end, std::chrono::milliseconds limit) {
-  {
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, end, limit, [] { return false; });
-  }
-  if (end.stop_requested() || stop_.soon.exchange(true)) return;
-  told_();
-  stop_.interrupt();
 }
 
 }  // namespace seam::host

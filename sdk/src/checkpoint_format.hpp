@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ inline constexpr const char* classes_key = "seam.classes";
 
 inline constexpr std::string_view name_begin = "epoch-";
 inline constexpr std::string_view name_end = ".safetensors";
+inline constexpr std::string_view after_mark = "-after";
 inline constexpr std::string_view old_name_end = ".seam";  ///< of versions before this format
 
 /// "epoch-12.safetensors"
@@ -37,6 +39,21 @@ inline constexpr std::string_view old_name_end = ".seam";  ///< of versions befo
   const auto [end, error] = std::from_chars(first, last, epochs);
   if (error != std::errc() || end != last || epochs < 0) return std::nullopt;
   return epochs;
+}
+
+/// A checkpoint between two epochs, or behind the flows of `after`; the older one is less.
+struct WholeEpochs {
+  std::int64_t epochs = 0;
+  bool after = false;
+
+  friend auto operator<=>(const WholeEpochs&, const WholeEpochs&) = default;
+};
+
+/// {12, true} of "epoch-12-after.safetensors"; nothing for files within an epoch and other names.
+[[nodiscard]] inline std::optional<WholeEpochs> whole_epochs_of(std::string_view name) {
+  if (const auto epochs = epochs_of(name)) return WholeEpochs{*epochs, false};
+  const auto epochs = epochs_of(name, std::string(after_mark) + std::string(name_end));
+  return epochs ? std::optional(WholeEpochs{*epochs, true}) : std::nullopt;
 }
 
 }  // namespace seam::checkpoint_format

@@ -30,14 +30,14 @@ struct File {
 /// The best checkpoint of a run, or the newest.
 File checkpoint_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
-  std::optional<std::pair<std::int64_t, fs::path>> newest;
+  std::optional<std::pair<format::WholeEpochs, fs::path>> newest;
   bool older_format = false;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (format::epochs_of(name, format::old_name_end)) older_format = true;
-    const auto epochs = format::epochs_of(name);
+    const auto epochs = format::whole_epochs_of(name);
     if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
   }
   if (error) {

@@ -8,6 +8,7 @@
 
 #include <seam/error.hpp>
 
+#include "stages/counted.hpp"
 #include "stages/nn/initialisation.hpp"
 
 namespace seam::stages {
@@ -83,7 +84,31 @@ void CapsuleStage::open(Context& context) {
 
 void CapsuleStage::begin(Context& context) {
   vocabulary_.require_one();
+  if (context.training()) require_capsule_for_each_category();
   ModuleStage::begin(context);
+}
+
+void CapsuleStage::require_capsule_for_each_category() const {
+  const std::int64_t classes = options().classes;
+  const std::int64_t named = vocabulary_.named();
+  if (named == 0 || named == classes) return;
+  const std::string data = "the training data has " + counted(named, "category", "categories");
+  const std::string set_classes = "set classes = " + std::to_string(named);
+  if (named > classes) {
+    throw Error(data + ", but the network has " +
+                    counted(classes, "class capsule", "class capsules") +
+                    ": one a category is "
+                    "needed; " +
+                    set_classes,
+                Fault::configuration);
+  }
+  if (train_mask_ == TrainMask::none) return;
+  throw Error(data + ", and train_mask trains only their capsules; the other " +
+                  grouped(classes - named) +
+                  " would stay as they began, although the embedding has all of them in "
+                  "evaluation; " +
+                  set_classes + ", or train_mask = \"none\"",
+              Fault::configuration);
 }
 
 void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& published,

@@ -37,7 +37,8 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   void declare_network(Declaration& d);
 
   void open(Context& context) final;
-  /// Refuses data sets that number categories in different ways: capsules are categories.
+  /// Capsules are categories: refuses data sets that number categories in different ways, and, in
+  /// training, those with other categories than the network has capsules for.
   void begin(Context& context) final;
 
  private:
@@ -55,6 +56,10 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   enum class NormChoice : std::uint8_t { preset, capsule, class_capsules, none };
   enum class PaddingChoice : std::uint8_t { preset, none, same };
   enum class FansChoice : std::uint8_t { preset, matrix, tensor };
+
+  /// Throws seam::Error (configuration) where categories have no capsule, or capsules no category
+  /// to train them although all of them are compared in evaluation.
+  void require_capsule_for_each_category() const;
 
   [[nodiscard]] virtual nn::NetworkOptions preset(Preset which) const = 0;
 

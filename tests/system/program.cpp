@@ -126,13 +126,39 @@ void Program::close_output() {
   out_ = -1;
 }
 
+namespace {
+
+/// Milliseconds between two signals of those that are sent until something happens.
+constexpr int between_signals = 20;
+
+}  // namespace
+
+void Program::signal_until_error_text(int number, const std::string& text) {
+  while (err_text_.find(text) == std::string::npos) {
+    signal(number);
+    pollfd written{err_, POLLIN, 0};
+    if (::poll(&written, 1, between_signals) > 0 && !read_some(err_, err_text_)) {
+      throw std::runtime_error("the program ended without saying '" + text + "':\n" + err_text_);
+    }
+  }
+}
+
 Finished Program::finish() {
+  return finish_with(std::nullopt);
+}
+
+Finished Program::signal_until_end(int number) {
+  return finish_with(number);
+}
+
+Finished Program::finish_with(std::optional<int> number) {
   Finished finished;
   finished.err = err_text_;
   // Both at once: a program that fills one pipe while the other is read would wait for ever.
   std::array<pollfd, 2> open{{{out_, POLLIN, 0}, {err_, POLLIN, 0}}};
   while (open[0].fd >= 0 || open[1].fd >= 0) {
-    ::poll(open.data(), open.size(), -1);
+    if (number) signal(*number);
+    ::poll(open.data(), open.size(), number ? between_signals : -1);
     if (open[0].revents != 0 && !read_some(out_, finished.out)) open[0].fd = -1;
     if (open[1].revents != 0 && !read_some(err_, finished.err)) open[1].fd = -1;
   }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,10 +53,17 @@ class Program {
   void wait_for_error_text(const std::string& text);
   /// Closes this side of its standard output: what it writes then has no reader.
   void close_output();
+  /// Sends the signal again and again until its standard error holds the text: within a moment
+  /// several are one request.
+  void signal_until_error_text(int number, const std::string& text);
+  /// The same until it ends.
+  Finished signal_until_end(int number);
   /// Waits for its end. The test fails if its exit code is 1, which Seam never uses.
   Finished finish();
 
  private:
+  Finished finish_with(std::optional<int> number);
+
   pid_t process_ = -1;
   int out_ = -1;
   int err_ = -1;

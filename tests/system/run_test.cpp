@@ -260,7 +260,7 @@ TEST_F(RunTest, ACompleteRunHasNothingLeftToDo) {
 }
 
 TEST_F(RunTest, AnInterruptStopsTheFlowAndTheRunGoesOnLater) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
     const std::string directory = "out" + std::to_string(number);
     const Gate gate(here() / "gate");
     // Many more packets than may be under way: most are not made before the end.
@@ -292,8 +292,7 @@ TEST_F(RunTest, ASecondInterruptCancels) {
   gate.wait_until_reached();
   program.signal(SIGINT);
   program.wait_for_error_text("stopping");
-  program.signal(SIGTERM);  // SIGINT again at once would be the same request
-  program.wait_for_error_text("cancelling");
+  program.signal_until_error_text(SIGTERM, "cancelling");
   // The gate stays shut: a stage that does not return has a second.
   const Finished stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
@@ -347,7 +346,7 @@ TEST_F(RunTest, ASourceThatCannotBeInterruptedIsLeftBehind) {
   program.wait_for_error_text("waiting for a caller");
   program.signal(SIGINT);
   program.wait_for_error_text("stopping");
-  program.signal(SIGTERM);
+  program.signal_until_error_text(SIGTERM, "cancelling");
   const Finished stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("calls  is producing a packet"));
@@ -359,12 +358,8 @@ TEST_F(RunTest, AThirdInterruptKills) {
   gate.wait_until_reached();
   program.signal(SIGHUP);
   program.wait_for_error_text("stopping");
-  // Both at once, however slow the machine is: after the second the program ends by itself in time.
-  program.signal(SIGSTOP);
-  program.signal(SIGINT);
-  program.signal(SIGTERM);
-  program.signal(SIGCONT);
-  const Finished killed = program.finish();  // the gate stays shut
+  program.signal_until_error_text(SIGINT, "cancelling");
+  const Finished killed = program.signal_until_end(SIGTERM);  // the gate stays shut
   EXPECT_EQ(killed.signal, SIGTERM) << killed.exit_code << killed.err;
   gate.remove();
   EXPECT_EQ(resume("out").exit_code, 0);
@@ -375,13 +370,87 @@ TEST_F(RunTest, UnderNohupAHangupIsNoRequest) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here(), {}, Hangup::ignored);
   gate.wait_until_reached();
-  // If the first one counted, the third would be SIGTERM, and would kill.
   program.signal(SIGHUP);
-  program.signal(SIGINT);
+  gate.open();
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
+TEST_F(RunTest, AServiceManagersPairOfSignalsIsOneRequest) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out"), here());
+  gate.wait_until_reached();
+  program.signal(SIGSTOP);  // so that both wait for it
   program.signal(SIGTERM);
-  program.wait_for_error_text("cancelling");
-  program.signal(SIGINT);
-  EXPECT_EQ(program.finish().signal, SIGINT);
+  program.signal(SIGHUP);
+  program.signal(SIGCONT);
+  program.wait_for_error_text("stopping");
+  gate.open();
+  const Finished stopped = program.finish();
+  gate.remove();
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("seam run --resume"), Not(HasSubstr("cancelling"))));
+}
+
+TEST_F(RunTest, AStageThatBlocksDoesNotOutliveTheTimeLimit) {
+  const Gate gate(here() / "gate");
+  const Finished stopped = run("out", {"--time-limit", "1s", "--stopped-code", "99"});
+  gate.remove();
+  EXPECT_EQ(stopped.exit_code, 99) << stopped.err;
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("the time limit is reached"),
+                                 HasSubstr("has not stopped at its time limit"),
+                                 HasSubstr("gate  is processing 1 packet")));
+  EXPECT_EQ(resume("out").exit_code, 0);
+  EXPECT_EQ(metrics("out"), whole_metrics());
+}
+
+TEST_F(RunTest, TheStoppedCodeIsTheUsersAndNoOtherMeaning) {
+  const Gate gate(here() / "gate");
+  Program program(run_into("out", {"--stopped-code", "85"}), here());
+  gate.wait_until_reached();
+  program.signal(SIGUSR1);
+  program.wait_for_error_text("stopping");
+  gate.open();
+  EXPECT_EQ(program.finish().exit_code, 85);
+  gate.remove();
+  EXPECT_EQ(run("other", {"--stopped-code", "85"}).exit_code, 0);
+  EXPECT_EQ(run("failed", {"--stopped-code", "85", "--set", "stage.fail.at=3"}).exit_code, 3);
+  for (const char* code : {"0", "3", "126", "x"}) {
+    EXPECT_EQ(run("refused", {"--stopped-code", code}).exit_code, 2) << code;
+  }
+}
+
+TEST_F(RunTest, TheSameCommandAgainGoesOnWithItsRun) {
+  const std::vector<std::string> again{"--resume-if-present"};
+  const Gate gate(here() / "gate");
+  Program program(run_into("out", again), here());
+  gate.wait_until_reached();
+  program.signal(SIGUSR1);
+  program.wait_for_error_text("stopping");
+  gate.open();
+  EXPECT_EQ(program.finish().exit_code, 4);
+  gate.remove();
+  const Finished resumed = run("out", again);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resuming after epoch 2 of 4"));
+  EXPECT_EQ(metrics("out"), whole_metrics());
+  const Finished complete = run("out", again);
+  EXPECT_EQ(complete.exit_code, 0);
+  EXPECT_THAT(complete.err, HasSubstr("nothing left to do"));
+}
+
+TEST_F(RunTest, AnotherPipelineDoesNotGoOnWithTheRun) {
+  ASSERT_EQ(run("out").exit_code, 0);
+  const Finished other = run("out", {"--resume-if-present", "--set", "stage.add.amount=7"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("'out' holds a run of another pipeline"),
+                               HasSubstr("stage.add.amount = 7 (was 3)")));
+  const Finished limits = run("out", {"--resume-if-present", "--set", "limits.packets=64"});
+  EXPECT_EQ(limits.exit_code, 0);
+  EXPECT_THAT(limits.err,
+              HasSubstr("goes on with its own values, not these: limits.packets = 64 (was 256)"));
+  EXPECT_EQ(seam({"run", "counting.toml", "--resume-if-present"}, here()).exit_code, 2)
+      << "it needs --run-dir";
 }
 
 TEST_F(RunTest, ALedgerThatDoesNotBalanceEndsWith6) {

@@ -71,14 +71,14 @@ with tempfile.TemporaryDirectory() as name:
     compared = subprocess.run([seam, "compare", "trained", "same"], cwd=folder, capture_output=True, text=True, check=False)
     check("seam compare names the run",
           "weights chosen on the data that they are measured on, so values biased upwards:\n  same\n" in compared.stdout, True)
-    # What chose the weights is handed on: their run is gone when this one is resumed.
+    # What chose the weights is handed on to a run that begins with theirs.
     before = (folder / "same/score.json").read_bytes()
     run(seam, folder, "train.toml", "on", "--set", "stage.model.weights=trained", "--set", "schedule.epochs=1")
     check("trained on", {score["selected_on"] for score in scores(folder / "on") if score["flow"] == "evaluate"}, {"test"})
-    ran = subprocess.run([seam, "run", "--resume", "on", "--set", "schedule.epochs=2"], cwd=folder, capture_output=True,
-                         text=True, check=False)
-    check("resumed", ran.returncode, 0)
-    check("resumed: the score", {score["selected_on"] for score in scores(folder / "on") if score["flow"] == "evaluate"}, {"test"})
+    ran = subprocess.run([seam, "run", "--from", "on", "--run-dir", "further", "--set", "schedule.epochs=2"], cwd=folder,
+                         capture_output=True, text=True, check=False)
+    check("begun with it", ran.returncode, 0)
+    check("its score", {score["selected_on"] for score in scores(folder / "further") if score["flow"] == "evaluate"}, {"test"})
     check("the other run's score", (folder / "same/score.json").read_bytes(), before)
 
 print("\n".join(failures))

@@ -239,45 +239,29 @@ train = "train_items -> triplets -> decode -> at_picture -> resize -> augment ->
   expect_as_whole("stopped");
 }
 
-TEST_F(StopTest, WithinAnEpochOnlyWhatLeavesItsNumbersMayChange) {
-  run_whole();
+TEST_F(StopTest, AnotherRunBeginsBetweenTwoEpochsOfAStoppedOne) {
   stop("stopped", 2, "at_batch", "train 1 2");
-  const auto resume_with = [&](const std::vector<std::string>& set) {
-    std::vector<std::string> arguments{"run", "--resume", "stopped", "--threads", "2"};
-    for (const std::string& setting : set) {
-      arguments.emplace_back("--set");
-      arguments.push_back(setting);
-    }
-    return seam(arguments, folder_.path());
-  };
-  const std::string before = text_of_file(folder_.path() / "stopped/resolved.toml");
-  const Finished refused = resume_with({"stage.adam.rate=1e-4"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err,
-              AllOf(HasSubstr("'stage.adam.rate' cannot be changed here: the newest checkpoint, "
-                              "'epoch-1-step-4.safetensors', was written in epoch 2 of 2"),
-                    HasSubstr("delete the checkpoints within the epoch")));
-  EXPECT_EQ(text_of_file(folder_.path() / "stopped/resolved.toml"), before);
-  const Finished resumed = resume_with({"limits.packets=64"});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("from epoch 2, step 4 on: limits.packets = 64 (was 256)"));
-  expect_as_whole("stopped");
+  const Finished begun = seam({"run", "--from", "stopped", "--run-dir", "new", "--threads", "2",
+                               "--set", "stage.adam.rate=1e-4"},
+                              folder_.path());
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  EXPECT_THAT(begun.err, HasSubstr("going on after epoch 1 of 2, from epoch-1.safetensors"));
 }
 
 TEST_F(StopTest, TheRateMayChangeButNotTheShapeOfWhatWasTrained) {
   run_whole();
-  const std::string before = text_of_file(folder_.path() / "whole/resolved.toml");
-  const auto resume_with = [&](const std::string& setting) {
-    return seam({"run", "--resume", "whole", "--set", "schedule.epochs=3", "--set", setting},
+  const auto begin_with = [&](const std::string& setting) {
+    return seam({"run", "--from", "whole", "--run-dir", "new", "--set", "schedule.epochs=3",
+                 "--set", setting},
                 folder_.path());
   };
-  const Finished refused = resume_with("stage.model.width=16");
+  const Finished refused = begin_with("stage.model.width=16");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("'model'"));
-  EXPECT_EQ(text_of_file(folder_.path() / "whole/resolved.toml"), before);
-  const Finished resumed = resume_with("stage.adam.rate=1e-5");
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(text_of_file(folder_.path() / "whole/metrics.jsonl"),
+  fs::remove_all(folder_.path() / "new");
+  const Finished begun = begin_with("stage.adam.rate=1e-5");
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  EXPECT_THAT(text_of_file(folder_.path() / "new/metrics.jsonl"),
               AllOf(HasSubstr(R"("name":"rate")"), HasSubstr(R"({"epoch":2,"flow":"train")")));
 }
 

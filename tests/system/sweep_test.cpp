@@ -127,7 +127,7 @@ TEST_F(SweepTest, ASignalStopsTheRunsInGoodOrder) {
   const Gate gate(here() / "gate");
   Program program(sweep_into("out", grid_), here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
   gate.wait_until_reached();
-  program.signal(SIGINT);
+  program.signal(SIGUSR1);
   program.wait_for_error_text("stopping: the runs under way stop first");
   wait_for_text(here() / "out/output/amount=1,seed=1.txt", "stopping after the current step");
   gate.open();

@@ -39,7 +39,7 @@ Checkpoint example(std::int64_t epochs = 12) {
   checkpoint.skipped_packets = 4;
   checkpoint.trainings = 11;
   checkpoint.training_steps = 704;
-  checkpoint.pipeline_hash = "abc";
+  checkpoint.pipeline = "[pipeline]\nname = \"a%é\"\n";
   checkpoint.plugins = "hash path\n";
   checkpoint.numerics = "cuda:0 in bfloat16";
   checkpoint.classes = {{"model", {"coat", "50 % wool", "rob\xE9", "\"hat\""}}};  // not UTF-8
@@ -241,7 +241,6 @@ TEST(CheckpointFormat3, IsStillRead) {
   expected.metrics_size = 120;
   expected.timing_size = 60;
   expected.trainings = 3;
-  expected.pipeline_hash = "ab12";
   expected.plugins = "cd34 /lib/a.so\n";
   expected.numerics = "cpu in float32";
   expected.means = {{"recall.r@1", 0.25}};
@@ -358,14 +357,15 @@ TEST_F(CheckpointFolderTest, WithinAnEpochTheLastTwoAreKeptUntilItsEnd) {
 TEST(CheckpointName, IsReadAsItIsWritten) {
   for (const CheckpointName& name :
        {CheckpointName{0, 0, 0}, CheckpointName{12, 0, 0}, CheckpointName{3, 0, 500},
-        CheckpointName{3, 2, 0}, CheckpointName{3, 2, 7}}) {
+        CheckpointName{3, 2, 0}, CheckpointName{3, 2, 7}, CheckpointName{3, 0, 0, true}}) {
     EXPECT_EQ(checkpoint_name(to_text(name)), name) << to_text(name);
   }
   EXPECT_EQ(to_text(CheckpointName{3, 1, 500}), "epoch-3-flow-1-step-500.safetensors");
-  for (const char* other :
-       {"epoch-.safetensors", "epoch-3", "epoch-03.safetensors", "epoch--3.safetensors",
-        "epoch-3-step-.safetensors", "epoch-3-step-4-flow-1.safetensors",
-        "epoch-3-step-4.safetensors.part", "epoch-3-flow-1 .safetensors"}) {
+  EXPECT_EQ(to_text(CheckpointName{3, 0, 0, true}), "epoch-3-after.safetensors");
+  for (const char* other : {"epoch-.safetensors", "epoch-3", "epoch-03.safetensors",
+                            "epoch--3.safetensors", "epoch-3-step-.safetensors",
+                            "epoch-3-step-4-flow-1.safetensors", "epoch-3-step-4.safetensors.part",
+                            "epoch-3-flow-1 .safetensors", "epoch-3-after-step-4.safetensors"}) {
     EXPECT_FALSE(checkpoint_name(other)) << other;
   }
 }

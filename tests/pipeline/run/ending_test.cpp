@@ -106,6 +106,16 @@ TEST(ScoreTable, SaysOnceWhatReadsLabelsInAFlow) {
               EndsWith("3.213  24\nevaluate reads labels: categories in search\n"));
 }
 
+TEST(ScoreTable, SaysOnceWhichPredictionNothingTrains) {
+  std::vector<Score> scores = two();
+  for (Score& score : scores) {
+    score.untrained = {{"evaluate", "search", "predicted_category", "model", "class_lengths"}};
+  }
+  EXPECT_THAT(score_table(scores, epochs(24), {}),
+              EndsWith("3.213  24\nevaluate evaluates a guess: search reads predicted_category, "
+                       "but no loss trains class_lengths of model\n"));
+}
+
 TEST(ScoreTable, WhatIsNoNumberIsSaidSo) {
   Score bad = score("loss.loss", std::numeric_limits<double>::quiet_NaN(), 3, {});
   bad.best.reset();

@@ -448,17 +448,6 @@ TEST_F(PointTest, OfAnotherScheduleItIsRefused) {
               HasSubstr("within flow 'train', but the schedule of resolved.toml has flow 'fit'"));
 }
 
-TEST_F(PointTest, OfAnotherPipelineItIsRefused) {
-  stop_within_epoch_1();
-  run();
-  pipeline_.spec.resolved += "changed";
-  const RunSummary summary = go_on();
-  EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(),
-              AllOf(HasSubstr("epoch-1-step-2.safetensors' was written within an epoch"),
-                    HasSubstr("a run resumes only with the same pipeline")));
-}
-
 TEST_F(PointTest, AStopBeforeTheFlowGoesOnLeavesItsPoint) {
   pipeline_.spec.schedule.before = {"train"};
   pipeline_.spec.schedule.each_epoch = {{"train", 1}};
@@ -691,108 +680,136 @@ TEST_F(RunPipelineTest, ADamagedCheckpointIsKeptAside) {
   EXPECT_GT(fs::file_size(newest), 50U) << "the run that went on wrote its own";
 }
 
-TEST_F(RunPipelineTest, AChangedPipelineIsWarnedOf) {
+TEST_F(RunPipelineTest, AChangedPipelineIsRefusedByKey) {
+  add_stages();
+  pipeline_.spec.resolved = "[stage.model]\nrate = 1\n[limits]\npackets = 256\n";
+  run();
+  const std::string resolved = file("resolved.toml");
+  const auto change = [&](std::string text, const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+    folder_.write("run/resolved.toml", text);
+  };
+  pipeline_.spec.schedule.epochs = 4;
+  change(resolved, "rate = 1", "rate = 2");
+  const RunSummary refused = resume();
+  EXPECT_EQ(refused.code, ExitCode::configuration);
+  EXPECT_THAT(refused.error->full_message(),
+              AllOf(HasSubstr("resolved.toml was changed after 'epoch-3.safetensors' was written: "
+                              "stage.model.rate = 2 (was 1)"),
+                    HasSubstr("seam run --from")));
+  change(resolved, "packets = 256", "packets = 64  # changes no result");
+  EXPECT_EQ(resume().code, ExitCode::success);
+}
+
+TEST_F(RunPipelineTest, ADefaultThatALaterVersionAddsIsNoChange) {
   add_stages();
   run();
   pipeline_.spec.schedule.epochs = 4;
-  pipeline_.spec.resolved += "changed";
+  pipeline_.spec.resolved += "added = 1  # default\n";
   EXPECT_EQ(resume().code, ExitCode::success);
-  EXPECT_THAT(messages_.str(), HasSubstr("resolved.toml has changed since the checkpoint"));
+  EXPECT_THAT(file("resolved.toml"), Not(HasSubstr("added"))) << "a run has one pipeline";
 }
 
-/// Runs that are resumed with another rate.
-class ChangedRunTest : public RunPipelineTest {
+/// Runs that begin with a checkpoint of another one, at another rate.
+class FromRunTest : public RunPipelineTest {
  protected:
-  ChangedRunTest() {
+  FromRunTest() {
     StageScript model;
     model.keeps_state = true;
     add_stage("model", model, "train");
     pipeline_.spec.resolved = "[stage.model]\nrate = 1\n";
+  }
+  /// The other one first.
+  RunSummary begin() {
     EXPECT_EQ(run().code, ExitCode::success);
-    unchanged_ = pipeline_.spec;
-    options_.unchanged = &unchanged_;
+    before_ = pipeline_.spec;
+    options_.before = &before_;
+    options_.from = folder_.path() / "run";
+    options_.run_directory = folder_.path() / "new";
+    options_.start = Start::from;
     pipeline_.spec.resolved = "[stage.model]\nrate = 2\n";
     pipeline_.spec.schedule.epochs = 5;
+    return run();
   }
-  [[nodiscard]] std::vector<RecordedChange> recorded() const {
-    return read_launch(folder_.path() / "run").changes;
+  [[nodiscard]] fs::path fresh(const std::string& name) const {
+    return folder_.path() / "new" / name;
   }
 
-  PipelineSpec unchanged_;
-  const ParameterChange change_{"stage.model.rate", "1", "2"};
+  PipelineSpec before_;
 };
 
-TEST_F(ChangedRunTest, TheRecordSaysFromWhenOn) {
-  EXPECT_EQ(resume().code, ExitCode::success);
-  ASSERT_EQ(recorded().size(), 1U);
-  EXPECT_EQ(recorded().front().at, (CheckpointName{3, 0, 0}));
-  EXPECT_THAT(recorded().front().parameters, ElementsAre(change_));
-  EXPECT_THAT(file("run.log"), HasSubstr("from epoch 4 on: stage.model.rate = 2 (was 1)"));
-  EXPECT_THAT(messages_.str(), Not(HasSubstr("has changed")));
+TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
+  const RunSummary summary = begin();
+  EXPECT_EQ(summary.code, ExitCode::success);
+  EXPECT_EQ(summary.position.epochs_done, 5);
+  EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 1"));
+  EXPECT_TRUE(fs::exists(folder_.path() / "run/checkpoints/epoch-3.safetensors"));
+  EXPECT_EQ(read_launch(folder_.path() / "new").from,
+            (Origin{(folder_.path() / "run").string(), "epoch-3.safetensors"}));
+  EXPECT_THAT(messages_.str(),
+              HasSubstr("beginning with run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
 }
 
-TEST_F(ChangedRunTest, OneThatGoesBackHasTheChangeFromThereOn) {
-  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
-    result.error = Error("no flow", Fault::data);
+TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
+  flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch == 3) result.error = Error("no flow", Fault::data);
   };
-  EXPECT_EQ(resume().code, ExitCode::data);
-  EXPECT_EQ(recorded().front().at, (CheckpointName{3, 0, 0}));
+  EXPECT_EQ(begin().code, ExitCode::data);
   flows_.script = nullptr;
-  fs::resize_file(folder_.path() / "run/checkpoints/epoch-3.safetensors", 50);
-  options_.unchanged = nullptr;
+  options_.run_directory = folder_.path() / "new";
   EXPECT_EQ(resume().code, ExitCode::success);
-  ASSERT_EQ(recorded().size(), 1U);
-  EXPECT_EQ(recorded().front().at, (CheckpointName{2, 0, 0}));
-  EXPECT_THAT(recorded().front().parameters, ElementsAre(change_));
-  EXPECT_THAT(messages_.str(), Not(HasSubstr("has changed")));
+  EXPECT_THAT(messages_.str(), HasSubstr("resuming after epoch 3 of 5"));
 }
 
-TEST_F(ChangedRunTest, WithoutACheckpointItIsARunOfTheNewValues) {
-  fs::remove_all(folder_.path() / "run/checkpoints");
-  EXPECT_EQ(resume().code, ExitCode::success);
-  EXPECT_THAT(recorded(), IsEmpty());
-  EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 2"));
-}
-
-TEST_F(ChangedRunTest, AStageThatRefusesItsStateLeavesTheRecord) {
-  const std::string before = file("resolved.toml");
-  StageScript model;
-  model.keeps_state = true;
-  model.fails_in = "load";
-  model.events = &events_;
-  model.place = &place_;
-  pipeline_.stages["model"] = std::make_unique<StageRunner>(
-      "model", "test.stage", std::make_unique<Scripted>("model", model));
-  EXPECT_EQ(resume().code, ExitCode::configuration);
-  EXPECT_EQ(file("resolved.toml"), before);
-}
-
-TEST_F(ChangedRunTest, AnotherProcessMayHaveBeenQuicker) {
-  options_.resolved_toml = file("resolved.toml");
-  folder_.write("run/resolved.toml", options_.resolved_toml + "# changed\n");
+TEST_F(FromRunTest, WithoutItsCheckpointsItDoesNotBeginAgain) {
+  begin();
+  fs::remove_all(fresh("checkpoints"));
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("was changed by another process"));
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("began with run/epoch-3.safetensors"));
 }
 
-TEST_F(ChangedRunTest, FlowsAfterTheEpochsThatTrainEndThem) {
-  fs::remove_all(folder_.path() / "run");
-  pipeline_.spec = unchanged_;
+TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
+  EXPECT_EQ(run().code, ExitCode::success);
+  fs::remove_all(folder_.path() / "run/checkpoints");
+  options_.run_directory = folder_.path() / "run";
+  before_ = pipeline_.spec;
+  options_.before = &before_;
+  options_.from = folder_.path() / "run";
+  options_.run_directory = folder_.path() / "new";
+  options_.start = Start::from;
+  const RunSummary summary = run();
+  EXPECT_EQ(summary.code, ExitCode::configuration);
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("no checkpoint between two epochs"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "new"));
+}
+
+TEST_F(FromRunTest, WhatTrainsAfterTheEpochsIsNotGoneOnFrom) {
   pipeline_.spec.flows.push_back({"tune", "t", {}, {}});
   StageScript trains;
   trains.trains = true;
   add_stage("tuner", trains, "tune");
   pipeline_.spec.schedule.after = {"tune"};
-  unchanged_ = pipeline_.spec;
-  options_.unchanged = nullptr;
-  options_.start = Start::fresh;
+  EXPECT_EQ(begin().code, ExitCode::success);
+  EXPECT_EQ(read_launch(folder_.path() / "new").from.checkpoint, "epoch-3.safetensors")
+      << "not epoch-3-after.safetensors";
+}
+
+TEST_F(RunPipelineTest, FlowsAfterTheEpochsLeaveTheLastEpochsCheckpoint) {
+  StageScript model;
+  model.keeps_state = true;
+  add_stage("model", model, "train");
+  pipeline_.spec.flows.push_back({"tune", "t", {}, {}});
+  StageScript trains;
+  trains.trains = true;
+  add_stage("tuner", trains, "tune");
+  pipeline_.spec.schedule.after = {"tune"};
   EXPECT_EQ(run().code, ExitCode::success);
-  options_.unchanged = &unchanged_;
-  pipeline_.spec.resolved = "[stage.model]\nrate = 2\n";
-  pipeline_.spec.schedule.epochs = 5;
-  const RunSummary summary = resume();
-  EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("flow 'tune', which trains"));
+  const fs::path checkpoints = folder_.path() / "run/checkpoints";
+  EXPECT_EQ(read_checkpoint(checkpoints / "epoch-3.safetensors").trainings, 0);
+  EXPECT_EQ(read_checkpoint(checkpoints / "epoch-3-after.safetensors").trainings, 1);
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("nothing left to do"));
 }
 
 TEST_F(RunPipelineTest, StagesAndTheRunsFolderLearnWhereAndInWhatItComputes) {

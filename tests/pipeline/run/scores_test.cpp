@@ -245,6 +245,7 @@ TEST(ScoreFile, SaysWhatItsFormatIs) {
   other.better = Better::lower;
   other.when = "after";
   other.labels_read = {{other.flow, "search", "categories"}};
+  other.untrained = {{other.flow, "search", "predicted_category", "model", "class_lengths"}};
   other.selected_on = SelectedOn::test;
   other.weights = {{"model", "epoch-9.safetensors", "evaluate:recall.r@1", "", SelectedOn::test},
                    {"head", "epoch-2.safetensors", "", "", SelectedOn::unknown}};

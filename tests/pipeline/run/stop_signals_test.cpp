@@ -7,6 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <future>
+#include <optional>
+#include <vector>
 
 namespace seam::host {
 namespace stop_signals_test {
@@ -14,21 +16,33 @@ namespace stop_signals_test {
 using std::chrono::milliseconds;
 using Time = std::chrono::steady_clock::time_point;
 
-TEST(RequestCount, TheSameSignalWithinAMomentIsTheSameRequest) {
+TEST(RequestCount, SignalsWithinAMomentAreOneRequest) {
   RequestCount requests;
   const Time start{};
   EXPECT_EQ(requests.note(SIGTERM, start), 1);
-  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 0);
-  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(200)), 0);
-  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1000)), 2);
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 0) << "timeout sends it twice";
+  EXPECT_EQ(requests.note(SIGHUP, start + milliseconds(200)), 0) << "systemd sends the pair";
+  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(400)), 2)
+      << "the moment begins with the request, not with the newest signal";
+  EXPECT_EQ(requests.note(SIGINT, start + milliseconds(500)), 0);
+  EXPECT_EQ(requests.note(SIGINT, start + milliseconds(1000)), 3);
 }
 
-TEST(RequestCount, AnotherSignalIsAnotherRequest) {
+TEST(RequestCount, ALimitOfProcessorTimeIsOneRequest) {
   RequestCount requests;
   const Time start{};
-  EXPECT_EQ(requests.note(SIGINT, start), 1);
-  EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 2);
-  EXPECT_EQ(requests.note(SIGINT, start + milliseconds(2)), 3);
+  EXPECT_EQ(requests.note(SIGXCPU, start), 1);
+  EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(1000)), 0) << "it comes every second";
+  EXPECT_EQ(requests.note(SIGINT, start + milliseconds(1500)), 2);
+  EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(2000)), 0);
+}
+
+TEST(GraceOf, IsATenthOfTheLimitWithinBounds) {
+  using std::chrono::minutes;
+  using std::chrono::seconds;
+  EXPECT_EQ(grace_of(seconds(1)), seconds(5));
+  EXPECT_EQ(grace_of(minutes(5)), seconds(30));
+  EXPECT_EQ(grace_of(minutes(600)), seconds(60));
 }
 
 /// Restores the signals that StopSignals blocks and ignores for the rest of a process's life.
@@ -48,24 +62,70 @@ class StopSignalsTest : public ::testing::Test {
   sigset_t blocked_{};
 };
 
-TEST_F(StopSignalsTest, ASignalAsksToDrain) {
+TEST_F(StopSignalsTest, ASignalAsksToStop) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    StopState stop;
+    std::promise<StopNotice> told;
+    const StopSignals signals(
+        stop, std::nullopt, 4, [&](StopNotice notice) { told.set_value(notice); },
+        [] { FAIL() << "nobody asked twice"; });
+    ::kill(::getpid(), signal);
+    EXPECT_EQ(told.get_future().get(), StopNotice::asked) << signal;
+    EXPECT_TRUE(stop.soon);
+    EXPECT_FALSE(stop.cancel);
+  }
+}
+
+TEST_F(StopSignalsTest, ATimeLimitAsksToStop) {
   StopState stop;
-  std::promise<int> told;
+  std::promise<StopNotice> told;
   const StopSignals signals(
-      stop, [&](int count) { told.set_value(count); }, [] { FAIL() << "nobody asked twice"; });
-  ::kill(::getpid(), SIGINT);
-  EXPECT_EQ(told.get_future().get(), 1);
+      stop, milliseconds(1), 4, [&](StopNotice notice) { told.set_value(notice); }, [] {});
+  EXPECT_EQ(told.get_future().get(), StopNotice::time_is_up);
   EXPECT_TRUE(stop.soon);
   EXPECT_FALSE(stop.cancel);
 }
 
+TEST_F(StopSignalsTest, ARunThatEndsBeforeItsTimeIsNotAsked) {
+  StopState stop;
+  {
+    const StopSignals signals(
+        stop, std::chrono::hours(3), 4, [](StopNotice) { FAIL(); }, [] {});
+  }
+  EXPECT_FALSE(stop.soon);
+}
+
+TEST_F(StopSignalsTest, WhatGoesOnPastItsTimeOfGraceIsCancelledAndThenOverdue) {
+  StopState stop;
+  std::vector<StopNotice> notices;
+  std::promise<void> overdue;
+  {
+    const StopSignals signals(
+        stop, milliseconds(1), 4, [&](StopNotice notice) { notices.push_back(notice); },
+        [&] { overdue.set_value(); });
+    overdue.get_future().wait();
+  }
+  EXPECT_TRUE(stop.cancel);
+  EXPECT_EQ(notices, (std::vector{StopNotice::time_is_up, StopNotice::overrun}));
+}
+
+/// Sends the signal until the other thread was told, however slow the machine is: within a moment
+/// it is the same request.
+void insist(int signal, std::future<void> told) {
+  while (told.wait_for(milliseconds(10)) != std::future_status::ready) ::kill(::getpid(), signal);
+}
+
 TEST_F(StopSignalsTest, WhatDoesNotEndASecondAfterTheSecondRequestIsOverdue) {
   StopState stop;
+  std::promise<void> cancelled;
   std::promise<void> overdue;
   const StopSignals signals(
-      stop, [](int) {}, [&] { overdue.set_value(); });
-  ::kill(::getpid(), SIGINT);
-  ::kill(::getpid(), SIGTERM);
+      stop, std::nullopt, 4,
+      [&](StopNotice notice) {
+        if (notice == StopNotice::cancelled) cancelled.set_value();
+      },
+      [&] { overdue.set_value(); });
+  insist(SIGINT, cancelled.get_future());
   overdue.get_future().wait();
   EXPECT_TRUE(stop.cancel);
 }

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <future>
 
 namespace seam::host {
 namespace time_limit_test {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(DurationOf, TakesHoursMinutesAndSeconds) {
@@ -25,23 +22,6 @@ TEST(DurationOf, RefusesWhatItCouldMisunderstand) {
                            "99999999999999999999h", "9999999h", "3h5"}) {
     EXPECT_FALSE(duration_of(text)) << text;
   }
-}
-
-TEST(TimeLimit, AsksTheRunToStop) {
-  StopState stop;
-  std::promise<void> told;
-  const TimeLimit limit(stop, milliseconds(1), [&told] { told.set_value(); });
-  told.get_future().wait();
-  EXPECT_TRUE(stop.soon);
-  EXPECT_FALSE(stop.cancel);
-}
-
-TEST(TimeLimit, ARunThatEndsBeforeIsNotAsked) {
-  StopState stop;
-  {
-    const TimeLimit limit(stop, hours(3), [] { FAIL(); });
-  }
-  EXPECT_FALSE(stop.soon);
 }
 
 }  // namespace time_limit_test

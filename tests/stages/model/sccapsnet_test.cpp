@@ -383,5 +383,46 @@ TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
       HasSubstr("category 1 is 'Tees' in one (of 2 categories) and 'Skirts' in another (of 3)"));
 }
 
+/// What a training batch says whose data set has names for so many categories.
+std::string trained_with(const std::vector<std::string>& names, const std::string& train_mask) {
+  Harness data("items", std::make_unique<NamedCategories>(names));
+  Harness harness("model", std::make_unique<Sccapsnet>());
+  tiny(harness).set("train_mask", train_mask).training(true).upstream({&data.runner()}).open();
+  data.open();
+  try {
+    harness.push(training_batch());
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "trained";
+}
+
+TEST(SccapsnetStage, EachCategoryNeedsACapsule) {
+  const std::vector<std::string> six{"a", "b", "c", "d", "e", "f"};
+  for (const char* mask : {"anchor_category", "own_category", "none"}) {
+    EXPECT_THAT(trained_with(six, mask),
+                AllOf(HasSubstr("the training data has 6 categories"),
+                      HasSubstr("the network has 5 class capsules"), HasSubstr("set classes = 6")));
+  }
+}
+
+TEST(SccapsnetStage, ACapsuleThatNoCategoryTrainsIsRefusedUnlessAllAreTrained) {
+  const std::vector<std::string> three{"a", "b", "c"};
+  for (const char* mask : {"anchor_category", "own_category"}) {
+    EXPECT_THAT(trained_with(three, mask),
+                AllOf(HasSubstr("the training data has 3 categories"),
+                      HasSubstr("the other 2 would stay as they began"),
+                      HasSubstr("set classes = 3, or train_mask = \"none\"")));
+  }
+  EXPECT_EQ(trained_with(three, "none"), "trained");
+  EXPECT_EQ(trained_with({"a", "b", "c", "d", "e"}, "anchor_category"), "trained");
+  EXPECT_EQ(trained_with({}, "anchor_category"), "trained") << "it has no names";
+}
+
+TEST(SccapsnetStage, InEvaluationTheDataMayHaveOtherCategories) {
+  EXPECT_EQ(began_with({{"a"}}), "began");
+  EXPECT_EQ(began_with({{"a", "b", "c", "d", "e", "f"}}), "began");
+}
+
 }  // namespace sccapsnet_test
 }  // namespace seam::stages

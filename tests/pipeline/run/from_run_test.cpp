@@ -1,4 +1,4 @@
-#include "pipeline/run/resume_changes.hpp"
+#include "pipeline/run/from_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace resume_changes_test {
+namespace from_run_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -30,53 +30,18 @@ ScheduleSpec schedule(std::int64_t epochs) {
   return schedule;
 }
 
-/// In the course of an epoch.
-SchedulePosition within(std::int64_t epochs_done) {
-  SchedulePosition position;
-  position.before_done = true;
-  position.epochs_done = epochs_done;
-  position.flows_done = 1;
-  return position;
+TEST(DifferencesBetween, AreKeysWhoseValuesDiffer) {
+  EXPECT_THAT(differences_between("[a]\nx = 1\ny = 2\nz = { n = 1 }\n",
+                                  "[a]\nx = 1  # default\ny = 3\nw = 4\n"),
+              ElementsAre(Difference{"a.w", {}, "4"}, Difference{"a.y", "2", "3"},
+                          Difference{"a.z.n", "1", {}}));
 }
 
-std::string within_epoch(const ParameterChange& change, const ScheduleSpec& now,
-                         const SchedulePosition& position) {
-  return complaint([&] { refuse_within_epoch({change}, now, position, "in epoch 3", "a file"); });
-}
-
-TEST(ChangesBetween, AreKeysWhoseValuesDiffer) {
-  EXPECT_THAT(changes_between("[a]\nx = 1\ny = 2\nz = { n = 1 }\n",
-                              "[a]\nx = 1  # default\ny = 3\nw = 4\n"),
-              ElementsAre(ParameterChange{"a.w", {}, "4"}, ParameterChange{"a.y", "2", "3"},
-                          ParameterChange{"a.z.n", "1", {}}));
-}
-
-TEST(WithinAnEpoch, WhatLeavesItsNumbersMayChange) {
-  for (const char* key : {"schedule.checkpoint_every", "schedule.checkpoint_every.steps",
-                          "limits.bytes", "pipeline.threads", "stage.decode.concurrency"}) {
-    EXPECT_EQ(within_epoch({key, "1", "2"}, schedule(9), within(2)), "accepted") << key;
-  }
-  EXPECT_EQ(within_epoch({"pipeline.max_errors", {}, "20"}, schedule(9), within(2)), "accepted");
-  EXPECT_THAT(within_epoch({"pipeline.max_errors", {}, "0.2"}, schedule(9), within(2)),
-              HasSubstr("'pipeline.max_errors' cannot be changed here"));
-  EXPECT_THAT(within_epoch({"stage.adam.rate", "1", "2"}, schedule(9), within(2)),
-              HasSubstr("'stage.adam.rate' cannot be changed here: the newest checkpoint, 'a "
-                        "file', was written in epoch 3"));
-}
-
-TEST(WithinAnEpoch, AnotherNumberOfEpochsLeavesItsFlows) {
-  const auto epochs = [](std::int64_t before, std::int64_t now, const SchedulePosition& at) {
-    return within_epoch({"schedule.epochs", std::to_string(before), ""}, schedule(now), at);
-  };
-  EXPECT_EQ(epochs(9, 20, within(2)), "accepted");
-  EXPECT_EQ(epochs(5, 20, within(4)), "accepted") << "it is evaluated every fifth epoch";
-  EXPECT_THAT(epochs(9, 20, within(8)), HasSubstr("cannot be changed")) << "it was the last one";
-  EXPECT_THAT(epochs(9, 3, within(2)), HasSubstr("cannot be changed")) << "it would be the last";
-  EXPECT_THAT(epochs(9, 2, within(2)), HasSubstr("cannot be changed"));
-  EXPECT_THAT(epochs(9, 20, within(9)), HasSubstr("cannot be changed")) << "after the epochs";
-  SchedulePosition before;
-  before.flows_done = 1;
-  EXPECT_EQ(epochs(9, 1, before), "accepted");
+TEST(DifferencesBetween, OnlySomeCanChangeResults) {
+  const std::vector<Difference> all{{"limits.bytes", "1", "2"}, {"stage.adam.rate", "1", "2"}};
+  EXPECT_THAT(in_results(all), ElementsAre(Difference{"stage.adam.rate", "1", "2"}));
+  EXPECT_EQ(to_text({{"a.b", "1", {}}, {"a.c", {}, "2"}}),
+            "a.b = not set (was 1), a.c = 2 (was not set)");
 }
 
 SchedulePosition stopped_early() {
@@ -130,8 +95,8 @@ TEST(InitialWeights, CannotBeChangedBehindACheckpoint) {
     return complaint([&] { refuse_initial({{key, "1", "2"}}, "epoch-2.safetensors"); });
   };
   EXPECT_THAT(refusal("stage.model.weights"),
-              HasSubstr("goes on with the weights of 'epoch-2.safetensors'"));
-  EXPECT_THAT(refusal("stage.model.initialisation"), HasSubstr("start a new run"));
+              HasSubstr("begins with the weights of 'epoch-2.safetensors'"));
+  EXPECT_THAT(refusal("stage.model.initialisation"), HasSubstr("run the pipeline's file"));
   EXPECT_EQ(refusal("stage.model.rate_scale"), "accepted");
 }
 
@@ -142,7 +107,7 @@ TEST(WithoutEffect, IsRefused) {
   };
   SchedulePosition done = stopped_early();
   EXPECT_THAT(refusal("schedule.epochs", schedule(20), done),
-              HasSubstr("stop_early ended it after epoch 7"));
+              HasSubstr("stop_early ended that run after epoch 7"));
   done.stopped_early = false;
   EXPECT_THAT(refusal("stage.a.b", schedule(7), done), HasSubstr("stage.a.b would have no effect"));
   EXPECT_THAT(refusal("schedule.epochs", schedule(6), done), HasSubstr("7 epochs are done"));
@@ -176,8 +141,8 @@ TEST_F(OtherGraph, IsRefusedByName) {
   now_.schedule.each_epoch[1].every = 1;
   EXPECT_EQ(refusal(), "accepted");
   now_.stages[0].references["index"] = "other";
-  EXPECT_THAT(refusal(), HasSubstr("'stage.search.index' cannot be changed when a run is resumed: "
-                                   "it is \"gallery\", and --set makes it \"other\""));
+  EXPECT_THAT(refusal(), HasSubstr("'stage.search.index' cannot be changed with --from: it is "
+                                   "\"gallery\", and --set makes it \"other\""));
   now_.stages.pop_back();
   EXPECT_THAT(refusal(), HasSubstr("'stage.gallery.use'"));
   now_.flows.front().text = "a -> c";
@@ -188,5 +153,5 @@ TEST_F(OtherGraph, IsRefusedByName) {
   EXPECT_THAT(refusal(), HasSubstr("'schedule.each_epoch'"));
 }
 
-}  // namespace resume_changes_test
+}  // namespace from_run_test
 }  // namespace seam::host

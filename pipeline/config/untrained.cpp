@@ -1,0 +1,110 @@
+#include "pipeline/config/untrained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "pipeline/config/load.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::string_view predicted = "predicted_category";
+constexpr std::string_view loss = "loss";
+
+bool has(const std::vector<FieldInfo>& fields, std::string_view name) {
+  return std::ranges::find(fields, name, &FieldInfo::name) != fields.end();
+}
+
+const Description& description_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                  std::size_t node) {
+  return pipeline.stages.at(flow.nodes[node].stage)->description();
+}
+
+bool is_scheduled(const ScheduleSpec& schedule, const std::string& flow) {
+  return std::ranges::find(schedule.before, flow) != schedule.before.end() ||
+         std::ranges::find(schedule.each_epoch, flow, &ScheduledFlow::flow) !=
+             schedule.each_epoch.end() ||
+         std::ranges::find(schedule.after, flow) != schedule.after.end();
+}
+
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
+}
+
+/// The nearest stage before a node that provides the field.
+std::optional<std::size_t> provider(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                    std::size_t node, std::string_view field) {
+  const std::vector<std::size_t> upstream = upstream_of(flow, node);
+  const auto found = std::find_if(upstream.rbegin(), upstream.rend(), [&](std::size_t at) {
+    return has(description_at(pipeline, flow, at).provides, field);
+  });
+  return found == upstream.rend() ? std::nullopt : std::optional(*found);
+}
+
+bool imports_weights(const CheckedPipeline& pipeline, const std::string& model) {
+  const auto stage = std::ranges::find(pipeline.spec.stages, model, &StageSpec::name);
+  return stage != pipeline.spec.stages.end() && stage->values.contains("weights");
+}
+
+bool is_loss_of(const Description& stage, std::string_view scores) {
+  return has(stage.provides, loss) && (has(stage.needs, scores) || has(stage.accepts, scores));
+}
+
+enum class Training { none, of_other_fields, of_scores };
+
+/// What the training flows do with the model's scores of classes.
+Training training_of(const CheckedPipeline& pipeline, const std::string& model,
+                     std::string_view scores) {
+  Training found = Training::none;
+  for (const FlowSpec& flow : pipeline.spec.flows) {
+    if (!is_scheduled(pipeline.spec.schedule, flow.name) || !trains(pipeline, flow)) continue;
+    for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
+      if (flow.nodes[at].stage == model) found = std::max(found, Training::of_other_fields);
+      if (!is_loss_of(description_at(pipeline, flow, at), scores)) continue;
+      const auto from = provider(pipeline, flow, at, scores);
+      if (from && flow.nodes[*from].stage == model) return Training::of_scores;
+    }
+  }
+  return found;
+}
+
+/// Where a stage of the flow reads a prediction that nothing teaches.
+std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                           std::size_t node) {
+  if (!has(description_at(pipeline, flow, node).needs, predicted)) return std::nullopt;
+  const auto from = provider(pipeline, flow, node, predicted);
+  if (!from) return std::nullopt;
+  const Description& model = description_at(pipeline, flow, *from);
+  const std::string& name = flow.nodes[*from].stage;
+  const auto scores = std::ranges::find_if(
+      class_scores, [&](std::string_view field) { return has(model.provides, field); });
+  if (scores == class_scores.end() || imports_weights(pipeline, name)) return std::nullopt;
+  if (training_of(pipeline, name, *scores) != Training::of_other_fields) return std::nullopt;
+  return UntrainedField{flow.name, flow.nodes[node].stage, std::string(predicted), name,
+                        std::string(*scores)};
+}
+
+}  // namespace
+
+std::vector<UntrainedField> untrained_fields(const CheckedPipeline& pipeline) {
+  std::vector<UntrainedField> found;
+  for (const FlowSpec& flow : pipeline.spec.flows) {
+    if (!is_scheduled(pipeline.spec.schedule, flow.name) || trains(pipeline, flow)) continue;
+    for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
+      if (auto untrained = untrained_at(pipeline, flow, at)) found.push_back(*untrained);
+    }
+  }
+  return found;
+}
+
+std::string to_text(const UntrainedField& untrained) {
+  return fmt::format("{} reads {}, but no loss trains {} of {}", untrained.stage, untrained.field,
+                     untrained.scores, untrained.model);
+}
+
+}  // namespace seam::host

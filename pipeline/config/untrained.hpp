@@ -1,0 +1,38 @@
+/// Finds evaluations of a prediction that nothing teaches. A model predicts a category by its
+/// `class_lengths` or `logits`; if no loss reads them, the prediction is a guess, and so is every
+/// result that depends on it.
+///
+///     train     model ──► loss.triplet            reads `embedding`: class_lengths stay untrained
+///     evaluate  model ──► search                  mask "predicted" reads `predicted_category`
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::host {
+
+struct CheckedPipeline;
+
+/// The fields with a score for each class. By name: the host does not know LibTorch.
+inline constexpr std::array<std::string_view, 2> class_scores{"class_lengths", "logits"};
+
+struct UntrainedField {
+  std::string flow;    ///< which evaluates
+  std::string stage;   ///< which reads the field
+  std::string field;   ///< "predicted_category"
+  std::string model;   ///< which provides it
+  std::string scores;  ///< what the prediction follows: "class_lengths"
+
+  friend bool operator==(const UntrainedField&, const UntrainedField&) = default;
+};
+
+/// Of the scheduled flows that do not train. Only of models that the same pipeline trains from the
+/// start: the losses behind imported `weights` are not known.
+[[nodiscard]] std::vector<UntrainedField> untrained_fields(const CheckedPipeline& pipeline);
+
+/// "search reads predicted_category, but no loss trains class_lengths of model"
+[[nodiscard]] std::string to_text(const UntrainedField& untrained);
+
+}  // namespace seam::host

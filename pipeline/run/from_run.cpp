@@ -1,0 +1,240 @@
+#include "pipeline/run/from_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "pipeline/config/parameters.hpp"
+#include "pipeline/run/files.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view epochs_key = "schedule.epochs";
+constexpr std::string_view stop_early_key = "schedule.stop_early";
+constexpr std::string_view patience_key = "schedule.stop_early.patience";
+
+const Difference* find(const std::vector<Difference>& differences, std::string_view key) {
+  const auto found = std::ranges::find(differences, key, &Difference::key);
+  return found == differences.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> flow_names(const std::vector<ScheduledFlow>& turns) {
+  std::vector<std::string> names;
+  for (const ScheduledFlow& turn : turns) names.push_back(turn.flow);
+  return names;
+}
+
+/// The keys that are the graph's, with their values: "stage.model.use".
+std::map<std::string, std::string> graph_of(const PipelineSpec& spec) {
+  std::map<std::string, std::string> graph;
+  for (const StageSpec& stage : spec.stages) {
+    graph["stage." + stage.name + ".use"] = stage.use;
+    for (const auto& [parameter, target] : stage.references) {
+      graph["stage." + stage.name + "." + parameter] = target;
+    }
+  }
+  for (const FlowSpec& flow : spec.flows) graph["flow." + flow.name] = flow.text;
+  for (const PathSpec& path : spec.paths) graph["path." + path.name] = path.text;
+  const ScheduleSpec& schedule = spec.schedule;
+  graph["schedule.before"] = enumerated(schedule.before);
+  graph["schedule.each_epoch"] = enumerated(flow_names(schedule.each_epoch));
+  graph["schedule.after"] = enumerated(schedule.after);
+  return graph;
+}
+
+std::string quoted(const std::map<std::string, std::string>& graph, const std::string& key) {
+  const auto found = graph.find(key);
+  return found == graph.end() ? "not set" : "\"" + found->second + "\"";
+}
+
+std::string listed(const std::vector<Difference>& differences) {
+  std::vector<std::string> keys;
+  for (const Difference& change : differences) keys.push_back(change.key);
+  return enumerated(keys);
+}
+
+}  // namespace
+
+std::vector<Difference> differences_between(const std::string& before, const std::string& now) {
+  std::map<std::string, Difference> all;
+  for (const auto& [key, value] : parameters_of(before, "resolved.toml")) {
+    all[key] = {key, value, {}};
+  }
+  for (const auto& [key, value] : parameters_of(now, "the pipeline")) {
+    Difference& difference = all[key];
+    difference.key = key;
+    difference.now = value;
+  }
+  std::vector<Difference> list;
+  for (const auto& [key, difference] : all) {
+    if (difference.before != difference.now) list.push_back(difference);
+  }
+  return list;
+}
+
+std::vector<Difference> in_results(std::vector<Difference> differences) {
+  std::erase_if(differences, [](const Difference& one) { return !changes_results(one.key); });
+  return differences;
+}
+
+std::string to_text(const std::vector<Difference>& differences) {
+  const auto shown = [](const std::optional<std::string>& value) {
+    return value ? *value : std::string("not set");
+  };
+  std::vector<std::string> texts;
+  for (const Difference& one : differences) {
+    texts.push_back(fmt::format("{} = {} (was {})", one.key, shown(one.now), shown(one.before)));
+  }
+  return enumerated(texts);
+}
+
+void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
+                        const std::string& run) {
+  const auto old = graph_of(before);
+  const auto changed = graph_of(now);
+  auto all = old;
+  all.insert(changed.begin(), changed.end());
+  for (const auto& [key, value] : all) {
+    const std::string was = quoted(old, key);
+    const std::string is = quoted(changed, key);
+    if (was == is) continue;
+    throw Error(fmt::format("'{}' cannot be changed with --from: it is {}, and --set makes it {}. "
+                            "Stages, flows and the order of flows are what a checkpoint belongs "
+                            "to; run the changed pipeline's file, whose stages take the trained "
+                            "weights with `weights = \"{}\"`",
+                            key, was, is, run),
+                Fault::configuration);
+  }
+  if (before.plugin_paths != now.plugin_paths) {
+    throw Error(
+        "'pipeline.plugins' cannot be changed with --from; --plugin-path takes the plugins to use "
+        "instead of those that the run used",
+        Fault::configuration);
+  }
+}
+
+void refuse_initial(const std::vector<Difference>& differences, const std::string& checkpoint) {
+  for (const Difference& change : differences) {
+    const std::string name = change.key.substr(change.key.rfind('.') + 1);
+    if (!change.key.starts_with("stage.") ||
+        (name != "weights" && name != "rename" && name != "initialisation")) {
+      continue;
+    }
+    throw Error(fmt::format("'{}' says how a network begins, but with --from it begins with the "
+                            "weights of '{}'; run the pipeline's file with it",
+                            change.key, checkpoint),
+                Fault::configuration);
+  }
+}
+
+SchedulePosition continued(const std::vector<Difference>& differences, const ScheduleSpec& now,
+                           SchedulePosition position) {
+  const bool other_rule = std::ranges::any_of(differences, [](const Difference& change) {
+    return change.key.starts_with(stop_early_key) && change.key != patience_key;
+  });
+  if (other_rule) {
+    // What was measured by the other rule says nothing about this one. Where there is none any
+    // more, the checkpoint of the best stays what it was: the one to keep, and to take weights
+    // from.
+    if (now.stop_early) {
+      position.best.reset();
+      position.best_epochs = 0;
+    }
+    position.without_gain = position.epochs_measured = 0;
+    position.stopped_early = false;
+  } else if (find(differences, patience_key) != nullptr && now.stop_early) {
+    position.stopped_early = position.without_gain >= now.stop_early->patience;
+  }
+  if (position.epochs_done < now.epochs && !position.stopped_early) position.after_done = false;
+  return position;
+}
+
+void refuse_without_effect(const std::vector<Difference>& differences, const ScheduleSpec& now,
+                           const SchedulePosition& position) {
+  if (find(differences, epochs_key) != nullptr && now.epochs <= position.epochs_done) {
+    throw Error(fmt::format("'{}' cannot be {}: {} epochs are done; it takes more than that",
+                            epochs_key, now.epochs, position.epochs_done),
+                Fault::configuration);
+  }
+  if (!is_complete(now, position)) return;
+  const std::string what =
+      position.stopped_early
+          ? fmt::format(
+                "stop_early ended that run after epoch {}; to go on, --set "
+                "schedule.stop_early=false, or a larger patience",
+                position.epochs_done)
+          : fmt::format(
+                "the {} epochs of that run are done; to go on, --set schedule.epochs to more",
+                position.epochs_done);
+  throw Error((differences.empty() ? std::string("there would be nothing to do")
+                                   : listed(differences) + " would have no effect") +
+                  ": " + what,
+              Fault::configuration);
+}
+
+Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const PipelineSpec& now,
+                         const std::function<bool(const std::string&)>& trains,
+                         const std::function<void(const std::string&)>& warn) {
+  const std::string shown = run.string();
+  refuse_other_graph(before, now, shown);
+  Beginning beginning;
+  beginning.differences = differences_between(before.resolved, now.resolved);
+  const bool trains_after = std::ranges::any_of(now.schedule.after, trains);
+  const CheckpointFolder folder(run / "checkpoints");
+  CheckpointFolder::Newest newest = folder.newest([&](const CheckpointName& name) {
+    return !name.is_within_epoch() && !(name.after && trains_after);
+  });
+  for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
+    warn(damaged.how + "; the checkpoint before it is used");
+  }
+  if (!newest.checkpoint) {
+    throw Error(fmt::format("'{}' has no checkpoint between two epochs to begin with; resume it "
+                            "until it has one, or run its pipeline from the beginning{}",
+                            shown,
+                            trains_after ? "; the one behind the flows of `after`, which train, is "
+                                           "none to go on from"
+                                         : ""),
+                Fault::configuration);
+  }
+  beginning.file = newest.file;
+  Checkpoint& checkpoint = beginning.checkpoint;
+  checkpoint = std::move(*newest.checkpoint);
+  refuse_initial(beginning.differences, newest.file.filename().string());
+  checkpoint.position = continued(beginning.differences, now.schedule, checkpoint.position);
+  refuse_without_effect(beginning.differences, now.schedule, checkpoint.position);
+  checkpoint.pipeline = now.resolved;
+  return beginning;
+}
+
+void lay_out(const Beginning& beginning, const RunDirectory& to) {
+  const fs::path from = beginning.file.parent_path().parent_path();
+  const auto copy_lines = [](const fs::path& source, const fs::path& target, std::uint64_t size) {
+    if (size == 0) return;
+    write_whole_file(target, read_text_file(source).substr(0, size));
+    if (fs::file_size(target) == size) return;
+    throw Error(
+        fmt::format("'{}' is shorter than its checkpoint says: it has been cut", source.string()));
+  };
+  const Checkpoint& checkpoint = beginning.checkpoint;
+  copy_lines(from / to.metrics().filename(), to.metrics(), checkpoint.metrics_size);
+  copy_lines(from / to.timing().filename(), to.timing(), checkpoint.timing_size);
+  copy_lines(from / to.skipped().filename(), to.skipped(), checkpoint.skipped_size);
+  fs::create_directories(to.checkpoints());
+  write_checkpoint(to.checkpoints() / to_text(name_of(checkpoint)), checkpoint);
+  const auto best = best_epochs(checkpoint.position);
+  if (!best || *best == checkpoint.position.epochs_done) return;
+  const std::string name = to_text(CheckpointName{*best});
+  if (fs::exists(beginning.file.parent_path() / name)) {
+    fs::copy_file(beginning.file.parent_path() / name, to.checkpoints() / name);
+  }
+}
+
+}  // namespace seam::host
