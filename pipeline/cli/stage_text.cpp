@@ -169,7 +169,9 @@ Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
                {"choices", parameter.choices},
                {"renamed_from", parameter.renamed_from},
                {"interface", parameter.interface},
-               {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()}};
+               {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()},
+               {"must_exist", parameter.exists_in.has_value()},
+               {"initial", parameter.initial}};
   if (spec == nullptr) return json;
   const auto set = set_value(*spec, parameter.name);
   json["value"] = set ? value_json(*set) : json["default"];

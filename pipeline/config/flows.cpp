@@ -139,6 +139,7 @@ struct Provided {
   std::string doc;
   std::string gathered_type = {};  ///< as FieldInfo's
   std::string gathered_contract = {};
+  std::vector<std::string> values = {};
 };
 
 /// The fields behind a node.
@@ -164,12 +165,18 @@ class FieldCheck {
         for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
         std::vector<FieldInfo> provided = description.provides;
         const bool all_known = gather(at, state, provided);
+        for (FieldInfo& field : provided) {
+          const auto of = state.fields.find(field.values_of);
+          if (of != state.fields.end()) field.values = of->second.values;
+          if (state.anything && !field.values_of.empty()) field.values.clear();
+        }
         if (description.replaces_packets) state = FieldState();
         if (!all_known) state.anything = true;
         for (const FieldInfo& field : provided) {
           if (check_type(at, field)) check_overwriting(at, field, state);
-          state.fields[field.name] = {field.type, field.contract,      at,
-                                      field.doc,  field.gathered_type, field.gathered_contract};
+          state.fields[field.name] = {field.type,  field.contract,      at,
+                                      field.doc,   field.gathered_type, field.gathered_contract,
+                                      field.values};
         }
       }
       states_.push_back(std::move(state));
@@ -317,6 +324,7 @@ class FieldCheck {
                          described(stage_at(have.node)), readable_type(have.type)));
       return;
     }
+    check_values(at, need, have);
     if (have.contract.empty() || need.contract.empty()) return;
     try {
       const auto difference = TensorContract::first_difference(
@@ -333,6 +341,20 @@ class FieldCheck {
       report("plugin-contract", at, error.what(),
              {"a defect of the plugin: report it to its author"});
     }
+  }
+
+  void check_values(std::size_t at, const FieldInfo& need, const Provided& have) {
+    if (have.values.empty()) return;
+    const auto lacks = [&](const std::string& value) {
+      return std::ranges::find(have.values, value) == have.values.end();
+    };
+    if (std::ranges::none_of(need.values, lacks)) return;
+    report("field-values", at,
+           fmt::format("{} cannot use field '{}', whose values are {} here",
+                       described(stage_at(at)), need.name, enumerated(have.values)),
+           {fmt::format("needed:   {} by {}", enumerated(need.values), described(stage_at(at))),
+            fmt::format("provided: {} by {}", enumerated(have.values),
+                        described(stage_at(have.node)))});
   }
 
   static std::string explained(const std::string& doc) { return doc.empty() ? doc : ": " + doc; }

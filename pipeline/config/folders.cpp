@@ -102,14 +102,18 @@ std::set<std::string> reached(const PipelineSpec& spec, const std::set<std::stri
 
 class FolderCheck {
  public:
-  FolderCheck(const PipelineSpec& spec, const std::vector<StageDraft>& stages, Findings& findings)
+  FolderCheck(const PipelineSpec& spec, const std::vector<StageDraft>& stages, RunBegins begins,
+              Findings& findings)
       : stages_(stages),
+        begins_(begins),
         findings_(findings),
         from_the_start_(reached(spec, first_flows(spec.schedule))) {}
 
   void check(const StageDraft& stage) {
     for (const ParameterInfo& parameter : stage.runner->description().parameters) {
       if (parameter.folder_with) check(stage, parameter);
+      const bool restored = parameter.initial && begins_ == RunBegins::with_state;
+      if (parameter.exists_in && !restored) check_exists(stage, parameter);
     }
   }
   [[nodiscard]] std::vector<std::string> take_needed() { return std::move(needed_); }
@@ -143,16 +147,55 @@ class FolderCheck {
     return std::tie(a.file, a.line, a.column) == std::tie(b.file, b.line, b.column);
   }
 
-  void check(const StageDraft& stage, const ParameterInfo& parameter) {
-    const StageDraft& owner = set_by(stage, parameter.name);
+  /// The path that a parameter has; empty: none.
+  static std::string path_of(const StageDraft& stage, const ParameterInfo& parameter) {
     const auto set = stage.spec.values.find(parameter.name);
     const Value* value = set != stage.spec.values.end() ? &set->second
                          : parameter.default_value      ? &*parameter.default_value
                                                         : nullptr;
-    const std::string* path = value != nullptr ? std::get_if<std::string>(value) : nullptr;
-    if (path == nullptr || path->empty()) return;
+    const auto* const path = value != nullptr ? std::get_if<std::string>(value) : nullptr;
+    return path != nullptr ? *path : std::string();
+  }
+
+  /// A run on this machine cannot do without.
+  void needed(const StageDraft& stage, const std::string& message) {
+    if (from_the_start_.contains(stage.spec.name) &&
+        std::ranges::find(needed_, message) == needed_.end()) {
+      needed_.push_back(message);
+    }
+  }
+
+  void check_exists(const StageDraft& stage, const ParameterInfo& parameter) {
+    const std::string path = path_of(stage, parameter);
+    if (path.empty()) return;
     std::error_code error;
-    const fs::path folder = fs::absolute(*path, error).lexically_normal();
+    fs::path below;
+    const auto& parameters = stage.runner->description().parameters;
+    const auto folder = std::ranges::find(parameters, *parameter.exists_in, &ParameterInfo::name);
+    if (folder != parameters.end()) {
+      below = path_of(stage, *folder);
+      if (!fs::exists(below, error)) return;  // that is said of the folder
+    }
+    if (fs::exists(below / path, error)) return;
+    const StageDraft& owner = set_by(stage, parameter.name);
+    const std::string message = fmt::format("'{}' of {}: there is no '{}'", parameter.name,
+                                            described(owner), as_utf8((below / path).string()));
+    const auto place = stage.value_places.find(parameter.name);
+    findings_.warning("missing-file",
+                      place != stage.value_places.end() ? place->second : stage.spec.place, message,
+                      {below.empty() && fs::path(path).is_relative()
+                           ? fmt::format("'{}' is relative to the working directory, '{}'", path,
+                                         as_utf8(fs::current_path(error).string()))
+                           : std::string()});
+    needed(stage, message);
+  }
+
+  void check(const StageDraft& stage, const ParameterInfo& parameter) {
+    const StageDraft& owner = set_by(stage, parameter.name);
+    const std::string path = path_of(stage, parameter);
+    if (path.empty()) return;
+    std::error_code error;
+    const fs::path folder = fs::absolute(path, error).lexically_normal();
     const auto fault = fault_of(folder, *parameter.folder_with);
     if (!fault) return;
     const std::string message =
@@ -163,19 +206,17 @@ class FolderCheck {
         {parameter.folder_with->empty()
              ? std::string()
              : "such a folder contains " + list_of(*parameter.folder_with),
-         fs::path(*path).is_relative()
-             ? fmt::format("'{}' is relative to the working directory, '{}'", *path,
+         fs::path(path).is_relative()
+             ? fmt::format("'{}' is relative to the working directory, '{}'", path,
                            as_utf8(fs::current_path(error).string()))
              : std::string(),
          fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",
                      owner.spec.name, parameter.name)});
-    if (from_the_start_.contains(stage.spec.name) &&
-        std::ranges::find(needed_, message) == needed_.end()) {
-      needed_.push_back(message);
-    }
+    needed(stage, message);
   }
 
   const std::vector<StageDraft>& stages_;
+  RunBegins begins_;
   Findings& findings_;
   std::set<std::string> from_the_start_;
   std::vector<std::string> needed_;
@@ -184,12 +225,13 @@ class FolderCheck {
 }  // namespace
 
 std::vector<std::string> check_folders(const PipelineSpec& spec,
-                                       const std::vector<StageDraft>& stages, Findings& findings) {
+                                       const std::vector<StageDraft>& stages, RunBegins begins,
+                                       Findings& findings) {
   std::set<std::string> scheduled(spec.schedule.before.begin(), spec.schedule.before.end());
   scheduled.insert(spec.schedule.after.begin(), spec.schedule.after.end());
   for (const ScheduledFlow& turn : spec.schedule.each_epoch) scheduled.insert(turn.flow);
   const std::set<std::string> used = reached(spec, scheduled);
-  FolderCheck folders(spec, stages, findings);
+  FolderCheck folders(spec, stages, begins, findings);
   for (const StageDraft& stage : stages) {
     if (used.contains(stage.spec.name)) folders.check(stage);
   }

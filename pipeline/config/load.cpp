@@ -126,7 +126,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   bind_references(stages);
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
-  pipeline.missing_data = check_folders(spec, stages, findings);
+  pipeline.missing_data = check_folders(
+      spec, stages, options.recorded_plugins.empty() ? RunBegins::anew : RunBegins::with_state,
+      findings);
   take(stages, registry, pipeline);
   check_trained(pipeline, findings);
   return pipeline;

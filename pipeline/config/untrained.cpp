@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "pipeline/config/initial_weights.hpp"
 #include "pipeline/config/load.hpp"
 
 namespace seam::host {
@@ -48,7 +49,8 @@ std::optional<std::size_t> provider(const CheckedPipeline& pipeline, const FlowS
 
 bool imports_weights(const CheckedPipeline& pipeline, const std::string& model) {
   const auto stage = std::ranges::find(pipeline.spec.stages, model, &StageSpec::name);
-  return stage != pipeline.spec.stages.end() && stage->values.contains("weights");
+  return stage != pipeline.spec.stages.end() &&
+         !initial_weights(*stage, pipeline.stages.at(model)->description()).empty();
 }
 
 bool is_loss_of(const Description& stage, std::string_view scores) {

@@ -10,6 +10,7 @@
 
 #include "pipeline/config/document.hpp"
 #include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/crash_report.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
@@ -124,6 +125,8 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
       read_summary(summary, run);
     } else {
       run.epochs_done = std::min(epochs_of_files(folder), run.epochs);
+      if (const std::string crash = last_crash(folder); !crash.empty())
+        run.note = "crashed: " + crash;
     }
   }
   if (holder) {

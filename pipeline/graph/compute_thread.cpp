@@ -5,6 +5,8 @@
 #include <future>
 #include <utility>
 
+#include "pipeline/graph/alternate_stack.hpp"
+
 namespace seam::host {
 
 ComputeThread::ComputeThread() : thread_([this] { loop(); }) {}
@@ -46,6 +48,7 @@ double ComputeThread::take_idle_seconds() {
 }
 
 void ComputeThread::loop() {
+  use_alternate_stack();
   std::unique_lock lock(mutex_);
   while (true) {
     if (queue_.empty() && !closing_) {

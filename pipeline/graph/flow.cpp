@@ -2,6 +2,7 @@
 
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "pipeline/graph/activity.hpp"
+#include "pipeline/graph/alternate_stack.hpp"
 #include "pipeline/graph/compute_thread.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
@@ -220,6 +222,7 @@ FlowResult RunningFlow::result() const {
   FlowResult result;
   result.stages = stage_counts(segments_, state_.clock.seconds_a_tick());
   result.error = state_.error();
+  if (wiring_) result.steps = wiring_->steps();
   result.skipped = state_.skipped();
   result.failures = state_.failures();
   result.cancelled = state_.curtailed() && state_.stop_requested();
@@ -258,13 +261,27 @@ std::uint64_t StageCount::dropped_total() const {
                          [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
+namespace {
+
+class WorkersStacks final : public tbb::task_scheduler_observer {
+ public:
+  explicit WorkersStacks(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    observe(true);
+  }
+  void on_scheduler_entry(bool /*is_worker*/) override { use_alternate_stack(); }
+};
+
+}  // namespace
+
 /// TBB's own limit stands for as long as the engine lives.
 struct FlowEngine::Workers {
   explicit Workers(int threads)
       : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
-        arena(threads) {}
+        arena(threads),
+        stacks(arena) {}
   tbb::global_control limit;
   tbb::task_arena arena;
+  WorkersStacks stacks;
 };
 
 FlowEngine::FlowEngine(int threads)

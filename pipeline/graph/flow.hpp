@@ -103,6 +103,7 @@ class FlowKeeper {
 
 struct FlowResult {
   std::vector<StageCount> stages;  ///< in flow order
+  std::uint64_t steps = 0;         ///< of training, with those of the process that was resumed
   std::uint64_t skipped = 0;       ///< packets that failed and were left out
   std::vector<Failure> failures;   ///< of these, the first 10,000 in the order of stage and origin
   std::optional<Error> error;      ///< what ended the flow early

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace seam::host {
 
@@ -55,6 +56,14 @@ bool FlowPoints::find(std::uint64_t steps, std::uint64_t& inputs) const {
 
 void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
   if (given_up_ || state_.discarding()) return;
+  if (!std::exchange(asked_, true)) {
+    try {
+      (void)all_ready();  // so that a stage that has no points is named before work is lost
+    } catch (const Error& error) {
+      state_.fail(error);
+      return;
+    }
+  }
   forget_before(steps);
   const bool stop = state_.stop_requested();
   const bool ended = boundary == StepLane::Boundary::ended;
@@ -81,7 +90,7 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
 bool FlowPoints::all_ready() {
   bool ready = true;
   for (StageRunner* stage : in_step_) {
-    const Pause pause = stage->pause(state_.run);
+    const Pause pause = stage->pause(state_.run).pause;
     if (pause == Pause::unsupported) {
       cannot(*stage);
       return false;

@@ -45,6 +45,7 @@ class FlowPoints {
   FlowKeeper& keeper_;
   std::vector<StageRunner*> in_step_;
   PointStages names_;
+  bool asked_ = false;  // all_ready(), once; on the compute thread
   std::atomic<bool> given_up_ = false;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for those to come

@@ -305,28 +305,32 @@ More Segment::pump() {
 void Segment::hold(Message&& message) {
   if (held_) forward(std::move(*held_));
   held_ = std::move(message);
-  held_alone_ = ask_collector() == Pause::ready;
+  const StageRunner::Standing standing = ask_collector();
+  held_alone_ = standing.pause == Pause::ready && !standing.held_from;
 }
 
 void Segment::send_held(std::uint64_t in_hand) {
-  // The packet in hand may be in what was made, or be the first of what comes next.
-  if (held_alone_) {
-    const bool in_it = ask_collector() == Pause::ready;
-    points_->made(held_->sequence + 1, in_it ? in_hand + 1 : in_hand);
+  // The packet in hand may be in what was made, or be among the first of what comes next.
+  const StageRunner::Standing standing = ask_collector();
+  const std::uint64_t made = held_->sequence + 1;
+  if (standing.pause == Pause::ready) {
+    points_->made(made, standing.held_from.value_or(in_hand + 1));
+  } else if (held_alone_) {
+    points_->made(made, in_hand);
   }
   Message message = std::move(*held_);
   held_.reset();
   forward(std::move(message));
 }
 
-Pause Segment::ask_collector() {
+StageRunner::Standing Segment::ask_collector() {
   try {
-    const Pause pause = last().pause(flow_.run);
-    if (pause == Pause::unsupported) points_->cannot(last());
-    return pause;
+    const StageRunner::Standing standing = last().pause(flow_.run);
+    if (standing.pause == Pause::unsupported) points_->cannot(last());
+    return standing;
   } catch (const Error& error) {
     flow_.fail(error);
-    return Pause::later;
+    return {Pause::later, std::nullopt};
   }
 }
 

@@ -135,7 +135,7 @@ class Segment {
   /// Sends on the last message of the call, for the packet of this number, and notes whether the
   /// flow can be left behind it.
   void send_held(std::uint64_t in_hand);
-  [[nodiscard]] Pause ask_collector();
+  [[nodiscard]] StageRunner::Standing ask_collector();
   /// Adds the ticks since `from` to the stage's, tells who listens, and moves `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 

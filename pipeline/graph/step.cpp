@@ -36,6 +36,7 @@ void StepLane::accept(Message&& message) {
     const bool is_step = due.kind != Message::Kind::end;
     port.deliver(std::move(due));
     queue_.settle();
+    if (turn_ == 0 && is_step) steps_ = number_;
     if (turn_ == 0 && is_step && on_boundary) on_boundary(number_, Boundary::ended);
   }
 }

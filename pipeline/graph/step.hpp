@@ -58,7 +58,9 @@ class StepLane {
   /// Before the flow runs. Returns the port's number, which its messages must bear.
   std::size_t add_port(Deliver deliver);
   /// Before the flow runs: the number of the first step.
-  void begin_at(std::uint64_t number) { number_ = number; }
+  void begin_at(std::uint64_t number) { number_ = steps_ = number; }
+  /// How many steps are through, those before begin_at() included.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// Called where the steps before `number` are through and the next has not begun: when the last
   /// of them has ended, and again when a message for the next has come.
   enum class Boundary : std::uint8_t { ended, begins };
@@ -75,6 +77,7 @@ class StepLane {
   std::vector<Port> ports_;
   std::size_t turn_ = 0;
   std::uint64_t number_ = 0;
+  std::uint64_t steps_ = 0;  // the end of the flow has a number as well, and is none
 };
 
 }  // namespace seam::host

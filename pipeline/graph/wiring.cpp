@@ -188,6 +188,12 @@ Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::
   };
 }
 
+std::uint64_t Wiring::steps() const {
+  std::uint64_t steps = 0;
+  for (const auto& [node, lane] : lanes_) steps = std::max(steps, lane->lane.steps());
+  return steps;
+}
+
 void Wiring::add_pump(Segment& segment, bool in_step) {
   const std::size_t at = pumps_.size();
   std::function<void()> start;

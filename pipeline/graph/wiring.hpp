@@ -46,6 +46,9 @@ class Wiring {
   /// are any.
   void wait() { graph_.wait_for_all(); }
 
+  /// Training steps that are through, those before the point where the flow went on included.
+  [[nodiscard]] std::uint64_t steps() const;
+
  private:
   using MessageNode = tbb::flow::function_node<Message, tbb::flow::continue_msg>;
   using WakeNode = tbb::flow::function_node<tbb::flow::continue_msg, tbb::flow::continue_msg>;

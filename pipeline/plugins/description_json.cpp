@@ -63,7 +63,7 @@ Value value_of(const Json& json) {
 
 Json parameter_json(const ParameterInfo& parameter) {
   const auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-               interface, folder_with, assign, bind] = parameter;
+               interface, folder_with, exists_in, initial, assign, bind] = parameter;
   return {{"name", name},
           {"doc", doc},
           {"unit", unit},
@@ -75,13 +75,15 @@ Json parameter_json(const ParameterInfo& parameter) {
           {"choices", choices},
           {"renamed_from", renamed_from},
           {"interface", interface},
-          {"folder_with", optional_json(folder_with)}};
+          {"folder_with", optional_json(folder_with)},
+          {"exists_in", optional_json(exists_in)},
+          {"initial", initial}};
 }
 
 ParameterInfo parameter_of(const Json& json) {
   ParameterInfo parameter;
   auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, assign, bind] = parameter;
+         interface, folder_with, exists_in, initial, assign, bind] = parameter;
   json.at("name").get_to(name);
   json.at("doc").get_to(doc);
   json.at("unit").get_to(unit);
@@ -94,16 +96,21 @@ ParameterInfo parameter_of(const Json& json) {
   json.at("renamed_from").get_to(renamed_from);
   json.at("interface").get_to(interface);
   folder_with = optional_of<std::vector<std::string>>(json.at("folder_with"));
+  exists_in = optional_of<std::string>(json.at("exists_in"));
+  json.at("initial").get_to(initial);
   return parameter;
 }
 
 Json field_json(const FieldInfo& field) {
-  const auto& [name, type, contract, doc, gathered_type, gathered_contract] = field;
-  return Json::array({name, type, contract, doc, gathered_type, gathered_contract});
+  const auto& [name, type, contract, doc, gathered_type, gathered_contract, values, values_of] =
+      field;
+  return Json::array(
+      {name, type, contract, doc, gathered_type, gathered_contract, values, values_of});
 }
 
 FieldInfo field_of(const Json& json) {
-  return {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4), json.at(5)};
+  return {json.at(0), json.at(1), json.at(2), json.at(3),
+          json.at(4), json.at(5), json.at(6), json.at(7)};
 }
 
 Json gathered_json(const GatheredField& gathered) {

@@ -129,15 +129,34 @@ std::string CheckpointKeeper::keep(const FlowPoint& point, const PointStages& st
 
 void CheckpointKeeper::going_on(const PointStages& stages) {
   parts_.services.metrics().put_back(stages.in_step, under_way_->recorded);
+  passed_over_ = stages.passed_over;
+}
+
+void CheckpointKeeper::leave_out_partial_metrics() {
+  Metrics& metrics = parts_.services.metrics();
+  for (const auto& [stage, recorded] : metrics.recorded_by(passed_over_)) {
+    parts_.services.message(
+        LogLevel::warning,
+        fmt::format("the metrics of stage '{}' in flow '{}' are left out this time: the flow was "
+                    "resumed, and they are of the packets behind that point alone",
+                    stage, flow_));
+  }
+  metrics.put_back(passed_over_, {});
+  passed_over_.clear();
 }
 
 void CheckpointKeeper::cannot_keep(const std::string& why) {
   const std::lock_guard lock(obstacle_mutex_);
   obstacle_ = why;
+  if (!told_.insert(flow_).second) return;
+  const std::string text =
+      fmt::format("flow '{}' has no checkpoints within it, so a stop repeats it: {}", flow_, why);
   const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
-  if ((!every.steps && !every.minutes) || !told_.insert(flow_).second) return;
-  parts_.services.message(LogLevel::warning,
-                          fmt::format("flow '{}' has no checkpoints within it: {}", flow_, why));
+  if (every.steps || every.minutes) {
+    parts_.services.message(LogLevel::warning, text);
+  } else {
+    parts_.services.note(text);
+  }
 }
 
 bool CheckpointKeeper::nothing_done() const {

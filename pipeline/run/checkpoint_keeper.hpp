@@ -27,6 +27,9 @@ class CheckpointKeeper final : public FlowKeeper {
 
   /// Throws seam::Error (configuration) where the run is to go on within another flow.
   void flow_begins(const FlowSpec& flow);
+  /// Of a flow that went on from a point: metrics of stages that saw the packets behind it alone
+  /// are none of the flow's.
+  void leave_out_partial_metrics();
   /// `steps`: of training.
   void flow_ended(std::int64_t steps);
   /// Sees to a checkpoint from which the stopped flow goes on, or says why there is none.
@@ -68,6 +71,7 @@ class CheckpointKeeper final : public FlowKeeper {
   bool trains_ = false;
   Checkpoint start_;                      // where the run stood before it
   std::vector<StageState> start_states_;  // of what it changes and nothing makes anew
+  std::vector<std::string> passed_over_;  // stages that a resumed flow shows its tail alone
   bool kept_ = false;                     // the newest checkpoint is of this flow
   bool due_ = false;                      // one is, after the next step that allows it
   std::mutex obstacle_mutex_;             // guards the two below

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/config/initial_weights.hpp"
 #include "pipeline/config/load.hpp"
 #include "pipeline/config/untrained.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
@@ -143,26 +144,24 @@ std::optional<std::string> contradiction(const CheckedPipeline& pipeline, const 
 std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline) {
   std::vector<std::string> warnings;
   for (const StageSpec& stage : pipeline.spec.stages) {
-    const auto weights = stage.values.find("weights");
     const auto runner = pipeline.stages.find(stage.name);
-    if (weights == stage.values.end() || runner == pipeline.stages.end()) continue;
-    const auto* const file = std::get_if<std::string>(&weights->second);
-    if (file == nullptr || file->empty()) continue;
-    if (!tells_classes_apart(runner->second->description())) continue;
-    const auto text = weights_metadata(*file, checkpoint_format::classes_key);
+    if (runner == pipeline.stages.end()) continue;
+    const std::string file = initial_weights(stage, runner->second->description());
+    if (file.empty() || !tells_classes_apart(runner->second->description())) continue;
+    const auto text = weights_metadata(file, checkpoint_format::classes_key);
     if (!text) continue;  // of another program, or of an earlier version
     ClassNames classes;
     try {
       classes = class_names_from(*text);
     } catch (Error& error) {
-      error.while_doing("reading the weights in '" + *file + "'");
+      error.while_doing("reading the weights in '" + file + "'");
       throw;
     }
     const auto known = classes.find(stage.name);
     if (known == classes.end()) continue;
     const auto difference = contradiction(pipeline, stage.name, known->second);
     if (!difference) continue;
-    const std::string what = "the weights of stage '" + stage.name + "' in '" + *file +
+    const std::string what = "the weights of stage '" + stage.name + "' in '" + file +
                              "' are of a network with other classes: " + *difference;
     if (!has_values(stage, "skip")) {
       throw Error(what +

@@ -209,7 +209,8 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   FlowRecord record = record_of(flow, epoch);
   const FlowResult result = run_on_engine(flow, epoch);
   record.finished = finished_;
-  record.training_steps += training_steps(result);
+  checkpoints_.leave_out_partial_metrics();
+  record.training_steps = static_cast<std::int64_t>(result.steps);
   const std::uint64_t skipped_before = parts_.summary.skipped_packets;
   const std::optional<Error> unrecorded = note_flow(record, result);
   parts_.services.note(flow_line(flow, epoch, result));
@@ -243,9 +244,6 @@ FlowRecord FlowSteps::record_of(const FlowSpec& flow, std::int64_t epoch) const 
   record.when = moment_text(parts_.pipeline.spec.schedule, parts_.summary.position, epoch);
   record.began = std::chrono::system_clock::now();
   record.steps_before = checkpoints_.training_steps();
-  if (checkpoints_.under_way()) {
-    record.training_steps = static_cast<std::int64_t>(checkpoints_.under_way()->point.steps);
-  }
   for (const FlowNode& node : flow.nodes) {
     record.stages.push_back(node.stage);
     if (parts_.stages.at(node.stage).kind() == StageKind::parallel_transform) {
@@ -253,15 +251,6 @@ FlowRecord FlowSteps::record_of(const FlowSpec& flow, std::int64_t epoch) const 
     }
   }
   return record;
-}
-
-std::int64_t FlowSteps::training_steps(const FlowResult& result) const {
-  std::uint64_t steps = 0;
-  for (const StageCount& count : result.stages) {
-    if (!parts_.stages.at(count.stage).description().trains) continue;
-    steps = std::max(steps, count.received);
-  }
-  return static_cast<std::int64_t>(steps);
 }
 
 std::optional<Error> FlowSteps::note_flow(const FlowRecord& record, const FlowResult& result) {

@@ -46,7 +46,6 @@ class FlowSteps final : public ScheduleSteps {
   /// What the files say of a flow that begins now.
   [[nodiscard]] FlowRecord record_of(const FlowSpec& flow, std::int64_t epoch) const;
   /// Batches that the flow trained on in this process.
-  [[nodiscard]] std::int64_t training_steps(const FlowResult& result) const;
   /// Adds the flow to the summary and the files; what went wrong with those.
   std::optional<Error> note_flow(const FlowRecord& record, const FlowResult& result);
   /// Takes up what a flow recorded, and writes score.json where a headline was among it.

@@ -121,16 +121,14 @@ void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
   }
 }
 
-void refuse_initial(const std::vector<Difference>& differences, const std::string& checkpoint) {
-  for (const Difference& change : differences) {
-    const std::string name = change.key.substr(change.key.rfind('.') + 1);
-    if (!change.key.starts_with("stage.") ||
-        (name != "weights" && name != "rename" && name != "initialisation")) {
-      continue;
-    }
+void refuse_initial(const std::vector<Difference>& differences,
+                    const std::function<bool(const std::string&)>& is_initial,
+                    const std::string& checkpoint) {
+  for (const Difference& difference : differences) {
+    if (!is_initial(difference.key)) continue;
     throw Error(fmt::format("'{}' says how a network begins, but with --from it begins with the "
                             "weights of '{}'; run the pipeline's file with it",
-                            change.key, checkpoint),
+                            difference.key, checkpoint),
                 Fault::configuration);
   }
 }
@@ -181,13 +179,13 @@ void refuse_without_effect(const std::vector<Difference>& differences, const Sch
 }
 
 Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const PipelineSpec& now,
-                         const std::function<bool(const std::string&)>& trains,
+                         const AboutPipeline& about,
                          const std::function<void(const std::string&)>& warn) {
   const std::string shown = run.string();
   refuse_other_graph(before, now, shown);
   Beginning beginning;
   beginning.differences = differences_between(before.resolved, now.resolved);
-  const bool trains_after = std::ranges::any_of(now.schedule.after, trains);
+  const bool trains_after = std::ranges::any_of(now.schedule.after, about.trains);
   const CheckpointFolder folder(run / "checkpoints");
   CheckpointFolder::Newest newest = folder.newest([&](const CheckpointName& name) {
     return !name.is_within_epoch() && !(name.after && trains_after);
@@ -207,7 +205,7 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const 
   beginning.file = newest.file;
   Checkpoint& checkpoint = beginning.checkpoint;
   checkpoint = std::move(*newest.checkpoint);
-  refuse_initial(beginning.differences, newest.file.filename().string());
+  refuse_initial(beginning.differences, about.is_initial, newest.file.filename().string());
   checkpoint.position = continued(beginning.differences, now.schedule, checkpoint.position);
   refuse_without_effect(beginning.differences, now.schedule, checkpoint.position);
   checkpoint.pipeline = now.resolved;

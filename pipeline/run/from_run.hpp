@@ -44,9 +44,11 @@ struct Difference {
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
                         const std::string& run);
 
-/// Refuses what acts only where a run begins: initial weights. `checkpoint`: the file with which
-/// the new run begins.
-void refuse_initial(const std::vector<Difference>& differences, const std::string& checkpoint);
+/// Refuses keys that act only where a run begins, such as initial weights. `checkpoint`: the file
+/// with which the new run begins.
+void refuse_initial(const std::vector<Difference>& differences,
+                    const std::function<bool(const std::string& key)>& is_initial,
+                    const std::string& checkpoint);
 
 /// Where the changed schedule goes on.
 [[nodiscard]] SchedulePosition continued(const std::vector<Difference>& differences,
@@ -63,12 +65,17 @@ struct Beginning {
   std::vector<Difference> differences;
 };
 
+/// What stages say of the new pipeline.
+struct AboutPipeline {
+  std::function<bool(const std::string& flow)> trains;
+  std::function<bool(const std::string& key)> is_initial;
+};
+
 /// Looks up the newest checkpoint between two epochs of the run in the folder `run` and makes it
-/// that of a run of the pipeline `now`. `trains` says whether a flow does: the epochs cannot go on
-/// behind one of `after`. `warn` is told of damaged files, which are passed over.
+/// that of a run of the pipeline `now`. One behind flows of `after` that train is none of them.
+/// `warn` is told of damaged files, which are passed over.
 [[nodiscard]] Beginning beginning_from(const std::filesystem::path& run, const PipelineSpec& before,
-                                       const PipelineSpec& now,
-                                       const std::function<bool(const std::string&)>& trains,
+                                       const PipelineSpec& now, const AboutPipeline& about,
                                        const std::function<void(const std::string&)>& warn);
 
 /// Gives the new run's folder the checkpoints, the best one included, and the line files as far as

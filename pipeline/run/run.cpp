@@ -16,6 +16,7 @@
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
+#include "pipeline/run/crash_report.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/from_run.hpp"
@@ -71,6 +72,7 @@ class Run final {
   void restore();
   /// Of a run that begins with a checkpoint of another one: which, and where it goes on.
   [[nodiscard]] Beginning beginning();
+  [[nodiscard]] bool is_initial(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
   void warn_of_differences() const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
@@ -97,6 +99,7 @@ class Run final {
   FlowRunner& flows_;
 
   std::optional<RunDirectory> directory_;
+  std::optional<CrashReport> crash_report_;
   std::unique_ptr<RunServices> services_;
   std::unique_ptr<Trace> trace_;  // null: none
   Launch launch_;
@@ -172,6 +175,7 @@ void Run::start() {
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
+  crash_report_.emplace(directory_->path());
   launch_ = make_launch(spec_, pipeline_.plugins);
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
@@ -203,10 +207,21 @@ void Run::start() {
 }
 
 Beginning Run::beginning() {
-  return beginning_from(
-      options_.from, *options_.before, spec_,
+  const AboutPipeline about{
       [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); },
-      [this](const std::string& warning) { display_.message(warning); });
+      [this](const std::string& key) { return is_initial(key); }};
+  return beginning_from(options_.from, *options_.before, spec_, about,
+                        [this](const std::string& warning) { display_.message(warning); });
+}
+
+/// "stage.model.weights"
+bool Run::is_initial(const std::string& key) const {
+  for (const auto& [name, runner] : pipeline_.stages) {
+    for (const ParameterInfo& parameter : runner->description().parameters) {
+      if (parameter.initial && key == "stage." + name + "." + parameter.name) return true;
+    }
+  }
+  return false;
 }
 
 /// Reads the newest checkpoint and says what differs from the run that wrote it.
@@ -219,6 +234,12 @@ void Run::restore() {
         LogLevel::warning,
         fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
                     recorded.working_directory, launch_.working_directory));
+  }
+  if (const std::string crash = last_crash(directory_->path());
+      !crash.empty() && !std::filesystem::exists(directory_->summary())) {
+    services_->message(
+        LogLevel::warning,
+        fmt::format("the last process of this run crashed: {}; crash.txt has more", crash));
   }
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
@@ -308,9 +329,15 @@ void Run::open_stages() {
   RunState run = run_state(spec_, options_, *directory_, *services_);
   run.epoch = epoch;
   run.trainings = begin_.trainings;
+  // The checkpoint has their states, and what they began with may be gone since.
+  if (from_checkpoint_) {
+    for (const auto& [name, runner] : pipeline_.stages) runner->forget_initial();
+  }
   stages_.open(run, [this] { return services_->stop_requested(); });
-  for (const std::string& warning : check_imported_classes(pipeline_)) {
-    services_->message(LogLevel::warning, warning);
+  if (!from_checkpoint_) {
+    for (const std::string& warning : check_imported_classes(pipeline_)) {
+      services_->message(LogLevel::warning, warning);
+    }
   }
   identity_.best_by = rule_of(pipeline_);
   if (!begin_.chosen) {

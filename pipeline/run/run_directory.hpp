@@ -11,6 +11,7 @@
 ///       summary.json      how it ended
 ///       checkpoints/      epoch-12.safetensors
 ///       reports/          what stages reported, Markdown
+///       crash.txt         which stage a process crashed in, if one did
 ///       lock              held while a process works on the folder
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/config/initial_weights.hpp"
 #include "pipeline/config/load.hpp"
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
@@ -180,11 +181,10 @@ std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,
                                             std::span<const std::string> stages) {
   std::vector<ChosenWeights> chosen;
   for (const StageSpec& stage : pipeline.spec.stages) {
-    const std::string weights = text_value(stage, "weights");
-    if (weights.empty() || std::ranges::find(stages, stage.name) == stages.end()) continue;
-    const auto& parameters = pipeline.stages.at(stage.name)->description().parameters;
-    const auto declared = std::ranges::find(parameters, "weights", &ParameterInfo::name);
-    if (declared == parameters.end() || declared->kind != ValueKind::path) continue;
+    if (std::ranges::find(stages, stage.name) == stages.end()) continue;
+    const std::string weights =
+        initial_weights(stage, pipeline.stages.at(stage.name)->description());
+    if (weights.empty()) continue;
     try {
       add_choices(stage.name, weights, chosen);
     } catch (Error& error) {

@@ -76,7 +76,7 @@ struct SelectedWeights {
 /// What chooses the run's best epoch, by `keep` or else `stop_early`; none: nothing does.
 [[nodiscard]] std::optional<Choice> rule_of(const CheckedPipeline& pipeline);
 
-/// What these stages, those that the run has opened, import by `weights`, where it was chosen or
+/// What these stages, those that the run has opened, import where it begins, where it was chosen or
 /// may have been: not the newest checkpoint of a run, and not a file of another program. Throws
 /// what read_weights() throws.
 [[nodiscard]] std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,

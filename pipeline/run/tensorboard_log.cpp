@@ -1,8 +1,6 @@
 #include "pipeline/run/tensorboard_log.hpp"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -13,6 +11,7 @@
 #include "pipeline/run/drawn_pictures.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "seam/name_pattern.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -64,10 +63,6 @@ std::vector<ScalarsAtStep> scalars_of(const std::vector<RecordedSeries>& series,
   std::vector<ScalarsAtStep> scalars;
   for (auto& [step, values] : by_step) scalars.push_back({step, std::move(values)});
   return scalars;
-}
-
-bool matches(const std::string& name, const std::string& pattern) {
-  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 TensorBoardLog::TensorBoardLog(fs::path run, TensorBoardSpec spec, StepAxis axis,
@@ -157,7 +152,7 @@ void TensorBoardLog::add_histograms(const Checkpoint& checkpoint, const Moment& 
     for (const auto& [tensor, entry] : stage.archive.entries()) {
       const std::string name = stage.name + "." + tensor;
       const bool wanted = std::ranges::any_of(
-          spec_.histograms, [&](const std::string& pattern) { return matches(name, pattern); });
+          spec_.histograms, [&](const std::string& pattern) { return matches(pattern, name); });
       if (!wanted || !tensorboard::has_histogram(entry.type)) continue;
       const tensorboard::Histogram histogram = tensorboard::histogram_of(entry);
       if (histogram.not_finite > 0) {
@@ -180,7 +175,7 @@ void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
     for (const auto& [tensor, entry] : stage.archive.entries()) {
       names.push_back(stage.name + "." + tensor);
       const bool wanted = std::ranges::any_of(spec_.histograms, [&](const std::string& pattern) {
-        return matches(names.back(), pattern);
+        return matches(pattern, names.back());
       });
       if (wanted && (!tensorboard::has_histogram(entry.type) || entry.bytes.empty())) {
         without.push_back(names.back() + " (" + entry.type + ")");
@@ -188,7 +183,7 @@ void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
     }
   }
   for (const std::string& pattern : spec_.histograms) {
-    if (std::ranges::any_of(names, [&](const auto& name) { return matches(name, pattern); })) {
+    if (std::ranges::any_of(names, [&](const auto& name) { return matches(pattern, name); })) {
       continue;
     }
     std::string text = fmt::format(

@@ -41,9 +41,6 @@ struct ScalarsAtStep {
                                                     const std::string& flow, std::int64_t before,
                                                     std::int64_t steps);
 
-/// Whether "stage.tensor" matches a pattern with '*' and '?'.
-[[nodiscard]] bool matches(const std::string& name, const std::string& pattern);
-
 class TensorBoardLog {
  public:
   /// Begins an event file in the run's folder, at the checkpoint `from` or, where it is null, at

@@ -286,6 +286,22 @@ ParameterBuilder& ParameterBuilder::folder_with(std::vector<std::string> names) 
   return *this;
 }
 
+ParameterBuilder& ParameterBuilder::must_exist(std::string folder) {
+  parameter_->exists_in = std::move(folder);
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::initial() {
+  parameter_->initial = true;
+  return *this;
+}
+
+FieldBuilder& FieldBuilder::values(std::vector<std::string> values, std::string of) {
+  field_->values = std::move(values);
+  field_->values_of = std::move(of);
+  return *this;
+}
+
 FieldBuilder& FieldBuilder::contract(std::string contract) {
   field_->contract = std::move(contract);
   return *this;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <typeinfo>
 
+#include "stage_call.hpp"
+
 namespace seam {
 namespace {
 
@@ -129,6 +131,7 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
     return Outcome::failed(std::move(error));
   };
   try {
+    const host::StageCall call(name_, type_, doing, packet);
     return body();
   } catch (Error& error) {
     return failed(std::move(error));
@@ -173,6 +176,12 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
   static_cast<Configured&>(description) = std::move(again.description());
 }
 
+void StageRunner::forget_initial() {
+  for (const ParameterInfo& parameter : description().parameters) {
+    if (parameter.initial && parameter.default_value) parameter.assign(*parameter.default_value);
+  }
+}
+
 void* StageRunner::interface(std::string_view name) const {
   for (const OfferedInterface& offered : description().offers) {
     if (offered.interface == name) return offered.target;
@@ -214,14 +223,15 @@ void StageRunner::begin(const RunState& run) {
   });
 }
 
-Pause StageRunner::pause(const RunState& run) {
-  Pause pause = Pause::unsupported;
+StageRunner::Standing StageRunner::pause(const RunState& run) {
+  Standing standing;
   guarded_or_throw("pausing a flow", [&] {
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
-    pause = stage_->pause(context);
+    standing.pause = stage_->pause(context);
+    standing.held_from = context.held_from();
   });
-  return pause;
+  return standing;
 }
 
 void StageRunner::close() {

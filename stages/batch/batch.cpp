@@ -143,7 +143,7 @@ void Batch::declare(Declaration& d) {
   d.provides(field::categories);
   d.provides(field::indices);
   d.provides(field::groups);
-  d.provides(field::roles);
+  d.provides(field::roles).values({"single"}, "role");
   d.provides(field::origins);
   d.provides(field::paths).doc("the `path` of each row");
   d.replaces_packets();
@@ -247,8 +247,10 @@ More Batch::end(Emitter& emitter, Context& /*context*/) {
   return More::no;
 }
 
-Pause Batch::pause(Context& /*context*/) {
-  return group_.empty() && ready_.empty() ? Pause::ready : Pause::later;
+Pause Batch::pause(Context& context) {
+  const std::vector<Packet>& oldest = ready_.empty() ? group_ : ready_;
+  if (!oldest.empty()) context.holds_from(oldest.front().sequence());
+  return Pause::ready;
 }
 
 Packet Batch::gather() {

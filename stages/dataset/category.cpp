@@ -28,10 +28,13 @@ void Category::declare(Declaration& declaration) {
                  "the folder that the lists' image names are relative to, with 'img'")
       .required()
       .folder_with({"img"});
-  declaration.parameter("annotations", annotations_,
-                        "the folder of list_category_cloth.txt, list_category_img.txt and "
-                        "list_bbox.txt, relative to root");
-  declaration.parameter("partition", partition_, "the partition list, relative to root");
+  declaration
+      .parameter("annotations", annotations_,
+                 "the folder of list_category_cloth.txt, list_category_img.txt and "
+                 "list_bbox.txt, relative to root")
+      .must_exist("root");
+  declaration.parameter("partition", partition_, "the partition list, relative to root")
+      .must_exist("root");
   declaration.parameter("split", split_, "which part of the list to serve",
                         {{"train", CategorySplit::train},
                          {"val", CategorySplit::validation},

@@ -10,7 +10,7 @@ void Inshop::declare(Declaration& declaration) {
   declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
       .required()
       .folder_with({"img"});  // the list may lie elsewhere
-  declaration.parameter("list", list_, "the partition list, relative to root");
+  declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
   declaration.offers<PublishedLists>(server_);

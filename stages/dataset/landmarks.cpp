@@ -15,8 +15,9 @@ void Landmarks::declare(Declaration& declaration) {
   declaration.parameter("root", root_, "the folder that holds 'img', 'Eval' and 'Anno'")
       .required()
       .folder_with({"img"});  // the lists may lie elsewhere
-  declaration.parameter("list", list_, "the partition list, relative to root");
-  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
+  declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
+  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root")
+      .must_exist("root");
   declaration.parameter("attributes", attributes_,
                         "field: hand on the attributes of each image's item; ignore: do without "
                         "their lists",

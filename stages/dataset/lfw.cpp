@@ -56,12 +56,16 @@ void Lfw::declare(Declaration& declaration) {
       .folder_with({});
   declaration.parameter("expect", expect_, "how many pictures there must be; 0: any number")
       .at_least(0);
-  declaration.parameter("only", only_,
-                        "a list of pairs (pairsDevTrain.txt): only its people are served, less "
-                        "those that are left out");
-  declaration.parameter("leave_out", leave_out_,
-                        "a list of pairs (pairs.txt) whose people are not served: who trains on "
-                        "the people that are measured measures nothing");
+  declaration
+      .parameter("only", only_,
+                 "a list of pairs (pairsDevTrain.txt): only its people are served, less "
+                 "those that are left out")
+      .must_exist();
+  declaration
+      .parameter("leave_out", leave_out_,
+                 "a list of pairs (pairs.txt) whose people are not served: who trains on "
+                 "the people that are measured measures nothing")
+      .must_exist();
   declaration
       .parameter("leave_out_fold", leave_out_fold_,
                  "only the people of this fold of the list, from 0")

@@ -20,7 +20,7 @@ void LfwPairs::declare(Declaration& declaration) {
   declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
       .required()
       .folder_with({});
-  declaration.parameter("list", list_, "the list of pairs").required();
+  declaration.parameter("list", list_, "the list of pairs").required().must_exist();
   declaration.parameter("part", part_,
                         "all pairs, or the list's folds without `fold` (train), or that one "
                         "(held_out)",

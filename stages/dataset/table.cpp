@@ -60,7 +60,7 @@ void Table::declare(Declaration& declaration) {
   declaration.doc(
       "Serves the pictures that a CSV file lists, a packet a line.\n\nThe first line names the "
       "columns. The table is checked as a whole before the first picture.");
-  declaration.parameter("table", table_, "the CSV file").required();
+  declaration.parameter("table", table_, "the CSV file").required().must_exist();
   declaration.parameter("root", root_,
                         "the folder that paths are relative to; if unset, the table's own");
   declaration.parameter(

@@ -25,7 +25,8 @@ void CostSensitive::declare(Declaration& d) {
       .range(0, 1e9);
   d.parameter("within", within_, "super_class: the cost within a super-class, 0.5 if not set")
       .range(0, 1);
-  d.parameter("file", file_, "file: CSV, a line for each class with the cost of every class");
+  d.parameter("file", file_, "file: CSV, a line for each class with the cost of every class")
+      .must_exist();
   d.needs(field::logits);
   labels_.declare(d);
   d.headline("loss", Better::lower);

@@ -28,7 +28,7 @@ void Triplet::declare(Declaration& d) {
       .range(0, 1e6);
   d.needs(field::embedding);
   d.needs(field::groups);
-  d.needs(field::roles);
+  d.needs(field::roles).values({"anchor", "positive", "negative"});
   d.headline("loss", Better::lower);
   declare_loss(d);
 }

@@ -32,6 +32,13 @@ void refuse_without_effect(bool set, const char* parameter, const char* where) {
               Fault::configuration);
 }
 
+/// Whether the batch is of triplets, or other groups of pictures with a part to play.
+bool has_roles(const Packet& packet) {
+  return packet.has(field::roles) && std::ranges::any_of(packet.get(field::roles), [](Role role) {
+           return role != Role::single;
+         });
+}
+
 template <class T>
 void override_with(const std::optional<T>& value, T& member) {
   if (value) member = *value;
@@ -52,14 +59,17 @@ void CapsuleStage::declare_network(Declaration& d) {
   d.parameter(
       "train_mask", train_mask_,
       "which capsule the embedding keeps in training: that of the anchor's category for all "
-      "three pictures of a triplet (released code), of each picture's own, or all",
-      {{"anchor_category", TrainMask::anchor_category},
+      "three pictures of a triplet (released code), of each picture's own, or all. auto: the "
+      "anchor's of triplets, each picture's own of other batches",
+      {{"auto", TrainMask::automatic},
+       {"anchor_category", TrainMask::anchor_category},
        {"own_category", TrainMask::own_category},
        {"none", TrainMask::none}});
   d.parameter(
       "towers", towers_,
-      "batch statistics of anchors, positives and negatives apart (released code) or together",
-      {{"by_role", Towers::by_role}, {"together", Towers::together}});
+      "batch statistics of anchors, positives and negatives apart (released code) or together. "
+      "auto: apart if pictures have roles",
+      {{"auto", Towers::automatic}, {"by_role", Towers::by_role}, {"together", Towers::together}});
   d.needs(field::images);
   d.accepts(field::categories).doc("in training, for train_mask");
   d.accepts(field::groups).doc("in training, for train_mask");
@@ -294,9 +304,11 @@ nn::ClassCapsules CapsuleStage::train(nn::CapsuleNetwork& net, const Packet& pac
   const Tensor& images = packet.get(field::images);
   const nn::DropoutKey key{context.seed(), stream_of(context.stage()),
                            static_cast<std::uint64_t>(context.epoch()), packet.sequence()};
-  if (towers_ == Towers::together) return net->forward(images, key);
-  const std::vector<Role>& roles = packet.get(field::roles);
-  if (std::ranges::count(roles, Role::single) == std::ssize(roles)) {
+  const bool roles_arrive = has_roles(packet);
+  if (towers_ == Towers::together || (towers_ == Towers::automatic && !roles_arrive)) {
+    return net->forward(images, key);
+  }
+  if (!roles_arrive) {
     throw Error(
         "`towers = \"by_role\"` normalises anchors, positives and negatives apart, but no "
         "picture has a role; set towers = \"together\", or put a sampler into the flow "
@@ -304,14 +316,16 @@ nn::ClassCapsules CapsuleStage::train(nn::CapsuleNetwork& net, const Packet& pac
         Fault::configuration);
   }
   std::vector<std::int64_t> tower;
-  for (const Role role : roles) tower.push_back(static_cast<std::int64_t>(role));
+  for (const Role role : packet.get(field::roles)) tower.push_back(static_cast<std::int64_t>(role));
   return net->forward_towers(images, tower, key);
 }
 
 Tensor CapsuleStage::training_mask(const Packet& packet) const {
   if (train_mask_ == TrainMask::none) return {};
   const std::vector<std::int64_t>& own = packet.get(field::categories);
-  if (train_mask_ == TrainMask::own_category) return torch::tensor(own, torch::kInt64);
+  const bool own_ones = train_mask_ == TrainMask::own_category ||
+                        (train_mask_ == TrainMask::automatic && !has_roles(packet));
+  if (own_ones) return torch::tensor(own, torch::kInt64);
   return torch::tensor(anchor_categories(own, packet.get(field::groups), packet.get(field::roles)),
                        torch::kInt64);
 }

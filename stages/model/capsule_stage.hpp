@@ -23,14 +23,13 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   /// Which of two contradicting descriptions decides where the file says nothing.
   enum class Preset : std::uint8_t { as_published, as_released };
   /// Which class capsules the embedding keeps while training.
-  enum class TrainMask : std::uint8_t { anchor_category, own_category, none };
+  enum class TrainMask : std::uint8_t { automatic, anchor_category, own_category, none };
   /// What shares batch statistics while training.
-  enum class Towers : std::uint8_t { by_role, together };
+  enum class Towers : std::uint8_t { automatic, by_role, together };
 
  protected:
   /// A network of triplets, unless the defaults say otherwise.
-  explicit CapsuleStage(TrainMask mask = TrainMask::anchor_category,
-                        Towers towers = Towers::by_role)
+  explicit CapsuleStage(TrainMask mask = TrainMask::automatic, Towers towers = Towers::automatic)
       : train_mask_(mask), towers_(towers) {}
 
   /// Everything but the stage's text; call it at the end of declare().

@@ -28,12 +28,13 @@ void ResidualStage::declare_outputs(Declaration& d) {
   d.parameter("unit_length", options_.unit_length, "the embedding is scaled to length 1");
   d.parameter("classes", options_.classes, "of the classifier; 0: there is none").range(0, 1000000);
   d.parameter(
-      "initialisation", options_.initialisation,
-      "of convolutions: normal of variance 2 / fan-out, as torchvision's, or uniform within "
-      "1 / sqrt(fan-in), LibTorch's for a layer. The latter are smaller, so that they change "
-      "faster at the same learning rate",
-      {{"fan_out", nn::ResidualInitialisation::fan_out},
-       {"fan_in", nn::ResidualInitialisation::fan_in}});
+       "initialisation", options_.initialisation,
+       "of convolutions: normal of variance 2 / fan-out, as torchvision's, or uniform within "
+       "1 / sqrt(fan-in), LibTorch's for a layer. The latter are smaller, so that they change "
+       "faster at the same learning rate",
+       {{"fan_out", nn::ResidualInitialisation::fan_out},
+        {"fan_in", nn::ResidualInitialisation::fan_in}})
+      .initial();
   d.parameter("embedding", embedding_,
               "provide the embedding; false: another stage makes one of the feature map");
   d.parameter("feature_map", feature_map_, "provide the feature map as well");

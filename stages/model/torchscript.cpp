@@ -13,7 +13,7 @@ void Torchscript::declare(Declaration& d) {
       "A network that Python exported with torch.jit.trace or torch.jit.script, to embed with or "
       "to "
       "train further.");
-  d.parameter("file", file_, "what torch.jit.save wrote").required();
+  d.parameter("file", file_, "what torch.jit.save wrote").required().must_exist();
   d.parameter("output", output_,
               "which of the network's results is the embedding, where it returns a tuple: 0 is the "
               "first")

@@ -58,9 +58,11 @@ void DrawnPairs::declare(Declaration& declaration) {
                  "for once, as many as are balanced")
       .at_least(1);
   declaration.parameter("pair_seed", pair_seed_, "of the pairs drawn once: another seed, others");
-  declaration.parameter("list", list_,
-                        "a CSV file with the columns same (1 or 0), first and second: the images' "
-                        "names in their data set");
+  declaration
+      .parameter("list", list_,
+                 "a CSV file with the columns same (1 or 0), first and second: the images' "
+                 "names in their data set")
+      .must_exist();
   declaration.parameter("folder", folder_,
                         "where pairs drawn once are written, as STAGE.csv, which `list` reads; "
                         "relative to the run's folder");

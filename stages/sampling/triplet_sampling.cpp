@@ -61,10 +61,10 @@ std::int64_t TripletSampler::anchor_of(std::uint64_t seed, std::uint64_t stream,
   return anchors_[static_cast<std::size_t>(order(number % count))];
 }
 
-Triplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
-                             std::uint64_t number) const {
+DrawnTriplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                                  std::uint64_t number) const {
   Random random(seed, stream, epoch, number);
-  Triplet triplet;
+  DrawnTriplet triplet;
   triplet.anchor = choice_ == AnchorChoice::with_replacement
                        ? anchors_[static_cast<std::size_t>(random.index(anchors_.size()))]
                        : anchor_of(seed, stream, epoch, number);

@@ -15,12 +15,12 @@
 namespace seam::stages {
 
 /// Rows of the data set.
-struct Triplet {
+struct DrawnTriplet {
   std::int64_t anchor = 0;
   std::int64_t positive = 0;
   std::int64_t negative = 0;
 
-  friend bool operator==(const Triplet&, const Triplet&) = default;
+  friend bool operator==(const DrawnTriplet&, const DrawnTriplet&) = default;
 };
 
 /// Where an epoch's anchors come from.
@@ -45,8 +45,8 @@ class TripletSampler {
   /// Triplet `number` (from 0) of an epoch. The positive is uniform over the item's other images,
   /// the negative uniform over all images of other items (what the released code reaches by drawing
   /// anew while it hits the same item).
-  [[nodiscard]] Triplet draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
-                             std::uint64_t number) const;
+  [[nodiscard]] DrawnTriplet draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                                  std::uint64_t number) const;
 
   /// How many images may be anchors: the length of an epoch that uses each once.
   [[nodiscard]] std::int64_t anchors() const { return static_cast<std::int64_t>(anchors_.size()); }

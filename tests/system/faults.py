@@ -259,6 +259,17 @@ def stages_that_fail(table, root):
               ledger_of(slow) + f"; {peak.group(1)} packets at most")
 
 
+def stages_that_crash(table, root):
+    for kind, fault, code in (("null_write", "a stage writes through a null pointer", -11),
+                              ("overflow", "a stage runs out of stack", -11),
+                              ("crash", "a stage aborts", -6),
+                              ("exit", "a stage calls exit(0)", 5),
+                              ("exit_at_once", "a stage calls _exit(0)", 5)):
+        place = Place(root, f"crash-{kind}", COUNTING)
+        run = place.run("out", "--set", "stage.fail.at=7", "--set", f"stage.fail.kind={kind}").end()
+        table.row(fault, run, r"(crash: .*|error: stage .*)", code)
+
+
 def sources_that_block(table, root):
     for hearing, said in (("good", "stopped on request.*"), ("deaf", r"calls  is producing a packet\n.*")):
         place = Place(root, f"source-{hearing}", LISTENING)
@@ -267,6 +278,7 @@ def sources_that_block(table, root):
         run.process.send_signal(signal.SIGTERM)
         if hearing == "deaf":
             run.read_until("stopping")
+            time.sleep(0.5)  # sooner it would count as the same request
             run.process.send_signal(signal.SIGINT)
         name = "a blocked source, SIGTERM" if hearing == "good" else (
             "a source that cannot be interrupted, SIGTERM and SIGINT")
@@ -420,7 +432,7 @@ def main():
     table = Table()
     try:
         if "--kills" not in sys.argv:
-            for part in (stages_that_fail, sources_that_block, signals, disks, files_that_change):
+            for part in (stages_that_fail, stages_that_crash, sources_that_block, signals, disks, files_that_change):
                 part(table, root)
         kills(table, root, 5 if "--kills" in sys.argv else 10)
     finally:

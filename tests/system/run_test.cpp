@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/system/program.hpp"
@@ -464,6 +465,53 @@ TEST_F(RunTest, ALedgerThatDoesNotBalanceEndsWith6) {
                                   HasSubstr("'lose' dropped more packets than the 40")));
   EXPECT_THAT(text_of_file(here() / "out/summary.json"),
               AllOf(HasSubstr("\"outcome\":\"incomplete\""), HasSubstr("\"exit_code\":6")));
+}
+
+/// What the program says whose stage crashes, or ends it, in the third epoch.
+class CrashTest : public RunTest {
+ protected:
+  Finished crash(const std::string& kind) {
+    return run("out", {"--set", "stage.fail.kind=" + kind, "--set", "stage.fail.at=7"});
+  }
+};
+
+TEST_F(CrashTest, NamesStagePacketAndLibrary) {
+  for (const auto& [kind, signal, what] : std::vector<std::tuple<std::string, int, std::string>>{
+           {"null_write", SIGSEGV, "crash: segmentation fault at address 0x0"},
+           {"overflow", SIGSEGV, "crash: segmentation fault at address 0x"},
+           {"crash", SIGABRT, "crash: abort"}}) {
+    const Finished crashed = crash(kind);
+    EXPECT_EQ(crashed.signal, signal) << kind << crashed.err;
+    EXPECT_THAT(crashed.err, AllOf(HasSubstr(what),
+                                   HasSubstr(" in stage 'fail' (test.fail), while processing a "
+                                             "packet, working on number 7\n"),
+                                   ContainsRegex("seam_system_stages.so\\(\\+0x[0-9a-f]+\\)")))
+        << kind;
+    EXPECT_THAT(text_of_file(here() / "out/crash.txt"), HasSubstr("in stage 'fail' (test.fail)"));
+    EXPECT_THAT(seam({"runs", "out"}, here()).out, HasSubstr("crashed: "));
+    fs::remove_all(here() / "out");
+  }
+}
+
+TEST_F(CrashTest, AStageThatEndsTheProgramIsAFailure) {
+  for (const char* kind : {"exit", "quick_exit", "exit_at_once"}) {
+    const Finished ended = crash(kind);
+    EXPECT_EQ(ended.exit_code, 5) << kind << ended.err;
+    EXPECT_THAT(ended.err,
+                HasSubstr("error: stage 'fail' (test.fail) ended the program while processing a "
+                          "packet, working on number 7; a stage must return, or throw"));
+    EXPECT_THAT(text_of_file(here() / "out/crash.txt"),
+                HasSubstr("the program was ended in stage"));
+    fs::remove_all(here() / "out");
+  }
+}
+
+TEST_F(CrashTest, TheResumedRunSaysWhyItHadEnded) {
+  EXPECT_EQ(run("out", {"--set", "stage.fail.kind=crash", "--set", "stage.fail.at=7"}).signal,
+            SIGABRT);
+  const Finished resumed = resume("out");
+  EXPECT_THAT(resumed.err,
+              HasSubstr("the last process of this run crashed: abort in stage 'fail'"));
 }
 
 TEST_F(RunTest, AFlowThatStandsStillIsTold) {

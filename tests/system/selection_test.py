@@ -6,6 +6,7 @@ A run that keeps its best epoch by recall on a list; its weights measured on tha
 
 import json
 import os
+import shutil
 import pathlib
 import subprocess
 import sys
@@ -71,9 +72,10 @@ with tempfile.TemporaryDirectory() as name:
     compared = subprocess.run([seam, "compare", "trained", "same"], cwd=folder, capture_output=True, text=True, check=False)
     check("seam compare names the run",
           "weights chosen on the data that they are measured on, so values biased upwards:\n  same\n" in compared.stdout, True)
-    # What chose the weights is handed on to a run that begins with theirs.
     before = (folder / "same/score.json").read_bytes()
     run(seam, folder, "train.toml", "on", "--set", "stage.model.weights=trained", "--set", "schedule.epochs=1")
+    # What chose the weights is handed on, and their run is needed no more: the checkpoint has them.
+    shutil.rmtree(folder / "trained")
     check("trained on", {score["selected_on"] for score in scores(folder / "on") if score["flow"] == "evaluate"}, {"test"})
     ran = subprocess.run([seam, "run", "--from", "on", "--run-dir", "further", "--set", "schedule.epochs=2"], cwd=folder,
                          capture_output=True, text=True, check=False)

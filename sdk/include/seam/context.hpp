@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -105,6 +106,11 @@ class SEAM_EXPORT Context {
   [[nodiscard]] bool dropped() const { return dropped_; }
   [[nodiscard]] const std::string& drop_reason() const { return reason_; }
 
+  /// In a collector's pause(), with Pause::ready: it holds packets, of which the one with this
+  /// sequence number is the oldest; they come again where the flow goes on.
+  void holds_from(std::uint64_t sequence) { held_from_ = sequence; }
+  [[nodiscard]] std::optional<std::uint64_t> held_from() const { return held_from_; }
+
   void metric(std::string_view name, double value) const {
     run_->services->metric(stage_, name, value);
   }
@@ -124,6 +130,7 @@ class SEAM_EXPORT Context {
   std::uint64_t stream_;
   bool dropped_ = false;
   std::string reason_;
+  std::optional<std::uint64_t> held_from_;
 };
 
 }  // namespace seam

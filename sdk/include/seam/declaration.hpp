@@ -72,6 +72,11 @@ struct ParameterInfo {
   /// For paths: a folder that must be there before the run, with these files and folders in it
   /// ("a|b": one of the two). None: whatever the path names.
   std::optional<std::vector<std::string>> folder_with;
+  /// For paths: a file or folder that must be there before the run, below the folder that the
+  /// parameter of this name has, or, where the name is empty, as it is written. None: whatever.
+  std::optional<std::string> exists_in;
+  /// Says how a network begins: of no effect where its state is restored.
+  bool initial = false;
 
   /// Sets the member. Only for values that `problem_with` finds nothing against.
   std::function<void(const Value&)> assign;
@@ -93,6 +98,10 @@ struct FieldInfo {
   std::string doc;
   std::string gathered_type = {};      ///< what N of it become; empty: they cannot be gathered
   std::string gathered_contract = {};  ///< as far as the type knows it
+  /// Which of the type's values it holds, as files and messages write them; of a field that is
+  /// needed: which there must be. Empty: not known, or any.
+  std::vector<std::string> values = {};
+  std::string values_of = {};  ///< of a batch: those of this field of its packets, if it is there
 };
 
 /// A field of single pictures of which a collector makes one of the batch, whatever its type.
@@ -184,6 +193,12 @@ class SEAM_EXPORT ParameterBuilder {
   /// Paths: a folder that must exist before the run and hold these files or folders, each a name or
   /// names of which one is enough ("Eval/list.txt|list.txt"). `seam check` warns where it does not.
   ParameterBuilder& folder_with(std::vector<std::string> names);
+  /// Paths: a file or folder that must exist before the run, if it is set; `folder` names the
+  /// parameter with the folder that it is relative to. `seam check` warns where it does not.
+  ParameterBuilder& must_exist(std::string folder = {});
+  /// Acts only where a run begins, such as initial weights: a run that goes on from a checkpoint
+  /// leaves the member at its default.
+  ParameterBuilder& initial();
   /// An older name that files may still use.
   ParameterBuilder& renamed_from(std::string old_name);
 
@@ -198,6 +213,9 @@ class SEAM_EXPORT FieldBuilder {
   /// Narrows the key's own contract: "f32[N,3,224,224]".
   FieldBuilder& contract(std::string contract);
   FieldBuilder& doc(std::string doc);
+  /// What a provided field holds, and what a needed one must hold: {"anchor", "positive"}. `of` is
+  /// for collectors: the values of this field of the packets, if they have it.
+  FieldBuilder& values(std::vector<std::string> values, std::string of = {});
 
  private:
   FieldInfo* field_;  // in the Declaration, as above

@@ -71,7 +71,11 @@ inline constexpr auto plain_type_text = plain_type<T>();
 /// The identity of a field's type across libraries.
 template <class T>
 constexpr std::string_view type_name() {
-  return {plain_type_text<T>.text.data(), plain_type_text<T>.size};
+  constexpr std::string_view name{plain_type_text<T>.text.data(), plain_type_text<T>.size};
+  static_assert(name.find("anonymous") == std::string_view::npos,
+                "a type in an unnamed namespace has the same name in each library, although it is "
+                "another type; give its namespace a name of your own");
+  return name;
 }
 
 /// A type's name as people write it: "std::string", not how the compiler spells it.

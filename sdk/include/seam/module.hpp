@@ -35,6 +35,7 @@
 #include <torch/utils.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -59,6 +60,7 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     module()->to(device_of(context));
     lay_out();
     detail::freeze_parameters(*module(), settings_.freeze, stage);
+    rates_ = detail::rates_by_name(*module(), settings_.rates, stage);
     context.debug(to_text(describe_network()));
   }
 
@@ -123,9 +125,10 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   std::vector<NamedWeight> weights() override {
     std::vector<NamedWeight> weights;
     for (const auto& item : module()->named_parameters()) {
-      if (item.value().requires_grad()) {
-        weights.push_back({item.key(), item.value(), settings_.rate_scale});
-      }
+      if (!item.value().requires_grad()) continue;
+      const auto factor = rates_.find(item.key());
+      weights.push_back({item.key(), item.value(),
+                         settings_.rate_scale * (factor == rates_.end() ? 1 : factor->second)});
     }
     return weights;
   }
@@ -163,18 +166,25 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   void declare_module(Declaration& d) {
     d.parameter("weights", settings_.file,
                 "imported before training: a safetensors file, or a run directory, of which the "
-                "stage of this name is taken");
+                "stage of this name is taken")
+        .must_exist()
+        .initial();
     d.parameter("rename", settings_.rename,
-                "for names that differ: \"prefix in the file=prefix in the network\"");
+                "for names that differ: \"prefix in the file=prefix in the network\"")
+        .initial();
     d.parameter(
-        "skip", settings_.skip,
-        "names, with * for any text, that are not imported: these parts of the network keep "
-        "their initial values");
+         "skip", settings_.skip,
+         "names, with * for any text, that are not imported: these parts of the network keep "
+         "their initial values")
+        .initial();
     d.parameter("freeze", settings_.freeze,
                 "names, with * for any text, that are not trained; [\"*\"] is the whole network. "
                 "Batch normalisation and dropout of frozen parts work as in evaluation");
     d.parameter("rate_scale", settings_.rate_scale, "learning rate in those of the optimizer")
         .range(0, 1e6);
+    d.parameter("rates", settings_.rates,
+                "for some of them: \"PATTERN=FACTOR\", with * for any text in names; multiplies "
+                "rate_scale, and the last one that fits counts");
     d.parameter("precision", precision_, "in which the network computes",
                 {{"run", ModulePrecision::as_run},
                  {"float32", ModulePrecision::float32},
@@ -236,6 +246,7 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
   detail::WeightSettings settings_;
+  std::map<std::string, double> rates_;  // by parameter, where `rates` says one
   ModulePrecision precision_ = ModulePrecision::as_run;
   M module_{nullptr};
   detail::ProvisionalState statistics_;

@@ -10,7 +10,9 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -72,6 +74,7 @@ struct WeightSettings {
   std::vector<std::string> skip;    ///< patterns of names that stay as initialised
   std::vector<std::string> freeze;  ///< patterns of names that are not trained
   double rate_scale = 1;
+  std::vector<std::string> rates;  ///< "pattern=factor", in addition to rate_scale
 };
 
 /// A tensor on the CPU with a saved entry's values. Throws seam::Error for a type that LibTorch
@@ -238,6 +241,37 @@ inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::
                     "'; there are " + some_of(names),
                 Fault::configuration);
   }
+}
+
+/// What `rates` multiplies the learning rate of a parameter by: the factor of the last pattern that
+/// its name fits, or 1. Throws seam::Error for what is no pair, and for a pattern that fits none.
+[[nodiscard]] inline std::map<std::string, double> rates_by_name(
+    const torch::nn::Module& module, const std::vector<std::string>& rates,
+    const std::string& stage) {
+  std::map<std::string, double> factors;
+  std::vector<std::string> names;
+  for (const auto& item : module.named_parameters()) names.push_back(item.key());
+  for (const std::string& pair : rates) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error("'rates' of stage '" + stage + "': " + why, Fault::configuration);
+    };
+    const std::size_t equals = pair.rfind('=');
+    const std::string number = equals == std::string::npos ? "" : pair.substr(equals + 1);
+    char* end = nullptr;
+    const double factor = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !(factor >= 0) || !std::isfinite(factor)) {
+      refuse("'" + pair + "' is not \"PATTERN=FACTOR\", such as \"*.bias=2\"");
+    }
+    const std::string pattern = pair.substr(0, equals);
+    bool fits = false;
+    for (const std::string& name : names) {
+      if (!matches(pattern, name)) continue;
+      factors[name] = factor;
+      fits = true;
+    }
+    if (!fits) refuse("no weight is called '" + pattern + "'; there are " + some_of(names));
+  }
+  return factors;
 }
 
 [[nodiscard]] inline bool all_frozen(const torch::nn::Module& module) {

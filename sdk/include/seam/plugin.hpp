@@ -31,10 +31,19 @@
 #include <torch/version.h>
 #endif
 
+// Types of the standard library cross from plugin to program, so both must mean the same ones.
+#ifdef _GLIBCXX_DEBUG
+#error \
+    "Seam is built without _GLIBCXX_DEBUG, which changes the standard library's types: leave it out"
+#endif
+#if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#error "Seam is built with the new ABI of the standard library: leave out _GLIBCXX_USE_CXX11_ABI=0"
+#endif
+
 namespace seam {
 
 /// Counts up whenever a class or a call in these headers changes so that old plugins cannot work.
-#define SEAM_SDK_NUMBER "5"  // a macro: it is joined into text
+#define SEAM_SDK_NUMBER "6"  // a macro: it is joined into text
 
 struct StageEntry {
   std::string_view name;

@@ -70,6 +70,9 @@ class SEAM_EXPORT StageRunner {
   /// of the flow, and before open() with those of all flows.
   void bind_upstream(const std::vector<StageRunner*>& before);
 
+  /// Gives the parameters that are `initial` their defaults: the stage's state is restored.
+  void forget_initial();
+
   // Each of the following throws seam::Error with the stage in its chain; what a plugin throws,
   // of whatever type, is turned into one.
   void open(const RunState& run);
@@ -90,8 +93,13 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] Outcome transform(const RunState& run, Packet& packet);
   [[nodiscard]] Outcome collect(const RunState& run, Packet packet, Emitter& emitter);
   [[nodiscard]] Outcome consume(const RunState& run, const Packet& packet);
-  /// Stage::pause(). Throws as open() does.
-  [[nodiscard]] Pause pause(const RunState& run);
+  /// Stage::pause(), and from which packet on a collector holds those that it took in. Throws as
+  /// open() does.
+  struct Standing {
+    Pause pause = Pause::unsupported;
+    std::optional<std::uint64_t> held_from;
+  };
+  [[nodiscard]] Standing pause(const RunState& run);
   /// end(); `more` is only ever yes for a collector.
   [[nodiscard]] Outcome finish(const RunState& run, Emitter* emitter, More& more);
   /// Whether the fields that the stage provides are there and keep their contracts, and all fields

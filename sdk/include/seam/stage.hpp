@@ -32,7 +32,7 @@ enum class More : std::uint8_t { no, yes };
 enum class Pause : std::uint8_t {
   unsupported,  ///< the stage holds something of the flow that save() does not write
   later,        ///< not before further packets: half a batch is gathered, say
-  ready,
+  ready,        ///< of a collector: also what Context::holds_from() says comes again
 };
 
 /// Where sources and collectors put packets.

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -59,6 +60,45 @@ class Gather final : public Collector {
   std::size_t size_;
   std::int64_t group_;
   std::vector<std::int64_t> held_;
+};
+
+/// Gathers four numbers when it has seven: it always holds some of the next ones, and says which.
+class GatherAhead final : public Collector {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+    d.provides(members);
+    d.replaces_packets();
+  }
+  void begin(Context& /*context*/) override { held_.clear(); }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    held_.push_back(std::move(packet));
+    constexpr std::size_t wanted = 7;
+    if (held_.size() == wanted) send(emitter);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (!held_.empty()) send(emitter);
+    return held_.empty() ? More::no : More::yes;
+  }
+  Pause pause(Context& context) override {
+    if (!held_.empty()) context.holds_from(held_.front().sequence());
+    return Pause::ready;
+  }
+
+ private:
+  void send(Emitter& emitter) {
+    constexpr std::size_t size = 4;
+    const auto end = held_.begin() + static_cast<std::ptrdiff_t>(std::min(size, held_.size()));
+    std::vector<std::int64_t> values;
+    for (auto one = held_.begin(); one != end; ++one) values.push_back(one->get(number));
+    held_.erase(held_.begin(), end);
+    Packet packet;
+    packet.set(number, values.front());
+    packet.set(members, std::move(values));
+    emitter.emit(std::move(packet));
+  }
+  std::vector<Packet> held_;
 };
 
 /// Trains: keeps what its steps saw, and can be left after every `accumulate`th.
@@ -208,6 +248,40 @@ TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
       }
     }
   }
+}
+
+TEST_F(FlowPointsTest, ACollectorThatAlwaysHoldsSomeSaysWhichComeAgain) {
+  const auto remake = [this] {
+    make();
+    stages_.erase("gather");
+    add<GatherAhead>("gather");
+  };
+  remake();
+  const FlowResult whole = run_chain(1);
+  const std::vector<std::string> expected = seen_;
+  ASSERT_GT(expected.size(), 15U);
+  for (std::size_t step = 1; step + 2 < expected.size(); ++step) {
+    for (const int threads : {1, 8}) {
+      SCOPED_TRACE("step " + std::to_string(step) + ", " + std::to_string(threads) + " threads");
+      remake();
+      on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == step; });
+      EXPECT_TRUE(run_chain(threads).cancelled);
+      ASSERT_EQ(keeper_.points.size(), 1U);
+      EXPECT_EQ(keeper_.points[0].steps, step);
+      const FlowResult rest = go_on(threads);
+      EXPECT_FALSE(rest.error);
+      EXPECT_EQ(seen_, expected);
+      EXPECT_EQ(rest.skipped, whole.skipped);
+      EXPECT_EQ(rest.failures, whole.failures);
+    }
+  }
+}
+
+TEST_F(FlowPointsTest, AStageThatCannotBeLeftIsNamedBeforeWorkIsLost) {
+  make(1, 0, Pause::unsupported);
+  EXPECT_FALSE(run_chain(2).cancelled);
+  EXPECT_THAT(keeper_.obstacles,
+              ElementsAre("stage 'learn' (test) cannot be paused within a flow"));
 }
 
 TEST_F(FlowPointsTest, APacketThatTheCollectorRefusesAfterItEmittedIsNotLost) {

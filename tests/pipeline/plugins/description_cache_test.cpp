@@ -34,13 +34,16 @@ std::string dump(const StageRunner& stage) {
     text += p.name + "|" + p.doc + "|" + p.unit + "|" + std::to_string(static_cast<int>(p.kind)) +
             "|" + (p.default_value ? to_text(*p.default_value) : "none") + "|" +
             (p.required ? "required" : "") + "|" + (p.least ? std::to_string(*p.least) : "") + "|" +
-            (p.most ? std::to_string(*p.most) : "") + "|" + p.interface + "|" + accepted_by(p);
+            (p.most ? std::to_string(*p.most) : "") + "|" + p.interface + "|" + accepted_by(p) +
+            "|" + p.exists_in.value_or("none") + (p.initial ? "|initial" : "");
     for (const std::string& old_name : p.renamed_from) text += " was " + old_name;
     text += "\n";
   }
   for (const auto* fields : {&d.needs, &d.accepts, &d.provides}) {
     for (const FieldInfo& f : *fields) {
-      text += f.name + "|" + f.type + "|" + f.contract + "|" + f.doc + "\n";
+      text += f.name + "|" + f.type + "|" + f.contract + "|" + f.doc + "|" + f.values_of;
+      for (const std::string& value : f.values) text += " " + value;
+      text += "\n";
     }
     text += "-\n";
   }
@@ -103,12 +106,14 @@ class Talkative final : public Stage {
       p.renamed_from = {"q"};
       p.interface = "Lookup";
       p.folder_with = {"img", "a|b"};
+      p.exists_in = "root";
+      p.initial = true;
     }
     d.parameters.emplace_back().folder_with.emplace();
     d.parameters.emplace_back();
     d.needs = {{"n", "long int", "f32[N]", "needed"}};
     d.accepts = {{"a", "long int", "*[N,20+]", "accepted"}};
-    d.provides = {{"p", "long int", "", "", "at::Tensor", "i64[N]"}};
+    d.provides = {{"p", "long int", "", "", "at::Tensor", "i64[N]", {"anchor", ""}, "role"}};
     d.gathers = {{"view", "views"}};
     d.labels_read = {"category"};
     d.headlines = {{"*.r@1", Better::lower}};
@@ -125,21 +130,24 @@ class Talkative final : public Stage {
 // The bindings name every member, so that a new one cannot be forgotten here.
 void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
   const auto& [name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-               interface, folder_with, assign, bind] = a;
+               interface, folder_with, exists_in, initial, assign, bind] = a;
   EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-                     interface, folder_with),
+                     interface, folder_with, exists_in, initial),
             std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
-                     b.choices, b.renamed_from, b.interface, b.folder_with))
+                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in,
+                     b.initial))
       << name;
 }
 
 void expect_same(const std::vector<FieldInfo>& a, const std::vector<FieldInfo>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto& [name, type, contract, doc, gathered_type, gathered_contract] = a[i];
-    EXPECT_EQ(std::tie(name, type, contract, doc, gathered_type, gathered_contract),
-              std::tie(b[i].name, b[i].type, b[i].contract, b[i].doc, b[i].gathered_type,
-                       b[i].gathered_contract));
+    const auto& [name, type, contract, doc, gathered_type, gathered_contract, values, values_of] =
+        a[i];
+    EXPECT_EQ(
+        std::tie(name, type, contract, doc, gathered_type, gathered_contract, values, values_of),
+        std::tie(b[i].name, b[i].type, b[i].contract, b[i].doc, b[i].gathered_type,
+                 b[i].gathered_contract, b[i].values, b[i].values_of));
   }
 }
 

@@ -412,6 +412,23 @@ TEST_F(PointTest, ARunGoesOnWithinAFlow) {
       << "what a stage records when it begins is in the checkpoint";
 }
 
+TEST_F(PointTest, MetricsOfTheTailAloneAreLeftOutAndNamed) {
+  stop_within_epoch_1();
+  passed_over_ = {"quiet"};  // which records at the end of a flow
+  run();
+  ASSERT_EQ(said_, "");
+  stop_.soon = false;
+  flows_.script = [this](const FlowOptions& options, FlowResult& /*result*/) {
+    if (options.run.epoch == 1) options.keeper->going_on({passed_over_, {"model"}});
+    options.run.services->metric("quiet", "seen", 7);
+  };
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("the metrics of stage 'quiet' in flow 'train' are left "
+                                         "out this time"));
+  EXPECT_THAT(file("metrics.jsonl"),
+              Not(HasSubstr(R"({"epoch":1,"flow":"train","stage":"quiet")")));
+}
+
 TEST_F(PointTest, TheNextFlowBeginsAtItsStart) {
   stop_within_epoch_1();
   run();

@@ -69,13 +69,5 @@ TEST(ScalarsOf, TagsAreUtf8) {
   EXPECT_EQ(scalars[0].scalars[0].tag, "train/loss.caf\xEF\xBF\xBD");
 }
 
-TEST(Patterns, MatchWholeNames) {
-  EXPECT_TRUE(matches("model.conv1.weight", "model.*"));
-  EXPECT_TRUE(matches("model.conv1.weight", "model.conv?.weight"));
-  EXPECT_TRUE(matches("model.conv1.weight", "*.weight"));
-  EXPECT_FALSE(matches("model.conv1.weight", "model.conv"));
-  EXPECT_FALSE(matches("model.conv1.weight", "mode.*"));
-}
-
 }  // namespace tensorboard_log_test
 }  // namespace seam::host

@@ -31,7 +31,7 @@ std::int64_t item_of(std::int64_t row) {
 TEST(TripletSampler, PositivesShareTheItemAndNegativesDoNot) {
   const TripletSampler triplets = sampler();
   for (std::uint64_t number = 0; number < 2000; ++number) {
-    const Triplet triplet = triplets.draw(1, 2, 3, number);
+    const DrawnTriplet triplet = triplets.draw(1, 2, 3, number);
     EXPECT_EQ(item_of(triplet.anchor), item_of(triplet.positive));
     EXPECT_NE(item_of(triplet.anchor), item_of(triplet.negative));
     if (item_of(triplet.anchor) == 50) {
@@ -51,7 +51,7 @@ TEST(TripletSampler, DrawsUniformly) {
   int of_row_0 = 0;
   int of_item_90 = 0;
   for (int number = 0; number < draws; ++number) {
-    const Triplet triplet = triplets.draw(5, 0, 0, static_cast<std::uint64_t>(number));
+    const DrawnTriplet triplet = triplets.draw(5, 0, 0, static_cast<std::uint64_t>(number));
     ++anchors[triplet.anchor];
     if (triplet.anchor == 0) {
       ++of_row_0;
@@ -111,7 +111,7 @@ TEST(TripletSampler, SkipsSingleImageItemsAsAnchorsOnly) {
   EXPECT_EQ(triplets.single_image_items(), 1);
   bool is_negative = false;
   for (std::uint64_t number = 0; number < 1000; ++number) {
-    const Triplet triplet = triplets.draw(1, 2, 3, number);
+    const DrawnTriplet triplet = triplets.draw(1, 2, 3, number);
     EXPECT_NE(triplet.anchor, 1);
     EXPECT_NE(triplet.anchor, triplet.positive);
     is_negative = is_negative || triplet.negative == 1;
@@ -121,13 +121,13 @@ TEST(TripletSampler, SkipsSingleImageItemsAsAnchorsOnly) {
 
 TEST(TripletSampler, DependsOnItsArgumentsAlone) {
   const TripletSampler triplets = sampler();
-  const Triplet later = triplets.draw(9, 8, 7, 1000);
+  const DrawnTriplet later = triplets.draw(9, 8, 7, 1000);
   (void)triplets.draw(9, 8, 7, 3);
   EXPECT_EQ(triplets.draw(9, 8, 7, 1000), later);
 
   int changed = 0;
   for (std::uint64_t number = 0; number < 100; ++number) {
-    const Triplet here = triplets.draw(9, 8, 7, number);
+    const DrawnTriplet here = triplets.draw(9, 8, 7, number);
     changed += here == triplets.draw(10, 8, 7, number) ? 0 : 1;
     changed += here == triplets.draw(9, 9, 7, number) ? 0 : 1;
     changed += here == triplets.draw(9, 8, 8, number) ? 0 : 1;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -115,7 +116,27 @@ class Add final : public ParallelTransform {
   std::uint64_t chance_ = 1;
 };
 
-enum class Kind : std::uint8_t { data, internal, drop, crash, killed };
+enum class Kind : std::uint8_t {
+  data,
+  internal,
+  drop,
+  crash,
+  killed,
+  null_write,
+  overflow,
+  exits,
+  quick_exits,
+  exits_at_once
+};
+
+/// Runs out of stack.
+int descend(int depth) {  // NOLINT(misc-no-recursion): the purpose
+  constexpr int kibibyte = 1024;
+  volatile char room[kibibyte];  // NOLINT(*-avoid-c-arrays): std::array has no volatile members
+  room[depth % kibibyte] = static_cast<char>(depth);
+  if (depth == std::numeric_limits<int>::max()) return 0;
+  return descend(depth + 1) + room[0];
+}
 
 /// Fails at some numbers, or when all have passed.
 class Fail final : public Transform {
@@ -132,12 +153,19 @@ class Fail final : public Transform {
                  {"internal", Kind::internal},
                  {"drop", Kind::drop},
                  {"crash", Kind::crash},
-                 {"killed", Kind::killed}});
+                 {"killed", Kind::killed},
+                 {"null_write", Kind::null_write},
+                 {"overflow", Kind::overflow},
+                 {"exit", Kind::exits},
+                 {"quick_exit", Kind::quick_exits},
+                 {"exit_at_once", Kind::exits_at_once}});
     d.needs(number);
   }
   void process(Packet& packet, Context& context) override {
     const bool turn = every_ > 0 && packet.get(number) % every_ == 0;
     if (packet.get(number) != at_ && !turn) return;
+    const rlimit no_dump{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_dump);
     switch (kind_) {
       case Kind::data:
         throw Error("this number cannot be read");
@@ -146,14 +174,24 @@ class Fail final : public Transform {
       case Kind::drop:
         context.drop("not wanted");
         break;
-      case Kind::crash: {
-        const rlimit no_dump{0, 0};
-        ::setrlimit(RLIMIT_CORE, &no_dump);
+      case Kind::crash:
         std::raise(SIGABRT);
         break;
-      }
       case Kind::killed:
         std::raise(SIGKILL);
+        break;
+      case Kind::null_write:
+        *static_cast<volatile int*>(nullptr) = 1;  // NOLINT(clang-analyzer-core.NullDereference)
+        break;
+      case Kind::overflow:
+        context.metric("depth", descend(0));
+        break;
+      case Kind::exits:
+        std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+      case Kind::quick_exits:
+        std::quick_exit(0);
+      case Kind::exits_at_once:
+        ::_exit(0);
     }
   }
   void end(Context& /*context*/) override {
