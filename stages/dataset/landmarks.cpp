@@ -16,8 +16,7 @@ void Landmarks::declare(Declaration& declaration) {
       .required()
       .folder_with({"img"});  // the lists may lie elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root")
-      .must_exist("root");
+  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
   declaration.parameter("attributes", attributes_,
                         "field: hand on the attributes of each image's item; ignore: do without "
                         "their lists",

@@ -35,6 +35,7 @@ epochs = 1
 [stage.model]
 use = "model.rccapsnet"
 preset = "as_published"
+classes = 14
 width = 4
 primary_channels = 64
 dropout = 0.3

@@ -206,7 +206,7 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_THAT(complete({""}), AllOf(HasSubstr("run\n"), HasSubstr("new\n"), HasSubstr("--help\n"),
                                     Not(HasSubstr("complete"))));
   EXPECT_EQ(complete({"new", "pl"}), "plugin\n");
-  EXPECT_EQ(complete({"run", "--res"}), "--resume\n");
+  EXPECT_EQ(complete({"run", "--res"}), "--resume\n--resume-if-present\n");
   EXPECT_EQ(complete({"run", "--resume", ""}), ":folders\n");
   EXPECT_EQ(complete({"run", "small"}), ":files\n");
   EXPECT_EQ(complete({"run", "--threads", ""}), "");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ class Tensors final : public Transform {
   void declare(Declaration& d) override {
     for (const std::string& field : needs_) add(d.description().needs, field);
     for (const std::string& field : provides_) add(d.description().provides, field);
+    d.parameter("weights", weights_, "what it begins with").initial();
     if (trains_) d.trains();
   }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
@@ -36,6 +38,7 @@ class Tensors final : public Transform {
   std::vector<std::string> needs_;
   std::vector<std::string> provides_;
   bool trains_;
+  std::filesystem::path weights_;
 };
 
 /// A capsule network that is trained on triplets and searched by its predicted category.

@@ -51,7 +51,7 @@ class Network final : public Sink {
  public:
   explicit Network(bool trains) : trains_(trains) {}
   void declare(Declaration& d) override {
-    d.parameter("weights", weights_, "where from");
+    d.parameter("weights", weights_, "where from").initial();
     d.headline("r@1", Better::higher);
     if (trains_) d.trains();
   }
