@@ -13,6 +13,7 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
@@ -136,6 +137,7 @@ Start start_of(RunArguments& arguments) {
 }  // namespace
 
 ExitCode run_verb(RunArguments arguments) {
+  keep_freed_memory();  // before there are other threads
   const Start start = start_of(arguments);
   LoadOptions to_load = options_for(arguments, start);
   StopSignals::block();  // the display has a thread

@@ -31,7 +31,8 @@ std::string_view describe(FreedMemory choice) {
 
 FreedMemory freed_memory_choice() {
 #ifdef __GLIBC__
-  for (const char* variable : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}) {
+  for (const char* variable :
+       {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX"}) {
     if (!environment(variable).empty()) return FreedMemory::of_user;
   }
   if (environment("GLIBC_TUNABLES").find("glibc.malloc.") != std::string_view::npos) {
@@ -48,7 +49,8 @@ FreedMemory keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int one_gib = 1 << 30;
   if (choice == FreedMemory::kept &&
-      (mallopt(M_TRIM_THRESHOLD, one_gib) == 0 || mallopt(M_MMAP_THRESHOLD, one_gib) == 0)) {
+      (mallopt(M_TRIM_THRESHOLD, one_gib) == 0 || mallopt(M_MMAP_THRESHOLD, one_gib) == 0 ||
+       mallopt(M_ARENA_MAX, 1) == 0)) {
     return FreedMemory::unknown;
   }
 #endif

@@ -1,4 +1,3 @@
-#include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/thread_budget.hpp"
 
@@ -8,7 +7,6 @@ PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line) {
   options.decide_threads = [&](std::optional<int> in_file) {
     prepared.threads = thread_budget(command_line, in_file, count_cores());
     obey_thread_budget(prepared.threads);
-    keep_freed_memory();
     return prepared.threads;
   };
   prepared.loaded = load_pipeline(options);

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <thread>
 
 #include "tests/support/kept_environment.hpp"
 
@@ -16,8 +21,8 @@ class FreedMemoryTest : public ::testing::Test {
 #ifndef __GLIBC__
     GTEST_SKIP() << "only glibc's malloc is set";
 #endif
-    for (const char* name :
-         {"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}) {
+    for (const char* name : {"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_",
+                             "MALLOC_ARENA_MAX"}) {
       ::unsetenv(name);
     }
   }
@@ -31,8 +36,33 @@ TEST_F(FreedMemoryTest, IsKept) {
   EXPECT_EQ(keep_freed_memory(), FreedMemory::kept);
 }
 
+/// Page faults of this thread while it fills fresh memory, of more than a thread's own arena holds.
+std::int64_t faults_of_a_batch() {
+  constexpr std::size_t size = std::size_t{100} << 20U;
+  rusage before{};
+  rusage after{};
+  ::getrusage(RUSAGE_THREAD, &before);
+  const std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char*>(std::malloc(size)),
+                                                           &std::free);
+  constexpr std::size_t page = 4096;
+  for (std::size_t at = 0; at < size; at += page) static_cast<volatile char*>(memory.get())[at] = 1;
+  ::getrusage(RUSAGE_THREAD, &after);
+  return after.ru_minflt - before.ru_minflt;
+}
+
+TEST_F(FreedMemoryTest, OtherThreadsKeepLargeBlocksAsWell) {
+  keep_freed_memory();
+  std::int64_t again = 0;
+  std::thread([&again] {
+    faults_of_a_batch();
+    again = faults_of_a_batch();
+  }).join();
+  EXPECT_LT(again, 1'000) << "of 25,600 pages";
+}
+
 TEST_F(FreedMemoryTest, TheUsersSettingsOfMallocHold) {
-  for (const char* variable : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}) {
+  for (const char* variable :
+       {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX"}) {
     ::setenv(variable, "131072", 1);
     EXPECT_EQ(keep_freed_memory(), FreedMemory::of_user) << variable;
     ::unsetenv(variable);
