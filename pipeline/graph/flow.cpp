@@ -261,27 +261,21 @@ std::uint64_t StageCount::dropped_total() const {
                          [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
-namespace {
-
-class WorkersStacks final : public tbb::task_scheduler_observer {
- public:
-  explicit WorkersStacks(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
-    observe(true);
-  }
-  void on_scheduler_entry(bool /*is_worker*/) override { use_alternate_stack(); }
-};
-
-}  // namespace
-
 /// TBB's own limit stands for as long as the engine lives.
 struct FlowEngine::Workers {
+  class Stacks final : public tbb::task_scheduler_observer {
+   public:
+    explicit Stacks(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
+    void on_scheduler_entry(bool /*is_worker*/) override { use_alternate_stack(); }
+  };
+
   explicit Workers(int threads)
       : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
         arena(threads),
         stacks(arena) {}
   tbb::global_control limit;
   tbb::task_arena arena;
-  WorkersStacks stacks;
+  Stacks stacks;
 };
 
 FlowEngine::FlowEngine(int threads)

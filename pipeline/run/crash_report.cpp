@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "pipeline/graph/alternate_stack.hpp"
-#include "sdk/src/stage_call.hpp"
+#include "sdk/src/running_call.hpp"
 #include "seam/packet.hpp"
 
 namespace seam::host {
@@ -80,7 +80,7 @@ class Report {
   int file_;
 };
 
-void write_call(Report& report, const StageCall* call) {
+void write_call(Report& report, const RunningCall* call) {
   if (call == nullptr) {
     report << " outside of the stages' calls\n";
     return;
@@ -115,7 +115,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* /*context*/) {
   ::raise(signal);
 }
 
-void on_end(const StageCall& call) {
+void on_end(const RunningCall& call) {
   constexpr int nowhere = -1;  // the runner says it
   Report report(nowhere);
   report << head << "the program was ended";

@@ -8,7 +8,7 @@
 #include <memory>
 #include <typeinfo>
 
-#include "stage_call.hpp"
+#include "running_call.hpp"
 
 namespace seam {
 namespace {
@@ -131,7 +131,7 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
     return Outcome::failed(std::move(error));
   };
   try {
-    const host::StageCall call(name_, type_, doing, packet);
+    const host::RunningCall call(name_, type_, doing, packet);
     return body();
   } catch (Error& error) {
     return failed(std::move(error));

@@ -202,14 +202,14 @@ void Mined::end(Context& context) {
                       }};
   for (Wanted& wanted : wanted_) {
     std::vector<std::int64_t> positives;
-    if (wanted.rule.negatives == NegativeChoice::semi_hard) {
+    if (wanted.rule.negatives == NegativeSource::semi_hard) {
       positives = drawn_positives(items, all.images, context);
     }
     MiningResult result = mine(set, wanted.rule, positives);
     const std::string rule(to_string(wanted.rule.negatives));
     const auto images = static_cast<double>(all.images.size());
     context.metric(rule + ".distance", result.mean_distance);
-    if (wanted.rule.negatives != NegativeChoice::hardest_other_category) {
+    if (wanted.rule.negatives != NegativeSource::hardest_other_category) {
       context.metric(rule + ".fallbacks", static_cast<double>(result.fallbacks) / images);
     }
     wanted.lists = std::move(result.lists);
@@ -261,7 +261,7 @@ void Mined::load(const Archive& archive) {
       }
       MinedLists lists;
       lists.negatives = saved_positions(archive, numbered("negatives", i), indices.size());
-      if (wanted.rule.negatives == NegativeChoice::semi_hard) {
+      if (wanted.rule.negatives == NegativeSource::semi_hard) {
         lists.positives = saved_positions(archive, numbered("positives", i), indices.size());
       }
       wanted.lists = std::move(lists);

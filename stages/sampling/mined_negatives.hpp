@@ -14,7 +14,7 @@
 namespace seam::stages {
 
 /// Where a triplet's negative comes from. Always an image of another item.
-enum class NegativeChoice : std::uint8_t {
+enum class NegativeSource : std::uint8_t {
   random_other_item,       ///< uniform; needs no embeddings
   hardest_other_category,  ///< the closest image of another category
   hardest_same_category,   ///< the closest image of the same category
@@ -22,22 +22,22 @@ enum class NegativeChoice : std::uint8_t {
 };
 
 /// As pipeline files write it.
-[[nodiscard]] constexpr std::string_view to_string(NegativeChoice negatives) {
+[[nodiscard]] constexpr std::string_view to_string(NegativeSource negatives) {
   switch (negatives) {
-    case NegativeChoice::random_other_item:
+    case NegativeSource::random_other_item:
       return "random_other_item";
-    case NegativeChoice::hardest_other_category:
+    case NegativeSource::hardest_other_category:
       return "hardest_other_category";
-    case NegativeChoice::hardest_same_category:
+    case NegativeSource::hardest_same_category:
       return "hardest_same_category";
-    case NegativeChoice::semi_hard:
+    case NegativeSource::semi_hard:
       return "semi_hard";
   }
   return {};
 }
 
 struct MiningRule {
-  NegativeChoice negatives = NegativeChoice::semi_hard;
+  NegativeSource negatives = NegativeSource::semi_hard;
   double margin = 0;  ///< semi_hard: by how much the negative is farther at most
 
   friend bool operator==(const MiningRule&, const MiningRule&) = default;

@@ -270,7 +270,7 @@ void check_lengths(const MiningSet& set, const MiningRule& rule,
   const bool shape = set.vectors.defined() && (set.vectors.dim() == 2 || set.vectors.dim() == 3);
   if (!shape || set.vectors.size(0) != static_cast<std::int64_t>(rows) ||
       (!set.categories.empty() && set.categories.size() != rows) ||
-      (rule.negatives == NegativeChoice::semi_hard && positives.size() != rows)) {
+      (rule.negatives == NegativeSource::semi_hard && positives.size() != rows)) {
     throw Error("mining takes one vector, item, category and positive a row", Fault::internal);
   }
 }
@@ -288,23 +288,23 @@ MiningResult mine(const MiningSet& set, const MiningRule& rule,
   const std::string reader = std::string(to_string(rule.negatives));
   if (set.vectors.dim() == 3) {
     miner.check_categories("compare = \"anchor_capsule\"");
-  } else if (rule.negatives != NegativeChoice::semi_hard) {
+  } else if (rule.negatives != NegativeSource::semi_hard) {
     miner.check_categories(reader);
   }
   const std::vector<std::int64_t> all = all_rows(miner.rows());
   MiningResult result;
   Nearest found;
   switch (rule.negatives) {
-    case NegativeChoice::random_other_item:
+    case NegativeSource::random_other_item:
       throw Error("random_other_item is not mined", Fault::internal);
-    case NegativeChoice::hardest_other_category:
+    case NegativeSource::hardest_other_category:
       found = miner.nearest(all, Among::other_categories);
       break;
-    case NegativeChoice::hardest_same_category:
+    case NegativeSource::hardest_same_category:
       found = miner.nearest(all, Among::own_category);
       result.fallbacks = fill_gaps(miner, found, Among::other_categories);
       break;
-    case NegativeChoice::semi_hard: {
+    case NegativeSource::semi_hard: {
       const std::vector<float> positive = miner.distances(positives);
       found = miner.nearest(all, Among::all, positive);
       forget_beyond_margin(found, positive, rule.margin);

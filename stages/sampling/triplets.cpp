@@ -30,10 +30,10 @@ void Triplets::declare(Declaration& declaration) {
       "the image of another item that is the negative: any, uniformly drawn (released code); the "
       "closest of another category (thesis); the closest of the same category; or the closest that "
       "is farther than the positive",
-      {{"random_other_item", NegativeChoice::random_other_item},
-       {"hardest_other_category", NegativeChoice::hardest_other_category},
-       {"hardest_same_category", NegativeChoice::hardest_same_category},
-       {"semi_hard", NegativeChoice::semi_hard}});
+      {{"random_other_item", NegativeSource::random_other_item},
+       {"hardest_other_category", NegativeSource::hardest_other_category},
+       {"hardest_same_category", NegativeSource::hardest_same_category},
+       {"semi_hard", NegativeSource::semi_hard}});
   declaration
       .reference("mined", mined_,
                  "the `sampling.mined` stage that finds the negatives; needed for all but "
@@ -58,7 +58,7 @@ void Triplets::declare(Declaration& declaration) {
                  "batch, every batch is full")
       .at_least(1);
   declaration.needs(field::item);
-  if (negatives_ != NegativeChoice::random_other_item) {
+  if (negatives_ != NegativeSource::random_other_item) {
     declaration.needs(field::index).doc("by which `mined` knows the image");
   }
   declaration.provides(field::group).doc("the triplet's number in the epoch");
@@ -67,7 +67,7 @@ void Triplets::declare(Declaration& declaration) {
 
 void Triplets::open(Context& /*context*/) {
   const std::string chosen = "`negatives = \"" + std::string(to_string(negatives_)) + "\"`";
-  const bool mines = negatives_ != NegativeChoice::random_other_item;
+  const bool mines = negatives_ != NegativeSource::random_other_item;
   const auto refuse_useless = [&](bool useless, const char* parameter) {
     if (!useless) return;
     throw Error(std::string("`") + parameter + "` has no effect with " + chosen +
@@ -76,7 +76,7 @@ void Triplets::open(Context& /*context*/) {
   };
   refuse_useless(mined_.bound() && !mines, "mined");
   refuse_useless(random_epochs_ > 0 && !mines, "random_epochs");
-  refuse_useless(margin_ && negatives_ != NegativeChoice::semi_hard, "margin");
+  refuse_useless(margin_ && negatives_ != NegativeSource::semi_hard, "margin");
   if (!mines) return;
   if (!mined_) {
     throw Error(chosen +
@@ -88,7 +88,7 @@ void Triplets::open(Context& /*context*/) {
 }
 
 bool Triplets::mines_in(const Context& context) const {
-  return negatives_ != NegativeChoice::random_other_item && context.epoch() >= random_epochs_;
+  return negatives_ != NegativeSource::random_other_item && context.epoch() >= random_epochs_;
 }
 
 const MinedLists& Triplets::mined_lists(const Context& context) const {

@@ -49,7 +49,7 @@ class Triplets final : public Collector {
 
   AnchorChoice anchors_ = AnchorChoice::with_replacement;
   SingleImageItems single_images_ = SingleImageItems::pair_with_itself;
-  NegativeChoice negatives_ = NegativeChoice::random_other_item;
+  NegativeSource negatives_ = NegativeSource::random_other_item;
   std::optional<std::int64_t> per_epoch_;
   std::int64_t multiple_of_ = 1;
   std::int64_t random_epochs_ = 0;

@@ -33,7 +33,7 @@ namespace {
 
 using seam::stages::MiningRule;
 using seam::stages::MiningSet;
-using seam::stages::NegativeChoice;
+using seam::stages::NegativeSource;
 
 constexpr std::int64_t dimensions = 368;
 
@@ -127,9 +127,9 @@ void measure(const Labels& labels) {
   const MiningSet set{vectors, labels.item, labels.category,
                       [](std::int64_t row) { return std::to_string(row); }};
   double first = 0;
-  for (const MiningRule& rule : {MiningRule{NegativeChoice::hardest_other_category, 0},
-                                 MiningRule{NegativeChoice::hardest_same_category, 0},
-                                 MiningRule{NegativeChoice::semi_hard, 2}}) {
+  for (const MiningRule& rule : {MiningRule{NegativeSource::hardest_other_category, 0},
+                                 MiningRule{NegativeSource::hardest_same_category, 0},
+                                 MiningRule{NegativeSource::semi_hard, 2}}) {
     double distance = 0;
     const double taken =
         seconds_of([&] { distance = mine(set, rule, labels.positive).mean_distance; });

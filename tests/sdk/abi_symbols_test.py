@@ -26,7 +26,7 @@ def main():
         kind, name = line.split(" ", 2)[1:]
         # Not the weak copies of the standard library's templates, which each library brings along.
         of_seam = kind == "T" or re.match(r"(vtable|typeinfo) for seam::", name)
-        own = "seam::host::" in name or name in ("_exit", "_Exit")  # stage_call.cpp says why it has them
+        own = "seam::host::" in name or name in ("_exit", "_Exit")  # running_call.cpp says why it has them
         if of_seam and not own:
             found.add(name)
     file = HERE / "abi" / f"symbols-{number}.txt"

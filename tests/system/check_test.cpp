@@ -36,9 +36,10 @@ class CheckTest : public ::testing::Test {
   }
   /// With batches of items, in which pictures have no roles.
   static std::vector<std::string> pk(std::vector<std::string> more = {}) {
-    std::vector<std::string> set{"stage.triplets={ use = \"sampling.pk\", items = 4, images = 3, "
-                                 "per_epoch = 4 }",
-                                 "stage.triplet_batch={ use = \"batch\", size = 12 }"};
+    std::vector<std::string> set{
+        "stage.triplets={ use = \"sampling.pk\", items = 4, images = 3, "
+        "per_epoch = 4 }",
+        "stage.triplet_batch={ use = \"batch\", size = 12 }"};
     set.insert(set.end(), more.begin(), more.end());
     return set;
   }

@@ -265,6 +265,9 @@ TEST_F(SweepTest, RunsAreListedAndCompared) {
       seam({"compare", "runs/sweep/amount=1,seed=1", "runs/sweep/amount=2,seed=1"});
   EXPECT_EQ(single.exit_code, 0);
   EXPECT_THAT(single.out, Not(HasSubstr("[")));
+  const Finished twice =
+      seam({"compare", "runs/sweep/amount=1,seed=1", "runs/sweep/./amount=1,seed=1"});
+  EXPECT_THAT(twice.out, HasSubstr("; 1 run\n")) << "one run that is named twice";
 }
 
 }  // namespace sweep_test

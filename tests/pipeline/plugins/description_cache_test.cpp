@@ -134,8 +134,7 @@ void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
   EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
                      interface, folder_with, exists_in, initial),
             std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
-                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in,
-                     b.initial))
+                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial))
       << name;
 }
 

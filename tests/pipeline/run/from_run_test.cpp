@@ -93,9 +93,9 @@ TEST(Continued, WithoutARuleTheBestStandsAndTheEpochsGoOn) {
 TEST(InitialWeights, CannotBeChangedBehindACheckpoint) {
   const auto refusal = [](const std::string& key) {
     return complaint([&] {
-      refuse_initial({{key, "1", "2"}},
-                     [](const std::string& one) { return one == "stage.model.weights"; },
-                     "epoch-2.safetensors");
+      refuse_initial(
+          {{key, "1", "2"}}, [](const std::string& one) { return one == "stage.model.weights"; },
+          "epoch-2.safetensors");
     });
   };
   EXPECT_THAT(refusal("stage.model.weights"),

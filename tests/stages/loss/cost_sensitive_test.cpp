@@ -193,6 +193,13 @@ TEST(CostSensitiveStage, AFileThatIsNoMatrixIsRefused) {
               HasSubstr("'/nowhere/costs.csv' cannot be read"));
 }
 
+TEST(CostSensitiveStage, AMistakeWithinASuperClassCostsHalf) {
+  const auto costs = stage();
+  costs->set("costs", "super_class").set("super_classes", Value{Numbers{0, 0, 1}});
+  costs->push(batch(torch::zeros({1, 3}), {0})).finish();
+  EXPECT_NEAR(costs->metric("loss"), (0 + 0.5 + 1) / 3, 1e-6);
+}
+
 TEST(CostSensitiveStage, SuperClassesOfAnotherNumberOfClassesAreRefused) {
   const auto costs = stage();
   costs->set("costs", "super_class").set("super_classes", Value{Numbers{0, 0, 1}});

@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const MiningRule semi_hard{NegativeChoice::semi_hard, 1000};
-const MiningRule other_category{NegativeChoice::hardest_other_category, 0};
+const MiningRule semi_hard{NegativeSource::semi_hard, 1000};
+const MiningRule other_category{NegativeSource::hardest_other_category, 0};
 
 MinedNegatives& interface_of(Harness& mined) {
   return *static_cast<MinedNegatives*>(mined.runner().interface(type_name<MinedNegatives>()));
@@ -80,7 +80,7 @@ TEST(Mined, ServesNegativesByIndexWhateverOrderImagesCameIn) {
   ASSERT_NE(served.lists(semi_hard), nullptr);
   EXPECT_THAT(served.lists(semi_hard)->positives, ElementsAre(1, 0, 3, 2, 4));
   EXPECT_THAT(served.lists(semi_hard)->negatives, ElementsAre(4, 3, 0, 0, 1));
-  EXPECT_EQ(served.lists({NegativeChoice::semi_hard, 2}), nullptr) << "nobody wanted that margin";
+  EXPECT_EQ(served.lists({NegativeSource::semi_hard, 2}), nullptr) << "nobody wanted that margin";
   EXPECT_EQ(mined->metric("hardest_other_category.distance"), 8);
   EXPECT_EQ(mined->metric("semi_hard.fallbacks"), 0.2);
 }
@@ -120,7 +120,7 @@ TEST(Mined, ComesBackFromACheckpoint) {
   const auto mined = filled();
   Harness again("mined", std::make_unique<Mined>());
   interface_of(again).want(other_category);
-  interface_of(again).want({NegativeChoice::hardest_same_category, 0});
+  interface_of(again).want({NegativeSource::hardest_same_category, 0});
   interface_of(again).want(semi_hard);
   again.open();
   again.runner().load(mined->runner().save());
@@ -132,7 +132,7 @@ TEST(Mined, ComesBackFromACheckpoint) {
     ASSERT_NE(served.lists(rule), nullptr);
     EXPECT_EQ(*served.lists(rule), *interface_of(*mined).lists(rule));
   }
-  EXPECT_EQ(served.lists({NegativeChoice::hardest_same_category, 0}), nullptr)
+  EXPECT_EQ(served.lists({NegativeSource::hardest_same_category, 0}), nullptr)
       << "it was not mined";
 
   Harness third("mined", std::make_unique<Mined>());

@@ -92,9 +92,9 @@ Numbers slowly_mined(const Images& images, const MiningRule& rule) {
     const std::int64_t category = images.categories[row];
     const auto other = [&](std::int64_t n, double) { return images.categories[n] != category; };
     std::int64_t found = -1;
-    if (rule.negatives == NegativeChoice::hardest_other_category) {
+    if (rule.negatives == NegativeSource::hardest_other_category) {
       found = closest(images, row, other);
-    } else if (rule.negatives == NegativeChoice::hardest_same_category) {
+    } else if (rule.negatives == NegativeSource::hardest_same_category) {
       found = closest(images, row,
                       [&](std::int64_t n, double) { return images.categories[n] == category; });
       if (found < 0) found = closest(images, row, other);
@@ -110,10 +110,10 @@ Numbers slowly_mined(const Images& images, const MiningRule& rule) {
   return negatives;
 }
 
-const std::vector<MiningRule> rules{{NegativeChoice::hardest_other_category, 0},
-                                    {NegativeChoice::hardest_same_category, 0},
-                                    {NegativeChoice::semi_hard, 0.6},
-                                    {NegativeChoice::semi_hard, 1000}};
+const std::vector<MiningRule> rules{{NegativeSource::hardest_other_category, 0},
+                                    {NegativeSource::hardest_same_category, 0},
+                                    {NegativeSource::semi_hard, 0.6},
+                                    {NegativeSource::semi_hard, 1000}};
 
 TEST(Mining, AgreesWithComparingAllPairs) {
   for (const bool capsules : {false, true}) {
@@ -155,24 +155,24 @@ Images garments() {
 
 TEST(Mining, ChoosesByHand) {
   const Images images = garments();
-  const auto negatives = [&](NegativeChoice rule, double margin = 0) {
+  const auto negatives = [&](NegativeSource rule, double margin = 0) {
     return mine(images.set(), {rule, margin}, images.positives).lists.negatives;
   };
-  EXPECT_THAT(negatives(NegativeChoice::hardest_other_category), ElementsAre(2, 2, 0, 4, 2));
+  EXPECT_THAT(negatives(NegativeSource::hardest_other_category), ElementsAre(2, 2, 0, 4, 2));
   // The skirts' category holds no other item: the closest of another.
-  EXPECT_THAT(negatives(NegativeChoice::hardest_same_category), ElementsAre(4, 4, 0, 4, 1));
+  EXPECT_THAT(negatives(NegativeSource::hardest_same_category), ElementsAre(4, 4, 0, 4, 1));
   // Squared distances to the positive: 9, 9, 64, 64, and 0 of the dress to itself.
   // From row 0: 1, 81, 16; 16 is the first beyond 9. From row 1: 4, 36, 1.
-  EXPECT_THAT(negatives(NegativeChoice::semi_hard, 1000), ElementsAre(4, 3, 0, 0, 1));
+  EXPECT_THAT(negatives(NegativeSource::semi_hard, 1000), ElementsAre(4, 3, 0, 0, 1));
   // Within 10 only rows 0 and 4 have one; the others get their closest.
-  EXPECT_THAT(negatives(NegativeChoice::semi_hard, 10), ElementsAre(4, 4, 0, 4, 1));
+  EXPECT_THAT(negatives(NegativeSource::semi_hard, 10), ElementsAre(4, 4, 0, 4, 1));
 }
 
 TEST(Mining, CountsWhatFellBack) {
   const Images images = garments();
-  EXPECT_EQ(mine(images.set(), {NegativeChoice::hardest_same_category, 0}, {}).fallbacks, 2);
-  EXPECT_EQ(mine(images.set(), {NegativeChoice::semi_hard, 10}, images.positives).fallbacks, 3);
-  const MiningResult other = mine(images.set(), {NegativeChoice::hardest_other_category, 0}, {});
+  EXPECT_EQ(mine(images.set(), {NegativeSource::hardest_same_category, 0}, {}).fallbacks, 2);
+  EXPECT_EQ(mine(images.set(), {NegativeSource::semi_hard, 10}, images.positives).fallbacks, 3);
+  const MiningResult other = mine(images.set(), {NegativeSource::hardest_other_category, 0}, {});
   EXPECT_EQ(other.fallbacks, 0);
   EXPECT_EQ(other.mean_distance, (1 + 4 + 1 + 25 + 9) / 5.0);
 }

@@ -164,7 +164,7 @@ TEST(TripletsStage, TakesMinedNegatives) {
   harness.set("negatives", "hardest_other_category").refer<MinedNegatives>("mined", mined);
   push_images(harness);
   harness.finish();
-  EXPECT_EQ(mined.wanted.negatives, NegativeChoice::hardest_other_category);
+  EXPECT_EQ(mined.wanted.negatives, NegativeSource::hardest_other_category);
 
   ASSERT_THAT(harness.outputs(), SizeIs(18));
   for (std::size_t i = 0; i < 18; i += 3) {
@@ -189,7 +189,7 @@ TEST(TripletsStage, TakesMinedPositivesOfSemiHardTriplets) {
     harness.push(std::move(packet));
   }
   harness.finish();
-  EXPECT_EQ(mined.wanted, (MiningRule{NegativeChoice::semi_hard, 0.5}));
+  EXPECT_EQ(mined.wanted, (MiningRule{NegativeSource::semi_hard, 0.5}));
   for (std::size_t i = 0; i < 18; i += 3) {
     const std::int64_t anchor = harness.outputs()[i].get(field::index);
     EXPECT_EQ(harness.outputs()[i + 1].get(field::index), (anchor + 3) % 6);

@@ -1,7 +1,7 @@
 /// Which stage's code each thread is in: for a crash, which has no exception to name it, and for a
 /// plugin that ends the program.
 ///
-///     StageRunner ──► StageCall ──► the stage's method
+///     StageRunner ──► RunningCall ──► the stage's method
 ///                        ▲ current_call(), on the same thread, also from a signal handler
 #pragma once
 
@@ -14,15 +14,15 @@
 namespace seam::host {
 
 /// A call of a stage's method, for as long as it lasts. What it points to belongs to the caller.
-class SEAM_EXPORT StageCall {
+class SEAM_EXPORT RunningCall {
  public:
-  StageCall(const std::string& stage, const std::string& type, std::string_view doing,
-            const Packet* packet);
-  ~StageCall();
-  StageCall(const StageCall&) = delete;
-  StageCall& operator=(const StageCall&) = delete;
-  StageCall(StageCall&&) = delete;
-  StageCall& operator=(StageCall&&) = delete;
+  RunningCall(const std::string& stage, const std::string& type, std::string_view doing,
+              const Packet* packet);
+  ~RunningCall();
+  RunningCall(const RunningCall&) = delete;
+  RunningCall& operator=(const RunningCall&) = delete;
+  RunningCall(RunningCall&&) = delete;
+  RunningCall& operator=(RunningCall&&) = delete;
 
   const std::string& stage;
   const std::string& type;
@@ -30,14 +30,14 @@ class SEAM_EXPORT StageCall {
   const Packet* packet;    ///< null: it has none
 
  private:
-  const StageCall* outer_;
+  const RunningCall* outer_;
 };
 
 /// The innermost one of the calling thread; null: none. Safe in a signal handler.
-[[nodiscard]] SEAM_EXPORT const StageCall* current_call();
+[[nodiscard]] SEAM_EXPORT const RunningCall* current_call();
 
 /// Calls `tell` before the program ends because a stage called exit(), quick_exit() or _exit().
 /// The program then exits with 5: what a batch job sees must not be the stage's 0.
-SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const StageCall&));
+SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&));
 
 }  // namespace seam::host

@@ -1,4 +1,4 @@
-#include "stage_call.hpp"
+#include "running_call.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@ namespace {
 constexpr int internal_error = 5;  // as in docs/exit-codes.md
 
 // The state of a process, which handlers of its end and of signals can reach in no other way.
-thread_local const StageCall* innermost = nullptr;
-std::atomic<void (*)(const StageCall&)> told = nullptr;
+thread_local const RunningCall* innermost = nullptr;
+std::atomic<void (*)(const RunningCall&)> told = nullptr;
 const pid_t home = ::getpid();
 
 [[noreturn]] void end_at_once(int status) {
@@ -23,11 +23,11 @@ const pid_t home = ::getpid();
 
 /// Whether the thread that ends the program is in a stage's call. A child process that a stage
 /// forks may end as it likes.
-const StageCall* ending_call() {
+const RunningCall* ending_call() {
   return ::getpid() == home ? innermost : nullptr;
 }
 
-[[noreturn]] void refuse_end(const StageCall& call) {
+[[noreturn]] void refuse_end(const RunningCall& call) {
   innermost = nullptr;
   if (auto* const tell = told.load()) tell(call);
   std::string text = "seam: error: stage '" + call.stage + "' (" + call.type +
@@ -39,13 +39,13 @@ const StageCall* ending_call() {
 }
 
 void at_end() {
-  if (const StageCall* call = ending_call()) refuse_end(*call);
+  if (const RunningCall* call = ending_call()) refuse_end(*call);
 }
 
 }  // namespace
 
-StageCall::StageCall(const std::string& stage_name, const std::string& stage_type,
-                     std::string_view doing_what, const Packet* its_packet)
+RunningCall::RunningCall(const std::string& stage_name, const std::string& stage_type,
+                         std::string_view doing_what, const Packet* its_packet)
     : stage(stage_name),
       type(stage_type),
       doing(doing_what),
@@ -57,15 +57,15 @@ StageCall::StageCall(const std::string& stage_name, const std::string& stage_typ
   innermost = this;
 }
 
-StageCall::~StageCall() {
+RunningCall::~RunningCall() {
   innermost = outer_;
 }
 
-const StageCall* current_call() {
+const RunningCall* current_call() {
   return innermost;
 }
 
-void tell_of_stages_that_end_the_program(void (*tell)(const StageCall&)) {
+void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&)) {
   told = tell;
 }
 
@@ -73,14 +73,14 @@ void tell_of_stages_that_end_the_program(void (*tell)(const StageCall&)) {
 
 // In the place of the C library's, which would end the program unseen.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name is given
-extern "C" [[noreturn]] SEAM_EXPORT void _exit(int status) {
-  if (const seam::host::StageCall* call = seam::host::ending_call()) {
+extern "C" SEAM_EXPORT void _exit(int status) {
+  if (const seam::host::RunningCall* call = seam::host::ending_call()) {
     seam::host::refuse_end(*call);
   }
   seam::host::end_at_once(status);
 }
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern "C" [[noreturn]] SEAM_EXPORT void _Exit(int status) noexcept {
+extern "C" SEAM_EXPORT void _Exit(int status) noexcept {
   _exit(status);
 }
