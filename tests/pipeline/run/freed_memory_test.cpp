@@ -51,13 +51,19 @@ std::int64_t faults_of_a_batch() {
 }
 
 TEST_F(FreedMemoryTest, OtherThreadsKeepLargeBlocksAsWell) {
-  keep_freed_memory();
-  std::int64_t again = 0;
-  std::thread([&again] {
-    faults_of_a_batch();
-    again = faults_of_a_batch();
-  }).join();
-  EXPECT_LT(again, 1'000) << "of 25,600 pages";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process: no thread has an arena yet
+  EXPECT_EXIT(
+      {
+        keep_freed_memory();
+        std::int64_t again = 0;
+        std::thread([&again] {
+          faults_of_a_batch();
+          again = faults_of_a_batch();
+        }).join();
+        constexpr std::int64_t few = 1'000;  // of 25,600 pages
+        std::_Exit(again < few ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(FreedMemoryTest, TheUsersSettingsOfMallocHold) {
