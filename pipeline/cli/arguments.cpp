@@ -134,7 +134,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
     if (!resume->empty() && !run.set.empty()) {
       throw CLI::ArgumentMismatch(
           "--set cannot change a run that is resumed: it has one pipeline, from its first epoch to "
-          "its last. Begin another run where it stands: seam run --from " +
+          "its last. Start a new run from it: seam run --from " +
           run.resume + " --set " + run.set.front());
     }
   });

@@ -227,10 +227,8 @@ class FolderCheck {
 std::vector<std::string> check_folders(const PipelineSpec& spec,
                                        const std::vector<StageDraft>& stages, RunBegins begins,
                                        Findings& findings) {
-  std::set<std::string> scheduled(spec.schedule.before.begin(), spec.schedule.before.end());
-  scheduled.insert(spec.schedule.after.begin(), spec.schedule.after.end());
-  for (const ScheduledFlow& turn : spec.schedule.each_epoch) scheduled.insert(turn.flow);
-  const std::set<std::string> used = reached(spec, scheduled);
+  const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
+  const std::set<std::string> used = reached(spec, {scheduled.begin(), scheduled.end()});
   FolderCheck folders(spec, stages, begins, findings);
   for (const StageDraft& stage : stages) {
     if (used.contains(stage.spec.name)) folders.check(stage);

@@ -149,6 +149,12 @@ Table tree_of(const std::string& name, const std::string& use, const Place& plac
 
 }  // namespace
 
+bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return pipeline.stages.at(node.stage)->description().trains;
+  });
+}
+
 LoadResult load_pipeline(const LoadOptions& options) {
   Sources sources;
   Findings findings(sources);

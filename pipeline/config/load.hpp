@@ -33,6 +33,9 @@ struct CheckedPipeline {
   std::vector<UntrainedField> untrained;
 };
 
+/// Whether a flow has a stage that trains.
+[[nodiscard]] bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow);
+
 struct LoadResult {
   std::optional<CheckedPipeline> pipeline;  ///< none where there are errors
   std::vector<Problem> problems;            ///< errors and warnings, in file order

@@ -126,6 +126,14 @@ struct ScheduleSpec {
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 
+/// Every flow that the schedule names; one that it names twice comes twice.
+inline std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule) {
+  std::vector<std::string> flows = schedule.before;
+  for (const ScheduledFlow& flow : schedule.each_epoch) flows.push_back(flow.flow);
+  flows.insert(flows.end(), schedule.after.begin(), schedule.after.end());
+  return flows;
+}
+
 /// Bounds on what is under way in a flow.
 struct LimitSpec {
   std::int64_t packets = 256;

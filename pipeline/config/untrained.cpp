@@ -24,17 +24,14 @@ const Description& description_at(const CheckedPipeline& pipeline, const FlowSpe
   return pipeline.stages.at(flow.nodes[node].stage)->description();
 }
 
-bool is_scheduled(const ScheduleSpec& schedule, const std::string& flow) {
-  return std::ranges::find(schedule.before, flow) != schedule.before.end() ||
-         std::ranges::find(schedule.each_epoch, flow, &ScheduledFlow::flow) !=
-             schedule.each_epoch.end() ||
-         std::ranges::find(schedule.after, flow) != schedule.after.end();
-}
-
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    return pipeline.stages.at(node.stage)->description().trains;
-  });
+/// The flows that run, each once.
+std::vector<const FlowSpec*> flows_that_run(const PipelineSpec& spec) {
+  const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
+  std::vector<const FlowSpec*> flows;
+  for (const FlowSpec& flow : spec.flows) {
+    if (std::ranges::find(scheduled, flow.name) != scheduled.end()) flows.push_back(&flow);
+  }
+  return flows;
 }
 
 /// The nearest stage before a node that provides the field.
@@ -63,8 +60,9 @@ enum class Training { none, of_other_fields, of_scores };
 Training training_of(const CheckedPipeline& pipeline, const std::string& model,
                      std::string_view scores) {
   Training found = Training::none;
-  for (const FlowSpec& flow : pipeline.spec.flows) {
-    if (!is_scheduled(pipeline.spec.schedule, flow.name) || !trains(pipeline, flow)) continue;
+  for (const FlowSpec* flow_that_runs : flows_that_run(pipeline.spec)) {
+    const FlowSpec& flow = *flow_that_runs;
+    if (!trains(pipeline, flow)) continue;
     for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
       if (flow.nodes[at].stage == model) found = std::max(found, Training::of_other_fields);
       if (!is_loss_of(description_at(pipeline, flow, at), scores)) continue;
@@ -95,10 +93,10 @@ std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, cons
 
 std::vector<UntrainedField> untrained_fields(const CheckedPipeline& pipeline) {
   std::vector<UntrainedField> found;
-  for (const FlowSpec& flow : pipeline.spec.flows) {
-    if (!is_scheduled(pipeline.spec.schedule, flow.name) || trains(pipeline, flow)) continue;
-    for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
-      if (auto untrained = untrained_at(pipeline, flow, at)) found.push_back(*untrained);
+  for (const FlowSpec* flow : flows_that_run(pipeline.spec)) {
+    if (trains(pipeline, *flow)) continue;
+    for (std::size_t at = 0; at < flow->nodes.size(); ++at) {
+      if (auto untrained = untrained_at(pipeline, *flow, at)) found.push_back(*untrained);
     }
   }
   return found;

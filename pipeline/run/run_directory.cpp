@@ -77,7 +77,7 @@ void for_each_table(const toml::table& parent, std::string_view key,
 
 }  // namespace
 
-std::string to_text(const Origin& origin) {
+std::string to_text(const RunOrigin& origin) {
   if (origin.run.empty()) return {};
   return (fs::path(origin.run).filename() / origin.checkpoint).string();
 }
@@ -130,8 +130,10 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
 
 std::string pipeline_below_head(const std::string& text) {
   std::size_t at = 0;
-  while (text.substr(at, 1) == "#") at = text.find('\n', at) + 1;
-  return text.substr(text.substr(at, 1) == "\n" ? at + 1 : at);
+  while (at < text.size() && text[at] == '#')
+    at = std::min(text.find('\n', at), text.size() - 1) + 1;
+  if (at < text.size() && text[at] == '\n') ++at;
+  return text.substr(at);
 }
 
 Launch parse_launch(const std::string& text, const std::string& file) {

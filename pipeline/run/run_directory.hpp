@@ -36,15 +36,15 @@ struct PluginUsed {
 };
 
 /// The checkpoint of another run with which a run began.
-struct Origin {
+struct RunOrigin {
   std::string run;         ///< its folder, absolute; empty: none
   std::string checkpoint;  ///< "epoch-24.safetensors"
 
-  friend bool operator==(const Origin&, const Origin&) = default;
+  friend bool operator==(const RunOrigin&, const RunOrigin&) = default;
 };
 
 /// "demo-20260301-093000-1/epoch-24.safetensors"; empty for none.
-std::string to_text(const Origin& origin);
+std::string to_text(const RunOrigin& origin);
 
 /// What a run was started with; the head of resolved.toml.
 struct Launch {
@@ -54,7 +54,7 @@ struct Launch {
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
   std::vector<PluginUsed> plugins;
-  Origin from;
+  RunOrigin from;
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -167,10 +167,4 @@ bool RunStages::trains(const FlowSpec& flow) const {
   return host::trains(pipeline_, flow);
 }
 
-bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    return pipeline.stages.at(node.stage)->description().trains;
-  });
-}
-
 }  // namespace seam::host

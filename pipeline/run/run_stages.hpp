@@ -15,9 +15,6 @@
 
 namespace seam::host {
 
-/// Whether a flow has a stage that trains.
-[[nodiscard]] bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow);
-
 /// The stages upstream of one in the flows that will run, each once.
 [[nodiscard]] std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline,
                                                     const std::string& name);

@@ -100,13 +100,6 @@ bool in_epochs(const ScheduleSpec& schedule, const std::string& flow) {
          schedule.each_epoch.end();
 }
 
-std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule) {
-  std::vector<std::string> flows = schedule.before;
-  for (const ScheduledFlow& flow : schedule.each_epoch) flows.push_back(flow.flow);
-  flows.insert(flows.end(), schedule.after.begin(), schedule.after.end());
-  return flows;
-}
-
 const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name) {
   const auto found = std::ranges::find(spec.flows, name, &FlowSpec::name);
   if (found == spec.flows.end()) {

@@ -50,9 +50,6 @@ std::string moment_text(const ScheduleSpec& schedule, const SchedulePosition& po
 /// Whether a flow belongs to the epochs, and not only to what comes before and after them.
 bool in_epochs(const ScheduleSpec& schedule, const std::string& flow);
 
-/// Every flow that the schedule names; one that it names twice comes twice.
-std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule);
-
 /// Throws seam::Error (configuration) where the pipeline has no such flow.
 const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name);
 

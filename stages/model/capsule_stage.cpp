@@ -107,9 +107,7 @@ void CapsuleStage::require_capsule_for_each_category() const {
   if (named > classes) {
     throw Error(data + ", but the network has " +
                     counted(classes, "class capsule", "class capsules") +
-                    ": one a category is "
-                    "needed; " +
-                    set_classes,
+                    ", and each category needs one; " + set_classes,
                 Fault::configuration);
   }
   if (train_mask_ == TrainMask::none) return;

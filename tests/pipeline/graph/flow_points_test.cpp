@@ -23,17 +23,22 @@ using ::testing::IsEmpty;
 
 inline constexpr Field<std::vector<std::int64_t>> members{"members"};
 
-/// Gathers numbers: `size` each, or all that share number / `group` where that is set, which only
-/// the first of the next group tells.
-class Gather final : public Collector {
+/// Makes one packet of several numbers.
+class Gathering : public Collector {
  public:
-  Gather(std::size_t size, std::int64_t group) : size_(size), group_(group) {}
-  void declare(Declaration& d) override {
+  void declare(Declaration& d) final {
     d.needs(number);
     d.provides(number);
     d.provides(members);
     d.replaces_packets();
   }
+};
+
+/// Gathers numbers: `size` each, or all that share number / `group` where that is set, which only
+/// the first of the next group tells.
+class Gather final : public Gathering {
+ public:
+  Gather(std::size_t size, std::int64_t group) : size_(size), group_(group) {}
   void begin(Context& /*context*/) override { held_.clear(); }
   void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
     const std::int64_t value = packet.get(number);
@@ -63,14 +68,8 @@ class Gather final : public Collector {
 };
 
 /// Gathers four numbers when it has seven: it always holds some of the next ones, and says which.
-class GatherAhead final : public Collector {
+class GatherAhead final : public Gathering {
  public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-    d.provides(members);
-    d.replaces_packets();
-  }
   void begin(Context& /*context*/) override { held_.clear(); }
   void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
     held_.push_back(std::move(packet));

@@ -762,7 +762,7 @@ TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
   EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 1"));
   EXPECT_TRUE(fs::exists(folder_.path() / "run/checkpoints/epoch-3.safetensors"));
   EXPECT_EQ(read_launch(folder_.path() / "new").from,
-            (Origin{(folder_.path() / "run").string(), "epoch-3.safetensors"}));
+            (RunOrigin{(folder_.path() / "run").string(), "epoch-3.safetensors"}));
   EXPECT_THAT(messages_.str(),
               HasSubstr("beginning with run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
 }
