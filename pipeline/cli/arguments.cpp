@@ -40,6 +40,17 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides) {
              "set a key of the file, such as stage.model.classes=50; may be repeated");
 }
 
+CLI::Option* add_variant(CLI::App& verb, std::vector<std::string>& variants,
+                         const std::string& doc =
+                             "choose a variant of the file, such as arcface "
+                             "for its [variant.arcface], before --set; may "
+                             "be repeated, or several separated by commas") {
+  return verb.add_option("--variant", variants, doc)
+      ->type_name(std::string(variant_name))
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 /// Where and in what a run computes.
 void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
   verb.add_option("--device", run.device,
@@ -79,6 +90,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
           ->type_name("DIR")
           ->excludes(file)
           ->excludes(resume);
+  CLI::Option* variant = add_variant(verb, run.variants);
   repeatable(verb, "--set", run.set, "KEY=VALUE",
              "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
   verb.add_option("--threads", run.threads,
@@ -127,9 +139,15 @@ void add_run(CommandParser& parser, RunArguments& run) {
                     "colours; auto: on a terminal, unless NO_COLOR is set");
   verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
   verb.add_flag("--quiet", run.quiet, "print only the score, warnings and errors");
-  verb.parse_complete_callback([&run, file, resume, from] {
+  verb.parse_complete_callback([&run, file, resume, from, variant] {
     if (file->empty() && resume->empty() && from->empty()) {
       throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
+    }
+    if (file->empty() && !variant->empty()) {
+      throw CLI::ArgumentMismatch(
+          "--variant cannot change the pipeline of an earlier run, which has the variants that it "
+          "was started with. Start a new run from the file: seam run FILE --variant " +
+          run.variants.front());
     }
     if (!resume->empty() && !run.set.empty()) {
       throw CLI::ArgumentMismatch(
@@ -151,13 +169,16 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
                             ->type_name("DIR")
                             ->excludes(file);
   repeatable(verb, "--over", sweep.over, "KEY=VALUES",
-             "values to go through, such as stage.loss.margin=0.2,0.5,1 or pipeline.seed=1..3; "
+             "values to go through, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 or "
+             "variant=arcface,triplet; variant.GROUP and variants go over groups of variants; "
              "else what the file's [sweep] says; may be repeated");
   verb.add_option("--random", sweep.random,
                   "draw so many combinations, also from ranges such as 1e-4..1e-2:log")
       ->type_name("N")
       ->check(CLI::Range(1, most_draws).description(""));
   verb.add_option("--random-seed", sweep.random_seed, "of the drawing")->type_name("N");
+  add_variant(verb, sweep.variants,
+              "choose a variant of the file for all runs; --over variant=a,b goes over variants");
   add_set(verb, sweep.set);
   verb.add_option("--jobs", sweep.jobs, "runs at a time; 1 where it is not said")
       ->type_name("N")
@@ -170,8 +191,8 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
                   "folder to leave the sweep in; else runs/NAME-sweep-DATE-TIME-N")
       ->type_name("DIR");
   verb.add_flag("--dry-run", sweep.dry_run, "check all runs and list them, but run none");
-  for (const char* fixed : {"--over", "--random", "--random-seed", "--set", "--plugin-path",
-                            "--sweep-dir", "--dry-run"}) {
+  for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
+                            "--plugin-path", "--sweep-dir", "--dry-run"}) {
     verb.get_option(fixed)->excludes(resume);
   }
   verb.parse_complete_callback([file, resume] {
@@ -218,6 +239,9 @@ void add_check(CommandParser& parser, CheckArguments& check) {
   CLI::App& verb = parser.add("check", "Check pipeline files without running them",
                               "pipelines/*.toml --json", [&check] { return check_verb(check); });
   verb.add_option("files", check.files, "the pipeline files")->type_name("FILE")->required();
+  add_variant(verb, check.variants,
+              "check the file with this variant; default: the file as it is, and with each of its "
+              "variants");
   add_set(verb, check.set);
   add_plugin_path(verb, check.plugin_paths);
   verb.add_flag("--json", check.json, "print all problems as one JSON array");
@@ -252,6 +276,7 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
                                   inspected[2] + "'");
     }
   });
+  CLI::Option* variant = add_variant(verb, inspect.variants);
   repeatable(verb, "--set", inspect.set, "KEY=VALUE",
              "set a parameter, such as classes=50; with a file, set one of its keys, such as "
              "stage.model.classes=50; may be repeated");
@@ -259,7 +284,8 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
   CLI::Option* json = verb.add_flag("--json", inspect.json, "print JSON");
   verb.add_flag("--markdown", inspect.markdown, "print the page of the documentation")
       ->excludes(json)
-      ->excludes(verb.get_option("--set"));
+      ->excludes(verb.get_option("--set"))
+      ->excludes(variant);
 }
 
 void add_graph(CommandParser& parser, GraphArguments& graph) {
@@ -271,6 +297,7 @@ void add_graph(CommandParser& parser, GraphArguments& graph) {
       ->required();
   parser.add_choice(verb, "--format", graph.format, {"dot", "mermaid"},
                     "dot (Graphviz) or mermaid");
+  add_variant(verb, graph.variants);
   add_set(verb, graph.set);
   add_plugin_path(verb, graph.plugin_paths);
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,16 +26,51 @@ std::size_t errors_in(const std::vector<Problem>& problems) {
       std::ranges::count(problems, Severity::error, &Problem::severity));
 }
 
+LoadOptions options_of(const std::string& file, const CheckArguments& arguments,
+                       DescriptionCache* descriptions) {
+  LoadOptions options;
+  options.file = file;
+  options.variants = arguments.variants;
+  options.overrides = arguments.set;
+  options.plugin_paths = arguments.plugin_paths;
+  options.environment = process_environment();
+  options.descriptions = descriptions;
+  return options;
+}
+
+/// Checks the file with its variants as well, and adds the problems that it has only with one, with
+/// the variants' names; how many choices there are.
+std::size_t check_variants_of(const LoadOptions& base, const VariantNames& variants,
+                              std::vector<Problem>& problems) {
+  const auto choices = choices_of(variants);
+  const auto same = [](const Problem& a, const Problem& b) {
+    return std::tie(a.code, a.message, a.place.file, a.place.line, a.place.column) ==
+           std::tie(b.code, b.message, b.place.file, b.place.line, b.place.column);
+  };
+  for (const std::vector<std::string>& choice : choices) {
+    LoadOptions options = base;
+    options.variants = choice;
+    std::string names;
+    for (const std::string& name : choice) names += (names.empty() ? "" : ",") + name;
+    for (Problem& problem : prepare_run(std::move(options), std::nullopt).loaded.problems) {
+      if (std::ranges::any_of(problems, [&](const Problem& one) { return same(one, problem); }))
+        continue;
+      problem.notes.push_back("with --variant " + names);
+      problems.push_back(std::move(problem));
+    }
+  }
+  return choices.size();
+}
+
 /// Checks the runs of the file's [sweep] as well, if it has one; how many there are.
 std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& arguments,
                                 std::vector<Problem>& problems) {
-  if (!std::filesystem::is_regular_file(file)) return 0;  // a pipe can be read only once
   SweepRequest request;
   request.file = file;
+  request.variants = arguments.variants;
   request.set = arguments.set;
   request.plugin_paths = arguments.plugin_paths;
   request.environment = process_environment();
-  if (load_sweep(file, request.set, request.environment).spec.over.empty()) return 0;
   try {
     CheckedSweep sweep = check_sweep(request);
     for (Problem& problem : sweep.problems) {
@@ -57,15 +93,17 @@ ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
-    LoadOptions options;
-    options.file = file;
-    options.overrides = arguments.set;
-    options.plugin_paths = arguments.plugin_paths;
-    options.environment = process_environment();
-    options.descriptions = descriptions.get();
-    LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
-    const std::size_t runs =
-        loaded.pipeline ? check_runs_of_sweep(file, arguments, loaded.problems) : 0;
+    const LoadOptions options = options_of(file, arguments, descriptions.get());
+    LoadResult loaded = prepare_run(options, std::nullopt).loaded;
+    std::size_t choices = 0;
+    std::size_t runs = 0;
+    if (loaded.pipeline && std::filesystem::is_regular_file(file)) {  // a pipe is read only once
+      const LoadedSweep table = load_sweep(file, options.overrides, options.environment);
+      if (options.variants.empty()) {
+        choices = check_variants_of(options, table.variants, loaded.problems);
+      }
+      if (!table.spec.over.empty()) runs = check_runs_of_sweep(file, arguments, loaded.problems);
+    }
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
     if (arguments.json) continue;
     report_problems(loaded.problems);
@@ -73,6 +111,7 @@ ExitCode check_verb(const CheckArguments& arguments) {
       const PipelineSpec& spec = loaded.pipeline->spec;
       std::cout << file << ": ok: " << counted(spec.stages.size(), "stage") << ", "
                 << counted(spec.flows.size(), "flow")
+                << (choices > 0 ? "; " + counted(choices, "choice") + " of variants" : "")
                 << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << std::endl;
     } else {
       std::cerr << file << ": " << counted(errors_in(loaded.problems), "error") << std::endl;

@@ -1,9 +1,12 @@
 #include "pipeline/cli/complete.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/load.hpp"
+#include "pipeline/config/sweep.hpp"
 #include "pipeline/plugins/registry.hpp"
 
 namespace seam::host {
@@ -40,8 +43,21 @@ const VerbHelp* verb_of(const ProgramHelp& help, const std::vector<std::string>&
   return nullptr;
 }
 
-std::vector<std::string> values_of(const OptionHelp& option,
-                                   const std::vector<std::string>& stages) {
+/// The variants of the pipeline files that the words name.
+std::vector<std::string> variants_in(const std::vector<std::string>& words) {
+  std::vector<std::string> variants;
+  for (const std::string& word : words) {
+    if (!word.ends_with(".toml") || !std::filesystem::is_regular_file(word)) continue;
+    for (std::string& name : load_sweep(word, {}, process_environment()).variants.variants) {
+      variants.push_back(std::move(name));
+    }
+  }
+  return variants;
+}
+
+std::vector<std::string> values_of(const OptionHelp& option, const std::vector<std::string>& stages,
+                                   const std::vector<std::string>& before) {
+  if (option.value == variant_name) return variants_in(before);
   if (!option.choices.empty()) return option.choices;
   if (option.value == file_and_stage) return stages;
   if (option.value == "DEVICE") return {"cpu", "cuda", "auto"};  // and cuda:1, ...
@@ -74,7 +90,7 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
     if (before.empty()) candidates.insert(candidates.end(), {"--help", "--version"});
   } else if (const OptionHelp* option = option_named(*verb, before.back());
              option != nullptr && !option->positional() && !option->value.empty()) {
-    candidates = values_of(*option, stages);
+    candidates = values_of(*option, stages, before);
   } else if (current.starts_with("-")) {
     for (const OptionHelp& each : verb->options) {
       if (!each.positional()) candidates.push_back(each.name);
@@ -83,7 +99,7 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
   } else {
     for (const OptionHelp& each : verb->options) {
       if (!each.positional()) continue;
-      candidates = values_of(each, stages);
+      candidates = values_of(each, stages, before);
       // What begins no stage's name begins a file's.
       if (each.value == file_and_stage && none_begins_with(current, candidates)) {
         candidates = {complete_files};

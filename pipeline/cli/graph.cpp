@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <utility>
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
@@ -160,10 +161,17 @@ void print_mermaid(const Drawing& drawing) {
 }  // namespace
 
 ExitCode graph_verb(const GraphArguments& arguments) {
-  const bool of_run = is_run(arguments.file, arguments.set);
-  const auto pipeline =
-      of_run ? load_or_report(earlier_run_options(arguments.file, arguments.plugin_paths))
-             : load_or_report(arguments.file, arguments.set, arguments.plugin_paths);
+  const bool of_run = is_run(arguments.file, arguments.variants, arguments.set);
+  LoadOptions options;
+  if (of_run) {
+    options = earlier_run_options(arguments.file, arguments.plugin_paths);
+  } else {
+    options.file = arguments.file;
+    options.variants = arguments.variants;
+    options.overrides = arguments.set;
+    options.plugin_paths = arguments.plugin_paths;
+  }
+  const auto pipeline = load_or_report(std::move(options));
   if (!pipeline) return ExitCode::configuration;
   std::vector<FlowTotal> flows;
   if (of_run) flows = read_flows(std::filesystem::path(arguments.file) / "summary.json");

@@ -13,6 +13,9 @@ namespace seam::host {
 /// The value of a positional argument that is a stage's type, or a file and a stage in it.
 inline constexpr std::string_view file_and_stage = "[FILE] STAGE";
 
+/// The value of an option that takes variants of the pipeline file.
+inline constexpr std::string_view variant_name = "VARIANT";
+
 struct OptionHelp {
   std::string name;   ///< "--set", or what a positional argument is called
   std::string value;  ///< "FILE", "KEY=VALUE"; empty: it takes none

@@ -69,10 +69,11 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
                 Fault::configuration);
   }
   LoadOptions options;
-  if (is_run(arguments.file, arguments.set)) {
+  if (is_run(arguments.file, arguments.variants, arguments.set)) {
     options = earlier_run_options(arguments.file, arguments.plugin_paths);
   } else {
     options.file = arguments.file;
+    options.variants = arguments.variants;
     options.overrides = arguments.set;
     options.plugin_paths = arguments.plugin_paths;
   }
@@ -157,6 +158,11 @@ ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
 
 /// The stage as such. What it says of itself is known without loading it; its network is not.
 ExitCode inspect_type(const InspectArguments& arguments) {
+  if (!arguments.variants.empty()) {
+    throw Error("--variant needs a pipeline file: seam inspect FILE " + arguments.stage +
+                    " --variant " + arguments.variants.front(),
+                Fault::configuration);
+  }
   if (!is_stage_name(arguments.stage) && std::filesystem::exists(arguments.stage)) {
     throw Error("'" + arguments.stage +
                     "' is a file or folder, not a stage type; name a stage in it as well: "

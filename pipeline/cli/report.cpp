@@ -23,16 +23,6 @@ void report_problems(const std::vector<Problem>& problems) {
   std::cerr.flush();
 }
 
-std::optional<CheckedPipeline> load_or_report(const std::string& file,
-                                              const std::vector<std::string>& set,
-                                              const std::vector<std::string>& plugin_paths) {
-  LoadOptions options;
-  options.file = file;
-  options.overrides = set;
-  options.plugin_paths = plugin_paths;
-  return load_or_report(std::move(options));
-}
-
 std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   options.environment = process_environment();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
@@ -42,10 +32,12 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   return std::move(loaded.pipeline);
 }
 
-bool is_run(const std::string& file, const std::vector<std::string>& set) {
+bool is_run(const std::string& file, const std::vector<std::string>& variants,
+            const std::vector<std::string>& set) {
   if (!std::filesystem::is_directory(file)) return false;
-  if (!set.empty()) {
-    throw Error("--set cannot be used with the folder of a run, whose parameters are fixed",
+  if (!set.empty() || !variants.empty()) {
+    throw Error(std::string(set.empty() ? "--variant" : "--set") +
+                    " cannot be used with the folder of a run, whose parameters are fixed",
                 Fault::configuration);
   }
   return true;

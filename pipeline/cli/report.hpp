@@ -19,13 +19,11 @@ ExitCode report_error(const Error& error);
 void report_problems(const std::vector<Problem>& problems);
 
 /// Loads a pipeline for a verb that does not run it; problems are printed. None: there were errors.
-std::optional<CheckedPipeline> load_or_report(const std::string& file,
-                                              const std::vector<std::string>& set,
-                                              const std::vector<std::string>& plugin_paths);
 std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 
 /// Whether `file` is the folder of a run instead of a pipeline file. Throws seam::Error
-/// (configuration) if it is and `set`, the values of --set, is not empty.
-bool is_run(const std::string& file, const std::vector<std::string>& set);
+/// (configuration) if it is and --variant or --set have values.
+bool is_run(const std::string& file, const std::vector<std::string>& variants,
+            const std::vector<std::string>& set);
 
 }  // namespace seam::host

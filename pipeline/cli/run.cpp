@@ -55,6 +55,7 @@ LoadOptions options_for(const RunArguments& arguments, Start start) {
   LoadOptions options;
   if (start == Start::fresh) {
     options.file = arguments.file;
+    options.variants = arguments.variants;
     options.plugin_paths = arguments.plugin_paths;
   } else {
     options = earlier_run_options(start == Start::resume ? arguments.resume : arguments.from,

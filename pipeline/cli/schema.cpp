@@ -212,18 +212,29 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
       typed("string", "a -> b -> c; a flow or another path has them all by this name");
   PipelineSpec fresh;
   SweepSpec sweep;
+  Json properties{{"pipeline", host_schema(pipeline_table(fresh))},
+                  {"limits", host_schema(limits_table(fresh.limits))},
+                  {"stage", stages_schema(registry)},
+                  {"path", std::move(paths)},
+                  {"flow", std::move(flows)},
+                  {"schedule", host_schema(schedule_table(fresh.schedule))}};
+  Json changes = Json::object();  // what a variant may have: references, not copies of all stages
+  for (const auto& [key, schema] : properties.items()) {
+    changes[key] = {{"$ref", "#/properties/" + key}};
+  }
+  Json variant = typed("object", "Variants: sets of changes that --variant NAME chooses.");
+  variant["additionalProperties"] = table("The changes.", std::move(changes));
+  Json groups = typed("object", "Groups of variants, of which one is chosen at a time.");
+  groups["additionalProperties"] = texts("names of variants");
+  properties["extends"] = texts("files that this one is laid over, relative to it");
+  properties["variant"] = std::move(variant);
+  properties["variants"] = std::move(groups);
+  properties["sweep"] = host_schema(sweep_table(sweep));
+  properties["chosen"] = host_schema(chosen_table(fresh.chosen));
   return json_line({{"$schema", "http://json-schema.org/draft-07/schema#"},
                     {"title", "A pipeline file of Seam"},
                     {"type", "object"},
-                    {"properties",
-                     {{"extends", texts("files that this one is laid over, relative to it")},
-                      {"pipeline", host_schema(pipeline_table(fresh))},
-                      {"limits", host_schema(limits_table(fresh.limits))},
-                      {"stage", stages_schema(registry)},
-                      {"path", std::move(paths)},
-                      {"flow", std::move(flows)},
-                      {"schedule", host_schema(schedule_table(fresh.schedule))},
-                      {"sweep", host_schema(sweep_table(sweep))}}},
+                    {"properties", std::move(properties)},
                     {"additionalProperties", false}}) +
          "\n";
 }

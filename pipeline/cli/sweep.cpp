@@ -21,6 +21,7 @@ void say(const std::string& line) {
 SweepRequest request_of(const SweepArguments& arguments) {
   SweepRequest request;
   request.file = arguments.file;
+  request.variants = arguments.variants;
   request.set = arguments.set;
   request.over = arguments.over;
   request.random = arguments.random;

@@ -17,6 +17,7 @@ struct RunArguments {
   std::string file;    ///< empty with `resume` and `from`
   std::string resume;  ///< folder of an earlier run
   std::string from;    ///< the same, which stays as it is
+  std::vector<std::string> variants;
   std::vector<std::string> set;
   std::optional<int> threads;
   std::string device;     ///< this and the next two: empty: what the file says
@@ -42,6 +43,7 @@ struct SweepArguments {
   std::vector<std::string> over;
   std::optional<std::int64_t> random;
   std::optional<std::uint64_t> random_seed;
+  std::vector<std::string> variants;  ///< for every run
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   std::optional<int> threads;
@@ -74,6 +76,7 @@ ExitCode compare_verb(const CompareArguments& arguments);
 /// Checks pipeline files without running them.
 struct CheckArguments {
   std::vector<std::string> files;
+  std::vector<std::string> variants;  ///< empty: the file as it is, and with its variants
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
@@ -92,6 +95,7 @@ ExitCode plugins_verb(const PluginsArguments& arguments);
 struct InspectArguments {
   std::string file;   ///< a pipeline file or a run's folder; empty: the stage as such
   std::string stage;  ///< its name in the file, or else its type
+  std::vector<std::string> variants;
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
@@ -102,6 +106,7 @@ ExitCode inspect_verb(const InspectArguments& arguments);
 /// Draws a pipeline's flows; those of a run with what its stages did since it was last started.
 struct GraphArguments {
   std::string file;  ///< or a run's folder
+  std::vector<std::string> variants;
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   std::string format = "dot";  ///< "dot" or "mermaid"

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -145,6 +146,55 @@ void add_values(const std::string& text, std::string_view values, Axis& axis) {
   }
 }
 
+/// "variant.loss" and "variants" with the values that they stand for.
+std::vector<std::string> expanded(const std::vector<std::string>& texts,
+                                  const VariantNames& variants) {
+  std::vector<std::string> result;
+  for (const std::string& text : texts) {
+    const std::size_t before = result.size();
+    for (const VariantGroup& group : variants.groups) {
+      if (text == "variants" || text == "variant." + group.name) {
+        result.push_back(fmt::format("variant.{}={}", group.name, fmt::join(group.variants, ",")));
+      }
+    }
+    if (text == "variants" && variants.groups.empty()) {
+      refuse(text, "the file has no groups of variants, such as [variants] loss = [\"a\", \"b\"]");
+    }
+    if (result.size() == before) result.push_back(text);
+  }
+  return result;
+}
+
+/// Refuses groups and variants that the file does not have.
+void check_variants(const std::string& text, const Axis& axis, const VariantNames& variants) {
+  const std::string& key = axis.keys.front();
+  if (!is_variant_key(key)) return;
+  std::vector<std::string> known = variants.variants;
+  if (key != "variant") {
+    const std::string name = key.substr(key.find('.') + 1);
+    std::vector<std::string> groups;
+    for (const VariantGroup& group : variants.groups) {
+      groups.push_back(group.name);
+      if (group.name == name) known = group.variants;
+    }
+    if (std::ranges::find(groups, name) == groups.end()) {
+      refuse(text, fmt::format("[variants] has no group '{}'; {}", name,
+                               groups.empty() ? "the file has no groups of variants"
+                                              : "it has: " + enumerated(groups)));
+    }
+  }
+  if (axis.interval) refuse(text, "variants have no range; list their names");
+  for (const std::string& value : axis.values) {
+    if (std::ranges::find(known, value) != known.end()) continue;
+    const std::string nearest = did_you_mean(value, known);
+    refuse(text,
+           fmt::format("there is no variant '{}'{}{}", value, key == "variant" ? "" : " in " + key,
+                       known.empty() ? "; the file has no variants"
+                                     : "; accepted: " + enumerated(known) +
+                                           (nearest.empty() ? "" : "; " + nearest)));
+  }
+}
+
 }  // namespace
 
 Axis parse_axis(const std::string& text) {
@@ -154,7 +204,10 @@ Axis parse_axis(const std::string& text) {
   axis.keys = listed(std::string_view(text).substr(0, equals));
   for (const std::string& key : axis.keys) {
     const bool thread_count = key == "pipeline.threads";
-    if (key.find('.') == std::string::npos) refuse(text, forms);
+    if (key.find('.') == std::string::npos && !is_variant_key(key)) refuse(text, forms);
+    if (is_variant_key(key) && axis.keys.size() > 1) {
+      refuse(text, "variants are chosen by an axis of their own, as in variant=a,b");
+    }
     if (thread_count) {
       refuse(text,
              "results do not depend on the number of threads; --threads sets it for all runs");
@@ -164,11 +217,12 @@ Axis parse_axis(const std::string& text) {
   return axis;
 }
 
-std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
+std::vector<Axis> parse_axes(const std::vector<std::string>& texts, const VariantNames& variants) {
   std::vector<Axis> axes;
   std::set<std::string> keys;
-  for (const std::string& text : texts) {
+  for (const std::string& text : expanded(texts, variants)) {
     axes.push_back(parse_axis(text));
+    check_variants(text, axes.back(), variants);
     for (const std::string& key : axes.back().keys) {
       if (!keys.insert(key).second) refuse(text, fmt::format("the key '{}' is given twice", key));
     }

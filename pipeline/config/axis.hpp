@@ -4,6 +4,8 @@
 ///     pipeline.seed=1..3                          the integers 1, 2, 3
 ///     stage.adam.rate=1e-4..1e-2:log              an interval, from which random search draws
 ///     stage.train.fold,stage.query.fold=0..4      keys that change together
+///     variant=arcface,triplet                     variants of the file
+///     variant.loss                                all of a group; variants: of each group
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "pipeline/config/variants.hpp"
 
 namespace seam::host {
 
@@ -35,8 +39,9 @@ struct Axis {
 
 /// Throws seam::Error (configuration) that says what is accepted.
 Axis parse_axis(const std::string& text);
-/// The same for several; a key may stand in one of them only.
-std::vector<Axis> parse_axes(const std::vector<std::string>& texts);
+/// The same for several, with the variants of the file; a key may stand in one of them only.
+std::vector<Axis> parse_axes(const std::vector<std::string>& texts,
+                             const VariantNames& variants = {});
 
 /// Whether runs that differ in this key alone repeat the same experiment: the run's seed, and the
 /// fold that a stage serves, leaves out or measures (`fold`, `leave_out_fold`).

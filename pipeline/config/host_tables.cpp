@@ -20,7 +20,8 @@ constexpr double most_minutes = 1e6;
 
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
-         plugin_paths, tensorboard, limits, stages, paths, flows, schedule, resolved] = spec;
+         plugin_paths, tensorboard, limits, stages, paths, flows, schedule, chosen, resolved] =
+      spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "names the run's folder and its reports");
   table.default_is("the file's name");
@@ -105,6 +106,16 @@ HostTable schedule_table(ScheduleSpec& schedule) {
             "\"recall.none.r@1\", last = 2 }` also the best by a headline of a stage, such as a "
             "recall or a loss. With `stop_early` and without `best`, the best is the one that it "
             "measured");
+  return table;
+}
+
+HostTable chosen_table(ChosenSpec& chosen) {
+  auto& [variants, decides, set] = chosen;
+  HostTable table("[chosen]",
+                  "Variants that a run was started with, as its resolved.toml has them.");
+  table.key("variants", variants, "`\"GROUP=NAME\"`, or `\"NAME\"` of a variant in no group");
+  table.key("decides", decides, "stages and keys that the variants decide");
+  table.key("set", set, "keys that `--set` changed");
   return table;
 }
 

@@ -10,6 +10,7 @@ namespace seam::host {
 HostTable pipeline_table(PipelineSpec& spec);
 HostTable limits_table(LimitSpec& limits);
 HostTable schedule_table(ScheduleSpec& schedule);
+HostTable chosen_table(ChosenSpec& chosen);
 /// What every stage's table takes besides the stage's own parameters.
 HostTable stage_table(StageSpec& stage);
 /// The tables inside: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,

@@ -19,6 +19,7 @@
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"
+#include "pipeline/config/variants.hpp"
 
 namespace seam::host {
 namespace {
@@ -84,7 +85,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
                                        Findings& findings) {
   std::optional<Table> tree = read_with_bases(options.file, options.environment, sources, findings);
   if (!tree) return std::nullopt;
-  apply_overrides(*tree, options.overrides, options.environment, sources, findings);
+  Variants variants(*tree, findings);
+  variants.lay_over(*tree, options.variants, options.environment, sources, findings);
+  const std::vector<std::string> set =
+      apply_overrides(*tree, options.overrides, options.environment, sources, findings);
   expand_tree(*tree, options.environment, sources, findings);
   check_top_level(*tree, findings);
   resolve_likes(*tree, findings);
@@ -94,7 +98,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.file = options.file.string();
   read_settings(*tree, spec, findings);
   if (options.event_file == EventFileUse::always && !spec.tensorboard) spec.tensorboard.emplace();
-  read_sweep(*tree, findings);  // a run ignores it, but what is wrong with it is said
+  spec.chosen = variants.chosen(*tree, set, findings);
+  read_sweep(*tree, variants.names(),
+             findings);  // a run ignores it, but what is wrong with it is said
 
   const int threads = options.decide_threads ? options.decide_threads(spec.threads)
                                              : spec.threads.value_or(cores());
@@ -114,8 +120,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
   // Of a run that goes on, this was said when it began.
   if (findings.errors() == errors_before && options.recorded_plugins.empty()) {
-    check_use(*tree, spec.file, stages, spec.flows, findings);
-    check_path_use(*tree, spec.file, spec.flows, findings);
+    // With a variant, stages and paths of the file may go unused as those of an extended file may.
+    const std::string own = options.variants.empty() ? spec.file : std::string();
+    check_use(*tree, own, stages, spec.flows, findings);
+    check_path_use(*tree, own, spec.flows, findings);
   }
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, known, findings);
@@ -173,7 +181,7 @@ LoadResult load_stage(const std::string& use, const std::vector<std::string>& se
   Table tree = tree_of(name, use, {use, 0, 0, 1});
   std::vector<std::string> overrides;
   for (const std::string& each : set) overrides.push_back("stage." + name + "." + each);
-  apply_overrides(tree, overrides, environment, sources, findings);
+  (void)apply_overrides(tree, overrides, environment, sources, findings);
   expand_tree(tree, environment, sources, findings);
   resolve_likes(tree, findings);
   std::vector<StageDraft> stages = read_stages(tree, registry, nullptr, findings);

@@ -1,6 +1,6 @@
 /// Reads a pipeline file and checks all of it in one pass.
 ///
-///     file, extends, --set, ${VAR} ──► one tree ──► settings, stages, flows, schedule
+///     file, extends, variants, --set, ${VAR} ──► one tree ──► settings, stages, flows, schedule
 ///                                          └── every fault a Problem, none hides another
 #pragma once
 
@@ -49,6 +49,7 @@ enum class EventFileUse : std::uint8_t {
 
 struct LoadOptions {
   std::filesystem::path file;
+  std::vector<std::string> variants;                   ///< --variant, laid over in this order
   std::vector<std::string> overrides;                  ///< --set: "stage.model.classes=50"
   std::vector<std::string> plugin_paths;               ///< --plugin-path
   EventFileUse event_file = EventFileUse::as_in_file;  ///< --tensorboard

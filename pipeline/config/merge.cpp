@@ -11,6 +11,7 @@
 
 #include "pipeline/config/source.hpp"
 #include "pipeline/config/variables.hpp"
+#include "pipeline/config/variants.hpp"
 
 namespace seam::host {
 namespace {
@@ -335,9 +336,11 @@ std::optional<Table> read_with_bases(const fs::path& file,
   return reader.read(file, {file.string(), 0, 0, 1});
 }
 
-void apply_overrides(Table& tree, const std::vector<std::string>& overrides,
-                     const Environment& environment, Sources& sources, Findings& findings) {
+std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
+                                         const Environment& environment, Sources& sources,
+                                         Findings& findings) {
   const Source& source = sources.add_lines("--set", overrides);
+  std::vector<std::string> keys;
   Table all;
   for (std::size_t i = 0; i < overrides.size(); ++i) {
     const std::string& text = overrides[i];
@@ -367,6 +370,16 @@ void apply_overrides(Table& tree, const std::vector<std::string>& overrides,
                      "'extends' cannot be set here; write a file that extends the others");
       continue;
     }
+    if (is_variant_key(path->front().key) || path->front().key == "variants") {
+      findings.error(
+          "set-syntax", place_at(0, path->front().length),
+          "variants cannot be set here; choose one with --variant NAME, and set the keys "
+          "that it changes");
+      continue;
+    }
+    std::string key;
+    for (const PathStep& step : *path) key += (key.empty() ? "" : ".") + step.key;
+    keys.push_back(std::move(key));
     std::size_t value_at = equals + 1;
     while (value_at < text.size() && text[value_at] == ' ') ++value_at;
     Node value = read_set_value(text.substr(value_at), place_at(value_at, 1));
@@ -381,6 +394,7 @@ void apply_overrides(Table& tree, const std::vector<std::string>& overrides,
     merge_into(all, std::move(*value.table()));
   }
   merge_tables(tree, std::move(all), environment);
+  return keys;
 }
 
 void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,

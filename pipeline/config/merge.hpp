@@ -1,4 +1,4 @@
-/// From several texts one tree: `extends`, then the file itself, then --set.
+/// From several texts one tree: `extends`, then the file itself, then its variants, then --set.
 ///
 ///     base.toml ─┐
 ///     a.toml ────┼──► one tree, every value with the place it was last set
@@ -28,10 +28,10 @@ std::optional<Table> read_with_bases(const std::filesystem::path& file,
                                      Sources& sources, Findings& findings);
 
 /// Applies --set options, "stage.model.classes=50" each: later ones go before earlier ones, and all
-/// of them are laid over the tree together.
-void apply_overrides(Table& tree, const std::vector<std::string>& overrides,
-                     const std::map<std::string, std::string>& environment, Sources& sources,
-                     Findings& findings);
+/// of them are laid over the tree together. Returns their keys.
+std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
+                                         const std::map<std::string, std::string>& environment,
+                                         Sources& sources, Findings& findings);
 
 /// Replaces variables in all texts of the tree.
 void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,

@@ -7,6 +7,7 @@
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/source.hpp"
+#include "pipeline/config/variants.hpp"
 #include "seam/declaration.hpp"
 #include "seam/error.hpp"
 
@@ -48,7 +49,78 @@ void flatten(const Table& table, const std::string& prefix, Parameters& paramete
   }
 }
 
+/// The texts of a list as TOML writes it; none if the key is not set.
+std::vector<std::string> texts_at(const Parameters& parameters, std::string_view key) {
+  std::vector<std::string> texts;
+  const auto found = parameters.find(key);
+  if (found == parameters.end()) return texts;
+  const Node list = read_set_value(found->second, {});
+  if (list.text() != nullptr) return {*list.text()};
+  if (list.array() == nullptr) return texts;
+  for (const Node& node : *list.array()) {
+    if (node.text() != nullptr) texts.push_back(*node.text());
+  }
+  return texts;
+}
+
+void add_variants(Parameters& parameters) {
+  for (const std::string& variant : texts_at(parameters, "chosen.variants")) {
+    const std::size_t equals = variant.find('=');
+    if (equals != std::string::npos) {
+      parameters["variant." + variant.substr(0, equals)] = variant.substr(equals + 1);
+    } else {
+      std::string& names = parameters["variant"];
+      names += (names.empty() ? "" : ",") + variant;
+    }
+  }
+}
+
+/// Whether the key is one of these, or a parameter of a stage that is.
+bool stands_in(const std::vector<std::string>& keys, std::string_view key) {
+  return std::ranges::any_of(keys, [&](const std::string& one) {
+    return key == one ||
+           (key.starts_with(one) && key.size() > one.size() && key[one.size()] == '.');
+  });
+}
+
+Parameters variants_in(const Parameters& parameters) {
+  Parameters variants;
+  for (auto at = parameters.lower_bound("variant");
+       at != parameters.end() && at->first.starts_with("variant"); ++at) {
+    if (is_variant_key(at->first)) variants.insert(*at);
+  }
+  return variants;
+}
+
 }  // namespace
+
+std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& pipelines) {
+  std::vector<std::string> decided;
+  std::vector<std::string> set;
+  std::map<Parameters, const Parameters*> by_variants;
+  std::set<std::string> unequal;  // although the variants are the same
+  std::set<std::string> keys;
+  for (const Parameters* one : pipelines) {
+    for (const std::string& key : texts_at(*one, "chosen.decides")) decided.push_back(key);
+    for (const std::string& key : texts_at(*one, "chosen.set")) set.push_back(key);
+    for (const auto& [key, value] : *one) keys.insert(key);
+  }
+  if (decided.empty()) return {};
+  for (const Parameters* one : pipelines) {
+    const Parameters& like = *by_variants.emplace(variants_in(*one), one).first->second;
+    for (const std::string& key : keys) {
+      const auto own = one->find(key);
+      const auto other = like.find(key);
+      const bool equal = (own == one->end() && other == like.end()) ||
+                         (own != one->end() && other != like.end() && own->second == other->second);
+      if (!equal) unequal.insert(key);
+    }
+  }
+  std::erase_if(keys, [&](const std::string& key) {
+    return !stands_in(decided, key) || stands_in(set, key) || unequal.contains(key);
+  });
+  return keys;
+}
 
 Parameters parameters_of(const std::string& resolved, const std::string& file) {
   Sources sources;
@@ -62,6 +134,7 @@ Parameters parameters_of(const std::string& resolved, const std::string& file) {
   }
   Parameters parameters;
   flatten(*root.table(), "", parameters);
+  add_variants(parameters);
   return parameters;
 }
 
@@ -70,7 +143,8 @@ bool changes_results(std::string_view key) {
       "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every",
       "schedule.keep"};
   return std::ranges::find(without_effect, key) == without_effect.end() &&
-         !key.starts_with("limits.") && !key.starts_with("pipeline.tensorboard") &&
+         !key.starts_with("limits.") && !key.starts_with("chosen.") && !is_variant_key(key) &&
+         !key.starts_with("pipeline.tensorboard") &&
          !key.starts_with("schedule.checkpoint_every.") && !key.starts_with("schedule.keep.") &&
          !key.ends_with(".threads") && !key.ends_with(".concurrency");
 }

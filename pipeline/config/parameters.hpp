@@ -5,17 +5,25 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace seam::host {
 
 /// "stage.loss.margin" -> "0.2": every key of a resolved pipeline, its value as TOML writes it.
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
-/// Reads the text of a resolved pipeline; `file` is what messages call it. Throws seam::Error
+/// Reads the text of a resolved pipeline, whose variants are added as "variant.loss" -> "arcface",
+/// or "variant" for those in no group; `file` is what messages call it. Throws seam::Error
 /// (data) where it is no TOML.
 Parameters parameters_of(const std::string& resolved, const std::string& file);
+
+/// The keys in which pipelines differ because their variants decide them: shown by the keys
+/// "variant" and "variant.GROUP" instead. A key that --set changed in one of them is none of these,
+/// nor is one that differs between pipelines with the same variants.
+std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& pipelines);
 
 /// Whether a parameter can change what a run computes; its name or its threads cannot.
 bool changes_results(std::string_view key);

@@ -151,6 +151,16 @@ struct TensorBoardSpec {
   friend bool operator==(const TensorBoardSpec&, const TensorBoardSpec&) = default;
 };
 
+/// Which variants of its file a pipeline has, for lists and comparisons of runs. It changes
+/// nothing.
+struct ChosenSpec {
+  std::vector<std::string> variants;  ///< "GROUP=NAME", or "NAME" of a variant in no group
+  std::vector<std::string> decides;   ///< keys and stages that are as the variants set them
+  std::vector<std::string> set;       ///< keys of --set
+
+  [[nodiscard]] bool empty() const { return variants.empty() && decides.empty() && set.empty(); }
+};
+
 struct PipelineSpec {
   std::string file;
   std::string name;
@@ -168,6 +178,7 @@ struct PipelineSpec {
   std::vector<PathSpec> paths;
   std::vector<FlowSpec> flows;
   ScheduleSpec schedule;
+  ChosenSpec chosen;
   std::string
       resolved;  ///< the whole description as one TOML text without extends, variables, --set
 };

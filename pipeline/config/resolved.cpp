@@ -52,7 +52,9 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
   for (const FlowSpec& flow : spec.flows) {
     text += fmt::format("{} = {}\n", flow.name, written(Value{flow.text}));
   }
-  return text + "\n[schedule]\n" + keys_of(spec.schedule, schedule_table);
+  text += "\n[schedule]\n" + keys_of(spec.schedule, schedule_table);
+  if (!spec.chosen.empty()) text += "\n[chosen]\n" + keys_of(spec.chosen, chosen_table);
+  return text;
 }
 
 }  // namespace seam::host

@@ -116,9 +116,9 @@ std::vector<const Node*> plugin_nodes(const Table& tree) {
 
 void check_top_level(Table& tree, Findings& findings) {
   static const std::vector<std::string> known{"pipeline", "limits",   "stage", "path",
-                                              "flow",     "schedule", "sweep"};
+                                              "flow",     "schedule", "sweep", "chosen"};
   std::vector<std::string> accepted = known;
-  accepted.emplace_back("extends");
+  accepted.insert(accepted.end(), {"extends", "variant", "variants"});
   for (Entry& entry : tree.entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const bool table = entry.node.table() != nullptr;
@@ -126,9 +126,12 @@ void check_top_level(Table& tree, Findings& findings) {
         "unknown-key", entry.key_place,
         fmt::format("'{}' is not a {} of a pipeline file", entry.key, table ? "table" : "key"),
         {did_you_mean(entry.key, accepted),
-         table ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"
-               : "only 'extends' goes at the top level; everything else belongs in a table: "
-                 "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep]"});
+         table
+             ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep], "
+               "[variant.NAME], [variants]"
+             : "only 'extends' goes at the top level; everything else belongs in a table: "
+               "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep], "
+               "[variant.NAME], [variants]"});
     const std::vector<std::string> nearest = nearest_names(entry.key, known, 1);
     if (table && !nearest.empty() && tree.find(nearest.front()) == nullptr) {
       entry.key = nearest.front();

@@ -10,10 +10,10 @@ namespace {
 
 constexpr double most_draws = 10'000;
 
-void check_axes(const Entry& over, Findings& findings) {
+void check_axes(const Entry& over, const VariantNames& variants, Findings& findings) {
   for (const Node* node : read_texts(over, "[sweep]", findings)) {
     try {
-      parse_axis(*node->text());
+      (void)parse_axes({*node->text()}, variants);
     } catch (const Error& error) {
       findings.error("sweep", node->place, error.what());
     }
@@ -28,7 +28,8 @@ HostTable sweep_table(SweepSpec& sweep) {
   table.key("over", over,
             "axes: `\"stage.loss.margin=0.2,0.5,1\"`, `\"pipeline.seed=1..3\"`, for random search "
             "`\"stage.adam.rate=1e-4..1e-2:log\"`; keys that change together are separated by "
-            "commas. `--over` replaces the list");
+            "commas. `\"variant=a,b\"` goes over variants, `\"variant.GROUP\"` over those of a "
+            "group and `\"variants\"` over all groups. `--over` replaces the list");
   table
       .key("random", random,
            "random search: so many combinations are drawn instead of going through all")
@@ -38,7 +39,7 @@ HostTable sweep_table(SweepSpec& sweep) {
   return table;
 }
 
-SweepSpec read_sweep(const Table& tree, Findings& findings) {
+SweepSpec read_sweep(const Table& tree, const VariantNames& variants, Findings& findings) {
   SweepSpec sweep;
   const Entry* entry = tree.find("sweep");
   const Table* table = entry != nullptr ? read_table(*entry, "[sweep]", findings) : nullptr;
@@ -46,7 +47,7 @@ SweepSpec read_sweep(const Table& tree, Findings& findings) {
   const std::size_t errors_before = findings.errors();
   read_keys(sweep_table(sweep), *table, findings);
   const Entry* over = table->find("over");
-  if (over != nullptr && findings.errors() == errors_before) check_axes(*over, findings);
+  if (over != nullptr && findings.errors() == errors_before) check_axes(*over, variants, findings);
   return sweep;
 }
 
@@ -56,12 +57,14 @@ LoadedSweep load_sweep(const std::filesystem::path& file, const std::vector<std:
   Findings findings(sources);
   LoadedSweep loaded;
   if (std::optional<Table> tree = read_with_bases(file, environment, sources, findings)) {
-    apply_overrides(*tree, overrides, environment, sources, findings);
+    const Variants variants(*tree, findings);
+    loaded.variants = variants.names();
+    (void)apply_overrides(*tree, overrides, environment, sources, findings);
     if (Entry* entry = tree->find("sweep")) {
       // Variables elsewhere are the checks' of each run.
       Table alone{{*entry}};
       expand_tree(alone, environment, sources, findings);
-      loaded.spec = read_sweep(alone, findings);
+      loaded.spec = read_sweep(alone, loaded.variants, findings);
     }
   }
   loaded.problems = findings.in_order();

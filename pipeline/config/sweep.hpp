@@ -15,6 +15,7 @@
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/host_keys.hpp"
 #include "pipeline/config/problem.hpp"
+#include "pipeline/config/variants.hpp"
 
 namespace seam::host {
 
@@ -29,13 +30,14 @@ struct SweepSpec {
 HostTable sweep_table(SweepSpec& sweep);
 
 /// What the table says; empty where there is none. Axes that cannot be read are reported.
-SweepSpec read_sweep(const Table& tree, Findings& findings);
+SweepSpec read_sweep(const Table& tree, const VariantNames& variants, Findings& findings);
 
 struct LoadedSweep {
   SweepSpec spec;
+  VariantNames variants;
   std::vector<Problem> problems;  ///< of this table, and of files that cannot be read
 };
-/// The table of a file and those it extends, with --set laid over.
+/// The table and the variants of a file and those it extends, with --set laid over.
 LoadedSweep load_sweep(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::map<std::string, std::string>& environment);
 

@@ -11,6 +11,7 @@
 
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/flow_text.hpp"
+#include "pipeline/config/variants.hpp"
 #include "pipeline/experiments/metric_choice.hpp"
 #include "pipeline/experiments/outcomes.hpp"
 #include "pipeline/experiments/paired.hpp"
@@ -111,6 +112,9 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::vector<const Parameters*> all;
   for (const ScoredRun* run : runs) all.push_back(&run->parameters);
   std::set<std::string> keys = differing(all);
+  const std::set<std::string> decided = decided_by_variants(all);
+  std::set<std::string> variants = keys;
+  std::erase_if(variants, [](const std::string& key) { return !is_variant_key(key); });
   std::set<std::string> folds;
   for (const std::string& key : keys) {
     if (is_replicate_key(key) && key != "pipeline.seed") folds.insert(key);
@@ -122,14 +126,19 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::erase_if(
       keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
   std::vector<Group> groups;
+  std::vector<Parameters> identities;  // of the groups: what is shown, and what variants decide
   for (const ScoredRun* run : runs) {
     Parameters own = only(run->parameters, keys);
     for (const std::string& key : folds) {
       own[key] = is_set(run->parameters, key) ? one_fold : "not set";
     }
-    auto group = std::ranges::find(groups, own, &Group::parameters);
-    if (group == groups.end()) {
+    const auto identity = std::ranges::find(identities, own);
+    auto group = groups.begin() + (identity - identities.begin());
+    if (identity == identities.end()) {
+      identities.push_back(own);
       group = groups.insert(groups.end(), Group());
+      std::erase_if(own, [&](const auto& entry) { return decided.contains(entry.first); });
+      own.merge(only(run->parameters, variants));
       group->parameters = own;
     }
     const Parameters replicate = replicate_of(run->parameters);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "pipeline/config/axis.hpp"
+#include "pipeline/config/variants.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
 #include "seam/error.hpp"
 
@@ -104,8 +105,14 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
     for (const std::size_t at : members) {
       for (const auto& [key, value] : parameters[at]) keys.insert(key);
     }
+    std::vector<const Parameters*> started;
+    for (const std::size_t at : members) {
+      if (runs[at].state != RunState::missing) started.push_back(&parameters[at]);
+    }
+    const std::set<std::string> decided = decided_by_variants(started);
     for (const std::string& key : keys) {
-      if (!changes_results(key)) continue;
+      if (!changes_results(key) && !is_variant_key(key)) continue;
+      if (decided.contains(key)) continue;
       std::set<std::string> values;
       for (const std::size_t at : members) {
         const auto found = parameters[at].find(key);

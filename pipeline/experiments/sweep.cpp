@@ -7,11 +7,11 @@
 #include <csignal>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/config/parameters.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/plugins/description_cache.hpp"
@@ -48,23 +48,33 @@ class DistinctProblems {
   std::vector<Problem> all_;
 };
 
-std::vector<std::string> overrides_of(const SweepRequest& request, const PlannedRun& run) {
-  std::vector<std::string> overrides = request.set;
-  for (const auto& [key, value] : run.settings) overrides.push_back(key + "=" + value);
-  return overrides;
+/// Lays the run's settings over what the request sets for all runs.
+void apply_settings(const PlannedRun& run, LoadOptions& options) {
+  for (const auto& [key, value] : run.settings) {
+    if (is_variant_key(key)) {
+      options.variants.push_back(value);
+    } else {
+      options.overrides.push_back(key + "=" + value);
+    }
+  }
 }
 
 void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::string>& pipelines) {
-  std::map<std::string_view, std::size_t> seen;
+  std::map<Parameters, std::size_t> seen;
   for (std::size_t at = 0; at < pipelines.size(); ++at) {
-    const auto [first, is_new] = seen.emplace(pipelines[at], at);
+    Parameters parameters = parameters_of(pipelines[at], runs[at].name);
+    std::erase_if(parameters, [](const auto& entry) {
+      return entry.first.starts_with("chosen.") || is_variant_key(entry.first);
+    });
+    const auto [first, is_new] = seen.emplace(std::move(parameters), at);
     if (is_new) continue;
     refuse_sweep(fmt::format("the runs '{}' and '{}' would be the same; name each value once",
                              runs[first->second].name, runs[at].name));
   }
 }
 
-SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec) {
+SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec,
+                  const VariantNames& variants) {
   SweepPlan plan;
   plan.over = request.over.empty() ? spec.over : request.over;
   plan.random = request.random ? request.random : spec.random;
@@ -77,7 +87,7 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec) {
   }
   std::optional<RandomSearch> random;
   if (plan.random) random = {*plan.random, plan.random_seed};
-  plan.runs = plan_runs(parse_axes(plan.over), random);
+  plan.runs = plan_runs(parse_axes(plan.over, variants), random);
   plan.file = fs::absolute(request.file).lexically_normal().string();
   plan.started = time_text(std::chrono::system_clock::now());
   plan.working_directory = fs::current_path().string();
@@ -332,14 +342,16 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     sweep.problems = table.problems;
     return sweep;
   }
-  sweep.plan = plan_of(request, table.spec);
+  sweep.plan = plan_of(request, table.spec, table.variants);
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   bool sound = true;
   for (const PlannedRun& run : sweep.plan.runs) {
     if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
     LoadOptions options;
     options.file = request.file;
-    options.overrides = overrides_of(request, run);
+    options.variants = request.variants;
+    options.overrides = request.set;
+    apply_settings(run, options);
     options.plugin_paths = request.plugin_paths;
     options.environment = request.environment;
     options.descriptions = descriptions.get();

@@ -23,6 +23,7 @@ namespace seam::host {
 
 struct SweepRequest {
   std::filesystem::path file;
+  std::vector<std::string> variants;   ///< --variant, for every run
   std::vector<std::string> set;        ///< --set, for every run
   std::vector<std::string> over;       ///< axes; empty: what the file's [sweep] says
   std::optional<std::int64_t> random;  ///< this and the next: none: what [sweep] says

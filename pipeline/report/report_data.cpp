@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/config/parameters.hpp"
+#include "pipeline/config/variants.hpp"
 #include "pipeline/report/pictures.hpp"
 
 namespace seam::host {
@@ -175,6 +177,9 @@ std::vector<Setting> compared(const RunRecord& record) {
   if (const std::string from = to_text(record.launch.from); !from.empty()) {
     settings.push_back({"run", "from", from});
   }
+  for (const auto& [key, value] : record.parameters) {
+    if (is_variant_key(key)) settings.push_back({"", key, value});
+  }
   settings.insert(settings.end(), record.settings.begin(), record.settings.end());
   return settings;
 }
@@ -293,8 +298,12 @@ Json report_data(const std::vector<RunRecord>& records, const std::vector<std::s
     runs.push_back(run_json(records[run], labels[run]));
     settings.push_back(compared(records[run]));
   }
+  std::vector<const Parameters*> pipelines;
+  for (const RunRecord& record : records) pipelines.push_back(&record.parameters);
+  const std::set<std::string> decided = decided_by_variants(pipelines);
   Json differing = Json::array();
   for (const SettingDifference& difference : differences(settings)) {
+    if (difference.name.starts_with("chosen.") || decided.contains(difference.name)) continue;
     Json values = Json::array();
     for (const auto& value : difference.values) values.push_back(value ? Json(*value) : Json());
     differing.push_back({{"name", difference.name}, {"values", std::move(values)}});

@@ -137,7 +137,9 @@ RunRecord read_run(const fs::path& folder) {
                 Fault::configuration);
   }
   record.launch = read_launch(folder);
-  record.settings = read_settings(read_text_file(resolved), resolved.string());
+  const std::string text = read_text_file(resolved);
+  record.settings = read_settings(text, resolved.string());
+  record.parameters = parameters_of(text, resolved.string());
   read_metrics(record);
   for_each_line(folder / "timing.jsonl", record,
                 [&](const Json& line) { record.timing.push_back(line); });

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/config/parameters.hpp"
 #include "pipeline/report/settings_table.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
@@ -43,6 +44,7 @@ struct RunRecord {
   std::filesystem::path folder;
   Launch launch;
   std::vector<Setting> settings;
+  Parameters parameters;
   std::vector<MetricSeries> metrics;  ///< in the order of their first lines
   std::vector<Json> timing;           ///< a flow that ran each
   std::optional<Json> summary;        ///< none: the run is under way, or was killed

@@ -88,7 +88,8 @@ std::vector<SettingDifference> differences(const std::vector<std::vector<Setting
   std::map<std::string, std::size_t> place;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const Setting& setting : runs[run]) {
-      const std::string name = setting.table + "." + setting.key;
+      const std::string name =
+          setting.table.empty() ? setting.key : setting.table + "." + setting.key;
       const auto [at, fresh] = place.try_emplace(name, found.size());
       if (fresh) found.push_back({name, std::vector<std::optional<std::string>>(runs.size())});
       found[at->second].values[run] = setting.value;

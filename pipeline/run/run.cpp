@@ -412,9 +412,7 @@ void Run::go_through_schedule() {
 /// The summary for programs and for people.
 void Run::end() {
   summary_.metrics = services_->metrics().means();
-  attempt([this] {
-    write_whole_file(directory_->summary(), to_json(summary_, spec_.name, spec_.schedule.epochs));
-  });
+  attempt([this] { write_whole_file(directory_->summary(), to_json(summary_, spec_)); });
   display_.result(to_table(summary_, options_.timing));
   show_score();
 }

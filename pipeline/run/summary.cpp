@@ -276,8 +276,9 @@ std::string to_table(const RunSummary& summary, Timing timing) {
   return text + useless_stages_text(summary) + ledger_text(summary);
 }
 
-std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs) {
-  Json json{{"pipeline", pipeline},
+std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
+  Json json{{"pipeline", pipeline.name},
+            {"variants", pipeline.chosen.variants},
             {"run_directory", summary.run_directory.string()},
             {"outcome", outcome_text(summary.code)},
             {"exit_code", static_cast<int>(summary.code)},
@@ -287,7 +288,7 @@ std::string to_json(const RunSummary& summary, const std::string& pipeline, std:
             {"precision", precision_name(summary.numerics.precision)},
             {"deterministic", summary.numerics.deterministic},
             {"epochs_done", summary.position.epochs_done},
-            {"epochs", epochs},
+            {"epochs", pipeline.schedule.epochs},
             {"flows_done", summary.position.flows_done},
             {"steps_done", summary.steps_done},
             {"stopped_early", summary.position.stopped_early}};

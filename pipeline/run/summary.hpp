@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/exit_code.hpp"
 #include "pipeline/run/numerics.hpp"
@@ -66,6 +67,6 @@ std::string to_table(const RunSummary& summary, Timing timing);
 /// What a summary.json says of the flows; throws seam::Error (data) where it cannot be read.
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary);
 /// The content of summary.json.
-std::string to_json(const RunSummary& summary, const std::string& pipeline, std::int64_t epochs);
+std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline);
 
 }  // namespace seam::host

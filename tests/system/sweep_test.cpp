@@ -270,5 +270,89 @@ TEST_F(SweepTest, RunsAreListedAndCompared) {
   EXPECT_THAT(twice.out, HasSubstr("; 1 run\n")) << "one run that is named twice";
 }
 
+class VariantSweep : public SweepTest {
+ protected:
+  VariantSweep() {
+    folder_.write("varied.toml", "extends = \"counting.toml\"\n" + std::string(R"(
+[variants]
+amount = ["one", "two"]
+length = ["short", "long"]
+[variant.one.stage.add]
+amount = 1
+[variant.two.stage.add]
+amount = 2
+[variant.short.schedule]
+epochs = 1
+[variant.long.schedule]
+epochs = 2
+)"));
+  }
+};
+
+TEST_F(VariantSweep, GoesOverAllGroupsAndShowsTheirNames) {
+  const Finished swept = seam(
+      {"sweep", "varied.toml", "--over", "variants", "--sweep-dir", "runs/s", "--threads", "1"});
+  EXPECT_EQ(swept.exit_code, 0) << swept.err;
+  EXPECT_THAT(swept.err, HasSubstr("4 of 4 runs are complete"));
+  EXPECT_EQ(metrics("runs/s/amount=two,length=short"), [&] {
+    seam({"run", "varied.toml", "--variant", "two,short", "--threads", "1", "--run-dir", "alone"});
+    return metrics("alone");
+  }());
+  const Finished list = seam({"runs", "runs/s", "--json"});
+  EXPECT_THAT(list.out, HasSubstr(R"("changed":{"variant.amount":"two","variant.length":"long"})"));
+  const Finished compared =
+      seam({"compare", "runs/s", "--metric", "total.total", "--better", "higher"});
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("amount  length"), HasSubstr("two     long"),
+                                  Not(HasSubstr("epochs"))));
+  EXPECT_THAT(text_of_file(here() / "runs/s/amount=two,length=long/summary.json"),
+              HasSubstr(R"("variants":["amount=two","length=long"])"));
+}
+
+TEST_F(VariantSweep, IsRefusedBeforeItStarts) {
+  const Finished unknown = seam({"sweep", "varied.toml", "--over", "variant.amount=one,tow"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("no variant 'tow'"), HasSubstr("did you mean 'two'?")));
+  const Finished twice =
+      seam({"sweep", "varied.toml", "--variant", "one", "--over", "variant.amount"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("'one' and 'two' are both of the group 'amount'"));
+  EXPECT_FALSE(fs::exists(here() / "runs"));
+}
+
+TEST_F(VariantSweep, CheckTriesEachChoiceAndNamesIt) {
+  EXPECT_THAT(seam({"check", "varied.toml"}).out, HasSubstr("4 choices of variants"));
+  folder_.write("wrong.toml", "extends = \"varied.toml\"\n[variant.two.stage.add]\namonut = 2\n");
+  const Finished wrong = seam({"check", "wrong.toml"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.toml:3:1: error: 'amonut'"),
+                               HasSubstr("with --variant two,short"), HasSubstr("1 error")));
+  EXPECT_EQ(seam({"check", "wrong.toml", "--variant", "one"}).exit_code, 0);
+}
+
+TEST_F(VariantSweep, ARunKeepsItsVariants) {
+  EXPECT_EQ(seam({"run", "varied.toml", "--variant", "two", "--run-dir", "a"}).exit_code, 0);
+  const Finished resumed = seam({"run", "--resume", "a", "--variant", "one"});
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("--variant cannot change the pipeline of an earlier run"));
+  const Finished more =
+      seam({"run", "--from", "a", "--set", "schedule.epochs=5", "--run-dir", "b"});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(text_of_file(here() / "b/resolved.toml"), HasSubstr("variants = [\"amount=two\"]"));
+  const Finished same =
+      seam({"run", "varied.toml", "--variant", "two", "--run-dir", "a", "--resume-if-present"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  const Finished other =
+      seam({"run", "varied.toml", "--variant", "one", "--run-dir", "a", "--resume-if-present"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("stage.add.amount"));
+}
+
+TEST_F(VariantSweep, OtherVerbsTakeThem) {
+  EXPECT_THAT(seam({"inspect", "varied.toml", "add", "--variant", "two"}).out, HasSubstr("2"));
+  EXPECT_EQ(seam({"graph", "varied.toml", "--variant", "two"}).exit_code, 0);
+  EXPECT_EQ(seam({"graph", "varied.toml", "--variant", "tow"}).exit_code, 2);
+  EXPECT_EQ(seam({"complete", "run", "varied.toml", "--variant", "t"}).out, "two\n");
+}
+
 }  // namespace sweep_test
 }  // namespace seam::test

@@ -4,6 +4,7 @@
 ///
 /// Comment lines at the top of a file give what is outside of it:
 ///     # --set stage.scale.factor=9
+///     # --variant small,fast
 ///     # environment HOME_OF_LISTS=/data
 
 #include <gmock/gmock.h>
@@ -47,9 +48,14 @@ LoadOptions options_of(const fs::path& file) {
   options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the tests"}}};
   std::istringstream lines(text_of(file));
   const std::string set = "# --set ";
+  const std::string variant = "# --variant ";
   const std::string environment = "# environment ";
   for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
     if (line.starts_with(set)) options.overrides.push_back(line.substr(set.size()));
+    if (line.starts_with(variant)) {
+      std::istringstream names(line.substr(variant.size()));
+      for (std::string name; std::getline(names, name, ',');) options.variants.push_back(name);
+    }
     if (line.starts_with(environment)) {
       const std::string variable = line.substr(environment.size());
       const std::size_t equals = variable.find('=');

@@ -199,7 +199,7 @@ TEST(HostKeysPage, SaysWhatIsDeclared) {
   std::string text = text_of(page);
   for (const HostTable& table :
        {pipeline_table(spec), limits_table(spec.limits), stage_table(stage),
-        schedule_table(spec.schedule), sweep_table(sweep)}) {
+        schedule_table(spec.schedule), chosen_table(spec.chosen), sweep_table(sweep)}) {
     const std::string begin = "<!-- keys of " + table.name() + ": declared in the program -->\n";
     const std::string end = "<!-- up to here -->\n";
     const std::size_t from = text.find(begin);

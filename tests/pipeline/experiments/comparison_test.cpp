@@ -74,6 +74,26 @@ TEST_F(Ranks, GroupsByWhatDiffersAndPairsBySeed) {
   EXPECT_THAT(unranked_, IsEmpty());
 }
 
+TEST_F(Ranks, VariantsAreShownByName) {
+  runs_ = {scored("0.2", 1, 0.50), scored("0.5", 1, 0.60), scored("0.9", 1, 0.70)};
+  const std::vector<std::string> names{"triplet", "arcface", "arcface"};
+  for (std::size_t at = 0; at < runs_.size(); ++at) {
+    Parameters& parameters = runs_[at].parameters;
+    parameters["variant.loss"] = names[at];
+    parameters["chosen.variants"] = "\"loss=" + names[at] + "\"";
+    parameters["chosen.decides"] = "\"stage.loss\"";
+    parameters["stage.loss.use"] = "\"loss." + names[at] + "\"";
+  }
+  const ScoredRun other = runs_.back();
+  runs_.pop_back();
+  EXPECT_THAT(rank()[0].groups[0].parameters, ElementsAre(Pair("variant.loss", "arcface")));
+  runs_.push_back(other);  // the same variant with another margin
+  const Ranking ranking = rank()[0];
+  ASSERT_EQ(ranking.groups.size(), 3U);
+  EXPECT_THAT(ranking.groups[0].parameters,
+              ElementsAre(Pair("stage.loss.margin", "0.9"), Pair("variant.loss", "arcface")));
+}
+
 TEST_F(Ranks, LowerMayBeBetter) {
   runs_ = {scored("0.2", 1, 3), scored("0.5", 1, 2)};
   EXPECT_EQ(rank(Better::lower)[0].groups[0].mean, 2);

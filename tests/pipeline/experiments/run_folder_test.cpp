@@ -147,5 +147,23 @@ TEST(ChangedParameters, AreThoseOfOnePipelineFileThatCanMatter) {
             "stage.a.y=1 z=3 stage.b.y=2");
 }
 
+TEST(ChangedParameters, VariantsStandForWhatTheyDecide) {
+  RunFolder first;
+  first.state = RunState::complete;
+  first.parameters = {{"variant", "a"},
+                      {"chosen.variants", "\"a\""},
+                      {"chosen.decides", "\"stage.loss\""},
+                      {"stage.loss.use", "\"loss.a\""}};
+  RunFolder second = first;
+  second.parameters["variant"] = "b";
+  second.parameters["stage.loss.use"] = "\"loss.b\"";
+  RunFolder missing;
+  missing.parameters = {{"variant", "c"}};
+  const auto changed = changed_parameters({first, second, missing});
+  EXPECT_THAT(changed[0], ElementsAre(Pair("variant", "a")));
+  EXPECT_THAT(changed[1], ElementsAre(Pair("variant", "b")));
+  EXPECT_THAT(changed[2], ElementsAre(Pair("variant", "c")));
+}
+
 }  // namespace run_folder_test
 }  // namespace seam::host

@@ -113,7 +113,12 @@ TEST(Summary, JsonTellsHowItEnded) {
   summary.position.epochs_done = 3;
   summary.position.best = 0.5;
   summary.metrics = {{"recall.r@1", 0.25}};
-  const std::string json = to_json(summary, "demo", 60);
+  PipelineSpec pipeline;
+  pipeline.name = "demo";
+  pipeline.schedule.epochs = 60;
+  pipeline.chosen.variants = {"loss=arcface"};
+  const std::string json = to_json(summary, pipeline);
+  EXPECT_THAT(json, HasSubstr(R"({"pipeline":"demo","variants":["loss=arcface"],)"));
   EXPECT_THAT(json, AllOf(HasSubstr(R"("outcome":"data error","exit_code":3)"),
                           HasSubstr(R"("error":"no such image\n  while decoding")"),
                           HasSubstr(R"("epochs_done":3,"epochs":60)"), HasSubstr(R"("best":0.5)"),
@@ -128,7 +133,7 @@ TEST(Summary, ItsFlowsAreReadBack) {
   result.stages[1].dropped["smaller than 0.5"] = 3;
   summary.flows[0].add(result);
   summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
-  const auto file = folder.write("summary.json", to_json(summary, "demo", 1));
+  const auto file = folder.write("summary.json", to_json(summary, PipelineSpec()));
   const std::vector<FlowTotal> flows = read_flows(file);
   ASSERT_EQ(flows.size(), 1U);
   EXPECT_EQ(flows[0].flow, "train");
