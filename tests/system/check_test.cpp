@@ -47,6 +47,14 @@ class CheckTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(CheckTest, EveryLossFitsEveryModelOfTheVariants) {
+  const Finished checked =
+      seam({"check", std::string(SEAM_SOURCE) + "/pipelines/inshop-variants.toml"}, folder_.path());
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("12 choices of variants"));
+  EXPECT_THAT(checked.err, Not(HasSubstr("with --variant"))) << "a warning of a variant alone";
+}
+
 TEST_F(CheckTest, TripletsThatTheSamplerDoesNotMakeAreRefused) {
   const Finished checked = demo("check", pk());
   EXPECT_EQ(checked.exit_code, 2);
