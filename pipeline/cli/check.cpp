@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/cli/deep_check.hpp"
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/sweep.hpp"
@@ -55,6 +56,9 @@ std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& a
 
 ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
+  ExitCode of_deep = ExitCode::success;  // of the first file whose stages do not work
+  std::optional<DeepCheck> deep;
+  if (arguments.deep) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
     LoadOptions options;
@@ -62,8 +66,9 @@ ExitCode check_verb(const CheckArguments& arguments) {
     options.overrides = arguments.set;
     options.plugin_paths = arguments.plugin_paths;
     options.environment = process_environment();
-    options.descriptions = descriptions.get();
-    LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
+    if (!deep) options.descriptions = descriptions.get();
+    PreparedRun prepared = prepare_run(std::move(options), std::nullopt);
+    LoadResult& loaded = prepared.loaded;
     const std::size_t runs =
         loaded.pipeline ? check_runs_of_sweep(file, arguments, loaded.problems) : 0;
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
@@ -74,12 +79,16 @@ ExitCode check_verb(const CheckArguments& arguments) {
       std::cout << file << ": ok: " << counted(spec.stages.size(), "stage") << ", "
                 << counted(spec.flows.size(), "flow")
                 << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << std::endl;
+      if (!deep) continue;
+      const ExitCode code = deep->check(file, *loaded.pipeline, prepared.threads);
+      if (of_deep == ExitCode::success) of_deep = code;
+      if (code == ExitCode::cancelled) break;
     } else {
       std::cerr << file << ": " << counted(errors_in(loaded.problems), "error") << std::endl;
     }
   }
   if (arguments.json) std::cout << to_json(all) << std::flush;
-  return errors_in(all) == 0 ? ExitCode::success : ExitCode::configuration;
+  return errors_in(all) == 0 ? of_deep : ExitCode::configuration;
 }
 
 }  // namespace seam::host
