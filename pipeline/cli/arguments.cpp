@@ -244,7 +244,11 @@ void add_check(CommandParser& parser, CheckArguments& check) {
               "variants");
   add_set(verb, check.set);
   add_plugin_path(verb, check.plugin_paths);
-  verb.add_flag("--json", check.json, "print all problems as one JSON array");
+  CLI::Option* json = verb.add_flag("--json", check.json, "print all problems as one JSON array");
+  verb.add_flag("--deep", check.deep,
+                "also open all stages and run one batch through each flow of the schedule; leaves "
+                "no files")
+      ->excludes(json);
 }
 
 void add_plugins(CommandParser& parser, PluginsArguments& plugins) {

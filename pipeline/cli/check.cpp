@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/cli/deep_check.hpp"
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/sweep.hpp"
@@ -91,10 +92,14 @@ std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& a
 
 ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
+  ExitCode of_deep = ExitCode::success;  // of the first file whose stages do not work
+  std::optional<DeepCheck> deep;
+  if (arguments.deep) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
-    const LoadOptions options = options_of(file, arguments, descriptions.get());
-    LoadResult loaded = prepare_run(options, std::nullopt).loaded;
+    const LoadOptions options = options_of(file, arguments, deep ? nullptr : descriptions.get());
+    PreparedRun prepared = prepare_run(options, std::nullopt);
+    LoadResult& loaded = prepared.loaded;
     std::size_t choices = 0;
     std::size_t runs = 0;
     if (loaded.pipeline && std::filesystem::is_regular_file(file)) {  // a pipe is read only once
@@ -113,12 +118,16 @@ ExitCode check_verb(const CheckArguments& arguments) {
                 << counted(spec.flows.size(), "flow")
                 << (choices > 0 ? "; " + counted(choices, "choice") + " of variants" : "")
                 << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << std::endl;
+      if (!deep) continue;
+      const ExitCode code = deep->check(file, *loaded.pipeline, prepared.threads);
+      if (of_deep == ExitCode::success) of_deep = code;
+      if (code == ExitCode::cancelled) break;
     } else {
       std::cerr << file << ": " << counted(errors_in(loaded.problems), "error") << std::endl;
     }
   }
   if (arguments.json) std::cout << to_json(all) << std::flush;
-  return errors_in(all) == 0 ? ExitCode::success : ExitCode::configuration;
+  return errors_in(all) == 0 ? of_deep : ExitCode::configuration;
 }
 
 }  // namespace seam::host

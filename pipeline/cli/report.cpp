@@ -15,6 +15,12 @@ ExitCode report_error(const Error& error) {
   return exit_code_of(error.fault());
 }
 
+Error missing_data_error(const std::string& doing, const std::vector<std::string>& missing) {
+  std::string text = doing + ", because data is missing:";
+  for (const std::string& sentence : missing) text += "\n  " + sentence;
+  return Error(text, Fault::data);
+}
+
 void report_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     const std::string text = to_text(problem);

@@ -18,6 +18,9 @@ ExitCode report_error(const Error& error);
 /// Prints all problems of a pipeline file as a compiler does.
 void report_problems(const std::vector<Problem>& problems);
 
+/// Ends a verb that needs the data of the stages: "`doing`, because data is missing" and what.
+Error missing_data_error(const std::string& doing, const std::vector<std::string>& missing);
+
 /// Loads a pipeline for a verb that does not run it; problems are printed. None: there were errors.
 std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 

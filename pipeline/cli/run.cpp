@@ -162,9 +162,7 @@ ExitCode run_verb(RunArguments arguments) {
   // A run that is complete needs no data; one that is not says what is missing when it opens it.
   const auto& missing = prepared.loaded.pipeline->missing_data;
   if (start != Start::resume && !missing.empty()) {
-    std::string text = "the run was not started, because data is missing:";
-    for (const std::string& sentence : missing) text += "\n  " + sentence;
-    return report_error(Error(text, Fault::data));
+    return report_error(missing_data_error("the run was not started", missing));
   }
 
   RunOptions options;

@@ -73,13 +73,14 @@ struct CompareArguments {
 };
 ExitCode compare_verb(const CompareArguments& arguments);
 
-/// Checks pipeline files without running them.
+/// Checks pipeline files without running them, or with one batch of each flow.
 struct CheckArguments {
   std::vector<std::string> files;
   std::vector<std::string> variants;  ///< empty: the file as it is, and with its variants
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
+  bool deep = false;  ///< also opens the stages and runs one batch of each flow
 };
 ExitCode check_verb(const CheckArguments& arguments);
 

@@ -88,6 +88,7 @@ class RunningFlow {
         segments_(segments_of(plan_, runners_, state_)),
         resumable_(resumable_of(flow, plan_, runners_, options.stage_specs)) {
     if (options.keeper != nullptr && resumable_.obstacle.empty()) find_points();
+    if (options.extent == Extent::first_batch) limit_to_first_batch();
     wiring_.emplace(flow, plan_, segments_, state_, activity_, compute,
                     points_ ? &*points_ : nullptr);
   }
@@ -96,6 +97,7 @@ class RunningFlow {
 
  private:
   void find_points();
+  void limit_to_first_batch();
   /// Throws seam::Error where the flow is to go on from within although it cannot be left there.
   void refuse_point_without_points() const;
   void begin_all();
@@ -134,6 +136,17 @@ void RunningFlow::find_points() {
     if (node == resumable_.numbering) segment.pass_over(from.inputs);
     if (node == resumable_.collector) segment.begin_at(0, from.steps);
     if (replay == Replay::batches || replay == Replay::none) segment.begin_at(from.steps, 0);
+  }
+}
+
+void RunningFlow::limit_to_first_batch() {
+  const std::vector<std::size_t> makers = batch_makers_of(spec_, runners_);
+  state_.limit_batches(makers.size());
+  for (const std::size_t maker : makers) {
+    segments_[plan_.segment_of[maker]]->set_for_batch(Segment::ForBatch::makes_it);
+    for (const std::size_t node : upstream_of(spec_, maker)) {
+      segments_[plan_.segment_of[node]]->set_for_batch(Segment::ForBatch::leads_to_it);
+    }
   }
 }
 
@@ -228,8 +241,9 @@ FlowResult RunningFlow::result() const {
   result.cancelled = state_.curtailed() && state_.stop_requested();
   result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());
   result.bytes_peak = static_cast<std::uint64_t>(budget_.bytes_peak());
-  result.imbalances = imbalances(spec_, segments_, result.stages,
-                                 result.error || result.cancelled ? Ended::early : Ended::whole);
+  const bool early = result.error || result.cancelled || options_.extent == Extent::first_batch;
+  result.imbalances =
+      imbalances(spec_, segments_, result.stages, early ? Ended::early : Ended::whole);
   return result;
 }
 

@@ -185,6 +185,12 @@ class CallListener {
   virtual void called(const StageCall& call) = 0;
 };
 
+/// How far a flow goes.
+enum class Extent : std::uint8_t {
+  whole,
+  first_batch,  ///< its batches' collector makes one, which goes through all that follows
+};
+
 struct FlowOptions {
   RunState run;  ///< services, seed, epoch, flow name; `training` is set by run_flow
   LimitSpec limits;
@@ -195,6 +201,7 @@ struct FlowOptions {
   CallListener* calls = nullptr;                 ///< optional
   FlowKeeper* keeper = nullptr;                  ///< optional
   FlowPoint from;                                ///< where a kept flow goes on
+  Extent extent = Extent::whole;
 };
 
 /// The thread on which all tensor work of a run happens; started once a run, before the first

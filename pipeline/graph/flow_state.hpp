@@ -56,6 +56,11 @@ class FlowState {
   /// goes on to the next point, but nothing is told that the flow has ended.
   void cut() { curtailed_ = cut_ = true; }
   [[nodiscard]] bool is_cut() const { return cut_.load(std::memory_order_relaxed); }
+  /// Before the flow runs: each of so many stages is to make one batch, and no more.
+  void limit_batches(std::size_t makers) { batches_missing_ = makers; }
+  void batch_made() { --batches_missing_; }
+  /// Whether what leads to the batches has done its part.
+  [[nodiscard]] bool has_batches() const { return batches_missing_ == 0; }
   /// Whether something was left undone.
   [[nodiscard]] bool curtailed() const { return curtailed_; }
 
@@ -92,6 +97,7 @@ class FlowState {
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> stops_at_point_ = false;
   std::atomic<bool> cut_ = false;
+  std::atomic<std::size_t> batches_missing_ = 1;
   mutable std::atomic<bool> curtailed_ = false;
   mutable std::mutex mutex_;
   std::optional<Error> error_;

@@ -89,6 +89,25 @@ FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
   return Planner(flow, stages, specs).plan();
 }
 
+std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
+                                         const std::vector<StageRunner*>& stages) {
+  std::vector<std::size_t> makers;
+  for (std::size_t node = 0; node < stages.size(); ++node) {
+    const StageKind kind = stages[node]->kind();
+    if (kind != StageKind::source && kind != StageKind::collector) continue;
+    const std::vector<std::size_t> upstream = upstream_of(flow, node);
+    if (std::ranges::any_of(upstream,
+                            [&](std::size_t at) { return stages[at]->on_compute_thread(); })) {
+      continue;
+    }
+    std::erase_if(makers, [&](std::size_t maker) {
+      return std::ranges::find(upstream, maker) != upstream.end();
+    });
+    makers.push_back(node);
+  }
+  return makers;
+}
+
 bool trains(const std::vector<StageRunner*>& stages) {
   return std::ranges::any_of(stages,
                              [](const StageRunner* stage) { return stage->description().trains; });

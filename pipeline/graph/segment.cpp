@@ -43,7 +43,7 @@ class Segment::Output final : public Emitter {
       : segment_(segment), collecting_(collecting) {}
 
   void emit(Packet packet) override {
-    if (segment_.flow_.discarding()) return;
+    if (segment_.has_done_its_part() || segment_.flow_.discarding()) return;
     packet.set_sequence(segment_.next_out_);
     const Outcome outcome = segment_.last().check_provided(packet);
     Counter& counter = *segment_.counters_.back();
@@ -68,6 +68,7 @@ class Segment::Output final : public Emitter {
       segment_.flow_.fail(outcome.error());
       message.kind = Message::Kind::gap;
     }
+    if (segment_.for_batch_ == ForBatch::makes_it) segment_.flow_.batch_made();
     if (segment_.points_ != nullptr && collecting_ == Collecting::packet) {
       segment_.hold(std::move(message));
     } else {
@@ -155,7 +156,7 @@ void Segment::handle(Message&& message) {
 void Segment::handle_packet(Message&& message) {
   const StageKind kind = last().kind();
   const bool ends_here = kind == StageKind::collector || kind == StageKind::sink;
-  if (flow_.discarding()) {
+  if (has_done_its_part() || flow_.discarding()) {
     add<std::uint64_t>(place_, counters_.front()->discarded, 1);
     // So that those behind do not wait for it, and all that is under way is counted.
     if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
@@ -273,7 +274,8 @@ More Segment::pump() {
   Output output(*this);
   const bool source = last().kind() == StageKind::source;
   More more = More::yes;
-  while (more == More::yes && !flow_.discarding() && (source || !flow_.is_cut())) {
+  while (more == More::yes && !has_done_its_part() && !flow_.discarding() &&
+         (source || !flow_.is_cut())) {
     if (!room()) return More::yes;
     std::int64_t from = flow_.clock.now();
     calling_.store(&last(), std::memory_order_relaxed);

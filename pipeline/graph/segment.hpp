@@ -94,6 +94,10 @@ class Segment {
   /// Before the flow runs: a source or collector whose first packets were seen to in an earlier
   /// process; gaps go on in their place.
   void pass_over(std::uint64_t count) { passed_over_ = count; }
+  /// Its part in a flow that ends with its first batch.
+  enum class ForBatch : std::uint8_t { none, leads_to_it, makes_it };
+  /// Before the flow runs.
+  void set_for_batch(ForBatch part) { for_batch_ = part; }
   /// Before the flow runs: where it may be left, and what becomes of these stages then.
   void set_points(FlowPoints* points, Replay replay);
 
@@ -122,6 +126,11 @@ class Segment {
 
  private:
   class Output;
+  /// The flow's first batch is made, and this segment has no part in what follows.
+  [[nodiscard]] bool has_done_its_part() const {
+    return (for_batch_ != ForBatch::none && flow_.has_batches()) ||
+           (for_batch_ == ForBatch::makes_it && next_out_ > 0);
+  }
   void handle(Message&& message);
   void handle_packet(Message&& message);
   [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope, std::int64_t& from);
@@ -153,6 +162,7 @@ class Segment {
   std::uint64_t passed_over_ = 0;   // packets of the first that it makes
   FlowPoints* points_ = nullptr;    // of the collector that makes a step's batches
   Replay replay_ = Replay::whole;
+  ForBatch for_batch_ = ForBatch::none;
   std::optional<Message> held_;  // made in the call under way
   bool held_alone_ = false;      // the collector held no other packet then
   std::atomic<bool> pumping_ = false;

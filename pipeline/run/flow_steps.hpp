@@ -37,7 +37,9 @@ class FlowSteps final : public ScheduleSteps {
   [[nodiscard]] std::vector<std::string> metric_names() const override;
   void epoch_begins(std::int64_t epoch) override;
   void epoch_ended(const SchedulePosition& position) override;
-  void checkpoint(const SchedulePosition& position) override { checkpoints_.write_at(position); }
+  void checkpoint(const SchedulePosition& position) override {
+    if (parts_.options.extent == Extent::whole) checkpoints_.write_at(position);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -398,6 +398,7 @@ void Run::go_through_schedule() {
   summary_.complete = end == ScheduleEnd::complete;
   if (summary_.complete) return;
   summary_.code = ExitCode::cancelled;
+  if (options_.extent != Extent::whole) return;
   summary_.steps_done = steps.under_way() ? steps.under_way()->point.steps : 0;
   const auto files = CheckpointFolder(directory_->checkpoints()).files();
   services_->message(

@@ -34,6 +34,8 @@ struct RunOptions {
   Numerics numerics;
   StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
   Timing timing = Timing::brief;
+  /// Of each flow: with its first batch only, the run writes no checkpoints.
+  Extent extent = Extent::whole;
   std::filesystem::path trace;  ///< a file for every stage's times; empty: none
   /// With Start::from: the other run's folder and its pipeline, the caller's, outlives the run.
   std::filesystem::path from;

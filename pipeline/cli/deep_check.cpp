@@ -1,0 +1,132 @@
+#include "pipeline/cli/deep_check.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX, not in <cstdlib>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "pipeline/cli/report.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/run.hpp"
+#include "pipeline/text/count.hpp"
+
+namespace seam::host {
+namespace {
+
+/// Where the run writes; gone with all of it afterwards.
+class ScratchFolder final {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "seam-check-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      throw Error("no folder can be made in '" + std::filesystem::temp_directory_path().string() +
+                      "'; set TMPDIR to one",
+                  Fault::data);
+    }
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ScratchFolder(ScratchFolder&&) = delete;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A path that a stage may write to outside the run's folder: one that is absolute and that nothing
+/// declares as an input.
+std::optional<Error> written_elsewhere(const CheckedPipeline& pipeline) {
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    for (const ParameterInfo& parameter :
+         pipeline.stages.at(stage.name)->description().parameters) {
+      const auto value = stage.values.find(parameter.name);
+      if (parameter.kind != ValueKind::path || parameter.folder_with || parameter.exists_in ||
+          parameter.initial || value == stage.values.end()) {
+        continue;
+      }
+      const auto* path = std::get_if<std::string>(&value->second);
+      if (path == nullptr || !std::filesystem::path(*path).is_absolute()) continue;
+      return Error(fmt::format("--deep does not run stage '{}' ({}), which may write to '{}'; for "
+                               "the check, give a path relative to the run's folder: "
+                               "--set stage.{}.{}=check",
+                               stage.name, stage.use, *path, stage.name, parameter.name),
+                   Fault::configuration);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Packets that the stages before the batches worked on, such as pictures that were decoded.
+std::uint64_t prepared_packets(const RunSummary& summary) {
+  std::uint64_t sum = 0;
+  for (const FlowTotal& flow : summary.flows) {
+    std::uint64_t most = 0;
+    for (const StageCount& count : flow.stages) {
+      if (count.kind == StageKind::parallel_transform) most = std::max(most, count.received);
+    }
+    sum += most;
+  }
+  return sum;
+}
+
+std::string cost_text(const RunSummary& summary) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  std::string text = fmt::format(
+      "one batch through each of {} flows in {}: {} packets prepared, at most {} MiB of "
+      "memory",
+      summary.flows.size(), duration_text(summary.seconds), count_text(prepared_packets(summary)),
+      usage.ru_maxrss / 1024);
+  if (summary.skipped_packets > 0) {
+    text += fmt::format("; on_error = \"skip\" left {} packets out",
+                        count_text(summary.skipped_packets));
+  }
+  return text;
+}
+
+}  // namespace
+
+DeepCheck::DeepCheck()
+    : signals_(
+          stop_, std::nullopt, static_cast<int>(ExitCode::cancelled), [](StopNotice /*notice*/) {},
+          [] {}) {}
+
+ExitCode DeepCheck::check(const std::string& file, CheckedPipeline& pipeline, int threads) {
+  if (!pipeline.missing_data.empty()) {
+    return report_error(missing_data_error("--deep cannot open the stages", pipeline.missing_data));
+  }
+  if (const auto error = written_elsewhere(pipeline)) return report_error(*error);
+  const ScratchFolder folder;
+  pipeline.spec.schedule.epochs = 1;
+  RunOptions options;
+  options.run_directory = folder.path() / "run";
+  options.threads = threads;
+  options.numerics = numerics_for(pipeline);
+  obey_numerics(options.numerics);
+  options.stop = &stop_;
+  options.extent = Extent::first_batch;
+  std::ostringstream tables;  // what a run prints at its end says nothing after one batch
+  Display display(tables, std::cerr, Display::Style::quiet);
+  const RunSummary summary = run_pipeline(pipeline, options, display);
+  if (summary.error) return report_error(*summary.error);
+  if (summary.code == ExitCode::success) {
+    std::cout << file << ": " << cost_text(summary) << std::endl;
+  }
+  return summary.code;
+}
+
+}  // namespace seam::host
