@@ -94,6 +94,25 @@ std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult
   return std::nullopt;
 }
 
+/// A training that took no step: the weights are those it began with, whatever is measured next.
+Error without_steps(const FlowResult& result) {
+  std::string text = "the optimizer got no batch, so nothing was trained";
+  for (const StageCount& count : result.stages) {
+    for (const auto& [reason, number] : count.dropped) {
+      text += fmt::format("\n'{}' dropped {}: {}", count.stage, packets_text(number), reason);
+    }
+    if (count.failed > 0) {
+      text += fmt::format("\n'{}' failed on {}", count.stage, packets_text(count.failed));
+    }
+    const bool source = count.kind == StageKind::source;
+    if (!source && count.received == 0) {
+      text += fmt::format("\nnothing arrived at '{}'", count.stage);
+      break;
+    }
+  }
+  return Error(text, result.skipped > 0 ? Fault::data : Fault::configuration);
+}
+
 /// What a flow that ended is to blame for, if anything; `skipped_before`: packets that earlier
 /// flows skipped.
 std::optional<Error> error_of(const PipelineSpec& spec, const FlowResult& result,
@@ -231,6 +250,9 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   if (on_request || result.cancelled) {
     checkpoints_.flow_stopped();
     return FlowEnd::stopped;
+  }
+  if (record.training_steps == 0 && trains(parts_.pipeline, flow)) {
+    throw Error(without_steps(result).while_doing(doing));
   }
   checkpoints_.flow_ended(record.training_steps);
   note_scores(name, epoch);

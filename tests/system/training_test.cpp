@@ -259,5 +259,17 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
   }
 }
 
+TEST_F(TrainingTest, ATrainingWithoutASingleStepFailsAndSaysWhere) {
+  std::vector<std::string> arguments = run_into("none", 2);
+  arguments.insert(arguments.end(), {"--set", "stage.triplet_batch.size=4800", "--set",
+                                     "stage.triplet_batch.group_size=4800"});
+  const Finished finished = seam(arguments, folder_.path());
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("the optimizer got no batch, so nothing was trained"));
+  EXPECT_THAT(finished.err, HasSubstr("'triplet_batch' dropped "));
+  EXPECT_THAT(finished.err, HasSubstr("nothing arrived at 'digest'"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "none/score.json"));
+}
+
 }  // namespace training_test
 }  // namespace seam::test
