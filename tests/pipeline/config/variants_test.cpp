@@ -16,7 +16,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
