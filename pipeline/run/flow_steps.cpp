@@ -94,9 +94,17 @@ std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult
   return std::nullopt;
 }
 
-/// A training that took no step: the weights are those it began with, whatever is measured next.
+/// Whether an optimizer of the flow accepted a batch. One that failed on each of them, with
+/// on_error = "skip", trained nothing.
+bool took_a_step(const CheckedPipeline& pipeline, const FlowResult& result) {
+  return std::ranges::any_of(result.stages, [&](const StageCount& count) {
+    return count.delivered > 0 && pipeline.stages.at(count.stage)->description().trains;
+  });
+}
+
+/// For a training that took no step: its weights are still those that it began with.
 Error without_steps(const FlowResult& result) {
-  std::string text = "the optimizer got no batch, so nothing was trained";
+  std::string text = "the optimizer accepted no batch, so nothing was trained";
   for (const StageCount& count : result.stages) {
     for (const auto& [reason, number] : count.dropped) {
       text += fmt::format("\n'{}' dropped {}: {}", count.stage, packets_text(number), reason);
@@ -227,6 +235,8 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
   checkpoints_.flow_begins(flow);
   FlowRecord record = record_of(flow, epoch);
+  const auto& under_way = checkpoints_.under_way();
+  const bool went_on = under_way && under_way->point.steps > 0;  // from within the flow
   const FlowResult result = run_on_engine(flow, epoch);
   record.finished = finished_;
   checkpoints_.leave_out_partial_metrics();
@@ -251,7 +261,8 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
     checkpoints_.flow_stopped();
     return FlowEnd::stopped;
   }
-  if (record.training_steps == 0 && trains(parts_.pipeline, flow)) {
+  const bool trained = went_on || took_a_step(parts_.pipeline, result);
+  if (!trained && trains(parts_.pipeline, flow)) {
     throw Error(without_steps(result).while_doing(doing));
   }
   checkpoints_.flow_ended(record.training_steps);

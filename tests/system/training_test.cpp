@@ -265,10 +265,25 @@ TEST_F(TrainingTest, ATrainingWithoutASingleStepFailsAndSaysWhere) {
                                      "stage.triplet_batch.group_size=4800"});
   const Finished finished = seam(arguments, folder_.path());
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("the optimizer got no batch, so nothing was trained"));
+  EXPECT_THAT(finished.err, HasSubstr("the optimizer accepted no batch, so nothing was trained"));
   EXPECT_THAT(finished.err, HasSubstr("'triplet_batch' dropped "));
   EXPECT_THAT(finished.err, HasSubstr("nothing arrived at 'digest'"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "none/score.json"));
+}
+
+TEST_F(TrainingTest, ATrainingWhoseOptimizerFailsOnEveryBatchFails) {
+  std::string text = training;
+  const std::string digest = "use = \"test.digest\"";
+  text.replace(text.find(digest), digest.size(),
+               "use = \"test.one_batch\"\naction = \"spoil\"\nnumber = 0");
+  folder_.write("training.toml", text);
+  std::vector<std::string> arguments = run_into("none", 2);
+  arguments.insert(arguments.end(),
+                   {"--set", "stage.adam.on_error=skip", "--set", "stage.triplet_batch.size=4800"});
+  const Finished finished = seam(arguments, folder_.path());
+  EXPECT_EQ(finished.exit_code, 3) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("nothing was trained\n"));
+  EXPECT_THAT(finished.err, HasSubstr("'adam' failed on 1 packet"));
 }
 
 }  // namespace training_test
