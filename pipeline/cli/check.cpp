@@ -14,21 +14,18 @@
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/sweep.hpp"
 #include "pipeline/run/run.hpp"
+#include "pipeline/text/count.hpp"
 
 namespace seam::host {
 namespace {
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 std::size_t errors_in(const std::vector<Problem>& problems) {
   return static_cast<std::size_t>(
       std::ranges::count(problems, Severity::error, &Problem::severity));
 }
 
-LoadOptions options_of(const std::string& file, const CheckArguments& arguments,
-                       DescriptionCache* descriptions) {
+LoadOptions check_options(const std::string& file, const CheckArguments& arguments,
+                          DescriptionCache* descriptions) {
   LoadOptions options;
   options.file = file;
   options.variants = arguments.variants;
@@ -39,8 +36,8 @@ LoadOptions options_of(const std::string& file, const CheckArguments& arguments,
   return options;
 }
 
-/// Checks the file with its variants as well, and adds the problems that it has only with one, with
-/// the variants' names; how many choices there are.
+/// Checks the file with each choice of its variants. Adds the problems that the file alone does not
+/// have, each with the first choice that has it, and returns the number of choices.
 std::size_t check_variants_of(const LoadOptions& base, const VariantNames& variants,
                               std::vector<Problem>& problems) {
   const auto choices = choices_of(variants);
@@ -92,12 +89,12 @@ std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& a
 
 ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
-  ExitCode of_deep = ExitCode::success;  // of the first file whose stages do not work
+  ExitCode of_deep = ExitCode::success;  // that of the first file that fails
   std::optional<DeepCheck> deep;
   if (arguments.deep) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
-    const LoadOptions options = options_of(file, arguments, deep ? nullptr : descriptions.get());
+    const LoadOptions options = check_options(file, arguments, deep ? nullptr : descriptions.get());
     PreparedRun prepared = prepare_run(options, std::nullopt);
     LoadResult& loaded = prepared.loaded;
     std::size_t choices = 0;

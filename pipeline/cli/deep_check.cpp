@@ -86,14 +86,12 @@ std::uint64_t prepared_packets(const RunSummary& summary) {
 std::string cost_text(const RunSummary& summary) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  std::string text = fmt::format(
-      "one batch through each of {} flows in {}: {} packets prepared, at most {} MiB of "
-      "memory",
-      summary.flows.size(), duration_text(summary.seconds), count_text(prepared_packets(summary)),
-      usage.ru_maxrss / 1024);
+  std::string text =
+      fmt::format("one batch through each of {} in {}: {} prepared, at most {} MiB of memory",
+                  counted(summary.flows.size(), "flow"), duration_text(summary.seconds),
+                  packets_text(prepared_packets(summary)), usage.ru_maxrss / 1024);
   if (summary.skipped_packets > 0) {
-    text += fmt::format("; on_error = \"skip\" left {} packets out",
-                        count_text(summary.skipped_packets));
+    text += fmt::format("; on_error = \"skip\" left {} out", packets_text(summary.skipped_packets));
   }
   return text;
 }
@@ -119,7 +117,7 @@ ExitCode DeepCheck::check(const std::string& file, CheckedPipeline& pipeline, in
   obey_numerics(options.numerics);
   options.stop = &stop_;
   options.extent = Extent::first_batch;
-  std::ostringstream tables;  // what a run prints at its end says nothing after one batch
+  std::ostringstream tables;  // not shown: the tables of one batch mean nothing
   Display display(tables, std::cerr, Display::Style::quiet);
   const RunSummary summary = run_pipeline(pipeline, options, display);
   if (summary.error) return report_error(*summary.error);

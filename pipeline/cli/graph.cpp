@@ -161,20 +161,12 @@ void print_mermaid(const Drawing& drawing) {
 }  // namespace
 
 ExitCode graph_verb(const GraphArguments& arguments) {
-  const bool of_run = is_run(arguments.file, arguments.variants, arguments.set);
-  LoadOptions options;
-  if (of_run) {
-    options = earlier_run_options(arguments.file, arguments.plugin_paths);
-  } else {
-    options.file = arguments.file;
-    options.variants = arguments.variants;
-    options.overrides = arguments.set;
-    options.plugin_paths = arguments.plugin_paths;
-  }
-  const auto pipeline = load_or_report(std::move(options));
+  const auto pipeline = load_or_report(
+      options_of(arguments.file, arguments.variants, arguments.set, arguments.plugin_paths));
   if (!pipeline) return ExitCode::configuration;
   std::vector<FlowTotal> flows;
-  if (of_run) flows = read_flows(std::filesystem::path(arguments.file) / "summary.json");
+  const std::filesystem::path run(arguments.file);
+  if (std::filesystem::is_directory(run)) flows = read_flows(run / "summary.json");
   const Drawing drawing = draw(pipeline->spec, std::move(flows));
   if (arguments.format == "mermaid") {
     print_mermaid(drawing);

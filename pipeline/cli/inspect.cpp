@@ -68,15 +68,8 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
                     arguments.file + "' and name the type",
                 Fault::configuration);
   }
-  LoadOptions options;
-  if (is_run(arguments.file, arguments.variants, arguments.set)) {
-    options = earlier_run_options(arguments.file, arguments.plugin_paths);
-  } else {
-    options.file = arguments.file;
-    options.variants = arguments.variants;
-    options.overrides = arguments.set;
-    options.plugin_paths = arguments.plugin_paths;
-  }
+  LoadOptions options =
+      options_of(arguments.file, arguments.variants, arguments.set, arguments.plugin_paths);
   options.environment = process_environment();
   // Without a cache of descriptions: the stages are to be opened.
   PreparedRun prepared = prepare_run(std::move(options), std::nullopt);

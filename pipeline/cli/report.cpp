@@ -38,15 +38,23 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
   return std::move(loaded.pipeline);
 }
 
-bool is_run(const std::string& file, const std::vector<std::string>& variants,
-            const std::vector<std::string>& set) {
-  if (!std::filesystem::is_directory(file)) return false;
+LoadOptions options_of(const std::string& file, const std::vector<std::string>& variants,
+                       const std::vector<std::string>& set,
+                       const std::vector<std::string>& plugin_paths) {
+  if (!std::filesystem::is_directory(file)) {
+    LoadOptions options;
+    options.file = file;
+    options.variants = variants;
+    options.overrides = set;
+    options.plugin_paths = plugin_paths;
+    return options;
+  }
   if (!set.empty() || !variants.empty()) {
     throw Error(std::string(set.empty() ? "--variant" : "--set") +
                     " cannot be used with the folder of a run, whose parameters are fixed",
                 Fault::configuration);
   }
-  return true;
+  return earlier_run_options(file, plugin_paths);
 }
 
 }  // namespace seam::host

@@ -24,9 +24,10 @@ Error missing_data_error(const std::string& doing, const std::vector<std::string
 /// Loads a pipeline for a verb that does not run it; problems are printed. None: there were errors.
 std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 
-/// Whether `file` is the folder of a run instead of a pipeline file. Throws seam::Error
-/// (configuration) if it is and --variant or --set have values.
-bool is_run(const std::string& file, const std::vector<std::string>& variants,
-            const std::vector<std::string>& set);
+/// How to load `file`, a pipeline file or the folder of a run. Throws seam::Error (configuration)
+/// if it is the folder of a run and --variant or --set have values.
+LoadOptions options_of(const std::string& file, const std::vector<std::string>& variants,
+                       const std::vector<std::string>& set,
+                       const std::vector<std::string>& plugin_paths);
 
 }  // namespace seam::host

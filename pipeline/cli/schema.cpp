@@ -224,7 +224,7 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
   }
   Json variant = typed("object", "Variants: sets of changes that --variant NAME chooses.");
   variant["additionalProperties"] = table("The changes.", std::move(changes));
-  Json groups = typed("object", "Groups of variants, of which one is chosen at a time.");
+  Json groups = typed("object", "Groups of variants. At most one variant of each group is chosen.");
   groups["additionalProperties"] = texts("names of variants");
   properties["extends"] = texts("files that this one is laid over, relative to it");
   properties["variant"] = std::move(variant);

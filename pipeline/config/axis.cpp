@@ -206,7 +206,9 @@ Axis parse_axis(const std::string& text) {
     const bool thread_count = key == "pipeline.threads";
     if (key.find('.') == std::string::npos && !is_variant_key(key)) refuse(text, forms);
     if (is_variant_key(key) && axis.keys.size() > 1) {
-      refuse(text, "variants are chosen by an axis of their own, as in variant=a,b");
+      refuse(text,
+             "variants do not change together with other keys; give them an axis of their own: "
+             "variant=a,b");
     }
     if (thread_count) {
       refuse(text,

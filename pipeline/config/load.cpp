@@ -99,8 +99,8 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   read_settings(*tree, spec, findings);
   if (options.event_file == EventFileUse::always && !spec.tensorboard) spec.tensorboard.emplace();
   spec.chosen = variants.chosen(*tree, set, findings);
-  read_sweep(*tree, variants.names(),
-             findings);  // a run ignores it, but what is wrong with it is said
+  // A run ignores [sweep], but its errors are reported.
+  read_sweep(*tree, variants.names(), findings);
 
   const int threads = options.decide_threads ? options.decide_threads(spec.threads)
                                              : spec.threads.value_or(cores());

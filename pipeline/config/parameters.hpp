@@ -21,8 +21,8 @@ using Parameters = std::map<std::string, std::string, std::less<>>;
 Parameters parameters_of(const std::string& resolved, const std::string& file);
 
 /// The keys in which pipelines differ because their variants decide them: shown by the keys
-/// "variant" and "variant.GROUP" instead. A key that --set changed in one of them is none of these,
-/// nor is one that differs between pipelines with the same variants.
+/// "variant" and "variant.GROUP" instead. Keys that --set changed in one of the
+/// pipelines are left out, and so are keys that differ between pipelines with the same variants.
 std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& pipelines);
 
 /// Whether a parameter can change what a run computes; its name or its threads cannot.

@@ -126,7 +126,7 @@ struct ScheduleSpec {
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 
-/// Every flow that the schedule names; one that it names twice comes twice.
+/// The names of all scheduled flows; a flow that is scheduled twice is listed twice.
 inline std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule) {
   std::vector<std::string> flows = schedule.before;
   for (const ScheduledFlow& flow : schedule.each_epoch) flows.push_back(flow.flow);
@@ -151,8 +151,7 @@ struct TensorBoardSpec {
   friend bool operator==(const TensorBoardSpec&, const TensorBoardSpec&) = default;
 };
 
-/// Which variants of its file a pipeline has, for lists and comparisons of runs. It changes
-/// nothing.
+/// The chosen variants of a pipeline file, for listing and comparing runs. A run ignores them.
 struct ChosenSpec {
   std::vector<std::string> variants;  ///< "GROUP=NAME", or "NAME" of a variant in no group
   std::vector<std::string> decides;   ///< keys and stages that are as the variants set them

@@ -1,4 +1,4 @@
-/// Variants: named sets of changes in a pipeline file, of which the command line chooses.
+/// Variants: named sets of changes in a pipeline file. The command line chooses among them.
 ///
 ///     [variant.arcface.stage.loss]      --variant arcface: laid over the file as one that extends
 ///     use = "loss.arcface"              it would be, before --set

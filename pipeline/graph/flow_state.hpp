@@ -56,10 +56,10 @@ class FlowState {
   /// goes on to the next point, but nothing is told that the flow has ended.
   void cut() { curtailed_ = cut_ = true; }
   [[nodiscard]] bool is_cut() const { return cut_.load(std::memory_order_relaxed); }
-  /// Before the flow runs: each of so many stages is to make one batch, and no more.
+  /// Before the flow runs: the number of stages that make one batch each, and then stop.
   void limit_batches(std::size_t makers) { batches_missing_ = makers; }
   void batch_made() { --batches_missing_; }
-  /// Whether what leads to the batches has done its part.
+  /// Whether all batches are made.
   [[nodiscard]] bool has_batches() const { return batches_missing_ == 0; }
   /// Whether something was left undone.
   [[nodiscard]] bool curtailed() const { return curtailed_; }

@@ -37,8 +37,8 @@ struct FlowPlan {
 [[nodiscard]] FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
                                const std::map<std::string, StageSpec>& specs);
 
-/// The stages that make a flow's batches, by node: the last source or collector on each path, but
-/// for those behind a stage on the compute thread.
+/// The nodes that make a flow's batches: the last source or collector on each path before its first
+/// stage on the compute thread.
 [[nodiscard]] std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
                                                        const std::vector<StageRunner*>& stages);
 

@@ -26,8 +26,12 @@ std::string number_for_people(double number) {
   return text.data();
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return count_text(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string packets_text(std::uint64_t count) {
-  return count_text(count) + (count == 1 ? " packet" : " packets");
+  return counted(count, "packet");
 }
 
 }  // namespace seam::host

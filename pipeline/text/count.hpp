@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace seam::host {
 
@@ -10,7 +11,9 @@ namespace seam::host {
 std::string count_text(std::uint64_t count);
 /// A measured number in four digits: "0.6631", "3.214", "10618", "1.062e+09", "nan".
 std::string number_for_people(double number);
-/// "1 packet", "25,882 packets".
+/// "1 flow", "25,882 flows".
+std::string counted(std::uint64_t count, std::string_view noun);
+/// The same for packets.
 std::string packets_text(std::uint64_t count);
 
 }  // namespace seam::host
