@@ -294,10 +294,10 @@ TEST_F(VariantSweep, GoesOverAllGroupsAndShowsTheirNames) {
       {"sweep", "varied.toml", "--over", "variants", "--sweep-dir", "runs/s", "--threads", "1"});
   EXPECT_EQ(swept.exit_code, 0) << swept.err;
   EXPECT_THAT(swept.err, HasSubstr("4 of 4 runs are complete"));
-  EXPECT_EQ(metrics("runs/s/amount=two,length=short"), [&] {
-    seam({"run", "varied.toml", "--variant", "two,short", "--threads", "1", "--run-dir", "alone"});
-    return metrics("alone");
-  }());
+  const Finished alone = seam(
+      {"run", "varied.toml", "--variant", "two,short", "--threads", "1", "--run-dir", "alone"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(metrics("runs/s/amount=two,length=short"), metrics("alone"));
   const Finished list = seam({"runs", "runs/s", "--json"});
   EXPECT_THAT(list.out, HasSubstr(R"("changed":{"variant.amount":"two","variant.length":"long"})"));
   const Finished compared =
