@@ -76,7 +76,7 @@ Numerics numerics_for(const CheckedPipeline& pipeline) {
 
 void obey_numerics(const Numerics& numerics) {
   if (!numerics.deterministic) return;
-  // MKL's products otherwise depend on the number of threads, on processors with AVX-512.
+  // MKL's products otherwise depend on the number of threads.
   ::setenv("MKL_CBWR", "AUTO,STRICT", 0);
   if (numerics.device == "cpu") return;
   // cuBLAS gives the same bits each time only with a workspace of fixed size, of which it offers

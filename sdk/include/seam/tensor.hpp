@@ -202,6 +202,19 @@ class DeterminismWatch final : public c10::WarningHandler {
   warnings::WarningHandlerGuard guard_;
 };
 
+/// MKL's function; null if LibTorch has another BLAS. Takes precedence over at::set_num_threads().
+extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);  // NOLINT(*-naming)
+
+/// Whether MKL_CBWR=AUTO,STRICT, which the host sets, makes MKL's matrix products independent of
+/// the number of threads. On AMD's processors without AVX-512 it does not.
+inline bool mkl_obeys_cbwr() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") || __builtin_cpu_supports("avx512f");
+#else
+  return true;
+#endif
+}
+
 /// Whether this process's LibTorch uses only operations that give the same bits each time. Written
 /// only where it changes: other threads read it when they make tensors.
 inline void set_deterministic(const torch::Device& device, bool wanted) {
@@ -214,6 +227,9 @@ inline void set_deterministic(const torch::Device& device, bool wanted) {
 #endif
   if (libtorch.deterministicAlgorithms() != wanted) {
     libtorch.setDeterministicAlgorithms(wanted, true);
+  }
+  if (MKL_Set_Num_Threads_Local != nullptr && !mkl_obeys_cbwr()) {
+    MKL_Set_Num_Threads_Local(wanted ? 1 : 0);  // of this thread; 0: as many as it has
   }
   if (device.is_cpu() || !wanted) return;
   // TF32 keeps 10 of float32's 23 bits; convolutions use it unless this is said.
