@@ -232,7 +232,11 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
       "differences query by query, or pair by pair, instead of run by run, with intervals "
       "over items or people");
   CLI::Option* csv = verb.add_flag("--csv", compare.csv, "a row for each group, as CSV");
-  verb.add_flag("--json", compare.json, "for programs")->excludes(csv);
+  CLI::Option* json = verb.add_flag("--json", compare.json, "for programs")->excludes(csv);
+  CLI::Option* markdown =
+      verb.add_flag("--markdown", compare.markdown, "a table for a page")->excludes(csv, json);
+  verb.add_flag("--latex", compare.latex, "a table for a paper, with the package booktabs")
+      ->excludes(csv, json, markdown);
 }
 
 void add_check(CommandParser& parser, CheckArguments& check) {

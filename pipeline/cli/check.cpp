@@ -14,7 +14,9 @@
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/sweep.hpp"
 #include "pipeline/run/run.hpp"
+#include "pipeline/run/twin.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -60,6 +62,29 @@ std::size_t check_variants_of(const LoadOptions& base, const VariantNames& varia
   return choices.size();
 }
 
+/// Compares the file with its twin, if it has one; "; twin of a.toml but for stage.model".
+std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
+                          std::vector<Problem>& problems) {
+  const std::filesystem::path file = twin_of(spec);
+  // Other values than the file's may be meant to tell the two apart.
+  if (file.empty() || !base.overrides.empty() || !base.variants.empty()) return {};
+  LoadOptions options = base;
+  options.file = file;
+  const LoadResult twin = load_pipeline(options);
+  if (!twin.pipeline) {
+    Problem problem;
+    problem.code = "twin";
+    problem.message = "its twin '" + file.string() + "' has errors";
+    problem.place.file = spec.file;
+    problems.push_back(std::move(problem));
+    return {};
+  }
+  for (Problem& problem : check_twin(spec, twin.pipeline->spec.resolved)) {
+    problems.push_back(std::move(problem));
+  }
+  return "; twin of " + spec.twin + " but for " + enumerated(spec.differs_in);
+}
+
 /// Checks the runs of the file's [sweep] as well, if it has one; how many there are.
 std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& arguments,
                                 std::vector<Problem>& problems) {
@@ -99,11 +124,13 @@ ExitCode check_verb(const CheckArguments& arguments) {
     LoadResult& loaded = prepared.loaded;
     std::size_t choices = 0;
     std::size_t runs = 0;
+    std::string twin;
     if (loaded.pipeline && std::filesystem::is_regular_file(file)) {  // a pipe is read only once
       const LoadedSweep table = load_sweep(file, options.overrides, options.environment);
       if (options.variants.empty()) {
         choices = check_variants_of(options, table.variants, loaded.problems);
       }
+      twin = check_twin_of(options, loaded.pipeline->spec, loaded.problems);
       if (!table.spec.over.empty()) runs = check_runs_of_sweep(file, arguments, loaded.problems);
     }
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
@@ -114,7 +141,7 @@ ExitCode check_verb(const CheckArguments& arguments) {
       std::cout << file << ": ok: " << counted(spec.stages.size(), "stage") << ", "
                 << counted(spec.flows.size(), "flow")
                 << (choices > 0 ? "; " + counted(choices, "choice") + " of variants" : "")
-                << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << std::endl;
+                << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << twin << std::endl;
       if (!deep) continue;
       const ExitCode code = deep->check(file, *loaded.pipeline, prepared.threads);
       if (of_deep == ExitCode::success) of_deep = code;

@@ -8,6 +8,7 @@
 
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/experiments/comparison_paper.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
@@ -56,6 +57,10 @@ ExitCode compare_verb(const CompareArguments& arguments) {
     std::cout << to_json(comparison);
   } else if (arguments.csv) {
     std::cout << to_csv(comparison);
+  } else if (arguments.markdown) {
+    std::cout << to_markdown(comparison);
+  } else if (arguments.latex) {
+    std::cout << to_latex(comparison);
   } else {
     std::cout << to_text(comparison, terminal_width(STDOUT_FILENO));
   }

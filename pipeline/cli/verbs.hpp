@@ -68,8 +68,10 @@ struct CompareArguments {
   std::string better;             ///< "higher", "lower"; empty: what the runs say
   bool best = false;              ///< each run's best epoch instead of its last
   bool paired = false;            ///< differences observation by observation
-  bool csv = false;
+  bool csv = false;               ///< one of these four at most
   bool json = false;
+  bool markdown = false;
+  bool latex = false;
 };
 ExitCode compare_verb(const CompareArguments& arguments);
 

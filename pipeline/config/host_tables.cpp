@@ -20,8 +20,8 @@ constexpr double most_minutes = 1e6;
 
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
-         plugin_paths, tensorboard, limits, stages, paths, flows, schedule, chosen, resolved] =
-      spec;
+         plugin_paths, tensorboard, twin, differs_in, limits, stages, paths, flows, schedule,
+         chosen, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "names the run's folder and its reports");
   table.default_is("the file's name");
@@ -58,6 +58,16 @@ HostTable pipeline_table(PipelineSpec& spec) {
       "its folder. `{ histograms = [\"model.*\"] }` adds histograms of the weights that match "
       "STAGE.TENSOR, with each checkpoint after an epoch");
   table.default_is("`false`");
+  table.key("twin", twin,
+            "another pipeline file, relative to this one, with which it is compared: `seam check` "
+            "reports all differences that can change results but those of `differs_in`. Files that "
+            "extend this one have no twin by that");
+  table.default_is("none");
+  table.is_shorthand();
+  table.key("differs_in", differs_in,
+            "in what the twin may differ: keys or their beginnings, such as `[\"stage.model\", "
+            "\"flow.train\"]`");
+  table.is_shorthand();
   return table;
 }
 
@@ -84,15 +94,21 @@ HostTable limits_table(LimitSpec& limits) {
 }
 
 HostTable schedule_table(ScheduleSpec& schedule) {
-  auto& [epochs, before, each_epoch, after, stop_early, checkpoint_every, keep] = schedule;
+  auto& [epochs, before, each_epoch, after, floors, stop_early, checkpoint_every, keep] = schedule;
   HostTable table("[schedule]", "Which flow runs when; without it, every flow runs once.");
   table.key("epochs", epochs, "how often `each_epoch` runs").range(1, most_epochs);
-  table.key("before", before, "flows to run once, before the first epoch");
+  table.key("before", before,
+            "flows to run once, before the first epoch. A score that they measure stands beside "
+            "the later ones: what the network reached untrained");
   table.key("each_epoch", FlowTurns{&each_epoch},
             "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in every fifth epoch and in the "
             "last");
   table.default_is("all other flows, in order");
   table.key("after", after, "flows to run once, after the last epoch");
+  table.key("floors", floors,
+            "stages that measure what a model must beat, such as a `retrieval.recall` behind "
+            "`baseline.pixels`. Their values stand beside the scores of other stages of their type "
+            "that measure the same data by the same protocol");
   table.key("stop_early", StopRule{&stop_early},
             "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
             "many measurements without improvement; `\"lowest\"` for losses. A measurement is the "

@@ -163,6 +163,13 @@ bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   });
 }
 
+bool trains(const CheckedPipeline& pipeline) {
+  const std::vector<std::string> scheduled = scheduled_flows(pipeline.spec.schedule);
+  return std::ranges::any_of(pipeline.spec.flows, [&](const FlowSpec& flow) {
+    return std::ranges::find(scheduled, flow.name) != scheduled.end() && trains(pipeline, flow);
+  });
+}
+
 LoadResult load_pipeline(const LoadOptions& options) {
   Sources sources;
   Findings findings(sources);

@@ -35,6 +35,8 @@ struct CheckedPipeline {
 
 /// Whether a flow has a stage that trains.
 [[nodiscard]] bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow);
+/// Whether a scheduled flow does.
+[[nodiscard]] bool trains(const CheckedPipeline& pipeline);
 
 struct LoadResult {
   std::optional<CheckedPipeline> pipeline;  ///< none where there are errors

@@ -118,7 +118,8 @@ struct ScheduleSpec {
   std::int64_t epochs = 1;
   std::vector<std::string> before;  ///< once, before the first epoch
   std::vector<ScheduledFlow> each_epoch;
-  std::vector<std::string> after;  ///< once, after the last epoch
+  std::vector<std::string> after;   ///< once, after the last epoch
+  std::vector<std::string> floors;  ///< stages whose values stand beside those of others
   std::optional<StopEarly> stop_early;
   CheckpointEvery checkpoint_every;
   KeepRule keep;
@@ -172,6 +173,8 @@ struct PipelineSpec {
   std::optional<double> max_error_share;       ///< the same, as a share of what a stage gets
   std::vector<std::string> plugin_paths;       ///< files or folders the file names
   std::optional<TensorBoardSpec> tensorboard;  ///< none: no event file is written
+  std::string twin;                            ///< another pipeline file; empty: none
+  std::vector<std::string> differs_in;         ///< keys in which the twin may differ
   LimitSpec limits;
   std::vector<StageSpec> stages;  ///< in the file's order
   std::vector<PathSpec> paths;

@@ -33,6 +33,7 @@ class ScheduleCheck {
     }
     check_metric_of(table, "stop_early", "metric");
     check_metric_of(table, "keep", "best");
+    if (const Entry* entry = table.find("floors")) check_stages(entry->node);
   }
 
  private:
@@ -64,6 +65,17 @@ class ScheduleCheck {
     findings_.error(
         "unknown-flow", place, fmt::format("there is no flow '{}'", flow),
         {did_you_mean(flow, known_.flows), "flows of this file: " + enumerated(known_.flows)});
+  }
+
+  /// A stage's name, or a list of these.
+  void check_stages(const Node& node) const {
+    if (const Array* array = node.array()) {
+      for (const Node& element : *array) check_stages(element);
+    } else if (const std::string* stage = node.text(); stage != nullptr && !node.broken) {
+      if (contains(known_.stages, *stage)) return;
+      findings_.error("unknown-stage", node.place, fmt::format("there is no stage '{}'", *stage),
+                      {did_you_mean(*stage, known_.stages)});
+    }
   }
 
   void check_metric(const Entry& entry, const std::string& text) const {
@@ -162,6 +174,13 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
           "choice", table->find("device")->node.place,
           fmt::format("'device' of [pipeline] takes {}, not \"{}\"", device_forms, spec.device));
     }
+    // Of the file itself, not of those that it extends.
+    const auto is_own = [&](const char* key) {
+      const Entry* entry = table->find(key);
+      return entry != nullptr && entry->node.place.file == spec.file;
+    };
+    if (!is_own("twin")) spec.twin.clear();
+    if (!is_own("differs_in")) spec.differs_in.clear();
     spec.plugin_paths.clear();
     for (const Node* node : plugin_nodes(tree)) spec.plugin_paths.push_back(plugin_path(*node));
   }

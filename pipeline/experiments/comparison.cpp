@@ -289,6 +289,15 @@ std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::st
   return packets_of(total->stages.front()) / total->times;
 }
 
+void note_beside(const std::vector<Score::Beside>& values, std::map<std::string, Bounds>& beside) {
+  for (const Score::Beside& one : values) {
+    if (std::isnan(one.value)) continue;
+    const auto [at, added] = beside.try_emplace(one.name, Bounds{one.value, one.value});
+    at->second.low = std::min(at->second.low, one.value);
+    at->second.high = std::max(at->second.high, one.value);
+  }
+}
+
 std::string why_not_ranked(const RunFolder& run) {
   if (run.state == RunState::missing) return state_text(run.state);
   std::string text =
@@ -306,6 +315,15 @@ bool is_biased(const std::vector<Score>& scores, const MetricValue& value) {
   return std::ranges::any_of(scores, [&](const Score& score) {
     return score.flow == value.flow && score.selected_on == SelectedOn::test;
   });
+}
+
+/// What stands beside the value in score.json.
+std::vector<Score::Beside> beside_of(const std::vector<Score>& scores, const std::string& metric,
+                                     const MetricValue& value) {
+  const auto found = std::ranges::find_if(scores, [&](const Score& score) {
+    return score.metric == metric && score.flow == value.flow;
+  });
+  return found == scores.end() ? std::vector<Score::Beside>() : found->beside;
 }
 
 std::string why_not_measured(const RunFolder& run, const Comparison& comparison) {
@@ -384,6 +402,7 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
     ranking.data = only(identities[at], keys);
     ranking.groups = grouped(parts[at].runs, unranked);
     measure(ranking.groups, better);
+    for (const ScoredRun* run : parts[at].runs) note_beside(run->beside, ranking.beside);
   }
   return rankings;
 }
@@ -417,11 +436,12 @@ Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoi
           {run->name, "its metrics.jsonl ends before its score.json: restore it"});
       continue;
     }
-    ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch, {}};
+    ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch, {}, {}};
     note_data(*run, value->flow, own);
     for (auto& [key, data] : own.data) data = own.parameters.at(key);
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
     own.outcomes = outcome_file(run->path, value->flow, stage);
+    own.beside = beside_of(headlines[run], comparison.metric, *value);
     if (is_biased(headlines[run], *value)) comparison.biased.push_back(run->name);
     own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
     scored.push_back(std::move(own));

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct ScoredRun {
   double value = 0;
   std::int64_t epoch = 0;          ///< from 0, in which it was measured
   std::filesystem::path outcomes;  ///< the file of what each observation scored; may be missing
+  std::vector<Score::Beside> beside;
 };
 
 struct GroupMember {
@@ -68,6 +70,7 @@ struct Group {
 struct Ranking {
   Parameters data;            ///< in what it differs from other rankings; empty where it is alone
   std::vector<Group> groups;  ///< best first, those without a finite mean last
+  std::map<std::string, Bounds> beside;  ///< lowest and highest: of chance, of each floor, ...
 };
 
 struct Unranked {

@@ -35,18 +35,6 @@ std::string plural(std::size_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// "margin" where that tells the keys apart, else the whole key.
-std::vector<std::string> titles_of(const Parameters& parameters) {
-  std::map<std::string, int> uses;
-  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  for (const auto& [key, value] : parameters) ++uses[last(key)];
-  std::vector<std::string> titles;
-  for (const auto& [key, value] : parameters) {
-    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
-  }
-  return titles;
-}
-
 std::vector<TableColumn> score_columns() {
   return {{"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
           {"deviation", Align::right, Room::fixed},   {"std. error", Align::right, Room::fixed},
@@ -176,6 +164,17 @@ std::string observations_text(const Ranking& ranking) {
                      plural(paired->difference->clusters, "cluster"));
 }
 
+/// "chance 0.0123, before 0.0421 to 0.0611": what the means should be better than.
+std::string beside_text(const std::map<std::string, Bounds>& beside) {
+  std::string text;
+  for (const auto& [name, bounds] : beside) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "beside them: " : ", ", name, measured(bounds.low));
+    if (bounds.high > bounds.low) text += " to " + measured(bounds.high);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 std::string differences_text(Pairing pairing) {
   if (pairing == Pairing::observations) {
     return "\nto the best: mean difference of the same observations, of each the mean over a "
@@ -248,6 +247,17 @@ Json group_json(const Group& group) {
 
 }  // namespace
 
+std::vector<std::string> titles_of(const Parameters& parameters) {
+  std::map<std::string, int> uses;
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  for (const auto& [key, value] : parameters) ++uses[last(key)];
+  std::vector<std::string> titles;
+  for (const auto& [key, value] : parameters) {
+    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
+  }
+  return titles;
+}
+
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width) {
   std::string text;
   if (!comparison.rankings.empty()) {
@@ -267,7 +277,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
     text += "\n";
     if (several) text += "measured on\n" + data_text(ranking) + "\n";
     text += ranking_text(ranking, width);
-    text += observations_text(ranking);
+    text += beside_text(ranking.beside) + observations_text(ranking);
     for (const Group& group : ranking.groups) {
       differences = differences || (group.difference && group.difference->bounds);
       folds = folds || group.observations < group.members.size();
@@ -344,7 +354,13 @@ std::string to_json(const Comparison& comparison) {
   for (const Ranking& ranking : comparison.rankings) {
     Json groups = Json::array();
     for (const Group& group : ranking.groups) groups.push_back(group_json(group));
-    rankings.push_back({{"data", texts_json(ranking.data)}, {"groups", std::move(groups)}});
+    Json beside = Json::object();
+    for (const auto& [name, bounds] : ranking.beside) {
+      beside[name] = {{"low", finite(bounds.low)}, {"high", finite(bounds.high)}};
+    }
+    rankings.push_back({{"data", texts_json(ranking.data)},
+                        {"groups", std::move(groups)},
+                        {"beside", std::move(beside)}});
   }
   Json unranked = Json::array();
   for (const Unranked& run : comparison.unranked) {

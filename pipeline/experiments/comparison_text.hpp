@@ -3,10 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pipeline/experiments/comparison.hpp"
 
 namespace seam::host {
+
+/// For each parameter "margin" if that tells the keys apart, else the whole key.
+std::vector<std::string> titles_of(const Parameters& parameters);
 
 /// Tables fitted to the width; none: any width.
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width);

@@ -233,7 +233,7 @@ FlowResult RunningFlow::run_begun() {
 
 FlowResult RunningFlow::result() const {
   FlowResult result;
-  result.stages = stage_counts(segments_, state_.clock.seconds_a_tick());
+  result.stages = stage_counts(segments_, state_.clock.seconds_a_tick(), state_.backward);
   result.error = state_.error();
   if (wiring_) result.steps = wiring_->steps();
   result.skipped = state_.skipped();

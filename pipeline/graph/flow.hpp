@@ -40,6 +40,7 @@ struct StageCount {
   std::uint64_t failed = 0;
   std::uint64_t discarded = 0;  ///< arrived after an error or a cancellation; not in `received`
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
+  double backward_seconds = 0;                   ///< of its gradients, in an optimizer's calls
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
   Durations packet_times;                        ///< inside the stage, of one packet each
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage

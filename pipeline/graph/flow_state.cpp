@@ -16,6 +16,11 @@ FlowState::FlowState(const FlowOptions& flow_options, RunState run_state, Budget
       run(std::move(run_state)),
       budget(flow_budget),
       clock(flow_options.calls != nullptr ? StageClock::Kind::system : StageClock::Kind::cheapest) {
+  if (options.calls != nullptr) {
+    backward.on_span = [this](const std::string& stage, const auto& from, const auto& to) {
+      options.calls->called({run.flow, stage + " backward", backward_packet, true, from, to});
+    };
+  }
   for (const Failure& failure : options.from.failures) failures_.insert({failure, {}});
 }
 

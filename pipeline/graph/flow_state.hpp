@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/graph/backward_clock.hpp"
 #include "pipeline/graph/budget.hpp"
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/graph/resumable.hpp"
@@ -34,6 +35,8 @@ class FlowState {
   RunState run;
   Budget& budget;
   StageClock clock;  ///< the system's where somebody listens to calls
+  BackwardClock backward;
+  std::uint64_t backward_packet = 0;  ///< in the call that the compute thread is in
   /// Called once, by the thread that fails first, when discarding() is true already. Must neither
   /// wait nor throw. Set before the flow runs.
   std::function<void()> on_failure;

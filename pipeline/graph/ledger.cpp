@@ -65,7 +65,8 @@ void check_collectors(const Segments& segments, std::vector<std::string>& senten
 
 }  // namespace
 
-std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick) {
+std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick,
+                                     const BackwardClock& backward) {
   std::vector<StageCount> counts;
   for (const auto& segment : segments) {
     for (std::size_t at = 0; at < segment->stages().size(); ++at) {
@@ -80,7 +81,10 @@ std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_
       count.failed = counter.failed;
       count.discarded = counter.discarded;
       count.dropped = counter.dropped;
-      count.busy_seconds = static_cast<double>(counter.busy_ticks()) * seconds_a_tick;
+      count.busy_seconds = std::max(
+          static_cast<double>(counter.busy_ticks()) * seconds_a_tick - counter.backward_seconds,
+          0.0);
+      count.backward_seconds = backward.seconds_of(stage.name());
       count.packet_times = counter.packet_times(seconds_a_tick);
       count.waiting_most = at == 0 ? segment->queue().most() : 0;
       counts.push_back(std::move(count));

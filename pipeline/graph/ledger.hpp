@@ -23,8 +23,9 @@ namespace seam::host {
 using Segments = std::vector<std::unique_ptr<Segment>>;
 
 /// Counts by stage, in the order of the segments; when the flow is at rest. `seconds_a_tick`: of
-/// the clock by which the segments measured.
-[[nodiscard]] std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick);
+/// the clock by which the segments measured. `backward`: of the flow's gradients.
+[[nodiscard]] std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick,
+                                                   const BackwardClock& backward);
 
 /// What each stage is doing; while the flow runs. `beginning`: the stage inside its begin(), or
 /// null.

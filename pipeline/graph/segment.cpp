@@ -165,6 +165,8 @@ void Segment::handle_packet(Message&& message) {
   Envelope& envelope = *message.envelope;
   envelope.packet.set_sequence(message.sequence);
   const std::uint64_t sequence = message.sequence;
+  const BackwardScope backward(backward_listener());
+  flow_.backward_packet = sequence;
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     const bool went_on = run_stage(at, envelope, from);
@@ -257,6 +259,7 @@ void Segment::handle_end(std::uint64_t sequence) {
 }
 
 void Segment::finish_stages(std::uint64_t sequence) {
+  const BackwardScope backward(backward_listener());
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (flow_.discarding() || flow_.is_cut()) break;
@@ -348,6 +351,9 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
                       std::int64_t& from) {
   const std::int64_t began = std::exchange(from, flow_.clock.now());
   add<std::int64_t>(place_, lane.busy_ticks, from - began);
+  if (backward_listener() != nullptr) {
+    counters_[stage]->backward_seconds += flow_.backward.take_call_seconds();
+  }
   if (flow_.options.calls == nullptr) return;
   const auto time = [](std::int64_t nanoseconds) {
     return std::chrono::steady_clock::time_point(
@@ -356,6 +362,11 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
   };
   flow_.options.calls->called({flow_.run.flow, stages_[stage]->name(), sequence,
                                place_ == Workplace::compute_thread, time(began), time(from)});
+}
+
+BackwardListener* Segment::backward_listener() const {
+  const bool listens = flow_.run.training && place_ == Workplace::compute_thread;
+  return listens ? &flow_.backward : nullptr;
 }
 
 void Segment::drop(std::size_t stage, const std::string& reason) {

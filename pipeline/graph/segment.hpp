@@ -57,6 +57,7 @@ class Segment {
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
+    double backward_seconds = 0;  // of others' gradients, in this stage's calls; compute thread
     std::atomic<std::uint64_t> discarded = 0;  // arrived after the flow had been told to end
     std::mutex mutex;                          // guards dropped, which is rare
     std::map<std::string, std::uint64_t> dropped;
@@ -145,6 +146,8 @@ class Segment {
   /// flow can be left behind it.
   void send_held(std::uint64_t in_hand);
   [[nodiscard]] StageRunner::Standing ask_collector();
+  /// Null: no gradients are computed in the segment.
+  [[nodiscard]] BackwardListener* backward_listener() const;
   /// Adds the ticks since `from` to the stage's, tells who listens, and moves `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 

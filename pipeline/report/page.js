@@ -182,6 +182,13 @@
       `${one.stage} reads ${one.field}, but no loss trains ${one.scores} of ${one.model}: a guess`));
   }
 
+  /** What the score should be better than: chance, the untrained network, floors. */
+  function besideLine(score) {
+    const values = (score.beside || []).filter((one) => isNumber(one.value));
+    return values.length === 0 ? [] : [make("div", { class: "soft small" },
+      values.map((one) => `${one.name} ${shown(score.metric, one.value)}`).join(", "))];
+  }
+
   function scoreTile(score) {
     const { name, of } = metricName(score.metric);
     const value = make("div", { class: "value" }, shown(score.metric, score.value));
@@ -197,7 +204,7 @@
       lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
     }
     if (score.protocol) lines.push(make("div", { class: "soft small" }, make("code", {}, score.protocol)));
-    lines.push(...selectionLines(score), ...untrainedLines(score));
+    lines.push(...besideLine(score), ...selectionLines(score), ...untrainedLines(score));
     return make("div", { class: "tile" }, lines);
   }
   function scoreTable() {
@@ -218,7 +225,7 @@
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
         score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null,
-        score ? selectionLines(score) : null, score ? untrainedLines(score) : null))];
+        score ? besideLine(score) : null, score ? selectionLines(score) : null, score ? untrainedLines(score) : null))];
     });
     const protocols = [...new Set(runs.flatMap((run) => run.scores.map((score) => score.protocol).filter(Boolean)))];
     return [table(["metric", ...runs.map((_, run) => runName(run))], rows, { numbers: runs.map((_, run) => run + 1) }),
@@ -430,7 +437,8 @@
     const rows = flow.stages.map((stage) => {
       const share = stage.share_of_wall_time;
       const bar = make("i", { style: `width: ${(100 * share / most).toFixed(1)}%` });
-      return [stage.stage, count(packets(stage)), duration(stage.busy_seconds),
+      return [stage.stage, count(packets(stage)), duration(stage.busy_seconds + (stage.backward_seconds || 0)),
+        stage.backward_seconds > 0 ? duration(stage.backward_seconds) : "",
         make("td", { class: "bar" }, make("span", {}, bar, `${(100 * share).toFixed(0)} %`)), count(stage.queue_peak)];
     });
     const slowest = flow.stages.reduce((a, b) => (b.share_of_wall_time > a.share_of_wall_time ? b : a), flow.stages[0]);
@@ -438,7 +446,7 @@
     return [make("h3", {}, several ? runName(i) : "", several ? " · " : "", `flow ${flow.flow}: ${duration(flow.seconds)}`),
       make("p", {}, `Most of the time is spent in ${slowest.stage}: ${(100 * slowest.share_of_wall_time).toFixed(0)} % of the flow's wall time.`,
         flow.compute_idle_seconds > 0 ? ` The compute thread waited ${(100 * stall).toFixed(0)} % of it for packets.` : ""),
-      table(["stage", "packets", "time", "of wall", "queue"], rows, { numbers: [1, 2, 4] })];
+      table(["stage", "packets", "time", "backward", "of wall", "queue"], rows, { numbers: [1, 2, 3, 5] })];
   }
   function timeParts() {
     const flows = [...new Set(runs.flatMap((run) => run.timing.map((line) => line.flow)))];

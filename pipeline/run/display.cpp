@@ -7,6 +7,7 @@
 
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/markdown.hpp"
 
 namespace seam::host {
 namespace {
@@ -175,6 +176,7 @@ void Display::note(std::string_view text) {
 void Display::log(LogLevel level, std::string_view stage, std::string_view text) {
   if (level == LogLevel::debug || (level == LogLevel::info && style_ == Style::quiet)) return;
   const std::lock_guard lock(mutex_);
+  if (level == LogLevel::info && !informed_.emplace(text).second) return;
   put(messages_,
       fmt::format("{}: {}: {}", painted(screens_.messages, paint_of(level), level_text(level)),
                   stage, text));
@@ -183,7 +185,10 @@ void Display::log(LogLevel level, std::string_view stage, std::string_view text)
 void Display::report(std::string_view stage, std::string_view title, std::string_view text) {
   if (style_ == Style::quiet) return;
   const std::lock_guard lock(mutex_);
-  put(results_, fmt::format("\n## {} ({})\n\n{}", title, stage, text));
+  const Screen& screen = screens_.results;
+  put(results_,
+      fmt::format("\n{}\n{}", painted(screen, Paint::bold, fmt::format("{} ({})", title, stage)),
+                  markdown_as_text(text, screen.width)));
 }
 
 void Display::result(std::string_view text) {

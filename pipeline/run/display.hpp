@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -68,8 +69,9 @@ class Display {
   void message(std::string_view text);
   /// Something good to know.
   void note(std::string_view text);
+  /// Information that several stages give in the same words is shown once.
   void log(LogLevel level, std::string_view stage, std::string_view text);
-  /// A stage's report, as its author wrote it.
+  /// A stage's report, which is Markdown.
   void report(std::string_view stage, std::string_view title, std::string_view text);
   /// A text for the standard output.
   void result(std::string_view text);
@@ -104,7 +106,8 @@ class Display {
   std::optional<FlowView> view_;
   std::chrono::steady_clock::time_point flow_began_;
   bool line_shown_ = false;
-  std::jthread ticker_;  // last: stops before what it uses goes
+  std::set<std::string> informed_;  // what stages said for information
+  std::jthread ticker_;             // last: stops before what it uses goes
 };
 
 }  // namespace seam::host

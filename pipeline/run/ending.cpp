@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/nearest.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -44,14 +45,16 @@ std::optional<std::int64_t> common_epoch(const std::vector<Score>& scores) {
 /// What the table has beside metric and value.
 struct Shown {
   bool error = false;
-  bool epoch = false;  ///< of the value
-  bool best = false;   ///< and its epoch
+  std::vector<std::string> beside;  ///< names of what stands beside the values
+  bool epoch = false;               ///< of the value
+  bool best = false;                ///< and its epoch
   bool protocol = false;
 };
 
 std::vector<std::string> head_of(const Shown& shown) {
   std::vector<std::string> head{"metric", "value"};
   if (shown.error) head.emplace_back("std. error");
+  head.insert(head.end(), shown.beside.begin(), shown.beside.end());
   if (shown.epoch) head.emplace_back("epoch");
   if (shown.best) head.insert(head.end(), {"best", shown.epoch ? "best epoch" : "epoch"});
   if (shown.protocol) head.emplace_back("protocol");
@@ -64,6 +67,11 @@ std::vector<std::string> row_of(const Score& score, const std::string& metric, c
   std::vector<std::string> row{
       metric, painted(screen, std::isfinite(score.value) ? Paint::bold : Paint::red, value)};
   if (shown.error) row.push_back(error_text(score.standard_error));
+  for (const std::string& name : shown.beside) {
+    const auto found = std::ranges::find(score.beside, name, &Score::Beside::name);
+    row.push_back(found == score.beside.end() ? std::string()
+                                              : number_with(found->value, score.standard_error));
+  }
   if (shown.epoch) {
     row.push_back(score.when.empty() ? std::to_string(score.epoch + 1) : score.when);
   }
@@ -117,6 +125,50 @@ std::string protocols_text(const std::vector<Score>& scores) {
   }
   std::string text;
   for (const std::string& protocol : protocols) text += "protocol: " + protocol + "\n";
+  return text;
+}
+
+/// Names of what stands beside the scores, in the order of the first that has it.
+std::vector<std::string> beside_of(const std::vector<Score>& scores) {
+  std::vector<std::string> names;
+  for (const Score& score : scores) {
+    for (const Score::Beside& one : score.beside) {
+      if (std::ranges::find(names, one.name) == names.end()) names.push_back(one.name);
+    }
+  }
+  return names;
+}
+
+std::string beside_lines(const std::vector<Score>& scores) {
+  std::string text;
+  for (const Score& score : scores) {
+    if (score.beside.empty()) continue;
+    text += "beside " + name_of(score, scores) + ":";
+    for (const Score::Beside& one : score.beside) {
+      text += fmt::format("{} {} {}", &one == score.beside.data() ? "" : ",", one.name,
+                          number_with(one.value, score.standard_error));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// For each flow, of its most important score, whether nothing shows it to be worth more than what
+/// it should beat. The others tell the same, and a recall within the whole gallery is always 1.
+std::string unproven_text(const std::vector<Score>& scores, const Screen& screen) {
+  std::string text;
+  std::set<std::string> flows;
+  for (const Score& score : scores) {
+    if (score.beside.empty() || !flows.insert(score.flow).second) continue;
+    std::vector<std::string> names;
+    for (const Score::Beside& one : score.beside) {
+      if (!is_clearly_better(score, one)) names.push_back(one.name);
+    }
+    if (names.empty()) continue;
+    text += fmt::format("{}: {} is not {} {} by two standard errors\n",
+                        painted(screen, Paint::yellow, "warning"), name_of(score, scores),
+                        score.better == Better::higher ? "above" : "below", enumerated(names));
+  }
   return text;
 }
 
@@ -199,6 +251,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
   Shown shown;
   shown.error = std::ranges::any_of(
       scores, [](const Score& score) { return score.standard_error.has_value(); });
+  shown.beside = beside_of(scores);
   shown.best = schedule.epochs > 1 && std::ranges::any_of(scores, [&](const Score& score) {
                  return in_epochs(schedule, score.flow);
                });
@@ -216,6 +269,11 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     below = protocols_text(scores);
     table = table_of(scores, shown, schedule, screen, std::string::npos);
   }
+  if (!shown.beside.empty() && width_of(table) > screen.width) {
+    shown.beside.clear();
+    below = beside_lines(scores) + below;
+    table = table_of(scores, shown, schedule, screen, std::string::npos);
+  }
   if (const std::size_t width = width_of(table); width > screen.width) {
     constexpr std::size_t least = 12;
     std::size_t longest = 0;
@@ -226,8 +284,8 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     table =
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
-  return "\n" + title + "\n" + table + below + labels_read_text(scores) + untrained_text(scores) +
-         selection_text(scores);
+  return "\n" + title + "\n" + table + below + unproven_text(scores, screen) +
+         labels_read_text(scores) + untrained_text(scores) + selection_text(scores);
 }
 
 std::string shell_path(const fs::path& path, const fs::path& here) {

@@ -1,9 +1,9 @@
 /// What a run says last: its score, where it is, and what to type next.
 ///
 ///     score after epoch 24 of 24
-///     metric             value  std. error  best   epoch  protocol
-///     recall.none.r@1    0.663  ± 0.021     0.671  20     shop/img64
-///     triplet_loss.loss  3.213              3.213  24
+///     metric             value  std. error  chance  before  pixels  best   epoch
+///     recall.none.r@1    0.663  ± 0.021     0.004   0.121   0.266   0.671  20
+///     triplet_loss.loss  3.213                                      3.213  24
 ///
 ///     run   runs/demo-20260301-093000-1
 ///     next  seam run --resume runs/demo-20260301-093000-1

@@ -153,6 +153,7 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   RunState run;
   run.services = &services;
   run.seed = spec.seed;
+  run.epochs = spec.schedule.epochs;
   run.compute_threads = options.threads;
   run.device = options.numerics.device;
   run.precision = options.numerics.precision;
@@ -243,7 +244,7 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   record.training_steps = static_cast<std::int64_t>(result.steps);
   const std::uint64_t skipped_before = parts_.summary.skipped_packets;
   const std::optional<Error> unrecorded = note_flow(record, result);
-  parts_.services.note(flow_line(flow, epoch, result));
+  note_result(flow, epoch, result);
   const std::string doing = "running " + place_text(name, epoch);
 
   const bool on_request =
@@ -308,13 +309,28 @@ void FlowSteps::note_scores(const std::string& flow, std::int64_t epoch) {
   write_whole_file(parts_.directory.score(), score_json(parts_.scores.list()));
 }
 
+void FlowSteps::note_result(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result) {
+  const std::string line = flow_line(flow, epoch, result);
+  const FlowMeans& means = parts_.services.metrics().last_flow();
+  const bool alone = !trains(parts_.pipeline);
+  if (alone || trains(parts_.pipeline, flow) || result.cancelled ||
+      !headlines_of(parts_.pipeline, flow, means).empty()) {
+    parts_.services.note(line);
+  } else {
+    parts_.services.log_only(LogLevel::info, line);
+  }
+}
+
 std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
                                  const FlowResult& result) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
-  const std::string name =
-      (in_epochs(schedule, flow.name) ? fmt::format("epoch {}/{}  ", epoch + 1, schedule.epochs)
-                                      : std::string()) +
-      flow.name;
+  const std::string moment = moment_text(schedule, parts_.summary.position, epoch);
+  std::string name = flow.name;
+  if (in_epochs(schedule, flow.name)) {
+    name = (moment.starts_with("epoch") ? fmt::format("epoch {}/{}", epoch + 1, schedule.epochs)
+                                        : moment) +
+           "  " + name;
+  }
   const std::string time = duration_text(result.seconds);
   const std::string packets = fmt::format("{}: {} in {}", name, packets_text(finished_), time);
   const std::string rate =

@@ -47,12 +47,14 @@ class FlowSteps final : public ScheduleSteps {
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
   /// What the files say of a flow that begins now.
   [[nodiscard]] FlowRecord record_of(const FlowSpec& flow, std::int64_t epoch) const;
-  /// Batches that the flow trained on in this process.
   /// Adds the flow to the summary and the files; what went wrong with those.
   std::optional<Error> note_flow(const FlowRecord& record, const FlowResult& result);
   /// Takes up what a flow recorded, and writes score.json where a headline was among it.
   void note_scores(const std::string& flow, std::int64_t epoch);
   [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;
+  /// Says what a flow did. In a run that trains, flows such as one that fills a gallery, which
+  /// neither train nor record a headline, are only in the log.
+  void note_result(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result);
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;
   [[nodiscard]] std::optional<double> seconds_left() const;

@@ -81,7 +81,6 @@ class Run final {
   void restore_scores();
   /// Null: none is asked for.
   [[nodiscard]] std::unique_ptr<TensorBoardLog> tensorboard_log() const;
-  [[nodiscard]] bool trains() const;
   void go_through_schedule();
   /// Does this and notes what it throws.
   void attempt(const std::function<void()>& work);
@@ -191,8 +190,9 @@ void Run::start() {
   // Behind the checkpoint: a folder without resolved.toml is no run, and is not resumed as one that
   // has done nothing.
   if (!resume) write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
-  services_ = std::make_unique<RunServices>(display_, options_.stop, directory_->log(),
-                                            directory_->reports());
+  services_ = std::make_unique<RunServices>(
+      display_, options_.stop, directory_->log(), directory_->reports(),
+      trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
   if (begins_with) {
     services_->note(fmt::format("beginning with {}: {}", to_text(launch_.from),
@@ -361,15 +361,9 @@ void Run::restore_scores() {
   }
 }
 
-bool Run::trains() const {
-  return std::ranges::any_of(scheduled_flows(spec_.schedule), [this](const std::string& flow) {
-    return stages_.trains(flow_named(spec_, flow));
-  });
-}
-
 std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
   if (!spec_.tensorboard) return nullptr;
-  const StepAxis axis = trains() ? StepAxis::training_steps : StepAxis::epochs;
+  const StepAxis axis = trains(pipeline_) ? StepAxis::training_steps : StepAxis::epochs;
   if (from_checkpoint_ && axis == StepAxis::training_steps && !begin_.training_steps) {
     services_->message(
         LogLevel::warning,
@@ -420,7 +414,15 @@ void Run::end() {
 
 void Run::show_score() {
   summary_.scores = scores_.list();
-  summary_.trains = trains();
+  summary_.trains = trains(pipeline_);
+  for (const std::string& floor :
+       summary_.complete ? scores_.lone_floors() : std::vector<std::string>()) {
+    services_->message(
+        LogLevel::warning,
+        fmt::format("the floor '{}' stands beside no score: no other stage of its type measures "
+                    "the same data by the same protocol",
+                    floor));
+  }
   const Screen& screen = display_.screens().results;
   display_.score(score_table(summary_.scores, spec_.schedule, screen));
   display_.result(next_text(summary_, spec_, screen));

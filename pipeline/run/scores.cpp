@@ -21,6 +21,7 @@ namespace {
 
 constexpr int score_format = 1;  // of score.json
 constexpr std::string_view error_suffix = ".standard_error";
+constexpr std::string_view chance_suffix = ".chance";
 
 /// A headline as one flow recorded it: the stage's position in the flow, the headline's in its
 /// declaration.
@@ -52,6 +53,11 @@ std::vector<Recorded> recorded_headlines(const CheckedPipeline& pipeline, const 
     }
   }
   return found;
+}
+
+/// "recall" of "recall.none.r@1".
+std::string stage_of(const std::string& metric) {
+  return metric.substr(0, metric.find('.'));
 }
 
 /// Only of a value that is one measurement: the error of a mean of several is not theirs.
@@ -130,6 +136,12 @@ Json to_json(const Score& score) {
                                 : Json()},
             {"protocol", score.protocol.empty() ? Json() : Json(score.protocol)}};
   if (!score.when.empty()) json["when"] = score.when;
+  for (const Score::Beside& one : score.beside) {
+    json["beside"].push_back(
+        {{"name", one.name},
+         {"value", finite_or_null(one.value)},
+         {"standard_error", one.standard_error ? Json(*one.standard_error) : Json()}});
+  }
   json["selected_on"] = word_of(score.selected_on);
   if (!score.weights.empty()) json["weights"] = to_json(score.weights);
   for (const LabelRead& read : score.labels_read) {
@@ -163,7 +175,12 @@ Score score_of(const Json& json) {
     score.protocol = protocol.get<std::string>();
   }
   score.when = json.value("when", std::string());
-  // Runs of earlier versions do not say.
+  // Runs of earlier versions have neither.
+  for (const Json& one : json.value("beside", Json::array())) {
+    const Json& error = one.at("standard_error");
+    score.beside.push_back({one.at("name").get<std::string>(), number(one.at("value")),
+                            error.is_null() ? std::nullopt : std::optional(error.get<double>())});
+  }
   score.selected_on = selected_on_from(json.value("selected_on", std::string()));
   if (json.contains("weights")) score.weights = selected_weights_from(json.at("weights"));
   for (const Json& read : json.value("labels_read", Json::array())) {
@@ -204,8 +221,12 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     score.flow = flow;
     score.epoch = epoch;
     score.when = when;
-    score.protocol = protocol_of(pipeline_, metric.substr(0, metric.find('.')));
+    score.protocol = protocol_of(pipeline_, stage_of(metric));
     score.weights = weights;
+    if (const auto chance = means.find(metric + std::string(chance_suffix));
+        chance != means.end()) {
+      score.beside.push_back({"chance", chance->second.value, std::nullopt});
+    }
     score.labels_read = reads;
     score.untrained = untrained;
     for (const SelectedWeights& one : weights) {
@@ -240,7 +261,24 @@ void Scores::note(const Rank& rank, Score score) {
       (!score.best || is_better(score.value, score.best->value, score.better))) {
     score.best = {score.value, score.epoch};
   }
+  if (score.when == "before") before_[rank] = score;
+  if (!pipeline_.spec.schedule.floors.empty() && !kinds_.contains(rank)) {
+    kinds_[rank] = kind_of(score);
+  }
   scores_[rank] = std::move(score);
+}
+
+bool Scores::is_floor(const Score& score) const {
+  return std::ranges::find(pipeline_.spec.schedule.floors, stage_of(score.metric)) !=
+         pipeline_.spec.schedule.floors.end();
+}
+
+std::string Scores::kind_of(const Score& score) const {
+  const std::string stage = stage_of(score.metric);
+  const auto spec = std::ranges::find(pipeline_.spec.stages, stage, &StageSpec::name);
+  const FlowSpec& flow = flow_named(pipeline_.spec, score.flow);
+  return spec->use + score.metric.substr(stage.size()) + "\n" + score.protocol + "\n" +
+         compared_data(pipeline_, flow, stage);
 }
 
 void Scores::restore(const std::filesystem::path& metrics, std::uint64_t size) {
@@ -252,8 +290,38 @@ void Scores::restore(const std::filesystem::path& metrics, std::uint64_t size) {
 
 std::vector<Score> Scores::list() const {
   std::vector<Score> list;
-  for (const auto& [rank, score] : scores_) list.push_back(score);
+  for (const auto& [rank, score] : scores_) {
+    if (is_floor(score)) continue;
+    list.push_back(score);
+    std::vector<Score::Beside>& beside = list.back().beside;
+    if (const auto before = before_.find(rank); before != before_.end() && score.when != "before") {
+      beside.push_back({"before", before->second.value, before->second.standard_error});
+    }
+    for (const auto& [other_rank, floor] : scores_) {
+      if (is_floor(floor) && kinds_.at(other_rank) == kinds_.at(rank)) {
+        beside.push_back({stage_of(floor.metric), floor.value, floor.standard_error});
+      }
+    }
+  }
   return list;
+}
+
+std::vector<std::string> Scores::lone_floors() const {
+  const std::vector<Score> scores = list();
+  if (scores.empty()) return {};
+  std::vector<std::string> lone = pipeline_.spec.schedule.floors;
+  for (const Score& score : scores) {
+    for (const Score::Beside& beside : score.beside) std::erase(lone, beside.name);
+  }
+  return lone;
+}
+
+bool is_clearly_better(const Score& score, const Score::Beside& beside) {
+  constexpr double errors = 2;
+  const double gain =
+      score.better == Better::higher ? score.value - beside.value : beside.value - score.value;
+  return gain > 0 && gain >= errors * std::hypot(score.standard_error.value_or(0),
+                                                 beside.standard_error.value_or(0));
 }
 
 bool is_better(double value, double than, Better better) {

@@ -43,7 +43,16 @@ struct Score {
   std::string protocol;      ///< the stage's parameter of that name; may be empty
   /// How the epoch was chosen whose weights were measured: what is worst of `weights`.
   SelectedOn selected_on = SelectedOn::last;
-  std::vector<SelectedWeights> weights;   ///< imported ones that were chosen, or may have been
+  std::vector<SelectedWeights> weights;  ///< imported ones that were chosen, or may have been
+  /// Another value of the metric, on the same data, that the score should be better than.
+  struct Beside {
+    std::string name;  ///< "chance", "before" (the first epoch), or a floor's stage
+    double value = 0;
+    std::optional<double> standard_error;
+
+    friend bool operator==(const Beside&, const Beside&) = default;
+  };
+  std::vector<Beside> beside;
   std::vector<LabelRead> labels_read;     ///< by the stages of its flow, which does not train
   std::vector<UntrainedField> untrained;  ///< predictions that its flow reads and nothing trains
 
@@ -65,14 +74,20 @@ class Scores {
   /// where it is shorter or a line is not one that a run wrote.
   void restore(const std::filesystem::path& metrics, std::uint64_t size);
 
-  /// The most important first.
+  /// The most important first; without those of floors, which stand beside the others.
   [[nodiscard]] std::vector<Score> list() const;
+  /// The floors that stand beside no score: none is of the same metric, data and protocol. Empty
+  /// without scores.
+  [[nodiscard]] std::vector<std::string> lone_floors() const;
 
  private:
   /// What the scores are sorted by; see above.
   using Rank = std::tuple<int, std::size_t, std::size_t, std::size_t, std::string>;
 
   void note(const Rank& rank, Score score);
+  [[nodiscard]] bool is_floor(const Score& score) const;
+  /// What two values must share if one stands beside the other: what is measured, and on what.
+  [[nodiscard]] std::string kind_of(const Score& score) const;
 
   /// On which pictures the flow measures; looked up once, since it reads lists.
   const std::string& data_of(const FlowSpec& flow);
@@ -81,6 +96,8 @@ class Scores {
   std::vector<ChosenWeights> chosen_;
   std::map<std::string, std::string> data_;  // by flow
   std::map<Rank, Score> scores_;
+  std::map<Rank, Score> before_;       // of scores_: what was measured before the epochs
+  std::map<Rank, std::string> kinds_;  // of scores_, if there are floors
 };
 
 /// NaN is never better, and any number is better than NaN.
@@ -89,6 +106,10 @@ class Scores {
 /// The headlines of a flow's stages that it recorded, the most important first.
 std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                       const FlowMeans& means);
+
+/// Whether the score is better than this value by two standard errors of their difference, the two
+/// being taken as independent. Of the same queries they are not: it errs on the side of "no".
+[[nodiscard]] bool is_clearly_better(const Score& score, const Score::Beside& beside);
 
 /// The content of score.json.
 std::string score_json(const std::vector<Score>& scores);

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -92,6 +93,14 @@ const FlowSpec* measuring_flow(const CheckedPipeline& pipeline, const std::strin
   return found;
 }
 
+/// Whether packets reach the stage in this flow. A source, such as what a model was trained on, is
+/// not filled.
+bool fills(const FlowSpec& flow, const std::string& stage) {
+  return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+    return node.stage == stage && !node.inputs.empty();
+  });
+}
+
 /// Of a checkpoint that its run's rule calls the best; none: the rule is not known.
 std::optional<Choice> chooser_of(const std::map<std::string, std::string>& metadata) {
   if (const auto by = metadata.find(format::best_by_key); by != metadata.end()) {
@@ -159,6 +168,28 @@ std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow)
     sources.push_back(source_json(*stage, pipeline.stages.at(node.stage)->description()));
   }
   return json_line(sources);
+}
+
+std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                          const std::string& stage) {
+  const auto measuring = std::ranges::find(flow.nodes, stage, &FlowNode::stage);
+  if (measuring == flow.nodes.end()) return {};
+  const auto at = static_cast<std::size_t>(measuring - flow.nodes.begin());
+  std::vector<std::size_t> nodes = upstream_of(flow, at);
+  nodes.push_back(at);
+  std::set<std::string> filled;
+  for (const std::size_t node : nodes) {
+    const StageSpec* const spec = spec_of(pipeline, flow.nodes[node].stage);
+    if (spec == nullptr) continue;
+    for (const auto& [parameter, target] : spec->references) {
+      for (const FlowSpec& other : pipeline.spec.flows) {
+        if (&other != &flow && fills(other, target)) filled.insert(measured_data(pipeline, other));
+      }
+    }
+  }
+  std::string data = measured_data(pipeline, flow);
+  for (const std::string& one : filled) data += "\n" + one;
+  return data;
 }
 
 std::optional<Choice> rule_of(const CheckedPipeline& pipeline) {

@@ -72,6 +72,10 @@ struct SelectedWeights {
 /// The pictures that a flow begins with, as a text that is equal for equal ones: what its sources
 /// are and their parameters, files by their content. Folders count only where no file says more.
 [[nodiscard]] std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow);
+/// The same, and on which pictures the flows run that fill what `stage` of the flow depends on,
+/// such as a gallery.
+std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                          const std::string& stage);
 
 /// What chooses the run's best epoch, by `keep` or else `stop_early`; none: nothing does.
 [[nodiscard]] std::optional<Choice> rule_of(const CheckedPipeline& pipeline);

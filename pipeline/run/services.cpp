@@ -51,8 +51,12 @@ std::string_view level_text(LogLevel level) {
 }  // namespace
 
 RunServices::RunServices(Display& display, const StopState* stop, const fs::path& log,
-                         fs::path reports)
-    : display_(display), stop_(stop), log_(log, size_of(log)), reports_(std::move(reports)) {}
+                         fs::path filed_in, Reports reports)
+    : display_(display),
+      stop_(stop),
+      log_(log, size_of(log)),
+      filed_in_(std::move(filed_in)),
+      reports_(reports) {}
 
 void RunServices::write_log(LogLevel level, std::string_view stage, std::string_view text) {
   std::string line =
@@ -88,14 +92,14 @@ void RunServices::report(std::string_view stage, std::string_view title, std::st
     std::string name = report_prefix_ + slug(stage) + "-" + slug(title);
     const int times = ++report_names_[name];
     if (times > 1) name += "-" + std::to_string(times);
-    file = reports_ / (name + ".md");
+    file = filed_in_ / (name + ".md");
   }
   std::error_code made;
-  fs::create_directories(reports_, made);
-  if (made) throw Error("cannot create '" + reports_.string() + "': " + made.message());
+  fs::create_directories(filed_in_, made);
+  if (made) throw Error("cannot create '" + filed_in_.string() + "': " + made.message());
   write_whole_file(file,
                    fmt::format("# {}\n\n{}{}", title, text, text.ends_with('\n') ? "" : "\n"));
-  display_.report(stage, title, text);
+  if (reports_ == Reports::shown) display_.report(stage, title, text);
 }
 
 bool RunServices::stop_requested() const {

@@ -2,6 +2,7 @@
 /// person who watches.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -18,9 +19,12 @@ namespace seam::host {
 
 class RunServices final : public Services {
  public:
-  /// `log` is added to; `reports` is made when the first report comes.
+  /// Whether reports are shown as well as filed. A training makes the same ones again and again.
+  enum class Reports : std::uint8_t { filed, shown };
+
+  /// `log` is added to; the folder `filed_in` is made when the first report comes.
   RunServices(Display& display, const StopState* stop, const std::filesystem::path& log,
-              std::filesystem::path reports);
+              std::filesystem::path filed_in, Reports reports);
 
   // From any thread.
   void log(LogLevel level, std::string_view stage, std::string_view text) override;
@@ -49,7 +53,8 @@ class RunServices final : public Services {
   std::mutex mutex_;
   LineFile log_;
   bool log_failed_ = false;
-  std::filesystem::path reports_;
+  std::filesystem::path filed_in_;
+  Reports reports_;
   std::string report_prefix_;
   std::string moment_;
   std::map<std::string, int> report_names_;  ///< of this moment, with how often each came

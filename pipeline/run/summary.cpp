@@ -24,6 +24,7 @@ void add_count(StageCount& total, const StageCount& count) {
   total.discarded += count.discarded;
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
+  total.backward_seconds += count.backward_seconds;
   total.packet_times.add(count.packet_times);
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
 }
@@ -43,11 +44,15 @@ std::string drops_text(const RunSummary& summary) {
 
 /// The brief text leaves out what nobody would act on.
 std::string data_stall_text(const RunSummary& summary, Timing timing) {
-  constexpr double slight = 0.05;  // of the flow's time
+  constexpr double slight = 0.05;   // of the flow's time
+  constexpr double short_wait = 1;  // seconds
   std::string text;
   for (const FlowTotal& flow : summary.flows) {
     if (flow.compute_idle_seconds <= 0 || flow.seconds <= 0) continue;
-    if (timing == Timing::brief && flow.compute_idle_seconds < slight * flow.seconds) continue;
+    if (timing == Timing::brief && (flow.compute_idle_seconds < slight * flow.seconds ||
+                                    flow.compute_idle_seconds < short_wait)) {
+      continue;
+    }
     text += fmt::format("data stall in {}: the compute thread waited {} for packets, {:.0f} %\n",
                         flow.flow, duration_text(flow.compute_idle_seconds),
                         100 * flow.compute_idle_seconds / flow.seconds);
@@ -101,6 +106,7 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
             {"discarded", count.discarded},
             {"dropped", std::move(dropped)},
             {"busy_seconds", count.busy_seconds},
+            {"backward_seconds", count.backward_seconds},
             {"share_of_wall_time", share_of_wall(count, flow)},
             {"queue_peak", count.waiting_most}};
   if (!count.packet_times.empty()) {
@@ -131,6 +137,7 @@ StageCount read_stage(const Json& stage) {
   count.emitted = stage.at("emitted").get<std::uint64_t>();
   count.failed = stage.at("failed").get<std::uint64_t>();
   count.busy_seconds = stage.at("busy_seconds").get<double>();
+  count.backward_seconds = stage.value("backward_seconds", 0.0);  // of earlier versions: unknown
   count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
   for (const auto& [reason, number] : stage.at("dropped").items()) {
     count.dropped[reason] = number.get<std::uint64_t>();
@@ -160,19 +167,38 @@ std::string percentile_text(const StageCount& stage, double share) {
                              : fmt::format("{:.0f} ms", milliseconds);
 }
 
+/// The share of its time; nothing for a stage without gradients.
+std::string backward_text(const StageCount& stage) {
+  if (stage.backward_seconds <= 0) return "";
+  return fmt::format("{:.0f} %", 100 * stage.backward_seconds / seconds_of(stage));
+}
+
+/// Removes a column in which only the title says something; whether it did.
+bool drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t column) {
+  const bool empty = std::ranges::all_of(rows.begin() + 1, rows.end(),
+                                         [&](const auto& row) { return row[column].empty(); });
+  if (empty) {
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+  return empty;
+}
+
 std::string whole_table(const RunSummary& summary) {
-  std::vector<std::vector<std::string>> rows{
-      {"flow", "stage", "packets", "dropped", "failed", "time", "of wall", "p50", "p99", "queue"}};
+  std::vector<std::vector<std::string>> rows{{"flow", "stage", "packets", "dropped", "failed",
+                                              "time", "backward", "of wall", "p50", "p99",
+                                              "queue"}};
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
       rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
                       count_text(stage.dropped_total()), count_text(stage.failed),
-                      duration_text(stage.busy_seconds), wall_text(stage, flow),
-                      percentile_text(stage, 0.5), percentile_text(stage, 0.99),
-                      count_text(stage.waiting_most)});
+                      duration_text(seconds_of(stage)), backward_text(stage),
+                      wall_text(stage, flow), percentile_text(stage, 0.5),
+                      percentile_text(stage, 0.99), count_text(stage.waiting_most)});
     }
   }
   if (rows.size() == 1) return {};
+  constexpr std::size_t backward = 6;
+  drop_if_empty(rows, backward);
   std::vector<Align> aligns(rows.front().size(), Align::right);
   aligns[0] = aligns[1] = Align::left;
   return "\n" + columns(rows, aligns);
@@ -192,16 +218,21 @@ std::string brief_table(const RunSummary& summary) {
   }
   if (all.empty()) return {};
   std::ranges::stable_sort(all, std::ranges::greater(),
-                           [](const Row& row) { return row.stage->busy_seconds; });
+                           [](const Row& row) { return seconds_of(*row.stage); });
   const auto longest = std::ranges::max_element(summary.flows, {}, &FlowTotal::seconds);
   const auto slowest =
       std::ranges::find_if(all, [&](const Row& row) { return row.flow == &*longest; });
-  std::vector<std::vector<std::string>> rows{{"flow", "stage", "time", "of wall", ""}};
+  std::vector<std::vector<std::string>> rows{{"flow", "stage", "time", "of wall", "backward", ""}};
   for (auto row = all.begin(); row != all.end() && rows.size() <= most; ++row) {
-    rows.push_back({row->flow->flow, row->stage->stage, duration_text(row->stage->busy_seconds),
-                    wall_text(*row->stage, *row->flow), row == slowest ? "bottleneck" : ""});
+    rows.push_back({row->flow->flow, row->stage->stage, duration_text(seconds_of(*row->stage)),
+                    wall_text(*row->stage, *row->flow), backward_text(*row->stage),
+                    row == slowest ? "bottleneck" : ""});
   }
-  std::string text = "\n" + columns(rows, {Align::left, Align::left, Align::right, Align::right});
+  constexpr std::size_t backward = 4;
+  std::vector<Align> aligns{Align::left, Align::left, Align::right, Align::right, Align::right};
+  if (!drop_if_empty(rows, backward)) aligns.push_back(Align::left);
+  aligns.back() = Align::left;
+  std::string text = "\n" + columns(rows, aligns);
   if (all.size() > most) {
     text += fmt::format("the {} slowest of {} stages; --timing shows all\n", most, all.size());
   }
@@ -214,8 +245,12 @@ std::uint64_t packets_of(const StageCount& count) {
   return count.kind == StageKind::source ? count.emitted : count.received;
 }
 
+double seconds_of(const StageCount& count) {
+  return count.busy_seconds + count.backward_seconds;
+}
+
 double share_of_wall(const StageCount& count, const FlowTotal& flow) {
-  return flow.seconds > 0 ? count.busy_seconds / flow.seconds : 0;
+  return flow.seconds > 0 ? seconds_of(count) / flow.seconds : 0;
 }
 
 void FlowTotal::add(const FlowResult& result) {

@@ -53,7 +53,9 @@ std::string outcome_text(ExitCode code);
 
 /// Packets that a stage took in, or that a source made.
 std::uint64_t packets_of(const StageCount& count);
-/// Time inside a stage, of its flow's time: above 1 where threads work side by side.
+/// Inside the stage, and of its gradients in the optimizer's calls.
+double seconds_of(const StageCount& count);
+/// The same, of its flow's time: above 1 where threads work side by side.
 double share_of_wall(const StageCount& count, const FlowTotal& flow);
 
 enum class Timing : std::uint8_t {

@@ -69,7 +69,8 @@ void Table::declare(Declaration& declaration) {
   declaration.parameter("split", options_.split,
                         "serve the rows whose cell in the column 'split' says this; \"query\" and "
                         "\"gallery\": those whose 'is_query' or 'is_gallery' is true, where there "
-                        "is such a column; \"*\": all rows; none: all, of a table without splits");
+                        "is such a column, and \"validation/query\" those of one split; "
+                        "\"*\": all rows; none: all, of a table without splits");
   declaration.parameter("path_column", options_.path, "the column of files; none: 'path'");
   declaration.parameter("item_column", options_.item,
                         "the column of items; none: 'item' or 'label'");

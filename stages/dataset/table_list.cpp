@@ -63,6 +63,14 @@ class TableParser {
                       "; set 'split' to one of them, or to \"*\" for all rows",
                   Fault::configuration);
     }
+    if (splits_of_flag_.size() > 1) {
+      throw Error(reader_.name() + ": the rows of split " + in_quotes(options_.split) +
+                      " are of several splits, " + listed(splits_of_flag_) +
+                      ", one of which may be that to tune on; set 'split' to " +
+                      in_quotes(*splits_of_flag_.begin() + "/" + options_.split) +
+                      " or to that of another",
+                  Fault::configuration);
+    }
     if (list_.rows.empty()) {
       throw Error(reader_.name() + ": no row is of split " + in_quotes(options_.split) +
                   "; there are " + listed(splits_));
@@ -150,11 +158,22 @@ class TableParser {
     return item ? item : label ? label : wanted("item", "(or 'label') of items", "item_column");
   }
 
-  /// The column of yes and no that says which rows are of the split, for "query" and "gallery".
+  /// The column of yes and no that says which rows are of the split, for "query" and "gallery", and
+  /// for "validation/query" and the like.
   [[nodiscard]] Column flag_of_split() const {
-    if (options_.split == "query") return is_query_;
-    if (options_.split == "gallery") return is_gallery_;
+    const std::string_view split = options_.split;
+    const std::string_view part = split.substr(split.rfind('/') + 1);
+    if (part == "query") return is_query_;
+    if (part == "gallery") return is_gallery_;
     return {};
+  }
+  /// Whether the flag chooses the row, which is of the split.
+  [[nodiscard]] bool is_flagged(std::size_t column, const std::string& split) {
+    if (!flag(column)) return false;
+    const std::size_t slash = options_.split.rfind('/');
+    if (slash != std::string::npos) return split == options_.split.substr(0, slash);
+    if (!split.empty()) splits_of_flag_.insert(split);
+    return true;
   }
 
   void find_boxes() {
@@ -206,7 +225,7 @@ class TableParser {
     if (is_gallery_ && flag(*is_gallery_)) splits_.insert("gallery");
     const Column by_flag = flag_of_split();
     if (options_.split.empty() || options_.split == "*" ||
-        (by_flag ? flag(*by_flag) : split == options_.split)) {
+        (by_flag ? is_flagged(*by_flag, split) : split == options_.split)) {
       read_fields(row);
       categories_of_rows_.push_back(std::move(category));
       list_.rows.push_back(std::move(row));
@@ -317,6 +336,7 @@ class TableParser {
   std::vector<std::string> categories_of_rows_;
   bool named_categories_ = false;
   std::set<std::string> splits_;
+  std::set<std::string> splits_of_flag_;  // of the rows that a flag chose
   std::map<std::string, std::set<std::string>> splits_of_item_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "stages/counted.hpp"
+
 namespace seam::stages {
 
 void Wardrobe::declare(Declaration& declaration) {
@@ -27,18 +29,18 @@ void Wardrobe::declare(Declaration& declaration) {
 }
 
 void Wardrobe::open(Context& context) {
-  std::int64_t shown = -1;
+  bool said = false;
   const auto progress = [&](std::int64_t done, std::int64_t total) {
     if (context.stop_requested()) {
       throw Error("stopped after " + std::to_string(done) + " of " + std::to_string(total) +
                       " images were drawn; the next run draws the rest",
                   Fault::cancelled);
     }
-    if (const std::int64_t tenth = done * 10 / total; tenth > shown) {
-      shown = tenth;
-      context.info("drawing the wardrobe in '" + root_.string() + "': " + std::to_string(done) +
-                   " of " + std::to_string(total) + " images");
+    if (!said) {
+      context.info("drawing a wardrobe of " + counted(total, "image") + " in '" + root_.string() +
+                   "'");
     }
+    said = true;
   };
   in_use_ = provide_wardrobe(root_, options_, threads_, progress).in_use;
   server_.open(root_, "Eval/list_eval_partition.txt", {}, context);

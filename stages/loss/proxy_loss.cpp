@@ -28,9 +28,10 @@ std::string proxies_text(std::int64_t items, std::int64_t dimensions) {
 }  // namespace
 
 void ProxyLoss::declare_proxies(Declaration& d) {
-  d.parameter("items", items_, "items of the training list, of which each has a proxy")
-      .range(2, 1e8)
-      .required();
+  d.parameter("items", given_items_,
+              "items of the training list, of which each has a proxy; if not set, as many as the "
+              "data sets before the loss serve")
+      .range(2, 1e8);
   d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 1e6).required();
 }
 
@@ -42,12 +43,41 @@ void ProxyLoss::declare_proxy_loss(Declaration& d) {
       .contract("f32[N," + (dimensions_ > 0 ? std::to_string(dimensions_) : "E") + "]");
   d.needs(field::items).doc("whose proxy is the positive of a row");
   d.accepts(field::origins).doc("to name a picture without an item");
+  d.upstream(served_, "how many items there are");
   d.keeps_state();
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
 
+std::int64_t ProxyLoss::count_items(const Context& context) const {
+  ServedItems::Names names;
+  for (const ServedItems* data : served_) {
+    names.insert(data->served_items().begin(), data->served_items().end());
+  }
+  const auto served = static_cast<std::int64_t>(names.size());
+  if (!given_items_) {
+    if (served >= 2) return served;
+    throw Error("no data set before the loss says how many items it serves; set `items`",
+                Fault::configuration);
+  }
+  if (served > *given_items_) {
+    throw Error("the data sets before the loss serve " + std::to_string(served) +
+                    " items, and there are " + std::to_string(*given_items_) +
+                    " proxies; remove `items`, or set it to " + std::to_string(served),
+                Fault::configuration);
+  }
+  if (served > 0 && served < *given_items_) {
+    context.warn("`items = " + std::to_string(*given_items_) +
+                 "`, but the data sets before the "
+                 "loss serve " +
+                 std::to_string(served) +
+                 " items: the other proxies push every picture away; remove `items`");
+  }
+  return *given_items_;
+}
+
 void ProxyLoss::open(Context& context) {
+  items_ = count_items(context);
   of_items_ = ItemProxies(items_);
   proxies_ = initial_proxies(items_, dimensions_, context.random_of_run())
                  .to(device_of(context))

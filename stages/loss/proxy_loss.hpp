@@ -5,12 +5,14 @@
 #pragma once
 
 #include <seam/loss.hpp>
+#include <seam/reference.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "stages/loss/item_proxies.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::stages {
 
@@ -38,10 +40,14 @@ class ProxyLoss : public Loss {
 
  private:
   Tensor compute(const Packet& packet, Context& context) final;
+  /// `items`, or how many the data sets before it serve; throws where there are more.
+  [[nodiscard]] std::int64_t count_items(const Context& context) const;
   /// Once, in the second flow that trains: a whole list has been seen.
   void warn_of_proxies_left(const Context& context);
 
-  std::int64_t items_ = 0;
+  std::optional<std::int64_t> given_items_;
+  Refs<ServedItems> served_;
+  std::int64_t items_ = 0;  // from open() on
   std::int64_t dimensions_ = 0;
   double rate_scale_;
   Tensor proxies_;

@@ -129,6 +129,7 @@ void Accuracy::end(Context& context) {
     context.metric(metric + ".optimistic", result.optimistic[i]);
     context.metric(metric + ".pessimistic", result.pessimistic[i]);
     context.metric(metric + ".standard_error", result.standard_error[i]);
+    context.metric(metric + ".chance", chance_of(result, i));
   }
   context.metric("images", static_cast<double>(result.images));
   context.report("Accuracy", accuracy_table(result) +
@@ -164,6 +165,10 @@ std::string Accuracy::published(const AccuracyResult& result) const {
   return published_table(published_on(on), result.ks, "top-");
 }
 
+double chance_of(const AccuracyResult& result, std::size_t k) {
+  return static_cast<double>(result.ks[k]) / static_cast<double>(result.by_class.size());
+}
+
 std::string accuracy_table(const AccuracyResult& result) {
   std::int64_t most = 0;
   std::int64_t present = 0;
@@ -180,7 +185,7 @@ std::string accuracy_table(const AccuracyResult& result) {
     const Interval interval = wilson_interval(result.accuracy[i], result.images);
     text += "| top-" + std::to_string(result.ks[i]) + " | " + percent(result.accuracy[i]) + " | " +
             percent(interval.low) + " to " + percent(interval.high) + " | " +
-            percent(static_cast<double>(result.ks[i]) / static_cast<double>(classes)) + " |\n";
+            percent(chance_of(result, i)) + " |\n";
     if (result.optimistic[i] == result.pessimistic[i]) continue;
     text += "| · ties lucky or not | " + percent(result.pessimistic[i]) + " to " +
             percent(result.optimistic[i]) + " | | |\n";

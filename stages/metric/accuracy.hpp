@@ -56,6 +56,8 @@ class Accuracy final : public Compute<Sink> {
   std::set<std::string> list_files_;  ///< that named them
 };
 
+/// What classes drawn at random have at the `k`-th of the result's ks.
+[[nodiscard]] double chance_of(const AccuracyResult& result, std::size_t k);
 /// "accuracy@1 | 91.20 | ...": what all pictures amount to, in Markdown.
 [[nodiscard]] std::string accuracy_table(const AccuracyResult& result);
 /// A row for each class that has pictures. `names`: by number; those without one are numbers.

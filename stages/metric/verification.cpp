@@ -16,6 +16,9 @@ namespace {
 constexpr const char* remedy =
     "; rows 2k and 2k+1 of a batch are a pair: set group_size = 2 and an even size for `batch`";
 
+/// The equal error rate, and the area under the curve, of distances that know nothing.
+constexpr double chance_level = 0.5;
+
 std::string row_name(const Packet& packet, std::size_t row) {
   const bool named = packet.has(field::origins) && row < packet.get(field::origins).size();
   return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
@@ -245,10 +248,15 @@ void Verification::end(Context& context) {
     if (result.accuracy.standard_error) {
       context.metric("accuracy.standard_error", *result.accuracy.standard_error);
     }
+    const auto [fewer, more] = std::minmax(result.roc.same, result.roc.different);
+    context.metric("accuracy.chance",
+                   static_cast<double>(more) / static_cast<double>(fewer + more));
   }
   if (result.at_margin) context.metric("accuracy_at_margin", *result.at_margin);
   context.metric("eer", result.eer);
+  context.metric("eer.chance", chance_level);
   context.metric("auc", result.auc);
+  context.metric("auc.chance", chance_level);
   for (const auto& [far, tar] : result.tar) context.metric("tar@" + far_text(far), tar);
   context.metric("pairs", static_cast<double>(result.roc.same + result.roc.different));
   VerificationProtocol protocol = protocol_;

@@ -330,6 +330,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     const std::string metric = "r@" + std::to_string(first.ks[i]);
     context.metric(metric, first.recall[i]);
     context.metric(metric + ".standard_error", first.standard_error[i]);
+    if (!first.chance.empty()) context.metric(metric + ".chance", first.chance[i]);
   }
   for (const MaskResult& result : results) {
     const std::string mask = to_string(result.mask) + ".";

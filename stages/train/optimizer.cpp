@@ -37,11 +37,12 @@ void Optimizer::declare_optimizer(Declaration& d) {
 }
 
 void Optimizer::open(Context& context) {
-  check_schedule(schedule_, context);
+  settle_schedule(schedule_, context);
   stages_.assign(trainables_.begin(), trainables_.end());
 }
 
-void Optimizer::begin(Context& /*context*/) {
+void Optimizer::begin(Context& context) {
+  warn_of_ended_cosine(schedule_, step_, context);
   for (Trainable* stage : trainables_) {
     if (std::ranges::find(stages_, stage) == stages_.end()) stages_.push_back(stage);
   }

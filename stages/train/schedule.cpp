@@ -31,10 +31,9 @@ double of_schedule(const ScheduleSettings& settings, std::int64_t epoch, std::in
       return settings.rate * std::pow(decay, static_cast<double>(reached));
     }
     case Schedule::cosine: {
-      const bool by_step = settings.steps > 0;
-      const std::int64_t length = by_step ? settings.steps : settings.epochs;
-      const double way =
-          std::min(1.0, static_cast<double>(by_step ? step : epoch) / static_cast<double>(length));
+      const std::int64_t length = settings.steps ? *settings.steps : settings.epochs.value_or(1);
+      const double way = std::min(
+          1.0, static_cast<double>(settings.steps ? step : epoch) / static_cast<double>(length));
       return settings.least_rate +
              (settings.rate - settings.least_rate) * (1 + std::cos(std::numbers::pi * way)) / 2;
     }
@@ -89,17 +88,22 @@ void check_milestones(const ScheduleSettings& settings) {
   }
 }
 
-void check_cosine(const ScheduleSettings& settings) {
+void settle_cosine(ScheduleSettings& settings, const Context& context) {
   if (settings.form != Schedule::cosine) {
-    if (settings.epochs == 0 && settings.steps == 0 && settings.least_rate == 0) return;
+    if (!settings.epochs && !settings.steps && settings.least_rate == 0) return;
     throw refused(
         "`epochs`, `steps` and `least_rate` have an effect with `schedule = \"cosine\"` only; "
         "remove them, or choose that schedule");
   }
-  if ((settings.epochs > 0) == (settings.steps > 0)) {
-    throw refused(
-        "`schedule = \"cosine\"` needs its length: either `epochs`, such as that of [schedule], or "
-        "`steps` of the optimizer");
+  if (settings.epochs && settings.steps) {
+    throw refused("a cosine has one length: remove either `epochs` or `steps`");
+  }
+  if (!settings.epochs && !settings.steps) settings.epochs = context.epochs();
+  if (settings.epochs && *settings.epochs < context.epochs() && settings.least_rate == 0) {
+    throw refused("the cosine ends after `epochs = " + std::to_string(*settings.epochs) +
+                  "`, but the run has " + std::to_string(context.epochs()) +
+                  " epochs: the learning rate of the last ones would be 0; remove `epochs`, or set "
+                  "`least_rate`");
   }
   if (settings.least_rate > settings.rate) {
     throw refused("`least_rate = " + text_of(settings.least_rate) +
@@ -146,9 +150,11 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings) {
       .range(0, 1);
   d.parameter("milestones", settings.milestones,
               "multi_step: the epochs, from 0, in which the rate falls");
-  d.parameter("epochs", settings.epochs, "cosine: its length, with one rate an epoch")
-      .range(0, 1e9);
-  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(0, 1e15);
+  d.parameter("epochs", settings.epochs,
+              "cosine: its length, with one rate an epoch; without `epochs` and `steps` the number "
+              "of epochs of [schedule]")
+      .range(1, 1e9);
+  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(1, 1e15);
   d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and from there on")
       .range(0, 100);
   d.parameter("warm_up", settings.warm_up,
@@ -156,10 +162,20 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings) {
       .range(0, 1e15);
 }
 
-void check_schedule(const ScheduleSettings& settings, const Context& context) {
+void settle_schedule(ScheduleSettings& settings, const Context& context) {
   check_decay(settings, context);
   check_milestones(settings);
-  check_cosine(settings);
+  settle_cosine(settings, context);
+}
+
+void warn_of_ended_cosine(const ScheduleSettings& settings, std::int64_t step,
+                          const Context& context) {
+  if (settings.form != Schedule::cosine || !settings.steps || settings.least_rate > 0 ||
+      step < *settings.steps) {
+    return;
+  }
+  context.warn("the cosine has ended after `steps = " + std::to_string(*settings.steps) +
+               "`: the learning rate is 0, and nothing is trained any more");
 }
 
 }  // namespace seam::stages

@@ -26,8 +26,8 @@ struct ScheduleSettings {
   double rate = 1e-3;
   std::optional<double> decay;           ///< usual_decay() if not set
   std::vector<std::int64_t> milestones;  ///< epochs, from 0, in which multi_step's rate falls
-  std::int64_t epochs = 0;               ///< length of the cosine, in epochs or in steps
-  std::int64_t steps = 0;
+  std::optional<std::int64_t> epochs;    ///< length of the cosine, in epochs or in steps
+  std::optional<std::int64_t> steps;
   double least_rate = 0;     ///< at the cosine's end and behind it
   std::int64_t warm_up = 0;  ///< steps
 };
@@ -42,8 +42,12 @@ struct ScheduleSettings {
 /// Declares `rate`, `schedule` and what belongs to them.
 void declare_schedule(Declaration& d, ScheduleSettings& settings);
 
-/// Throws seam::Error (configuration) for settings that contradict each other or have no effect;
-/// warns of a decay that fits another schedule.
-void check_schedule(const ScheduleSettings& settings, const Context& context);
+/// Throws seam::Error (configuration) for settings that contradict each other or have no effect,
+/// and for a cosine that ends at rate 0 before the run does; warns of a decay that fits another
+/// schedule. A cosine without a length gets that of the run.
+void settle_schedule(ScheduleSettings& settings, const Context& context);
+/// Warns of a cosine by steps that has ended at rate 0; at the start of a flow.
+void warn_of_ended_cosine(const ScheduleSettings& settings, std::int64_t step,
+                          const Context& context);
 
 }  // namespace seam::stages

@@ -161,6 +161,53 @@ TEST_P(OnEachDevice, GradientsOfAdvancedIndexingAreTheSameEachTime) {
   at::globalContext().setDeterministicAlgorithms(false, false);  // the other tests' process
 }
 
+/// Writes down what it is told.
+class Heard final : public BackwardListener {
+ public:
+  void made(std::string_view stage, std::uint64_t first, std::uint64_t end) override {
+    makers_.insert(makers_.end(), end - first, std::string(stage));
+    if (makers_.size() == end - first) first_ = first;
+  }
+  void entered(std::uint64_t node) override {
+    ++open;
+    told.push_back(node == numberless ? "weight" : makers_.at(node - first_));
+  }
+  void left() override { --open; }
+
+  std::vector<std::string> told;
+  int open = 0;
+
+ private:
+  std::vector<std::string> makers_;  // of each node, from the first on
+  std::uint64_t first_ = 0;
+};
+
+TEST(BackwardWatch, TellsWhoseTheNodesAreThatRun) {
+  const torch::AutoGradMode with_gradients(true);
+  Heard heard;
+  const Tensor weight = torch::ones({2}, torch::requires_grad());
+  Tensor embedding;
+  Tensor loss;
+  {
+    const BackwardScope scope(&heard);
+    {
+      const detail::BackwardWatch watch("model");
+      embedding = (weight * 2).exp();
+    }
+    {
+      const detail::BackwardWatch watch("loss");
+      loss = embedding.sum();
+    }
+    {
+      const detail::BackwardWatch watch("adam");
+      loss.backward();
+    }
+    (weight * 2).sum().backward();  // in no stage's call
+  }
+  EXPECT_THAT(heard.told, ::testing::ElementsAre("loss", "model", "model", "weight"));
+  EXPECT_EQ(heard.open, 0);
+}
+
 TEST(Determinism, Float32IsNotTf32OnAGpu) {
   at::Context& libtorch = at::globalContext();
   EXPECT_TRUE(libtorch.allowTF32CuDNN()) << "LibTorch's default";

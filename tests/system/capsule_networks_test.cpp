@@ -20,7 +20,7 @@ class CapsuleNetworksTest : public ::testing::Test {
  protected:
   CapsuleNetworksTest() {
     const std::string demo =
-        "extends = \"" + std::string(SEAM_SOURCE) + "/pipelines/demo.toml\"\n" + R"(
+        "extends = \"" + std::string(SEAM_SOURCE) + "/pipelines/demo-triplets.toml\"\n" + R"(
 [stage.train_items]
 root = "wardrobe"
 items = 28

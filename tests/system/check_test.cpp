@@ -23,7 +23,8 @@ class CheckTest : public ::testing::Test {
  protected:
   Finished demo(const std::string& verb, const std::vector<std::string>& set,
                 const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{verb, std::string(SEAM_SOURCE) + "/pipelines/demo.toml"};
+    std::vector<std::string> arguments{verb,
+                                       std::string(SEAM_SOURCE) + "/pipelines/demo-triplets.toml"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::vector<std::string> all{"schedule.epochs=1", "stage.triplets.per_epoch=48",
                                  "stage.train_items.items=56"};
@@ -55,6 +56,35 @@ TEST_F(CheckTest, EveryLossFitsEveryModelOfTheVariants) {
   EXPECT_THAT(checked.err, Not(HasSubstr("with --variant"))) << "a warning of a variant alone";
 }
 
+TEST_F(CheckTest, WhatTellsTwinsApartIsInTheFile) {
+  const std::string file =
+      std::string(SEAM_SOURCE) + "/pipelines/inshop-parts/convolutions-hard.toml";
+  const Finished checked = seam({"check", file}, folder_.path());
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("; twin of capsules-hard.toml but for stage.convolutions, "));
+
+  folder_.write("one.toml", "extends = \"" + file + "\"\n");
+  folder_.write("two.toml", R"(
+extends = "one.toml"
+[pipeline]
+twin = "one.toml"
+precision = "bfloat16"
+)");
+  const Finished apart = seam({"check", "two.toml"}, folder_.path());
+  EXPECT_EQ(apart.exit_code, 2);
+  EXPECT_THAT(apart.err, HasSubstr("it also differs from its twin 'one.toml' in "
+                                   "pipeline.precision: it is \"bfloat16\", and there "
+                                   "\"float32\" [twin]"));
+  const Finished on_purpose =
+      seam({"check", "two.toml", "--set", "schedule.epochs=3"}, folder_.path());
+  EXPECT_EQ(on_purpose.exit_code, 0) << on_purpose.err;
+
+  folder_.write("two.toml", "extends = \"one.toml\"\n[pipeline]\ntwin = \"gone.toml\"\n");
+  const Finished alone = seam({"check", "two.toml"}, folder_.path());
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("its twin 'gone.toml' has errors"));
+}
+
 TEST_F(CheckTest, TripletsThatTheSamplerDoesNotMakeAreRefused) {
   const Finished checked = demo("check", pk());
   EXPECT_EQ(checked.exit_code, 2);
@@ -77,7 +107,8 @@ TEST_F(CheckTest, TheDefaultsOfCapsuleNetworksWorkBehindAnySampler) {
 }
 
 TEST_F(CheckTest, FewerClassesThanTheDataHasAreRefusedBeforeTheFirstStep) {
-  const Finished run = demo("run", {"stage.model.classes=5"}, {"--run-dir", "out"});
+  const Finished run =
+      demo("run", {"stage.model.classes=5", "schedule.before=[]"}, {"--run-dir", "out"});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, AllOf(HasSubstr("the training data has 14 categories"),
                              HasSubstr("set classes = 14")));

@@ -128,7 +128,7 @@ TEST_F(InspectTest, WhatItDoesNotFindItNames) {
   const Finished unknown = inspect({demo, "modle"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("has no stage 'modle'"),
-                                 HasSubstr("did you mean 'model'"), HasSubstr("triplet_loss")));
+                                 HasSubstr("did you mean 'model'"), HasSubstr("pair_batch")));
   const Finished file = inspect({demo});
   EXPECT_EQ(file.exit_code, 2);
   EXPECT_THAT(file.err, HasSubstr("seam inspect FILE STAGE"));

@@ -50,7 +50,7 @@ class MiningTest : public ::testing::Test {
  protected:
   void write(const std::string& schedule) const {
     folder_.write("mined.toml", "extends = \"" + std::string(SEAM_SOURCE) +
-                                    "/pipelines/demo.toml\"\n" + small + schedule);
+                                    "/pipelines/demo-triplets.toml\"\n" + small + schedule);
   }
   Finished run(const std::string& directory, int threads, const std::vector<std::string>& set = {},
                const std::map<std::string, std::string>& environment = {}) const {

@@ -50,7 +50,6 @@ freeze = ["f.0.*"]
 [stage.adam]
 accumulate = 2
 warm_up = 3
-epochs = 2
 gradient_norm = true
 [flow]
 train    = "train_items -> triplets -> decode -> at_picture -> resize -> augment -> triplet_batch -> model -> at_batch -> triplet_loss -> category_loss -> adam"
@@ -71,6 +70,7 @@ per_epoch = 8
 [stage.pair_batch]
 use = "batch"
 size = 12
+group_size = 1
 [stage.model]
 towers = "together"
 [stage.pair_loss]

@@ -38,7 +38,6 @@ freeze = ["f.0.*"]
 [stage.adam]
 accumulate = 4
 warm_up = 3
-epochs = 2
 gradient_norm = true
 [schedule]
 epochs = 2

@@ -43,6 +43,7 @@ struct RunState {
   Services* services = nullptr;  // the host's, outlives the run
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
+  std::int64_t epochs = 1;  ///< of the schedule
   bool training = false;
   std::int64_t trainings = 0;  ///< training flows of the run that ended before
   int compute_threads = 1;
@@ -62,6 +63,8 @@ class SEAM_EXPORT Context {
 
   /// From 0.
   [[nodiscard]] std::int64_t epoch() const { return run_->epoch; }
+  /// How many epochs the schedule has.
+  [[nodiscard]] std::int64_t epochs() const { return run_->epochs; }
   /// Whether the flow reaches an optimizer.
   [[nodiscard]] bool training() const { return run_->training; }
   /// How many training flows of the run ended before this one began: what was computed by a model

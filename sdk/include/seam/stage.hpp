@@ -76,7 +76,8 @@ class SEAM_EXPORT Stage {
   /// Called on the thread that is about to run the stage; Compute (tensor.hpp) sets LibTorch up.
   virtual void enter_thread(const Context& /*context*/) const {}
   /// Called before each call that opens the stage or works in a flow; what it returns goes when the
-  /// call has ended. Compute reports what LibTorch warns of under the stage's name this way.
+  /// call has ended. Compute reports what LibTorch warns of, and which gradients are the stage's,
+  /// this way.
   [[nodiscard]] virtual std::shared_ptr<void> around_call(const Context& /*context*/) const {
     return nullptr;
   }

@@ -9,7 +9,9 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/SequenceNumber.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <torch/cuda.h>
@@ -27,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "seam/backward.hpp"
 #include "seam/contract.hpp"
 #include "seam/shape_text.hpp"
 #include "seam/stage.hpp"
@@ -202,14 +205,52 @@ class DeterminismWatch final : public c10::WarningHandler {
   warnings::WarningHandlerGuard guard_;
 };
 
+/// While it lives, this thread's BackwardListener is told of the nodes of LibTorch's graph that run
+/// on the thread, and at the end of those that the stage's call made. Nodes of a GPU run on another
+/// thread.
+class BackwardWatch {
+ public:
+  explicit BackwardWatch(std::string_view stage)
+      : stage_(stage),
+        first_(at::sequence_number::peek()),
+        callback_(at::addThreadLocalCallback(at::RecordFunctionCallback(&entered, &left)
+                                                 .scopes({at::RecordScope::BACKWARD_FUNCTION}))) {}
+  ~BackwardWatch() {
+    at::removeCallback(callback_);
+    if (BackwardListener* const listener = BackwardScope::listener()) {
+      listener->made(stage_, first_, at::sequence_number::peek());
+    }
+  }
+  BackwardWatch(const BackwardWatch&) = delete;
+  BackwardWatch& operator=(const BackwardWatch&) = delete;
+  BackwardWatch(BackwardWatch&&) = delete;
+  BackwardWatch& operator=(BackwardWatch&&) = delete;
+
+ private:
+  static std::unique_ptr<at::ObserverContext> entered(const at::RecordFunction& node) {
+    if (BackwardListener* const listener = BackwardScope::listener()) {
+      listener->entered(node.seqNr() < 0 ? BackwardListener::numberless
+                                         : static_cast<std::uint64_t>(node.seqNr()));
+    }
+    return nullptr;
+  }
+  static void left(const at::RecordFunction& /*node*/, at::ObserverContext* /*context*/) {
+    if (BackwardListener* const listener = BackwardScope::listener()) listener->left();
+  }
+
+  std::string_view stage_;
+  std::uint64_t first_;
+  at::CallbackHandle callback_;
+};
+
 /// MKL's function; null if LibTorch has another BLAS. Takes precedence over at::set_num_threads().
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);  // NOLINT(*-naming)
 
 /// Whether MKL_CBWR=AUTO,STRICT, which the host sets, makes MKL's matrix products independent of
-/// the number of threads. On AMD's processors without AVX-512 it does not.
+/// the number of threads. On AMD's processors it does not.
 inline bool mkl_obeys_cbwr() {
 #if defined(__x86_64__)
-  return __builtin_cpu_is("intel") || __builtin_cpu_supports("avx512f");
+  return __builtin_cpu_is("intel") != 0;
 #else
   return true;
 #endif
@@ -255,8 +296,16 @@ class Compute : public Kind {
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   }
   [[nodiscard]] std::shared_ptr<void> around_call(const Context& context) const final {
-    if (!context.deterministic()) return nullptr;
-    return std::make_shared<detail::DeterminismWatch>(context, reported_);
+    struct Around {
+      std::optional<detail::DeterminismWatch> determinism;
+      std::optional<detail::BackwardWatch> backward;
+    };
+    const bool listens = context.training() && BackwardScope::listener() != nullptr;
+    if (!context.deterministic() && !listens) return nullptr;
+    const auto around = std::make_shared<Around>();
+    if (context.deterministic()) around->determinism.emplace(context, reported_);
+    if (listens) around->backward.emplace(context.stage());
+    return around;
   }
 
  private:

@@ -36,6 +36,8 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.max_errors", {"0", "12", "0.25"}},
     {"pipeline.plugins", {"[\"HERE/mine\"]"}},
     {"pipeline.tensorboard", {"true", "{ histograms = [\"scale.*\", \"*.bias\"] }"}},
+    {"pipeline.twin", {}},  // of a file, not of a run; see twin_test
+    {"pipeline.differs_in", {}},
     {"limits.packets", {"17"}},
     {"limits.bytes", {"4097", "\"1.5 KiB\""}},
     {"limits.stall_seconds", {"0", "7"}},
@@ -43,6 +45,7 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"schedule.before", {"[\"other\"]"}},
     {"schedule.each_epoch", {"\"other\"", "[{ flow = \"main\", every = 3 }, \"other\"]", "[]"}},
     {"schedule.after", {"\"other\""}},
+    {"schedule.floors", {"\"total\"", "[\"total\"]"}},
     {"schedule.stop_early",
      {"{ metric = \"total.x\" }", "{ metric = \"total.x\", patience = 4 }",
       "{ metric = \"total.x\", goal = \"lowest\" }"}},

@@ -79,12 +79,26 @@ TEST(Display, ResultsAndMessagesGoTheirOwnWays) {
   std::ostringstream results;
   std::ostringstream messages;
   Display display(results, messages, Display::Style::plain);
-  display.report("recall", "Recall at K", "| 1 | 0.5 |");
+  display.report("recall", "Recall at K", "| K | recall |\n|---|---|\n| 1 | 0.5 |");
   display.note("going on");
   display.log(LogLevel::warning, "decode", "odd file");
   display.log(LogLevel::debug, "decode", "never shown");
-  EXPECT_EQ(results.str(), "\n## Recall at K (recall)\n\n| 1 | 0.5 |\n");
+  EXPECT_EQ(results.str(), "\nRecall at K (recall)\nK  recall\n1  0.5\n");
   EXPECT_EQ(messages.str(), "seam: going on\nwarning: decode: odd file\n");
+}
+
+TEST(Display, WhatSeveralStagesSayForInformationIsShownOnce) {
+  std::ostringstream results;
+  std::ostringstream messages;
+  Display display(results, messages, Display::Style::plain);
+  for (const char* stage : {"queries", "gallery"}) {
+    display.log(LogLevel::info, stage, "a part of the list");
+    display.log(LogLevel::warning, stage, "pictures are missing");
+  }
+  EXPECT_EQ(messages.str(),
+            "info: queries: a part of the list\n"
+            "warning: queries: pictures are missing\n"
+            "warning: gallery: pictures are missing\n");
 }
 
 TEST(Display, PaintsTheLevel) {

@@ -13,6 +13,7 @@ namespace ending_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Score score(const std::string& metric, double value, std::int64_t epoch, const Score::Best& best) {
   Score score;
@@ -45,6 +46,23 @@ TEST(ScoreTable, HasWhatIsKnown) {
             "recall.none.r@1    0.663  ± 0.021     0.671  20     shop/img64\n"
             "triplet_loss.loss  3.213              3.213  24\n");
   EXPECT_EQ(score_table({}, epochs(24), {}), "");
+}
+
+TEST(ScoreTable, ShowsWhatAScoreShouldBeBetterThan) {
+  std::vector<Score> scores = two();
+  scores[0].protocol.clear();
+  scores[0].beside = {{"chance", 0.0043, {}}, {"before", 0.1214, 0.03}, {"pixels", 0.65, 0.02}};
+  EXPECT_EQ(score_table(scores, epochs(24), {}),
+            "\nscore after epoch 24 of 24\n"
+            "metric             value  std. error  chance  before  pixels  best   epoch\n"
+            "recall.none.r@1    0.663  ± 0.021     0.004   0.121   0.650   0.671  20\n"
+            "triplet_loss.loss  3.213                                      3.213  24\n"
+            "warning: recall.none.r@1 is not above pixels by two standard errors\n");
+  scores[0].beside[2].value = 0.2;
+  EXPECT_THAT(score_table(scores, epochs(24), {}), Not(HasSubstr("warning")));
+  EXPECT_THAT(score_table(scores, epochs(24), {60, false}),
+              EndsWith("24\nbeside recall.none.r@1: chance 0.004, before 0.121, pixels 0.200\n"))
+      << "below the table if it is too wide for the screen";
 }
 
 TEST(ScoreTable, WithoutEpochsThereIsNoBest) {

@@ -23,6 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using Beside = Score::Beside;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -169,6 +170,95 @@ TEST_F(ScoresTest, AreReadBackFromTheMetricsOfARun) {
   EXPECT_EQ(restored.list().at(0).protocol, "shop/img64");
 }
 
+TEST_F(ScoresTest, StandBesideChanceAndWhatWasMeasuredBeforeTheEpochs) {
+  const auto measure = [this](std::int64_t epoch, const std::string& when, double value) {
+    scores_.flow_ended("evaluate", epoch, when,
+                       {{"recall.mrr", {value, 1}}, {"recall.mrr.chance", {0.01, 1}}});
+  };
+  measure(0, "before", 0.125);
+  EXPECT_THAT(scores_.list().at(0).beside, ElementsAre(Beside{"chance", 0.01, {}}));
+  measure(0, "", 0.5);
+  measure(1, "", 0.25);
+  EXPECT_THAT(scores_.list().at(0).beside,
+              ElementsAre(Beside{"chance", 0.01, {}}, Beside{"before", 0.125, {}}));
+  EXPECT_EQ(scores_.list().at(0).best, (Score::Best{0.5, 0}));
+}
+
+/// Adds floors to evaluate: `pixels` measures what `recall` does.
+class FloorsTest : public ScoresTest {
+ protected:
+  FloorsTest() {
+    add("floor", "pixels", {{"*.r@1", Better::higher}}, false);
+    pipeline_.spec.schedule.floors = {"pixels"};
+  }
+  /// Of both stages; the floor's has an error.
+  std::vector<Score> measured() {
+    Scores scores(pipeline_);
+    scores.flow_ended(
+        "floor", 0, "before",
+        {{"pixels.none.r@1", {0.3, 1}}, {"pixels.none.r@1.standard_error", {0.1, 1}}});
+    scores.flow_ended("evaluate", 3, "", {{"recall.none.r@1", {0.5, 1}}});
+    lone_ = scores.lone_floors();
+    return scores.list();
+  }
+
+  std::vector<std::string> lone_;
+};
+
+TEST_F(FloorsTest, StandBesideTheScoreAndAreNone) {
+  const std::vector<Score> scores = measured();
+  EXPECT_THAT(metrics(scores), ElementsAre("recall.none.r@1"));
+  EXPECT_THAT(scores.at(0).beside, ElementsAre(Beside{"pixels", 0.3, 0.1}));
+  EXPECT_THAT(lone_, IsEmpty());
+}
+
+TEST_F(FloorsTest, OfAnotherProtocolStandBesideNone) {
+  pipeline_.spec.stages.back().values["protocol"] = std::string("another");
+  EXPECT_THAT(measured().at(0).beside, IsEmpty());
+  EXPECT_THAT(lone_, ElementsAre("pixels"));
+}
+
+TEST_F(FloorsTest, OfAnotherStageTypeStandBesideNone) {
+  pipeline_.spec.stages.back().use = "test.other";
+  EXPECT_THAT(measured().at(0).beside, IsEmpty());
+  EXPECT_THAT(lone_, ElementsAre("pixels"));
+}
+
+TEST_F(FloorsTest, OnOtherDataStandBesideNone) {
+  add("unused", "other", {}, false);
+  pipeline_.spec.stages.back().use = "test.other";
+  pipeline_.spec.flows.at(2).nodes = {{"other", {}, {}}, {"pixels", {0}, {}}};
+  EXPECT_THAT(measured().at(0).beside, IsEmpty());
+  EXPECT_THAT(lone_, ElementsAre("pixels"));
+}
+
+TEST_F(FloorsTest, WithAnotherGalleryStandBesideNone) {
+  add("unused", "images", {}, false);
+  add("fill", "gallery", {}, false);
+  pipeline_.spec.flows.back().nodes = {{"images", {}, {}}, {"gallery", {0}, {}}};
+  pipeline_.spec.stages.at(1).references["index"] = "gallery";
+  EXPECT_EQ(pipeline_.spec.stages.at(1).name, "recall");
+  EXPECT_THAT(measured().at(0).beside, IsEmpty());
+  EXPECT_THAT(lone_, ElementsAre("pixels"));
+  pipeline_.spec.stages.at(2).references["index"] = "gallery";
+  EXPECT_THAT(measured().at(0).beside, ElementsAre(Beside{"pixels", 0.3, 0.1}));
+}
+
+TEST(ClearlyBetter, TakesTwoStandardErrorsOfTheDifference) {
+  Score score;
+  score.value = 0.5;
+  EXPECT_TRUE(is_clearly_better(score, {"chance", 0.4, {}}));
+  EXPECT_FALSE(is_clearly_better(score, {"chance", 0.5, {}})) << "equal";
+  score.standard_error = 0.03;
+  EXPECT_TRUE(is_clearly_better(score, {"floor", 0.39, 0.04}));
+  EXPECT_FALSE(is_clearly_better(score, {"floor", 0.41, 0.04}));
+  score.better = Better::lower;
+  EXPECT_TRUE(is_clearly_better(score, {"floor", 0.61, 0.04}));
+  EXPECT_FALSE(is_clearly_better(score, {"floor", 0.39, 0.04}));
+  score.value = nan;
+  EXPECT_FALSE(is_clearly_better(score, {"floor", 0.61, 0.04}));
+}
+
 TEST_F(ScoresTest, SayWhatReadsLabelsInTheirFlow) {
   pipeline_.spec.schedule.after = {"train", "evaluate"};
   scores_.flow_ended("train", 0, "", {{"loss.loss", {0.5, 1}}});
@@ -244,6 +334,7 @@ TEST(ScoreFile, SaysWhatItsFormatIs) {
   other.metric = "loss.loss";
   other.better = Better::lower;
   other.when = "after";
+  other.beside = {{"chance", 0.25, {}}, {"pixel_recall", 0.5, 0.125}};
   other.labels_read = {{other.flow, "search", "categories"}};
   other.untrained = {{other.flow, "search", "predicted_category", "model", "class_lengths"}};
   other.selected_on = SelectedOn::test;

@@ -69,6 +69,20 @@ TEST(Summary, TableHasARowAStage) {
             "ledger: every packet is accounted for\n");
 }
 
+TEST(Summary, TimeIsThatOfGradientsAsWell) {
+  RunSummary summary;
+  summary.flows.emplace_back().flow = "train";
+  FlowResult result = result_of(2000, 4);
+  result.stages[1].backward_seconds = 1;
+  summary.flows[0].add(result);
+  EXPECT_THAT(to_table(summary, Timing::brief),
+              HasSubstr("\nflow   stage   time  of wall  backward\n"
+                        "train  decode   3 s     75 %      33 %  bottleneck\n"
+                        "train  items    0 s      0 %\n"));
+  EXPECT_THAT(to_table(summary, Timing::whole),
+              HasSubstr("train  decode    2,000        2       0   3 s      33 %     75 %"));
+}
+
 TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
   RunSummary summary;
   summary.flows.emplace_back().flow = "train";
@@ -131,6 +145,7 @@ TEST(Summary, ItsFlowsAreReadBack) {
   summary.flows.emplace_back().flow = "train";
   FlowResult result = result_of(2000, 4);
   result.stages[1].dropped["smaller than 0.5"] = 3;
+  result.stages[1].backward_seconds = 1.5;
   summary.flows[0].add(result);
   summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
   const auto file = folder.write("summary.json", to_json(summary, PipelineSpec()));
@@ -142,6 +157,7 @@ TEST(Summary, ItsFlowsAreReadBack) {
   EXPECT_EQ(flows[0].stages[0].kind, StageKind::source);
   EXPECT_EQ(flows[0].stages[0].emitted, 2000U);
   EXPECT_EQ(flows[0].stages[1].busy_seconds, 2);
+  EXPECT_EQ(flows[0].stages[1].backward_seconds, 1.5);
   EXPECT_EQ(flows[0].stages[1].dropped.at("smaller than 0.5"), 3U);
 }
 

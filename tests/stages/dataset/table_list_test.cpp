@@ -179,6 +179,23 @@ TEST(TableList, RefusesColumnsThatAreMissingOrUnclear) {
               AllOf(HasSubstr("no column 'split'"), HasSubstr("'split_column'")));
 }
 
+TEST(TableList, QueriesOfSeveralSplitsAreToldApart) {
+  const std::string text =
+      "path,item,split,is_query,is_gallery\n"
+      "a,1,validation,True,False\nb,1,validation,False,True\n"
+      "c,2,test,True,False\nd,2,test,False,True\ne,3,train,,\n";
+  EXPECT_THAT(error_of(text, of_split("query")),
+              HasSubstr("are of several splits, 'test', 'validation', one of which may be that to "
+                        "tune on; set 'split' to 'test/query'"));
+  const TableList queries = parse_table(text, "table.csv", of_split("validation/query"));
+  ASSERT_EQ(queries.rows.size(), 1U);
+  EXPECT_EQ(queries.rows[0].path, "a");
+  const TableList gallery = parse_table(text, "table.csv", of_split("test/gallery"));
+  ASSERT_EQ(gallery.rows.size(), 1U);
+  EXPECT_EQ(gallery.rows[0].path, "d");
+  EXPECT_THAT(error_of(text, of_split("dev/query")), HasSubstr("no row is of split 'dev/query'"));
+}
+
 TEST(TableList, RefusesRowsByLine) {
   const auto with = [](const std::string& row) {
     return error_of("path,item,category\na,1,x\n" + row + "\n");

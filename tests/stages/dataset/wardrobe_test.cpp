@@ -52,7 +52,8 @@ TEST(WardrobeStage, DrawsOnFirstUseAndServes) {
     // "MEN_Denim" of img/MEN/Denim/...
     EXPECT_THAT(packet.get(field::path).string(), HasSubstr("/" + name.substr(name.find('_') + 1)));
   }
-  EXPECT_THAT(train->log(), Contains(Field(&testing::LogLine::text, HasSubstr("8 of 8"))));
+  EXPECT_THAT(train->log(), Contains(Field(&testing::LogLine::text,
+                                           HasSubstr("drawing a wardrobe of 8 images"))));
   for (const Packet& packet : train->outputs()) {
     EXPECT_TRUE(std::filesystem::is_regular_file(packet.get(field::path)));
   }

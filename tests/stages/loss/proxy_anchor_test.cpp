@@ -5,14 +5,17 @@
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "stages/served_items.hpp"
 #include "stages/train/adam.hpp"
 
 namespace seam::stages {
@@ -129,6 +132,56 @@ std::vector<Packet> first_epoch() {
 }
 std::vector<Packet> second_epoch() {
   return {batch({"d", "b", "a"}, 2), batch({"c", "d", "c", "b"}, 3)};
+}
+
+/// A data set that serves three items.
+class ThreeItems final : public Source, public ServedItems {
+ public:
+  void declare(Declaration& d) override { d.offers<ServedItems>(*this); }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  [[nodiscard]] const Names& served_items() const override { return names_; }
+
+ private:
+  Names names_{"a", "b", "c"};
+};
+
+/// The proxies that open() makes behind that data set, and what it says.
+struct Counted {
+  explicit Counted(std::map<std::string, Value> values, bool behind_data = true) {
+    StageRunner data("train_items", "test.three_items", std::make_unique<ThreeItems>());
+    StageRunner loss("proxies", "loss.proxy_anchor", std::make_unique<ProxyAnchor>());
+    values["dimensions"] = dimensions;
+    loss.configure(values);
+    if (behind_data) loss.bind_upstream({&data});
+    seam::testing::RecordingServices services;
+    RunState run;
+    run.services = &services;
+    loss.open(run);
+    proxies = loss.save().get("proxies", "f32").shape.at(0);
+    said = services.lines.empty() ? std::string() : services.lines.front().text;
+  }
+
+  std::int64_t proxies = 0;
+  std::string said;
+};
+
+TEST(ProxyItems, AreThoseOfTheDataSets) {
+  const Counted counted({});
+  EXPECT_EQ(counted.proxies, 3);
+  EXPECT_EQ(counted.said, "");
+  EXPECT_EQ(Counted({{"items", std::int64_t{3}}}).said, "");
+}
+
+TEST(ProxyItems, MoreThanTheDataSetsServeAreWarnedOf) {
+  const Counted counted({{"items", std::int64_t{7}}});
+  EXPECT_EQ(counted.proxies, 7);
+  EXPECT_THAT(counted.said, HasSubstr("`items = 7`, but the data sets before the loss serve 3"));
+}
+
+TEST(ProxyItems, FewerAndUnknownOnesAreRefused) {
+  EXPECT_REFUSED(Counted({{"items", std::int64_t{2}}}), Fault::configuration,
+                 "serve 3 items, and there are 2 proxies");
+  EXPECT_REFUSED(Counted({}, false), Fault::configuration, "set `items`");
 }
 
 TEST(ProxyAnchor, ProxiesLearnWhereTheirItemsAre) {

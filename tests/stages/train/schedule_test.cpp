@@ -18,13 +18,16 @@ ScheduleSettings with(Schedule form) {
   return settings;
 }
 
-/// The refusal, or the warning, or nothing.
-std::string verdict(const ScheduleSettings& settings) {
+constexpr std::int64_t epochs_of_run = 4;
+
+/// The refusal, or the warning, or nothing; in a run of a few epochs.
+std::string verdict(ScheduleSettings settings) {
   seam::testing::RecordingServices services;
   RunState run;
   run.services = &services;
+  run.epochs = epochs_of_run;
   try {
-    check_schedule(settings, Context(run, "optimizer", 0));
+    settle_schedule(settings, Context(run, "optimizer", 0));
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::configuration);
     return error.what();
@@ -103,15 +106,50 @@ TEST(Schedule, RefusesWhatIsIncomplete) {
     settings.milestones = wrong;
     EXPECT_THAT(verdict(settings), HasSubstr("each above the one before it"));
   }
-  EXPECT_THAT(verdict(with(Schedule::cosine)), HasSubstr("needs its length"));
   ScheduleSettings both = with(Schedule::cosine);
-  both.epochs = 3;
+  both.epochs = epochs_of_run;
   both.steps = 3;
-  EXPECT_THAT(verdict(both), HasSubstr("needs its length"));
+  EXPECT_THAT(verdict(both), HasSubstr("a cosine has one length"));
   ScheduleSettings rising = with(Schedule::cosine);
-  rising.epochs = 3;
+  rising.epochs = epochs_of_run;
   rising.least_rate = 1;
   EXPECT_THAT(verdict(rising), HasSubstr("is above `rate = 0.001`"));
+}
+
+TEST(Schedule, ACosineEndsWithTheRunUnlessItSaysWhere) {
+  RunState run;
+  run.epochs = epochs_of_run;
+  ScheduleSettings settings = with(Schedule::cosine);
+  settle_schedule(settings, Context(run, "optimizer", 0));
+  EXPECT_EQ(settings.epochs, epochs_of_run);
+  settings.epochs = 40;
+  settle_schedule(settings, Context(run, "optimizer", 0));
+  EXPECT_EQ(settings.epochs, 40);
+}
+
+TEST(Schedule, ACosineThatEndsAtRateZeroBeforeTheRunIsRefused) {
+  ScheduleSettings settings = with(Schedule::cosine);
+  settings.epochs = epochs_of_run - 1;
+  EXPECT_THAT(verdict(settings), HasSubstr("ends after `epochs = 3`, but the run has 4 epochs"));
+  settings.least_rate = 1e-5;
+  EXPECT_EQ(verdict(settings), "");
+}
+
+TEST(Schedule, ACosineByStepsThatHasEndedIsWarnedOf) {
+  seam::testing::RecordingServices services;
+  RunState run;
+  run.services = &services;
+  const Context context(run, "optimizer", 0);
+  ScheduleSettings settings = with(Schedule::cosine);
+  settings.steps = 10;
+  warn_of_ended_cosine(settings, 9, context);
+  EXPECT_TRUE(services.lines.empty());
+  warn_of_ended_cosine(settings, 10, context);
+  ASSERT_EQ(services.lines.size(), 1U);
+  EXPECT_THAT(services.lines[0].text, HasSubstr("nothing is trained any more"));
+  settings.least_rate = 1e-5;
+  warn_of_ended_cosine(settings, 10, context);
+  EXPECT_EQ(services.lines.size(), 1U);
 }
 
 TEST(Schedule, WarnsOfADecayThatFitsTheOtherSchedule) {

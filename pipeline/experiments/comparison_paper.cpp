@@ -1,0 +1,153 @@
+#include "pipeline/experiments/comparison_paper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/experiments/comparison_text.hpp"
+
+namespace seam::host {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// What the two formats write differently.
+struct Notation {
+  std::function<std::string(const std::string&)> text;  ///< escaped
+  std::function<std::string(const std::string&)> formula;
+  std::string_view plus_minus;
+};
+
+/// As many decimals as show two digits of the error; four without one.
+int decimals_of(const std::optional<double>& error) {
+  constexpr int usual = 4;
+  if (!error || *error <= 0 || !std::isfinite(*error)) return usual;
+  return std::clamp(1 - static_cast<int>(std::floor(std::log10(*error))), 0, 8);
+}
+
+std::string mean_text(const Group& group, const Notation& notation) {
+  if (!std::isfinite(group.mean)) return "not finite";
+  const int decimals = decimals_of(group.standard_error);
+  std::string text = fmt::format("{:.{}f}", group.mean, decimals);
+  if (group.standard_error) {
+    text += fmt::format(" {} {:.{}f}", notation.plus_minus, *group.standard_error, decimals);
+  }
+  return notation.formula(text);
+}
+
+std::string difference_text(const Group& group, const Notation& notation) {
+  if (!group.difference) return {};
+  if (group.difference->pairs == 0) return "unpaired";
+  const int decimals = decimals_of(group.standard_error);
+  std::string text = notation.formula(fmt::format("{:+.{}f}", group.difference->mean, decimals));
+  if (const auto& bounds = group.difference->bounds) {
+    text += " " + notation.formula(fmt::format("[{:+.{}f}, {:+.{}f}]", bounds->low, decimals,
+                                               bounds->high, decimals));
+  }
+  return text;
+}
+
+/// The head and a row for each group.
+std::vector<Row> rows_of(const Ranking& ranking, const std::string& metric,
+                         const Notation& notation) {
+  std::vector<Row> rows(1);
+  for (const std::string& title : titles_of(ranking.groups.front().parameters)) {
+    rows[0].push_back(notation.text(title));
+  }
+  for (const std::string& title : {std::string("runs"), metric, std::string("to the best")}) {
+    rows[0].push_back(notation.text(title));
+  }
+  for (const Group& group : ranking.groups) {
+    Row& row = rows.emplace_back();
+    for (const auto& [key, value] : group.parameters) row.push_back(notation.text(value));
+    row.push_back(std::to_string(group.members.size()));
+    row.push_back(mean_text(group, notation));
+    row.push_back(difference_text(group, notation));
+  }
+  return rows;
+}
+
+/// Parameters to the left, runs and means to the right, differences to the left.
+bool is_number(std::size_t column, std::size_t columns) {
+  return column + 3 == columns || column + 2 == columns;
+}
+
+std::string joined(const Row& row, std::string_view between) {
+  std::string text;
+  for (const std::string& cell : row) {
+    if (&cell != row.data()) text += between;
+    text += cell;
+  }
+  return text;
+}
+
+std::string markdown_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+std::string latex_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
+    if (c == '\\') {
+      escaped += "\\textbackslash{}";
+    } else if (c == '~' || c == '^') {
+      escaped += fmt::format("\\{}{{}}", c);
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string to_markdown(const Comparison& comparison) {
+  const auto as_it_is = [](const std::string& text) { return text; };
+  const Notation notation{markdown_escaped, as_it_is, "±"};
+  std::string text;
+  for (const Ranking& ranking : comparison.rankings) {
+    const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
+    if (!text.empty()) text += "\n";
+    for (const Row& row : rows) {
+      text += "| " + joined(row, " | ") + " |\n";
+      if (&row != rows.data()) continue;
+      text += "|";
+      for (std::size_t at = 0; at < row.size(); ++at) {
+        text += is_number(at, row.size()) ? "---:|" : "---|";
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+std::string to_latex(const Comparison& comparison) {
+  const auto formula = [](const std::string& text) { return "$" + text + "$"; };
+  const Notation notation{latex_escaped, formula, "\\pm"};
+  std::string text;
+  for (const Ranking& ranking : comparison.rankings) {
+    const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
+    if (!text.empty()) text += "\n";
+    text += "\\begin{tabular}{";
+    for (std::size_t at = 0; at < rows[0].size(); ++at) {
+      text += is_number(at, rows[0].size()) ? 'r' : 'l';
+    }
+    text += "}\n\\toprule\n";
+    for (const Row& row : rows) {
+      text += joined(row, " & ") + " \\\\\n";
+      if (&row == rows.data()) text += "\\midrule\n";
+    }
+    text += "\\bottomrule\n\\end{tabular}\n";
+  }
+  return text;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,20 @@
+/// A report's Markdown as text for a terminal.
+///
+///     | mask | R@1 |  R@5 |          mask  R@1  R@5
+///     |------|----:|-----:|   ──►    none  0.5  0.9
+///     | `none` | 0.5 | 0.9 |
+///
+/// Tables become aligned columns. One that is wider than the screen goes on below itself, with its
+/// first column again. Other lines stay, without the marks of code, emphasis and headings.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace seam::host {
+
+/// `width`: columns of the screen.
+std::string markdown_as_text(std::string_view markdown, std::size_t width);
+
+}  // namespace seam::host

@@ -1,0 +1,65 @@
+#include "pipeline/experiments/comparison_paper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace seam::host {
+namespace comparison_paper_test {
+
+using ::testing::HasSubstr;
+
+Group group(const std::string& value, std::size_t runs, double mean, std::optional<double> error) {
+  Group group;
+  group.parameters = {{"stage.loss.a_form", value}};
+  group.members.resize(runs);
+  group.mean = mean;
+  group.standard_error = error;
+  return group;
+}
+
+Comparison comparison() {
+  Comparison comparison;
+  comparison.metric = "recall.none.r@1";
+  Ranking& ranking = comparison.rankings.emplace_back();
+  ranking.groups = {group("50 %", 3, 0.63124, 0.0069), group("a|b", 3, 0.6101, 0.0057),
+                    group("c", 1, 0.5, std::nullopt)};
+  ranking.groups[1].difference = {3, 0, -0.0211, Bounds{-0.0467, 0.0045}};
+  ranking.groups[2].difference = {0, 0, 0, std::nullopt};
+  return comparison;
+}
+
+TEST(ComparisonPaper, IsAMarkdownTable) {
+  EXPECT_EQ(to_markdown(comparison()),
+            "| a_form | runs | recall.none.r@1 | to the best |\n"
+            "|---|---:|---:|---|\n"
+            "| 50 % | 3 | 0.6312 ± 0.0069 |  |\n"
+            "| a\\|b | 3 | 0.6101 ± 0.0057 | -0.0211 [-0.0467, +0.0045] |\n"
+            "| c | 1 | 0.5000 | unpaired |\n");
+}
+
+TEST(ComparisonPaper, IsALatexTable) {
+  EXPECT_EQ(to_latex(comparison()),
+            "\\begin{tabular}{lrrl}\n"
+            "\\toprule\n"
+            "a\\_form & runs & recall.none.r@1 & to the best \\\\\n"
+            "\\midrule\n"
+            "50 \\% & 3 & $0.6312 \\pm 0.0069$ &  \\\\\n"
+            "a|b & 3 & $0.6101 \\pm 0.0057$ & $-0.0211$ $[-0.0467, +0.0045]$ \\\\\n"
+            "c & 1 & $0.5000$ & unpaired \\\\\n"
+            "\\bottomrule\n"
+            "\\end{tabular}\n");
+}
+
+TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
+  Comparison two = comparison();
+  two.rankings.push_back(two.rankings.front());
+  two.rankings[1].groups = {group("x", 1, std::numeric_limits<double>::quiet_NaN(), std::nullopt)};
+  EXPECT_THAT(to_markdown(two), HasSubstr("unpaired |\n\n| a_form | runs"));
+  EXPECT_THAT(to_markdown(two), HasSubstr("| x | 1 | not finite |  |"));
+}
+
+}  // namespace comparison_paper_test
+}  // namespace seam::host

@@ -1,0 +1,126 @@
+#include "pipeline/graph/backward_clock.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/pipeline/graph/flow_fixture.hpp"
+
+namespace seam::host {
+namespace backward_clock_test {
+
+using ::testing::ElementsAre;
+
+class BackwardClockTest : public ::testing::Test {
+ protected:
+  BackwardClockTest() {
+    clock_.on_span = [this](const std::string& stage, auto from, auto to) {
+      EXPECT_LE(from, to);
+      spans_.push_back(stage);
+    };
+  }
+  void node(std::uint64_t number) {
+    clock_.entered(number);
+    clock_.left();
+  }
+
+  BackwardClock clock_;
+  std::vector<std::string> spans_;
+};
+
+TEST_F(BackwardClockTest, GivesANodeToTheStageThatMadeIt) {
+  clock_.made("model", 0, 40);
+  clock_.made("reads", 40, 40);
+  clock_.made("loss", 41, 44);
+  for (const std::uint64_t number : {43U, 41U, 40U, 39U, 0U, 44U}) node(number);
+  EXPECT_GT(clock_.take_call_seconds(), 0);
+  EXPECT_THAT(spans_, ElementsAre("loss", "model")) << "40 and 44 are nobody's";
+  EXPECT_GT(clock_.seconds_of("model"), 0);
+  EXPECT_GT(clock_.seconds_of("loss"), 0);
+  EXPECT_EQ(clock_.seconds_of("reads"), 0);
+  EXPECT_EQ(clock_.take_call_seconds(), 0) << "of the last call";
+}
+
+TEST_F(BackwardClockTest, WeightsBelongToTheNodeBefore) {
+  clock_.made("model", 0, 2);
+  clock_.made("loss", 2, 3);
+  node(BackwardListener::numberless);
+  node(2);
+  node(BackwardListener::numberless);
+  node(1);
+  node(BackwardListener::numberless);
+  clock_.take_call_seconds();
+  EXPECT_THAT(spans_, ElementsAre("loss", "model"));
+}
+
+TEST_F(BackwardClockTest, ANodeWithinANodeIsTheOuterOnes) {
+  clock_.made("model", 0, 2);
+  clock_.made("loss", 2, 3);
+  clock_.entered(2);
+  node(0);
+  clock_.left();
+  clock_.take_call_seconds();
+  EXPECT_THAT(spans_, ElementsAre("loss"));
+  EXPECT_EQ(clock_.seconds_of("model"), 0);
+}
+
+TEST_F(BackwardClockTest, NumbersThatComeAgainAreTheNewStages) {
+  clock_.made("model", 0, 10);
+  clock_.made("loss", 10, 12);
+  clock_.made("other", 0, 12);
+  node(11);
+  clock_.take_call_seconds();
+  EXPECT_THAT(spans_, ElementsAre("other"));
+}
+
+/// An optimizer, whose gradients a flow of another stage made.
+class Backward final : public Sink {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.trains();
+  }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {
+    BackwardListener* const listener = BackwardScope::listener();
+    ASSERT_NE(listener, nullptr);
+    listener->entered(0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    listener->left();
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+};
+
+class BackwardFlowTest : public FlowTest {};
+
+TEST_F(BackwardFlowTest, TheTimeIsTheModelsAndNotTheOptimizers) {
+  constexpr int packets = 5;
+  add<Count>("count", packets);
+  add<Call<Transform>>(
+      "model",
+      [](Packet&, Context& context) { BackwardScope::listener()->made(context.stage(), 0, 1); },
+      true);
+  add<Backward>("adam");
+  const FlowResult result = run({"count", "model", "adam"});
+  ASSERT_FALSE(result.error) << result.error->full_message();
+  const StageCount& model = result.stages[1];
+  const StageCount& adam = result.stages[2];
+  EXPECT_GE(model.backward_seconds, packets * 0.020);
+  EXPECT_EQ(adam.backward_seconds, 0);
+  EXPECT_LE(model.busy_seconds + model.backward_seconds + adam.busy_seconds, result.seconds)
+      << "all of it is one thread's";
+}
+
+TEST_F(BackwardFlowTest, NobodyListensWhereNothingTrains) {
+  add<Count>("count", 1);
+  add<Call<Transform>>(
+      "model", [](Packet&, Context&) { EXPECT_EQ(BackwardScope::listener(), nullptr); }, true);
+  add<Keep>("keep", kept_);
+  EXPECT_FALSE(run({"count", "model", "keep"}).error);
+}
+
+}  // namespace backward_clock_test
+}  // namespace seam::host

@@ -1,0 +1,73 @@
+#include "pipeline/run/twin.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace seam::host {
+namespace twin_test {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+PipelineSpec spec_of(const std::string& resolved, std::vector<std::string> differs_in) {
+  PipelineSpec spec;
+  spec.file = "files/mine.toml";
+  spec.twin = "../other.toml";
+  spec.differs_in = std::move(differs_in);
+  spec.resolved = resolved;
+  return spec;
+}
+
+std::vector<std::string> messages(const std::vector<Problem>& problems) {
+  std::vector<std::string> texts;
+  for (const Problem& problem : problems) texts.push_back(problem.message);
+  return texts;
+}
+
+constexpr const char* twin = R"(
+[pipeline]
+name = "other"
+[stage.model]
+use = "model.a"
+width = 3
+[stage.model_of_items]
+use = "model.a"
+)";
+
+constexpr const char* mine = R"(
+[pipeline]
+name = "mine"
+[stage.model]
+use = "model.b"
+[stage.model_of_items]
+use = "model.b"
+)";
+
+TEST(Twin, IsLookedForBesideTheFile) {
+  EXPECT_EQ(twin_of(spec_of("", {})), "other.toml");
+  EXPECT_EQ(twin_of(PipelineSpec()), "");
+}
+
+TEST(Twin, DiffersInNothingThatIsNotNamed) {
+  EXPECT_THAT(messages(check_twin(spec_of(mine, {"stage.model"}), twin)),
+              ElementsAre("it also differs from its twin '../other.toml' in "
+                          "stage.model_of_items.use: it is \"model.b\", and there \"model.a\""));
+  EXPECT_THAT(check_twin(spec_of(mine, {"stage.model", "stage.model_of_items.use"}), twin),
+              IsEmpty())
+      << "a name is no difference in results";
+  EXPECT_THAT(
+      messages(check_twin(spec_of(mine, {"stage.model.use", "stage.model_of_items"}), twin)),
+      ElementsAre("it also differs from its twin '../other.toml' in stage.model.width: it "
+                  "is not set, and there 3"));
+}
+
+TEST(Twin, WhatIsNamedMustDiffer) {
+  EXPECT_THAT(messages(check_twin(spec_of(twin, {"stage.model"}), twin)),
+              ElementsAre("`differs_in` names 'stage.model', in which it is equal to its twin"));
+}
+
+}  // namespace twin_test
+}  // namespace seam::host
