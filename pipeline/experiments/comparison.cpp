@@ -178,7 +178,7 @@ std::vector<double> observations_of(const Group& group) {
   return observations_of(by_folds);
 }
 
-Difference difference_between(const Group& group, const Group& best) {
+DifferenceToBest difference_between(const Group& group, const Group& best) {
   std::map<Parameters, std::vector<double>> by_folds;
   for (const GroupMember& member : group.members) {
     const auto other = std::ranges::find(best.members, member.replicate, &GroupMember::replicate);
@@ -186,7 +186,7 @@ Difference difference_between(const Group& group, const Group& best) {
     by_folds[folds_of(member)].push_back(member.value - other->value);
   }
   const std::vector<double> differences = observations_of(by_folds);
-  Difference difference;
+  DifferenceToBest difference;
   difference.pairs = differences.size();
   if (differences.empty()) return difference;
   difference.mean = mean_of(differences);

@@ -48,7 +48,7 @@ enum class Pairing : std::uint8_t {
 };
 
 /// Against the best group, over the seeds and folds that both have.
-struct Difference {
+struct DifferenceToBest {
   std::size_t pairs = 0;         ///< 0: they have none in common
   std::size_t clusters = 0;      ///< that the pairs belong to, where these are observations
   double mean = 0;               ///< this group less the best
@@ -64,7 +64,8 @@ struct Group {
   double mean = 0;                       ///< NaN where a member's value is not finite
   std::optional<double> deviation;       ///< none for a single observation
   std::optional<double> standard_error;  ///< of the mean: deviation / sqrt(observations)
-  std::optional<Difference> difference;  ///< none for the best, and where a mean is not finite
+  std::optional<DifferenceToBest>
+      difference;  ///< none for the best, and where a mean is not finite
 };
 
 struct Ranking {

@@ -90,11 +90,11 @@ Measured measured_by(const Group& group, const std::string& metric) {
   return all;
 }
 
-Difference difference_between(const Measured& group, const Measured& best) {
+DifferenceToBest difference_between(const Measured& group, const Measured& best) {
   check_same(best, group);
   std::map<std::string, ClusterSums> by_cluster;  // in order of names, whatever the files' order
   double sum = 0;
-  Difference difference;
+  DifferenceToBest difference;
   auto other = best.outcomes.begin();
   for (const auto& [name, outcome] : group.outcomes) {
     const Outcome& of_best = (other++)->second;

@@ -38,7 +38,8 @@ struct RunFolder {
   std::string pipeline;  ///< the file, absolute
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
-  /// Of its pipeline, and "from": the checkpoint of another run with which it began, if it did.
+  /// Of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
+  /// checkpoint of another run with which it began, if it did.
   Parameters parameters;
   std::vector<FlowTotal> flows;  ///< of the process that worked on it last; empty until it ended
 };

@@ -19,7 +19,8 @@ void BackwardClock::made(std::string_view stage, std::uint64_t first, std::uint6
 }
 
 void BackwardClock::entered(std::uint64_t node) {
-  if (depth_++ > 0) return;
+  ++depth_;
+  if (depth_ > 1) return;
   const auto now = Clock::now();
   const std::size_t stage = node == numberless ? now_ : maker_of(node);
   if (stage != now_) {
@@ -31,7 +32,9 @@ void BackwardClock::entered(std::uint64_t node) {
 }
 
 void BackwardClock::left() {
-  if (depth_ == 0 || --depth_ > 0) return;
+  if (depth_ == 0) return;
+  --depth_;
+  if (depth_ > 0) return;
   span_end_ = Clock::now();
   if (now_ == nobody) return;
   stages_[now_].time += span_end_ - node_began_;

@@ -311,6 +311,8 @@ std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const
     return painted(screen, Paint::dim, fmt::format("{:<4}", what)) + "  " + text + "\n";
   };
   std::string text = "\n" + line("run", run);
+  // The same file would fail in the same way.
+  if (summary.code == ExitCode::configuration) return text;
   if (!summary.complete) {
     return text + line("next", painted(screen, Paint::cyan, "seam run --resume " + run));
   }

@@ -17,6 +17,7 @@
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/crash_report.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/from_run.hpp"
@@ -26,6 +27,7 @@
 #include "pipeline/run/scores.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -74,6 +76,9 @@ class Run final {
   [[nodiscard]] Beginning beginning();
   [[nodiscard]] bool is_initial(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
+  /// Refuses to resume over files of other content; a run that begins with another's checkpoint
+  /// warns.
+  void check_data(const std::map<std::string, std::string>& recorded) const;
   void warn_of_differences() const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
@@ -176,6 +181,7 @@ void Run::start() {
   summary_.run_directory = directory_->path();
   crash_report_.emplace(directory_->path());
   launch_ = make_launch(spec_, pipeline_.plugins);
+  launch_.data = data_files(pipeline_);
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
@@ -235,6 +241,7 @@ void Run::restore() {
         fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
                     recorded.working_directory, launch_.working_directory));
   }
+  check_data(recorded.data);
   if (const std::string crash = last_crash(directory_->path());
       !crash.empty() && !std::filesystem::exists(directory_->summary())) {
     services_->message(
@@ -276,6 +283,26 @@ void Run::restore() {
                          : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
                                        spec_.schedule.epochs),
                   newest.file.filename().string()));
+}
+
+void Run::check_data(const std::map<std::string, std::string>& recorded) const {
+  std::vector<std::string> changed;
+  for (const auto& [key, hash] : recorded) {
+    const auto now = launch_.data.find(key);
+    if (now != launch_.data.end() && now->second != hash) changed.push_back(key);
+  }
+  if (changed.empty()) return;
+  const std::string text =
+      "the content of " + enumerated(changed) + " has changed since the run was started";
+  if (options_.start == Start::from) {
+    services_->message(LogLevel::warning, text + ": this run goes on with other data");
+    return;
+  }
+  throw Error(text +
+                  "; a run has one set of data, so restore the files, or begin another run "
+                  "with seam run --from " +
+                  directory_->path().string(),
+              Fault::configuration);
 }
 
 void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {

@@ -120,6 +120,8 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     line("libtorch = " + quoted(plugin.libtorch));
     line("opencv = " + quoted(plugin.opencv));
   }
+  if (!launch.data.empty()) line("[data]");
+  for (const auto& [key, hash] : launch.data) line(quoted(key) + " = " + quoted(hash));
   if (!launch.from.run.empty()) {
     line("[from]");
     line("run = " + quoted(launch.from.run));
@@ -154,6 +156,11 @@ Launch parse_launch(const std::string& text, const std::string& file) {
       launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
     });
+    if (const toml::table* data = table["data"].as_table()) {
+      for (const auto& [key, hash] : *data) {
+        launch.data.emplace(key.str(), hash.value_or(std::string()));
+      }
+    }
     if (const toml::table* from = table["from"].as_table()) {
       launch.from = {text_of(*from, "run"), text_of(*from, "checkpoint")};
     }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct Launch {
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
   std::vector<PluginUsed> plugins;
+  std::map<std::string, std::string> data;  ///< data_files()
   RunOrigin from;
 
   friend bool operator==(const Launch&, const Launch&) = default;

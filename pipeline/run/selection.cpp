@@ -13,6 +13,7 @@
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "sdk/src/checkpoint_format.hpp"
@@ -37,24 +38,6 @@ const StageSpec* spec_of(const CheckedPipeline& pipeline, const std::string& sta
   return found == pipeline.spec.stages.end() ? nullptr : &*found;
 }
 
-std::string text_value(const StageSpec& stage, const std::string& parameter) {
-  const auto found = stage.values.find(parameter);
-  if (found == stage.values.end()) return {};
-  const auto* const text = std::get_if<std::string>(&found->second);
-  return text == nullptr ? std::string() : *text;
-}
-
-/// A list may be named relative to the stage's `root`. None: the parameter names no file.
-std::optional<fs::path> regular_file(const StageSpec& stage, const ParameterInfo& parameter,
-                                     const std::string& text) {
-  if (parameter.kind != ValueKind::path || text.empty()) return std::nullopt;
-  std::error_code error;
-  for (const fs::path& path : {fs::path(text), fs::path(text_value(stage, "root")) / text}) {
-    if (fs::is_regular_file(path, error)) return path;
-  }
-  return std::nullopt;
-}
-
 Json source_json(const StageSpec& stage, const Description& description) {
   std::map<std::string, std::string> parameters;
   std::map<std::string, std::string> folders;
@@ -67,7 +50,7 @@ Json source_json(const StageSpec& stage, const Description& description) {
     const Value& value = set == stage.values.end() ? *parameter.default_value : set->second;
     const auto* const text = std::get_if<std::string>(&value);
     std::error_code error;
-    if (const auto file = text == nullptr ? std::nullopt : regular_file(stage, parameter, *text)) {
+    if (const auto file = file_of(stage, parameter)) {
       parameters[parameter.name] = "sha256:" + sha256_of_file(*file);
       has_file = true;
     } else if (parameter.kind == ValueKind::path && text != nullptr) {

@@ -80,6 +80,12 @@ std::string type_of(const std::exception& error) {
   return name ? name.get() : typeid(error).name();
 }
 
+/// LibTorch adds the addresses of its own functions to a message.
+std::string without_frames(std::string_view message) {
+  message = message.substr(0, message.find("\nException raised from "));
+  return std::string(message.substr(0, message.find_last_not_of('\n') + 1));
+}
+
 constexpr std::string_view one_count =
     "the fields of one batch must have the same number of rows, but ";
 
@@ -139,7 +145,7 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
     return failed(Error("there is not enough memory", Fault::internal));
   } catch (const std::exception& error) {
     return failed(
-        Error(std::string(error.what()) + " (a " + type_of(error) + ")", Fault::internal));
+        Error(without_frames(error.what()) + " (a " + type_of(error) + ")", Fault::internal));
   } catch (...) {  // a plugin may throw anything; nothing of it may reach the graph
     return failed(Error("the stage threw something that is not a std::exception", Fault::internal));
   }

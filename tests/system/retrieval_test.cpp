@@ -196,6 +196,30 @@ TEST_F(TwoListsTest, OfOneListTheReportNamesItAndWhatItIsNot) {
                               "images of 1 item where 25,882 of 3,997 are official")));
 }
 
+TEST_F(TwoListsTest, AListThatWasEditedIsAnotherList) {
+  const auto measure = [this](const std::string& directory) {
+    const Finished run = seam({"run", "evaluate.toml", "--run-dir", directory}, folder_.path());
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  };
+  measure("before");
+  folder_.write("data/Eval/list_eval_partition.txt",
+                text_of_file(folder_.path() / "data/Eval/other.txt"));
+  measure("after");
+  measure("again");
+  const Finished same = seam({"compare", "after", "again"}, folder_.path());
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, Not(HasSubstr("ranked apart")));
+  const Finished apart = seam({"compare", "before", "after"}, folder_.path());
+  EXPECT_EQ(apart.exit_code, 0) << apart.err;
+  EXPECT_THAT(apart.out, AllOf(HasSubstr("they are ranked apart"),
+                               HasSubstr("stage.query_items.list (content): ")));
+  const Finished resumed = seam({"run", "--resume", "before"}, folder_.path());
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.err,
+              HasSubstr("the content of stage.gallery_items.list, stage.query_items.list has "
+                        "changed since the run was started"));
+}
+
 TEST_F(TwoListsTest, AQueryThatTheOtherListHasInItsGalleryIsRefused) {
   const Finished finished = run_with("[stage.gallery_items]\nlist = \"Eval/other.txt\"\n");
   EXPECT_EQ(finished.exit_code, 2);

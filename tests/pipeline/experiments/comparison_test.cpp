@@ -211,7 +211,7 @@ TEST_F(Ranks, SeedsOfAFoldAreOnePair) {
     }
   }
   const std::vector<Ranking> rankings = rank();
-  const Difference difference = rankings.at(0).groups.at(1).difference.value();
+  const DifferenceToBest difference = rankings.at(0).groups.at(1).difference.value();
   EXPECT_EQ(difference.pairs, 2U);
   EXPECT_NEAR(difference.mean, -0.04, 1e-12);
   // -0.02 and -0.06: deviation 0.0282843, 12.7062 * 0.0282843 / sqrt(2)

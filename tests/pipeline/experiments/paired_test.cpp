@@ -107,7 +107,7 @@ class PairedTest : public ::testing::Test {
     }
     return ranking;
   }
-  static Difference difference(Ranking of) {
+  static DifferenceToBest difference(Ranking of) {
     pair_observations(of, "recall.r@1");
     return of.groups.at(1).difference.value();
   }
@@ -127,7 +127,7 @@ TEST_F(PairedTest, TheDifferenceIsThatOfEachObservation) {
   // By hand: -1, 0, +1, -1 of two items: mean -1/4. Samples of two items: i i (-1/2), i j, j i
   // (-1/4), j j (0), each a quarter of the thousand: 2.5 % are cut, so the ends are in the
   // interval.
-  const Difference found = difference(ranking({
+  const DifferenceToBest found = difference(ranking({
       {member("best", "1", 0.75, {"a,i,1", "b,i,1", "c,j,0", "d,j,1"})},
       {member("other", "1", 0.5, {"d,j,0", "c,j,1", "b,i,1", "a,i,0"})},
   }));
@@ -152,10 +152,10 @@ TEST_F(PairedTest, TheOrderOfFilesIsOfNoConsequence) {
     return difference(
         ranking({{member("best", "1", 1, best)}, {member("b", "1", sum / 50, lines)}}));
   };
-  const Difference in_order = of();
+  const DifferenceToBest in_order = of();
   std::reverse(lines.begin(), lines.end());
   std::rotate(best.begin(), best.begin() + 17, best.end());
-  const Difference turned = of();
+  const DifferenceToBest turned = of();
   EXPECT_EQ(in_order.bounds.value().low, turned.bounds.value().low);
   EXPECT_EQ(in_order.bounds.value().high, turned.bounds.value().high);
   EXPECT_LT(turned.bounds.value().low, turned.mean);
@@ -163,7 +163,7 @@ TEST_F(PairedTest, TheOrderOfFilesIsOfNoConsequence) {
 }
 
 TEST_F(PairedTest, AConstantDifferenceIsSure) {
-  const Difference found = difference(ranking({
+  const DifferenceToBest found = difference(ranking({
       {member("best", "1", 0.75, {"a,i,1", "b,i,0.5", "c,j,1", "d,k,0.5"})},
       {member("other", "1", 0.25, {"a,i,0.5", "b,i,0", "c,j,0.5", "d,k,0"})},
   }));
@@ -173,7 +173,7 @@ TEST_F(PairedTest, AConstantDifferenceIsSure) {
 }
 
 TEST_F(PairedTest, EachObservationIsTheMeanOverSeeds) {
-  const Difference found = difference(ranking({
+  const DifferenceToBest found = difference(ranking({
       {member("best1", "1", 1, {"a,i,1", "b,j,1"}), member("best2", "2", 0.5, {"a,i,0", "b,j,1"})},
       {member("other", "3", 0.5, {"a,i,1", "b,j,0"})},
   }));
@@ -200,7 +200,7 @@ TEST_F(PairedTest, FoldsMeasureDifferentObservations) {
 }
 
 TEST_F(PairedTest, OneClusterHasNoInterval) {
-  const Difference found = difference(ranking({
+  const DifferenceToBest found = difference(ranking({
       {member("best", "1", 1, {"a,i,1", "b,i,1"})},
       {member("other", "1", 0.5, {"a,i,1", "b,i,0"})},
   }));
@@ -209,7 +209,7 @@ TEST_F(PairedTest, OneClusterHasNoInterval) {
 }
 
 TEST_F(PairedTest, WhatCountsInNoMeanIsNotPaired) {
-  const Difference found = difference(ranking({
+  const DifferenceToBest found = difference(ranking({
       {member("best", "1", 1, {"a,i,1", "b,j,", "c,k,1"})},
       {member("other", "1", 0.5, {"a,i,1", "b,j,", "c,k,0"})},
   }));

@@ -165,6 +165,9 @@ TEST(NextText, OffersToResumeWhatIsNotComplete) {
   EXPECT_EQ(next_text(summary, {}, {}), "");
   summary.run_directory = "/data/run";
   EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam run --resume /data/run\n");
+  summary.code = ExitCode::configuration;
+  EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\n") << "it would fail again";
+  summary.code = ExitCode::success;
   summary.complete = true;
   EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam report /data/run\n");
 }

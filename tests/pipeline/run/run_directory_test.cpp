@@ -24,6 +24,7 @@ Launch example() {
   launch.file = "/data/with \"quotes\" and \\.toml";
   launch.working_directory = "/home/someone";
   launch.plugins = {{"/lib/a.so", "11", "2.1.0", "none"}, {"/lib/b.so", "22", "none", "4.6.0"}};
+  launch.data = {{"stage.items.list", "33"}};
   return launch;
 }
 

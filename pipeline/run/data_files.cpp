@@ -1,0 +1,53 @@
+#include "pipeline/run/data_files.hpp"
+
+#include <set>
+#include <system_error>
+
+#include "pipeline/run/checksum.hpp"
+#include "pipeline/run/schedule.hpp"
+
+namespace seam::host {
+namespace fs = std::filesystem;
+
+std::string text_value(const StageSpec& stage, const std::string& parameter) {
+  const auto found = stage.values.find(parameter);
+  const auto* const text =
+      found == stage.values.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+std::optional<fs::path> file_of(const StageSpec& stage, const ParameterInfo& parameter) {
+  if (parameter.kind != ValueKind::path) return std::nullopt;
+  std::string text = text_value(stage, parameter.name);
+  if (text.empty() && parameter.default_value && !stage.values.contains(parameter.name)) {
+    const auto* const given = std::get_if<std::string>(&*parameter.default_value);
+    if (given != nullptr) text = *given;
+  }
+  if (text.empty()) return std::nullopt;
+  std::error_code error;
+  for (const fs::path& path : {fs::path(text), fs::path(text_value(stage, "root")) / text}) {
+    if (fs::is_regular_file(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
+  std::set<std::string> scheduled;
+  for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
+    for (const FlowNode& node : flow_named(pipeline.spec, flow).nodes) scheduled.insert(node.stage);
+  }
+  std::map<std::string, std::string> files;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    if (!scheduled.contains(stage.name)) continue;
+    for (const ParameterInfo& parameter :
+         pipeline.stages.at(stage.name)->description().parameters) {
+      if (parameter.initial) continue;
+      if (const auto file = file_of(stage, parameter)) {
+        files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);
+      }
+    }
+  }
+  return files;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,73 @@
+#include "pipeline/run/data_files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "pipeline/run/checksum.hpp"
+#include "seam/stage.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace data_files_test {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class Items final : public Source {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("root", root_, "");
+    d.parameter("list", list_, "");
+    d.parameter("weights", weights_, "").initial();
+  }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+
+ private:
+  std::filesystem::path root_;
+  std::filesystem::path list_ = "list.txt";
+  std::filesystem::path weights_;
+};
+
+class DataFilesTest : public ::testing::Test {
+ protected:
+  DataFilesTest() {
+    for (const char* name : {"items", "unused"}) {
+      pipeline_.stages[name] =
+          std::make_unique<StageRunner>(name, "test.items", std::make_unique<Items>());
+      StageSpec stage;
+      stage.name = name;
+      stage.values["root"] = folder_.path().string();
+      pipeline_.spec.stages.push_back(stage);
+    }
+    FlowSpec flow;
+    flow.name = "main";
+    flow.nodes.push_back({"items", {}, {}});
+    pipeline_.spec.flows.push_back(flow);
+    pipeline_.spec.schedule.each_epoch = {{"main", 1}};
+  }
+
+  seam::test::TemporaryFolder folder_;
+  CheckedPipeline pipeline_;
+};
+
+TEST_F(DataFilesTest, AreThoseOfScheduledStagesByContent) {
+  folder_.write("list.txt", "a");
+  EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.items.list", sha256("a"))))
+      << "the default, relative to root";
+  folder_.write("other.txt", "b");
+  pipeline_.spec.stages[0].values["list"] = (folder_.path() / "other.txt").string();
+  EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.items.list", sha256("b"))));
+}
+
+TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
+  pipeline_.spec.stages[0].values["weights"] = folder_.write("weights", "w").string();
+  pipeline_.spec.stages[0].values["list"] = std::string();
+  EXPECT_THAT(data_files(pipeline_), IsEmpty());
+}
+
+}  // namespace data_files_test
+}  // namespace seam::host
