@@ -66,6 +66,13 @@ std::size_t check_variants_of(const LoadOptions& base, const VariantNames& varia
 std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
                           std::vector<Problem>& problems) {
   const std::filesystem::path file = twin_of(spec);
+  if (file.empty() && !spec.differs_in.empty()) {
+    Problem problem;
+    problem.code = "twin";
+    problem.message = "`differs_in` has no effect without `twin`";
+    problem.place.file = spec.file;
+    problems.push_back(std::move(problem));
+  }
   // Other values than the file's may be meant to tell the two apart.
   if (file.empty() || !base.overrides.empty() || !base.variants.empty()) return {};
   LoadOptions options = base;
@@ -82,7 +89,8 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
   for (Problem& problem : check_twin(spec, twin.pipeline->spec.resolved)) {
     problems.push_back(std::move(problem));
   }
-  return "; twin of " + spec.twin + " but for " + enumerated(spec.differs_in);
+  return "; twin of " + spec.twin +
+         (spec.differs_in.empty() ? "" : " but for " + enumerated(spec.differs_in));
 }
 
 /// Checks the runs of the file's [sweep] as well, if it has one; how many there are.

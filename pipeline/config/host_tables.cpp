@@ -61,11 +61,11 @@ HostTable pipeline_table(PipelineSpec& spec) {
   table.key("twin", twin,
             "another pipeline file, relative to this one, with which it is compared: `seam check` "
             "reports all differences that can change results but those of `differs_in`. Files that "
-            "extend this one have no twin by that");
+            "extend this one do not inherit it");
   table.default_is("none");
   table.is_shorthand();
   table.key("differs_in", differs_in,
-            "in what the twin may differ: keys or their beginnings, such as `[\"stage.model\", "
+            "keys in which the twin may differ, or their beginnings, such as `[\"stage.model\", "
             "\"flow.train\"]`");
   table.is_shorthand();
   return table;
@@ -99,7 +99,7 @@ HostTable schedule_table(ScheduleSpec& schedule) {
   table.key("epochs", epochs, "how often `each_epoch` runs").range(1, most_epochs);
   table.key("before", before,
             "flows to run once, before the first epoch. A score that they measure stands beside "
-            "the later ones: what the network reached untrained");
+            "the later ones: what the network reached before it was trained");
   table.key("each_epoch", FlowTurns{&each_epoch},
             "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in every fifth epoch and in the "
             "last");

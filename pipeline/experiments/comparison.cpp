@@ -298,6 +298,27 @@ void note_beside(const std::vector<Score::Beside>& values, std::map<std::string,
   }
 }
 
+/// Without the contents of files that one of the runs names and, being of an earlier version, has
+/// no hash of.
+std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
+  std::set<std::string> unknown;
+  for (const RunFolder& run : runs) {
+    for (const auto& [key, value] : run.parameters) {
+      if (!key.ends_with(content_suffix)) continue;
+      const std::string named = key.substr(0, key.size() - content_suffix.size());
+      if (std::ranges::any_of(runs, [&](const RunFolder& other) {
+            return other.parameters.contains(named) && !other.parameters.contains(key);
+          })) {
+        unknown.insert(key);
+      }
+    }
+  }
+  for (RunFolder& run : runs) {
+    for (const std::string& key : unknown) run.parameters.erase(key);
+  }
+  return runs;
+}
+
 std::string why_not_ranked(const RunFolder& run) {
   if (run.state == RunState::missing) return state_text(run.state);
   std::string text =
@@ -407,7 +428,8 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
   return rankings;
 }
 
-Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice) {
+Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoice& choice) {
+  const std::vector<RunFolder> runs = with_known_contents(all);
   Comparison comparison;
   MetricChoice metric(choice, comparison);
   std::vector<const RunFolder*> complete;

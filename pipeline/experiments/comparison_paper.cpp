@@ -21,6 +21,7 @@ struct Notation {
   std::function<std::string(const std::string&)> text;  ///< escaped
   std::function<std::string(const std::string&)> formula;
   std::string_view plus_minus;
+  std::string_view comment;  ///< before a line of words
 };
 
 /// As many decimals as show two digits of the error; four without one.
@@ -86,6 +87,32 @@ std::string joined(const Row& row, std::string_view between) {
   return text;
 }
 
+/// What ranks runs apart.
+std::string data_text(const Comparison& comparison, const Ranking& ranking,
+                      const Notation& notation) {
+  std::string text;
+  if (comparison.rankings.size() < 2) return text;
+  for (const auto& [key, value] : ranking.data) {
+    text += fmt::format("{}measured on {}: {}\n", notation.comment, notation.text(key),
+                        notation.text(value));
+  }
+  return text.empty() ? text : text + "\n";
+}
+
+/// What must not be overlooked.
+std::string warnings_text(const Comparison& comparison, const Notation& notation) {
+  std::string text;
+  for (const std::string& run : comparison.biased) {
+    text += fmt::format("\n{}biased upwards, weights chosen on these data: {}\n", notation.comment,
+                        notation.text(run));
+  }
+  for (const Unranked& run : comparison.unranked) {
+    text += fmt::format("\n{}not ranked: {}: {}\n", notation.comment, notation.text(run.name),
+                        notation.text(run.why.substr(0, run.why.find('\n'))));
+  }
+  return text;
+}
+
 std::string markdown_escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -94,6 +121,7 @@ std::string markdown_escaped(const std::string& text) {
 
 std::string latex_escaped(const std::string& text) {
   std::string escaped;
+  if (text.starts_with('[')) escaped = "{}";  // behind a line's end it would be a length
   for (const char c : text) {
     if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
     if (c == '\\') {
@@ -111,11 +139,12 @@ std::string latex_escaped(const std::string& text) {
 
 std::string to_markdown(const Comparison& comparison) {
   const auto as_it_is = [](const std::string& text) { return text; };
-  const Notation notation{markdown_escaped, as_it_is, "±"};
+  const Notation notation{markdown_escaped, as_it_is, "±", ""};
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
     const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
     if (!text.empty()) text += "\n";
+    text += data_text(comparison, ranking, notation);
     for (const Row& row : rows) {
       text += "| " + joined(row, " | ") + " |\n";
       if (&row != rows.data()) continue;
@@ -126,16 +155,17 @@ std::string to_markdown(const Comparison& comparison) {
       text += "\n";
     }
   }
-  return text;
+  return text + warnings_text(comparison, notation);
 }
 
 std::string to_latex(const Comparison& comparison) {
   const auto formula = [](const std::string& text) { return "$" + text + "$"; };
-  const Notation notation{latex_escaped, formula, "\\pm"};
+  const Notation notation{latex_escaped, formula, "\\pm", "% "};
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
     const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
     if (!text.empty()) text += "\n";
+    text += data_text(comparison, ranking, notation);
     text += "\\begin{tabular}{";
     for (std::size_t at = 0; at < rows[0].size(); ++at) {
       text += is_number(at, rows[0].size()) ? 'r' : 'l';
@@ -147,7 +177,7 @@ std::string to_latex(const Comparison& comparison) {
     }
     text += "\\bottomrule\n\\end{tabular}\n";
   }
-  return text;
+  return text + warnings_text(comparison, notation);
 }
 
 }  // namespace seam::host

@@ -117,7 +117,7 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     run.parameters = read_parameters(folder / "resolved.toml");
     constexpr std::size_t digits = 12;  // of a hash, for people
     for (const auto& [key, hash] : launch.data) {
-      run.parameters[key + " (content)"] = hash.substr(0, digits);
+      run.parameters[key + std::string(content_suffix)] = hash.substr(0, digits);
     }
     if (const std::string from = to_text(launch.from); !from.empty()) {
       run.parameters["from"] = from;

@@ -29,6 +29,9 @@ Parameters read_parameters(const std::filesystem::path& resolved);
 /// The value of a parameter that is a text; empty where there is none.
 std::string text_parameter(const Parameters& parameters, std::string_view key);
 
+/// Behind a parameter that names a file: the hash of its content.
+inline constexpr std::string_view content_suffix = " (content)";
+
 struct RunFolder {
   std::filesystem::path path;
   std::string name;  ///< as messages call it

@@ -4,7 +4,7 @@
 ///     entered(45) ... left()    ──►   seconds of loss
 ///     entered(numberless) ...   ──►   of the stage of the node before: its weights
 ///
-/// Of the compute thread alone.
+/// For use by the compute thread only.
 #pragma once
 
 #include <chrono>

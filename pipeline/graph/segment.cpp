@@ -166,7 +166,7 @@ void Segment::handle_packet(Message&& message) {
   envelope.packet.set_sequence(message.sequence);
   const std::uint64_t sequence = message.sequence;
   const BackwardScope backward(backward_listener());
-  flow_.backward_packet = sequence;
+  if (backward_listener() != nullptr) flow_.backward_packet = sequence;
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     const bool went_on = run_stage(at, envelope, from);

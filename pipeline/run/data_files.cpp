@@ -39,9 +39,10 @@ std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
   std::map<std::string, std::string> files;
   for (const StageSpec& stage : pipeline.spec.stages) {
     if (!scheduled.contains(stage.name)) continue;
-    for (const ParameterInfo& parameter :
-         pipeline.stages.at(stage.name)->description().parameters) {
-      if (parameter.initial) continue;
+    const StageRunner& runner = *pipeline.stages.at(stage.name);
+    for (const ParameterInfo& parameter : runner.description().parameters) {
+      const bool read = runner.kind() == StageKind::source || parameter.exists_in.has_value();
+      if (!read || parameter.initial) continue;
       if (const auto file = file_of(stage, parameter)) {
         files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);
       }

@@ -22,8 +22,9 @@ namespace seam::host {
 [[nodiscard]] std::optional<std::filesystem::path> file_of(const StageSpec& stage,
                                                            const ParameterInfo& parameter);
 
-/// Of the scheduled stages' parameters that name files, by key: the SHA-256 of the file. Without
-/// what counts only where a run begins, such as initial weights.
+/// Of the parameters of scheduled sources that name files, and of those of other stages whose files
+/// must exist, by key: the SHA-256 of the file. Without what counts only where a run begins, such
+/// as initial weights. Other files may be what a stage writes.
 [[nodiscard]] std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline);
 
 }  // namespace seam::host

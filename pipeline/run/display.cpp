@@ -176,6 +176,8 @@ void Display::note(std::string_view text) {
 void Display::log(LogLevel level, std::string_view stage, std::string_view text) {
   if (level == LogLevel::debug || (level == LogLevel::info && style_ == Style::quiet)) return;
   const std::lock_guard lock(mutex_);
+  constexpr std::size_t most_remembered = 1000;
+  if (informed_.size() == most_remembered) informed_.clear();
   if (level == LogLevel::info && !informed_.emplace(text).second) return;
   put(messages_,
       fmt::format("{}: {}: {}", painted(screens_.messages, paint_of(level), level_text(level)),

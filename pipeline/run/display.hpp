@@ -69,7 +69,7 @@ class Display {
   void message(std::string_view text);
   /// Something good to know.
   void note(std::string_view text);
-  /// Information that several stages give in the same words is shown once.
+  /// Information that was given before in the same words, by whichever stage, is not shown again.
   void log(LogLevel level, std::string_view stage, std::string_view text);
   /// A stage's report, which is Markdown.
   void report(std::string_view stage, std::string_view title, std::string_view text);

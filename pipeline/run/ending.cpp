@@ -159,7 +159,8 @@ std::string unproven_text(const std::vector<Score>& scores, const Screen& screen
   std::string text;
   std::set<std::string> flows;
   for (const Score& score : scores) {
-    if (score.beside.empty() || !flows.insert(score.flow).second) continue;
+    if (score.when == "before" || score.beside.empty() || !flows.insert(score.flow).second)
+      continue;
     std::vector<std::string> names;
     for (const Score::Beside& one : score.beside) {
       if (!is_clearly_better(score, one)) names.push_back(one.name);

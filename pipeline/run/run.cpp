@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "pipeline/run/best_kept.hpp"
@@ -78,7 +79,7 @@ class Run final {
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
   /// Refuses to resume over files of other content; a run that begins with another's checkpoint
   /// warns.
-  void check_data(const std::map<std::string, std::string>& recorded) const;
+  void check_data() const;
   void warn_of_differences() const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
@@ -110,6 +111,8 @@ class Run final {
   RunIdentity identity_;
   Checkpoint begin_;  // where the run goes on; as it is made where it begins
   bool from_checkpoint_ = false;
+  std::map<std::string, std::string> recorded_data_;  // of the run that goes on
+  std::set<std::string> changed_keys_;                // of --from
   RunStages stages_;
   Scores scores_;
   RunSummary summary_;
@@ -135,6 +138,7 @@ RunSummary Run::execute() {
   if (summary_.error && options_.start == Start::resume) return summary();
   if (!summary_.error) {
     attempt([this] {
+      check_data();
       open_stages();
       go_through_schedule();
     });
@@ -191,6 +195,7 @@ void Run::start() {
     launch_.file = other.file;
     launch_.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),
                     begins_with->file.filename().string()};
+    for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
     lay_out(*begins_with, *directory_);
   }
   // Behind the checkpoint: a folder without resolved.toml is no run, and is not resumed as one that
@@ -241,7 +246,7 @@ void Run::restore() {
         fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
                     recorded.working_directory, launch_.working_directory));
   }
-  check_data(recorded.data);
+  recorded_data_ = recorded.data;
   if (const std::string crash = last_crash(directory_->path());
       !crash.empty() && !std::filesystem::exists(directory_->summary())) {
     services_->message(
@@ -285,11 +290,12 @@ void Run::restore() {
                   newest.file.filename().string()));
 }
 
-void Run::check_data(const std::map<std::string, std::string>& recorded) const {
+void Run::check_data() const {
   std::vector<std::string> changed;
-  for (const auto& [key, hash] : recorded) {
+  for (const auto& [key, hash] : recorded_data_) {
     const auto now = launch_.data.find(key);
-    if (now != launch_.data.end() && now->second != hash) changed.push_back(key);
+    const bool other = now != launch_.data.end() && now->second != hash;
+    if (other && !changed_keys_.contains(key)) changed.push_back(key);
   }
   if (changed.empty()) return;
   const std::string text =

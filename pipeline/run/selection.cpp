@@ -76,6 +76,13 @@ const FlowSpec* measuring_flow(const CheckedPipeline& pipeline, const std::strin
   return found;
 }
 
+/// " k=50 exclude_self=true"
+std::string settings_text(const StageSpec& stage) {
+  std::string text;
+  for (const auto& [name, value] : stage.values) text += " " + name + "=" + seam::to_text(value);
+  return text;
+}
+
 /// Whether packets reach the stage in this flow. A source, such as what a model was trained on, is
 /// not filled.
 bool fills(const FlowSpec& flow, const std::string& stage) {
@@ -158,19 +165,26 @@ std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
   const auto measuring = std::ranges::find(flow.nodes, stage, &FlowNode::stage);
   if (measuring == flow.nodes.end()) return {};
   const auto at = static_cast<std::size_t>(measuring - flow.nodes.begin());
+  const StageSpec* const measures = spec_of(pipeline, stage);
   std::vector<std::size_t> nodes = upstream_of(flow, at);
   nodes.push_back(at);
   std::set<std::string> filled;
+  std::string searches;
   for (const std::size_t node : nodes) {
     const StageSpec* const spec = spec_of(pipeline, flow.nodes[node].stage);
     if (spec == nullptr) continue;
     for (const auto& [parameter, target] : spec->references) {
+      bool is_filled = false;
       for (const FlowSpec& other : pipeline.spec.flows) {
-        if (&other != &flow && fills(other, target)) filled.insert(measured_data(pipeline, other));
+        if (&other == &flow || !fills(other, target)) continue;
+        filled.insert(measured_data(pipeline, other));
+        is_filled = true;
       }
+      if (is_filled) searches += "\n" + spec->use + settings_text(*spec);
     }
   }
-  std::string data = measured_data(pipeline, flow);
+  std::string data = measured_data(pipeline, flow) + searches;
+  if (measures != nullptr) data += "\n" + settings_text(*measures);
   for (const std::string& one : filled) data += "\n" + one;
   return data;
 }

@@ -72,8 +72,8 @@ struct SelectedWeights {
 /// The pictures that a flow begins with, as a text that is equal for equal ones: what its sources
 /// are and their parameters, files by their content. Folders count only where no file says more.
 [[nodiscard]] std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow);
-/// The same, and on which pictures the flows run that fill what `stage` of the flow depends on,
-/// such as a gallery.
+/// The same, on which pictures the flows run that fill what `stage` of the flow depends on, such as
+/// a gallery, and how the stages are set that look there.
 std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
                           const std::string& stage);
 

@@ -46,7 +46,7 @@ Row cells_of(std::string_view line) {
       cells.back() += line[at];
     }
   }
-  if (trimmed(cells.back()).empty()) cells.pop_back();  // behind the last bar
+  if (cells.size() > 1 && trimmed(cells.back()).empty()) cells.pop_back();  // behind the last bar
   for (std::string& cell : cells) cell = plain(trimmed(cell));
   return cells;
 }
@@ -66,7 +66,7 @@ std::string table_as_text(const std::vector<std::string_view>& lines, std::size_
   for (std::size_t at = 1; at < lines.size(); ++at) {
     Row row = cells_of(lines[at]);
     row.resize(columns.size());
-    if (is_rule(lines[at])) {
+    if (at == 1 && is_rule(lines[at])) {
       for (std::size_t column = 0; column < columns.size(); ++column) {
         if (row[column].ends_with(':')) columns[column].align = Align::right;
       }
@@ -116,7 +116,10 @@ std::string markdown_as_text(std::string_view markdown, std::size_t width) {
       continue;
     }
     end_table();
-    if (line.starts_with('#')) line = trimmed(line.substr(line.find_first_not_of('#')));
+    const std::size_t mark = line.find_first_not_of('#');
+    if (mark > 0 && mark != std::string_view::npos && line[mark] == ' ') {
+      line = trimmed(line.substr(mark));
+    }
     text += plain(line) + "\n";
   }
   end_table();

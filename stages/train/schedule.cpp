@@ -89,6 +89,9 @@ void check_milestones(const ScheduleSettings& settings) {
 }
 
 void settle_cosine(ScheduleSettings& settings, const Context& context) {
+  // As resolved.toml of earlier versions says "not set".
+  if (settings.epochs == 0) settings.epochs.reset();
+  if (settings.steps == 0) settings.steps.reset();
   if (settings.form != Schedule::cosine) {
     if (!settings.epochs && !settings.steps && settings.least_rate == 0) return;
     throw refused(
@@ -153,8 +156,8 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings) {
   d.parameter("epochs", settings.epochs,
               "cosine: its length, with one rate an epoch; without `epochs` and `steps` the number "
               "of epochs of [schedule]")
-      .range(1, 1e9);
-  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(1, 1e15);
+      .range(0, 1e9);
+  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(0, 1e15);
   d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and from there on")
       .range(0, 100);
   d.parameter("warm_up", settings.warm_up,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/system/program.hpp"
@@ -213,7 +214,19 @@ TEST_F(TwoListsTest, AListThatWasEditedIsAnotherList) {
   EXPECT_EQ(apart.exit_code, 0) << apart.err;
   EXPECT_THAT(apart.out, AllOf(HasSubstr("they are ranked apart"),
                                HasSubstr("stage.query_items.list (content): ")));
-  const Finished resumed = seam({"run", "--resume", "before"}, folder_.path());
+  EXPECT_EQ(seam({"run", "--resume", "before"}, folder_.path()).exit_code, 0)
+      << "nothing is left to do";
+}
+
+TEST_F(TwoListsTest, ARunDoesNotGoOnOverAnEditedList) {
+  const auto picture = folder_.path() / "data/img/MEN/Denim/id_3/2.ppm";
+  const std::string pixels = text_of_file(picture);
+  std::filesystem::remove(picture);
+  EXPECT_EQ(seam({"run", "evaluate.toml", "--run-dir", "out"}, folder_.path()).exit_code, 3);
+  folder_.write("data/img/MEN/Denim/id_3/2.ppm", pixels);
+  folder_.write("data/Eval/list_eval_partition.txt",
+                text_of_file(folder_.path() / "data/Eval/other.txt"));
+  const Finished resumed = seam({"run", "--resume", "out"}, folder_.path());
   EXPECT_EQ(resumed.exit_code, 2);
   EXPECT_THAT(resumed.err,
               HasSubstr("the content of stage.gallery_items.list, stage.query_items.list has "

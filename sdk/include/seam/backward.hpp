@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whose the time of a backward pass is. An optimizer's call runs the gradients of all stages
-/// before it:
+/// Tells the host which stage a backward pass works for. An optimizer's call computes the gradients
+/// of all stages before it:
 ///
 ///     model: process() makes nodes 0 to 41, loss: 42 to 47      made("model", 0, 42), ...
 ///     adam: process() ──► node 45 begins, ends ──► ...          entered(45), left()

@@ -25,7 +25,7 @@ Comparison comparison() {
   comparison.metric = "recall.none.r@1";
   Ranking& ranking = comparison.rankings.emplace_back();
   ranking.groups = {group("50 %", 3, 0.63124, 0.0069), group("a|b", 3, 0.6101, 0.0057),
-                    group("c", 1, 0.5, std::nullopt)};
+                    group("[4, 6]", 1, 0.5, std::nullopt)};
   ranking.groups[1].difference = {3, 0, -0.0211, Bounds{-0.0467, 0.0045}};
   ranking.groups[2].difference = {0, 0, 0, std::nullopt};
   return comparison;
@@ -37,7 +37,7 @@ TEST(ComparisonPaper, IsAMarkdownTable) {
             "|---|---:|---:|---|\n"
             "| 50 % | 3 | 0.6312 ± 0.0069 |  |\n"
             "| a\\|b | 3 | 0.6101 ± 0.0057 | -0.0211 [-0.0467, +0.0045] |\n"
-            "| c | 1 | 0.5000 | unpaired |\n");
+            "| [4, 6] | 1 | 0.5000 | unpaired |\n");
 }
 
 TEST(ComparisonPaper, IsALatexTable) {
@@ -48,7 +48,7 @@ TEST(ComparisonPaper, IsALatexTable) {
             "\\midrule\n"
             "50 \\% & 3 & $0.6312 \\pm 0.0069$ &  \\\\\n"
             "a|b & 3 & $0.6101 \\pm 0.0057$ & $-0.0211$ $[-0.0467, +0.0045]$ \\\\\n"
-            "c & 1 & $0.5000$ & unpaired \\\\\n"
+            "{}[4, 6] & 1 & $0.5000$ & unpaired \\\\\n"
             "\\bottomrule\n"
             "\\end{tabular}\n");
 }
@@ -57,7 +57,15 @@ TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
   Comparison two = comparison();
   two.rankings.push_back(two.rankings.front());
   two.rankings[1].groups = {group("x", 1, std::numeric_limits<double>::quiet_NaN(), std::nullopt)};
-  EXPECT_THAT(to_markdown(two), HasSubstr("unpaired |\n\n| a_form | runs"));
+  two.rankings[0].data = {{"protocol", "a"}};
+  two.rankings[1].data = {{"protocol", "b"}};
+  two.unranked = {{"third", "stopped\nat the end"}};
+  two.biased = {"first"};
+  EXPECT_THAT(to_markdown(two),
+              HasSubstr("unpaired |\n\nmeasured on protocol: b\n\n| a_form | runs"));
+  EXPECT_THAT(to_markdown(two), HasSubstr("\n\nnot ranked: third: stopped\n"));
+  EXPECT_THAT(to_latex(two),
+              HasSubstr("\n% biased upwards, weights chosen on these data: first\n"));
   EXPECT_THAT(to_markdown(two), HasSubstr("| x | 1 | not finite |  |"));
 }
 

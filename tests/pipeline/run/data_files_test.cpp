@@ -63,6 +63,32 @@ TEST_F(DataFilesTest, AreThoseOfScheduledStagesByContent) {
   EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.items.list", sha256("b"))));
 }
 
+class Writes final : public Sink {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("file", file_, "");
+    d.parameter("model", model_, "").must_exist();
+  }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  std::filesystem::path file_;
+  std::filesystem::path model_;
+};
+
+TEST_F(DataFilesTest, OfOtherStagesAreThoseThatMustExist) {
+  pipeline_.spec.stages[0].values["list"] = std::string();
+  pipeline_.stages["writes"] =
+      std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
+  StageSpec stage;
+  stage.name = "writes";
+  stage.values["file"] = folder_.write("out.csv", "of an earlier run").string();
+  stage.values["model"] = folder_.write("net.pt", "net").string();
+  pipeline_.spec.stages.push_back(stage);
+  pipeline_.spec.flows[0].nodes.push_back({"writes", {0}, {}});
+  EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.writes.model", sha256("net"))));
+}
+
 TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
   pipeline_.spec.stages[0].values["weights"] = folder_.write("weights", "w").string();
   pipeline_.spec.stages[0].values["list"] = std::string();

@@ -33,6 +33,12 @@ TEST(Markdown, TablesBecomeColumns) {
   EXPECT_EQ(markdown_as_text("| alone |", 80), "alone\n");
 }
 
+TEST(Markdown, WhatOnlyLooksLikeAMarkStays) {
+  EXPECT_EQ(markdown_as_text("#\n##\n#1 of 3\n# First", 80), "#\n##\n#1 of 3\nFirst\n");
+  EXPECT_EQ(markdown_as_text("|\n", 80), "\n");
+  EXPECT_EQ(markdown_as_text("| a | b |\n|---|---|\n| - | - |\n", 80), "a  b\n-  -\n");
+}
+
 TEST(Markdown, ATableWiderThanTheScreenGoesOnBelow) {
   const std::string text = markdown_as_text(
       "| mask | first | second | third |\n|---|---|---|---|\n| none | 1 | 2 | 3 |\n", 20);

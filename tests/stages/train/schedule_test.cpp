@@ -122,6 +122,10 @@ TEST(Schedule, ACosineEndsWithTheRunUnlessItSaysWhere) {
   ScheduleSettings settings = with(Schedule::cosine);
   settle_schedule(settings, Context(run, "optimizer", 0));
   EXPECT_EQ(settings.epochs, epochs_of_run);
+  settings.epochs = 0;  // as earlier versions wrote
+  settings.steps = 0;
+  settle_schedule(settings, Context(run, "optimizer", 0));
+  EXPECT_EQ(settings.epochs, epochs_of_run);
   settings.epochs = 40;
   settle_schedule(settings, Context(run, "optimizer", 0));
   EXPECT_EQ(settings.epochs, 40);
