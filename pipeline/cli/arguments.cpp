@@ -249,10 +249,15 @@ void add_check(CommandParser& parser, CheckArguments& check) {
   add_set(verb, check.set);
   add_plugin_path(verb, check.plugin_paths);
   CLI::Option* json = verb.add_flag("--json", check.json, "print all problems as one JSON array");
-  verb.add_flag("--deep", check.deep,
-                "also open all stages and run one batch through each flow of the schedule; leaves "
-                "no files")
-      ->excludes(json);
+  CLI::Option* deep =
+      verb.add_flag("--deep", check.deep,
+                    "also open all stages and run one batch through each flow of the schedule; "
+                    "leaves no files")
+          ->excludes(json);
+  verb.add_flag("--data", check.data,
+                "also prepare each picture that the sources serve, and name those that a run could "
+                "not use; leaves no files")
+      ->excludes(json, deep);
 }
 
 void add_plugins(CommandParser& parser, PluginsArguments& plugins) {

@@ -124,7 +124,7 @@ ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
   ExitCode of_deep = ExitCode::success;  // that of the first file that fails
   std::optional<DeepCheck> deep;
-  if (arguments.deep) deep.emplace();
+  if (arguments.deep || arguments.data) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
     const LoadOptions options = check_options(file, arguments, deep ? nullptr : descriptions.get());
@@ -151,7 +151,9 @@ ExitCode check_verb(const CheckArguments& arguments) {
                 << (choices > 0 ? "; " + counted(choices, "choice") + " of variants" : "")
                 << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << twin << std::endl;
       if (!deep) continue;
-      const ExitCode code = deep->check(file, *loaded.pipeline, prepared.threads);
+      const ExitCode code = arguments.deep
+                                ? deep->check(file, *loaded.pipeline, prepared.threads)
+                                : deep->check_data(file, *loaded.pipeline, prepared.threads);
       if (of_deep == ExitCode::success) of_deep = code;
       if (code == ExitCode::cancelled) break;
     } else {

@@ -1,6 +1,8 @@
-/// `seam check --deep`: one batch through each flow of the schedule, in a folder that goes again.
+/// `seam check --deep`: one batch through each flow of the schedule; `seam check --data`: each
+/// picture through the stages that prepare it. Both are runs in a folder that goes again.
 ///
 ///     CheckedPipeline ──► open stages ──► before, one epoch, after: a batch each ──► exit code
+///                                 └─────► data_flows: all packets ───────────────────┘
 #pragma once
 
 #include <string>
@@ -20,6 +22,8 @@ class DeepCheck final {
   /// Changes `pipeline`'s schedule. Prints what is wrong, or what it cost; returns the code with
   /// which a run would end.
   ExitCode check(const std::string& file, CheckedPipeline& pipeline, int threads);
+  /// The same of every picture that the sources serve: names those that a run could not use.
+  ExitCode check_data(const std::string& file, CheckedPipeline& pipeline, int threads);
 
  private:
   StopState stop_;

@@ -83,6 +83,7 @@ struct CheckArguments {
   std::vector<std::string> plugin_paths;
   bool json = false;
   bool deep = false;  ///< also opens the stages and runs one batch of each flow
+  bool data = false;  ///< also prepares each picture that the sources serve
 };
 ExitCode check_verb(const CheckArguments& arguments);
 

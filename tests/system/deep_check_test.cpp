@@ -170,5 +170,21 @@ TEST_F(DeepCheckTest, FilesOutsideTheRunAreNotWritten) {
   EXPECT_FALSE(fs::exists(folder_.path() / "mine"));
 }
 
+TEST_F(DeepCheckTest, EachPictureIsPreparedAndThoseThatCannotBeAreNamed) {
+  const std::vector<fs::path> before = files();
+  const Finished fine = with({"check", "--data", "file.toml"}, {"schedule.epochs=3"});
+  EXPECT_EQ(fine.exit_code, 0) << fine.err;
+  EXPECT_THAT(fine.out, AllOf(HasSubstr("file.toml: 32 packets prepared in "),
+                              HasSubstr(": all can be used")));
+  EXPECT_EQ(files(), before);
+
+  folder_.write("data/mug/3.ppm", "P3 2 1 255 9\n");
+  const Finished found = with({"check", "--data", "file.toml"}, {});
+  EXPECT_EQ(found.exit_code, 3);
+  EXPECT_THAT(found.err, AllOf(HasSubstr("mug/3.ppm"), HasSubstr("(in decode)")));
+  EXPECT_THAT(found.out, HasSubstr(": 1 problem\n")) << "of two lists that have the same picture";
+  EXPECT_EQ(with({"check", "--data", "--deep", "file.toml"}, {}).exit_code, 2);
+}
+
 }  // namespace deep_check_test
 }  // namespace seam::test
