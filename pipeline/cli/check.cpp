@@ -67,11 +67,7 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
                           std::vector<Problem>& problems) {
   const std::filesystem::path file = twin_of(spec);
   if (file.empty() && !spec.differs_in.empty()) {
-    Problem problem;
-    problem.code = "twin";
-    problem.message = "`differs_in` has no effect without `twin`";
-    problem.place.file = spec.file;
-    problems.push_back(std::move(problem));
+    problems.push_back(twin_problem(spec, "`differs_in` has no effect without `twin`"));
   }
   // Other values than the file's may be meant to tell the two apart.
   if (file.empty() || !base.overrides.empty() || !base.variants.empty()) return {};
@@ -79,11 +75,7 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
   options.file = file;
   const LoadResult twin = load_pipeline(options);
   if (!twin.pipeline) {
-    Problem problem;
-    problem.code = "twin";
-    problem.message = "its twin '" + file.string() + "' has errors";
-    problem.place.file = spec.file;
-    problems.push_back(std::move(problem));
+    problems.push_back(twin_problem(spec, "its twin '" + file.string() + "' has errors"));
     return {};
   }
   for (Problem& problem : check_twin(spec, twin.pipeline->spec.resolved)) {

@@ -11,9 +11,9 @@
 namespace seam::host {
 namespace {
 
-/// The stages behind the source at `node` that prepare a picture, one after the other.
-std::vector<std::string> prepares(const CheckedPipeline& pipeline, const FlowSpec& flow,
-                                  std::size_t node) {
+/// Returns the source at `node` and the stages that prepare its pictures, in order.
+std::vector<std::string> preparing_chain(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                         std::size_t node) {
   std::vector<std::string> chain{flow.nodes[node].stage};
   std::set<std::string> fields;
   const auto provide = [&](const StageRunner& stage) {
@@ -21,7 +21,7 @@ std::vector<std::string> prepares(const CheckedPipeline& pipeline, const FlowSpe
   };
   provide(*pipeline.stages.at(chain.front()));
   for (;;) {
-    // Behind a fork, the first branch that goes on.
+    // At a fork, follow the first branch.
     const auto next = std::ranges::find_if(flow.nodes, [&](const FlowNode& one) {
       return one.inputs.size() == 1 && one.inputs.front() == node;
     });
@@ -29,12 +29,12 @@ std::vector<std::string> prepares(const CheckedPipeline& pipeline, const FlowSpe
     node = static_cast<std::size_t>(next - flow.nodes.begin());
     const StageRunner& stage = *pipeline.stages.at(next->stage);
     if (stage.kind() == StageKind::collector && !stage.description().replaces_packets) continue;
-    const bool prepares =
+    const bool is_transform =
         stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
     const bool fed = std::ranges::all_of(stage.description().needs, [&](const FieldInfo& field) {
       return fields.contains(field.name);
     });
-    if (!prepares || !fed || stage.on_compute_thread()) return chain;
+    if (!is_transform || !fed || stage.on_compute_thread()) return chain;
     chain.push_back(next->stage);
     provide(stage);
   }
@@ -62,7 +62,7 @@ std::vector<FlowSpec> data_flows(const CheckedPipeline& pipeline) {
     const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
     for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
       if (!flow.nodes[node].inputs.empty()) continue;
-      const std::vector<std::string> chain = prepares(pipeline, flow, node);
+      const std::vector<std::string> chain = preparing_chain(pipeline, flow, node);
       if (chain.size() < 2 || !seen.insert(chain).second) continue;
       const auto uses = std::ranges::count_if(
           flows, [&](const FlowSpec& one) { return one.nodes.front().stage == chain.front(); });

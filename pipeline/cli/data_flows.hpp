@@ -10,10 +10,10 @@
 
 namespace seam::host {
 
-/// A flow for each source of the scheduled flows, named after it: the serial and parallel
-/// transforms up to the first batch or tensor. Samplers, which repeat and leave out, are passed
-/// over, and what needs their fields is left out. A source that has the same stages behind it in
-/// several flows comes once.
+/// Returns one flow per source of the scheduled flows, named after the source: its serial and
+/// parallel transforms up to the first batch or tensor. Samplers are skipped, because they repeat
+/// and drop packets, and the flow ends at a stage that needs a sampler's fields. Equal flows are
+/// returned once.
 [[nodiscard]] std::vector<FlowSpec> data_flows(const CheckedPipeline& pipeline);
 
 }  // namespace seam::host

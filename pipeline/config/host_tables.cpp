@@ -98,17 +98,17 @@ HostTable schedule_table(ScheduleSpec& schedule) {
   HostTable table("[schedule]", "Which flow runs when; without it, every flow runs once.");
   table.key("epochs", epochs, "how often `each_epoch` runs").range(1, most_epochs);
   table.key("before", before,
-            "flows to run once, before the first epoch. A score that they measure stands beside "
-            "the later ones: what the network reached before it was trained");
+            "flows to run once, before the first epoch. Their scores are shown next to the later "
+            "scores, as the values before training");
   table.key("each_epoch", FlowTurns{&each_epoch},
             "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in every fifth epoch and in the "
             "last");
   table.default_is("all other flows, in order");
   table.key("after", after, "flows to run once, after the last epoch");
   table.key("floors", floors,
-            "stages that measure what a model must beat, such as a `retrieval.recall` behind "
-            "`baseline.pixels`. Their values stand beside the scores of other stages of their type "
-            "that measure the same data by the same protocol");
+            "stages that measure a baseline which the model must exceed, such as a "
+            "`retrieval.recall` after `baseline.pixels`. Their values are shown next to the scores "
+            "of other stages with the same type, data and protocol");
   table.key("stop_early", StopRule{&stop_early},
             "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
             "many measurements without improvement; `\"lowest\"` for losses. A measurement is the "

@@ -273,12 +273,15 @@ bool Scores::is_floor(const Score& score) const {
          pipeline_.spec.schedule.floors.end();
 }
 
-std::string Scores::kind_of(const Score& score) const {
+std::string Scores::kind_of(const Score& score) {
   const std::string stage = stage_of(score.metric);
   const auto spec = std::ranges::find(pipeline_.spec.stages, stage, &StageSpec::name);
-  const FlowSpec& flow = flow_named(pipeline_.spec, score.flow);
+  const auto [data, unknown] = compared_data_.try_emplace({score.flow, stage});  // reads lists
+  if (unknown) {
+    data->second = compared_data(pipeline_, flow_named(pipeline_.spec, score.flow), stage);
+  }
   return spec->use + score.metric.substr(stage.size()) + "\n" + score.protocol + "\n" +
-         compared_data(pipeline_, flow, stage);
+         data->second;
 }
 
 void Scores::restore(const std::filesystem::path& metrics, std::uint64_t size) {

@@ -87,14 +87,15 @@ class Scores {
   void note(const Rank& rank, Score score);
   [[nodiscard]] bool is_floor(const Score& score) const;
   /// What two values must share if one stands beside the other: what is measured, and on what.
-  [[nodiscard]] std::string kind_of(const Score& score) const;
+  [[nodiscard]] std::string kind_of(const Score& score);
 
   /// On which pictures the flow measures; looked up once, since it reads lists.
   const std::string& data_of(const FlowSpec& flow);
 
   const CheckedPipeline& pipeline_;
   std::vector<ChosenWeights> chosen_;
-  std::map<std::string, std::string> data_;  // by flow
+  std::map<std::string, std::string> data_;                                   // by flow
+  std::map<std::pair<std::string, std::string>, std::string> compared_data_;  // by flow and stage
   std::map<Rank, Score> scores_;
   std::map<Rank, Score> before_;       // of scores_: what was measured before the epochs
   std::map<Rank, std::string> kinds_;  // of scores_, if there are floors

@@ -13,7 +13,10 @@ bool begins(const std::string& name, const std::string& key) {
   return key == name || key.starts_with(name + ".");
 }
 
-Problem problem_of(const PipelineSpec& spec, std::string message, std::vector<std::string> notes) {
+}  // namespace
+
+Problem twin_problem(const PipelineSpec& spec, std::string message,
+                     std::vector<std::string> notes) {
   Problem problem;
   problem.code = "twin";
   problem.message = std::move(message);
@@ -21,8 +24,6 @@ Problem problem_of(const PipelineSpec& spec, std::string message, std::vector<st
   problem.notes = std::move(notes);
   return problem;
 }
-
-}  // namespace
 
 fs::path twin_of(const PipelineSpec& spec) {
   if (spec.twin.empty()) return {};
@@ -38,7 +39,7 @@ std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twi
   std::vector<Problem> problems;
   for (const Difference& one : differences) {
     if (named(one)) continue;
-    problems.push_back(problem_of(
+    problems.push_back(twin_problem(
         spec,
         fmt::format("it also differs from its twin '{}' in {}: it is {}, and there {}", spec.twin,
                     one.key, one.now.value_or("not set"), one.before.value_or("not set")),
@@ -49,8 +50,8 @@ std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twi
                             [&](const Difference& one) { return begins(name, one.key); })) {
       continue;
     }
-    problems.push_back(problem_of(
-        spec, fmt::format("`differs_in` names '{}', in which it is equal to its twin", name), {}));
+    problems.push_back(twin_problem(
+        spec, fmt::format("`differs_in` names '{}', in which it is equal to its twin", name)));
   }
   return problems;
 }

@@ -21,6 +21,10 @@ namespace seam::host {
 /// Where the file's twin is: relative to the file. Empty: it has none.
 [[nodiscard]] std::filesystem::path twin_of(const PipelineSpec& spec);
 
+/// A problem of the file with its twin.
+[[nodiscard]] Problem twin_problem(const PipelineSpec& spec, std::string message,
+                                   std::vector<std::string> notes = {});
+
 /// A problem for each difference in results that `differs_in` does not name, and for each of its
 /// names for which there is no difference. `twin`: the resolved text of the other file.
 [[nodiscard]] std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twin);

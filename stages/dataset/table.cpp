@@ -67,10 +67,10 @@ void Table::declare(Declaration& declaration) {
       "separator", separator_, "what stands between cells",
       {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});
   declaration.parameter("split", options_.split,
-                        "serve the rows whose cell in the column 'split' says this; \"query\" and "
-                        "\"gallery\": those whose 'is_query' or 'is_gallery' is true, where there "
-                        "is such a column, and \"validation/query\" those of one split; "
-                        "\"*\": all rows; none: all, of a table without splits");
+                        "serve the rows with this value in the column 'split'; \"query\" and "
+                        "\"gallery\": the rows whose 'is_query' or 'is_gallery' is true, if there "
+                        "is such a column; \"validation/query\": only those of one split; "
+                        "\"*\": all rows; empty: all rows of a table without splits");
   declaration.parameter("path_column", options_.path, "the column of files; none: 'path'");
   declaration.parameter("item_column", options_.item,
                         "the column of items; none: 'item' or 'label'");

@@ -29,8 +29,8 @@ std::string proxies_text(std::int64_t items, std::int64_t dimensions) {
 
 void ProxyLoss::declare_proxies(Declaration& d) {
   d.parameter("items", given_items_,
-              "items of the training list, of which each has a proxy; if not set, as many as the "
-              "data sets before the loss serve")
+              "number of proxies, one per item of the training list; default: the number of items "
+              "in the data sets before the loss")
       .range(2, 1e8);
   d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 1e6).required();
 }
@@ -68,9 +68,7 @@ std::int64_t ProxyLoss::count_items(const Context& context) const {
   }
   if (served > 0 && served < *given_items_) {
     context.warn("`items = " + std::to_string(*given_items_) +
-                 "`, but the data sets before the "
-                 "loss serve " +
-                 std::to_string(served) +
+                 "`, but the data sets before the loss serve " + std::to_string(served) +
                  " items: the other proxies push every picture away; remove `items`");
   }
   return *given_items_;
