@@ -222,25 +222,72 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_EQ(complete({"no-such-verb", ""}), "");
 }
 
-TEST_F(VerbsTest, BashCompletes) {
-  if (std::system("bash -c true") != 0) GTEST_SKIP() << "there is no bash here";
-  const auto words = [&](const std::string& line, int at) {
-    const std::string script =
-        "cd '" + folder_.path().string() +
-        "' && source " SEAM_SOURCE
-        "/pipeline/cli/completion/seam.bash; compopt() { :; }; COMP_WORDS=(" SEAM_PROGRAM " " +
-        line + "); COMP_CWORD=" + std::to_string(at) +
-        "; _seam; printf '%s\\n' \"${COMPREPLY[@]}\"";
-    folder_.write("script", script);
-    EXPECT_EQ(std::system(("bash '" + (folder_.path() / "script").string() + "' > '" +
-                           (folder_.path() / "words").string() + "'")
+/// What a shell completes "seam LINE" to, by the script that is installed for it. The program's
+/// folder comes first in PATH.
+class ShellsTest : public VerbsTest {
+ protected:
+  std::string in_shell(const std::string& shell, const std::string& script) {
+    folder_.write("script", "cd '" + folder_.path().string() + "'\n" + script);
+    const std::string folder = std::filesystem::path(SEAM_PROGRAM).parent_path().string();
+    const std::string output = (folder_.path() / "words").string();
+    EXPECT_EQ(std::system(("PATH='" + folder + "':\"$PATH\" " + shell + " '" +
+                           (folder_.path() / "script").string() + "' > '" + output + "'")
                               .c_str()),
               0);
-    return text_of_file(folder_.path() / "words");
+    return text_of_file(output);
+  }
+};
+
+TEST_F(ShellsTest, BashCompletes) {
+  if (std::system("bash -c true") != 0) GTEST_SKIP() << "there is no bash here";
+  const auto words = [&](const std::string& line, int at) {
+    return in_shell("bash",
+                    "source " SEAM_SOURCE
+                    "/pipeline/cli/completion/seam.bash; compopt() { :; }; COMP_WORDS=(seam " +
+                        line + "); COMP_CWORD=" + std::to_string(at) +
+                        "; _seam; printf '%s\\n' \"${COMPREPLY[@]}\"");
   };
   EXPECT_EQ(words("doc", 1), "doctor\n");
   EXPECT_EQ(words("check sma", 2), "small.toml\n");
   EXPECT_EQ(words("inspect image.r", 2), "image.resize\n");
+}
+
+/// zsh calls a completion with the line in `words` and expects calls of compadd and _files.
+TEST_F(ShellsTest, ZshCompletes) {
+  if (std::system("zsh -fc true 2> /dev/null") != 0) GTEST_SKIP() << "there is no zsh here";
+  const auto words = [&](const std::string& line, int at) {
+    return in_shell("zsh -f",
+                    "compadd() { print -r -- $2 }\n_files() { print -r -- files$1 }\n"
+                    "words=(seam " +
+                        line + "); CURRENT=" + std::to_string(at) +
+                        "; source " SEAM_SOURCE "/pipeline/cli/completion/_seam");
+  };
+  EXPECT_EQ(words("doc", 2), "doctor\n");
+  EXPECT_EQ(words("check sma", 3), "files\n");
+  EXPECT_EQ(words("run --resume ''", 4), "files-/\n");
+  EXPECT_EQ(words("inspect image.r", 3), "image.resize\n");
+}
+
+TEST_F(ShellsTest, FishCompletes) {
+  if (std::system("fish --no-config -c true 2> /dev/null") != 0)
+    GTEST_SKIP() << "there is no fish here";
+  const auto words = [&](const std::string& line) {
+    return in_shell("fish --no-config", "source " SEAM_SOURCE
+                                        "/pipeline/cli/completion/seam.fish; complete -C 'seam " +
+                                            line + "'");
+  };
+  EXPECT_EQ(words("doc"), "doctor\n");
+  EXPECT_EQ(words("check sma"), "small.toml\n");
+  EXPECT_EQ(words("inspect image.r"), "image.resize\n");
+}
+
+/// Graphviz reads what `seam graph` writes: two flows of five and four stages, each joined to the
+/// next.
+TEST_F(ShellsTest, GraphvizDrawsAPipeline) {
+  if (std::system("dot -V 2> /dev/null") != 0) GTEST_SKIP() << "there is no Graphviz here";
+  EXPECT_EQ(in_shell("sh", "seam graph " SEAM_SOURCE "/pipelines/fashion-mnist.toml 2> /dev/null | "
+                           "dot -Tplain | cut -d ' ' -f 1 | sort | uniq -c | tr -s ' '"),
+            " 7 edge\n 1 graph\n 9 node\n 1 stop\n");
 }
 
 TEST_F(VerbsTest, TheManualHasAPageForEachVerb) {
