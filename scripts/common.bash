@@ -1,4 +1,4 @@
-# What scripts/test, demo, bench and lint share: from the command line to a finished build.
+# Shared by scripts/test, demo, bench and others: from the command line to a finished build.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -7,7 +7,7 @@ die() {
   exit 1
 }
 
-# The comment that a script opens with is its help.
+# The comment at the top of a script is its help.
 show_help() {
   sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   exit
@@ -17,8 +17,8 @@ setup_options=()
 cmake_options=()
 preset=
 
-# Takes one option that all scripts know from the front of "$@" and sets `taken` to the number of
-# words it used: 0 for an option of the script's own.
+# Takes one option that all scripts accept from the front of "$@" and sets `taken` to the number of
+# words it used: 0 for the script's own option.
 take_option() {
   taken=1
   case $1 in
@@ -40,12 +40,12 @@ configure() {
   local for_libtorch
   for_libtorch=$(scripts/setup "${setup_options[@]}")
   if [[ $for_libtorch == release-debian ]]; then
-    unset CMAKE_PREFIX_PATH  # it may name another LibTorch
+    unset CMAKE_PREFIX_PATH  # it may name a different LibTorch
     cmake_options+=(-DSEAM_LIBTORCH=debian)
   fi
   preset=${preset:-$for_libtorch}
   build=build/$preset
-  # CMake keeps the LibTorch and the compiler that it found first; another one needs a fresh configuration.
+  # CMake keeps the LibTorch and the compiler that it found first; a different one needs a fresh configuration.
   local wanted="$for_libtorch ${CMAKE_PREFIX_PATH:-}${CXX:+ $CXX}"
   if [[ -f $build/CMakeCache.txt && -f $build/.libtorch && $(< "$build/.libtorch") != "$wanted" ]]; then
     rm "$build/CMakeCache.txt"
@@ -55,8 +55,8 @@ configure() {
   cmake --preset "$preset" "${cmake_options[@]}"
 }
 
-# Builds everything, or the named targets. Ninja shows its progress on one line of a terminal; elsewhere only
-# what fails is printed.
+# Builds everything, or the named targets. On a terminal, Ninja shows its progress on one line; elsewhere, only
+# failures are printed.
 build() {
   local target targets=()
   for target in "$@"; do targets+=(--target "$target"); done

@@ -1,8 +1,8 @@
-# Named steps, of which each runs whatever became of those before it: for .ci/run.
+# Named steps for .ci/run; each runs even if an earlier one failed.
 #
 # A function that is called in a condition (if, ||) runs with errexit off, so only its last command
-# would count. Here each step is a subshell of its own with errexit on: the first command that fails
-# ends the step, and what a step sets is gone afterwards.
+# would count. Here each step runs in its own subshell with errexit on: the first command that fails
+# ends the step, and variables that a step sets are lost.
 
 failed=()  # names of the steps that failed
 

@@ -7,8 +7,8 @@ TARGETS holds one line per target: its name, its folder and its sources, separat
 written as CMake commands that assign each source its UNITY_GROUP. Most of a compiler's time goes to the
 headers of other libraries, so one unit of ten sources costs little more than one source.
 
-Two sources stay apart if an unnamed namespace of one defines a name that the other one, or a header that it
-includes, uses. A source that differs from the last commit is compiled separately, so that editing it does not
+Two sources are not grouped if an unnamed namespace of one defines a name that the other source, or a header
+that it includes, uses. A source that differs from the last commit is compiled separately, so that editing it does not
 recompile its group.
 """
 
@@ -23,7 +23,7 @@ MOST_LINES = 3000
 
 
 def local_names(text):
-    """Names that a source defines for itself alone: in unnamed namespaces, main(), a fuzz target."""
+    """Names that must not be defined twice in a unit: in unnamed namespaces, main(), a fuzz target."""
     names, nameless = set(), False
     for line in text.splitlines():
         line = re.sub(r"^(?:\[\[\w+\]\] )+", "", line)
@@ -41,7 +41,7 @@ def local_names(text):
             names.add(line.removeprefix("extern "))
         elif line.startswith(("TEST", "TYPED_TEST", "INSTANTIATE_")):
             names.add(line)
-        elif nameless and re.match(r"[A-Za-z]", line):  # clang-format indents nothing else here
+        elif nameless and re.match(r"[A-Za-z]", line):  # clang-format indents all other lines here
             found = re.match(r"[^(={;]*?(\w+)\s*(?:[(={;\[]|:(?!:)|final\b|$)", line)
             if found and not found[0][:found.start(1)].endswith("::"):
                 names.add(found[1])
@@ -49,13 +49,13 @@ def local_names(text):
 
 
 def used_names(text):
-    """Every word of a source that is not a member of something, nor in a comment or a literal."""
+    """All words of a source except members and the contents of comments and literals."""
     text = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"', "", text)
     return set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", text))
 
 
 def declared_names(text):
-    """Names that a header declares; clang-format does not indent what stands in a namespace."""
+    """Names that a header declares; clang-format does not indent the contents of a namespace."""
     return set(re.findall(r"(?m)^(?:(?:enum )?(?:class|struct)|using)(?: SEAM_EXPORT)? (\w+)", text)
                + re.findall(r"(?m)^[A-Za-z\[][\w:<>,&*\[\] ]*?[ &*](\w+)(?:\(|;$| = |\{)", text))
 
@@ -70,7 +70,7 @@ def included_files(file, text):
 
 
 class Headers:
-    """What the project's headers declare."""
+    """Names that the project's headers declare."""
 
     def __init__(self):
         self.known = {}  # header: (names, headers that it includes)

@@ -1,11 +1,11 @@
-# What `cmake --install` lays down beside the plugins (seam_add_plugin installs those), and the CMake
-# package through which others build plugins against it: installed, or straight from the build folder.
+# Installs everything except the plugins (see seam_add_plugin), and the CMake package for building plugins, both against
+# an installation and against the build folder.
 include(CMakePackageConfigHelpers)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Seam")
 get_filename_component(SEAM_LIBTORCH_PREFIX "${TORCH_INSTALL_PREFIX}" ABSOLUTE)
 if(SEAM_LIBTORCH STREQUAL "debian")
-  set(SEAM_LIBTORCH_PREFIX "")  # in the system's folders, where it is found without help
+  set(SEAM_LIBTORCH_PREFIX "")  # LibTorch is in a system folder and needs no prefix
 endif()
 
 install(TARGETS seam_sdk EXPORT SeamTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
@@ -21,7 +21,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCD
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY template DESTINATION "${CMAKE_INSTALL_DATADIR}/seam")
-# `seam new` looks there, in the build folder as in an installation.
+# `seam new` reads this folder, both in the build folder and in an installation.
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/seam")
 file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/template" "${CMAKE_BINARY_DIR}/share/seam/template" SYMBOLIC)
 
@@ -34,7 +34,7 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/SeamConfigVersion.
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/SeamConfig.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/SeamConfigVersion.cmake" DESTINATION "${package_folder}")
 
-# The build folder has the shape of an installation (bin/, lib/), so the same package serves it:
+# The build folder has the layout of an installation (bin/, lib/), so the same package works for it:
 # cmake -DCMAKE_PREFIX_PATH=.../build/release.
 set(package_folder "${CMAKE_BINARY_DIR}/lib/cmake/Seam")
 export(EXPORT SeamTargets NAMESPACE Seam:: FILE "${package_folder}/SeamTargets.cmake")

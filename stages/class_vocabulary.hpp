@@ -1,6 +1,6 @@
-/// What the classes of a model are called, and whether all data sets mean the same by their
-/// numbers. A model that is trained on one list of categories and evaluated on another gives
-/// numbers that mean something else, and nothing in a tensor shows it.
+/// Category names of a model's classes, and whether all data sets number categories alike. Nothing
+/// in a tensor shows that a model was trained on one list of categories and evaluated on a
+/// different one.
 ///
 ///     dataset.* ── CategoryNames ──► model.*  (ClassVocabulary: all data sets of all flows)
 ///                                       │
@@ -22,7 +22,7 @@
 
 namespace seam::stages {
 
-/// The names where all data sets have the same; empty where they have none, or others.
+/// Returns the names if all data sets have the same; empty if they have none or differ.
 inline std::vector<std::string> agreed_names(const Refs<CategoryNames>& data_sets) {
   const std::vector<std::string>* names = nullptr;
   for (const CategoryNames* data_set : data_sets) {
@@ -32,12 +32,12 @@ inline std::vector<std::string> agreed_names(const Refs<CategoryNames>& data_set
   return names == nullptr ? std::vector<std::string>() : *names;
 }
 
-/// What models hold whose outputs are numbered by category, and offer to those who read them.
+/// Held by models whose outputs are numbered by category, and provided to stages that read them.
 class ClassVocabulary {
  public:
   void declare(Declaration& d) {
     d.upstream(data_sets_,
-               "what categories are called: data sets that disagree are refused where classes are "
+               "the names of categories: data sets that disagree are rejected if classes are "
                "evaluated");
     d.offers<ClassVocabulary>(*this);
   }
@@ -46,8 +46,8 @@ class ClassVocabulary {
   /// of its flow are bound.
   void open() { all_.assign(data_sets_.begin(), data_sets_.end()); }
 
-  /// Throws seam::Error where data sets number categories in different ways. One that has more
-  /// categories than another agrees with it if it goes on where the other ends. Call it in begin():
+  /// Throws seam::Error if data sets number categories in different ways. A data set with more
+  /// categories agrees with a shorter one if it continues the shorter list. Call it in begin():
   /// in open(), data sets of later flows have no names yet.
   void require_one() const {
     const std::vector<std::string>* longest = nullptr;
@@ -81,7 +81,7 @@ class ClassVocabulary {
                       counted(one.size(), "category", "categories") + ") and '" + other[at] +
                       "' in another (of " + grouped(static_cast<std::int64_t>(other.size())) +
                       "). Give all of them the same categories, or evaluate on the other data in "
-                      "a pipeline of its own",
+                      "a separate pipeline",
                   Fault::configuration);
     }
   }

@@ -1,5 +1,5 @@
-/// Which pictures an evaluation has counted. One that comes twice would count twice: a flow that
-/// samples groups, as for training, serves some pictures often and others never.
+/// The images that an evaluation has counted, so that none counts twice: a flow that samples
+/// groups, as for training, emits some images often and others never.
 #pragma once
 
 #include <seam/packet.hpp>
@@ -14,17 +14,17 @@ class CountedOnce {
  public:
   void clear() { seen_.clear(); }
 
-  /// Throws seam::Error (configuration) naming a picture of the batch that was there before. A
-  /// picture is known by its file, or by its place in its list; one that has neither is not known.
+  /// Throws seam::Error (configuration) naming an image of the batch that was counted before. An
+  /// image is identified by its file, or by its position in its list, if it has either.
   void add(const Packet& batch, std::size_t rows) {
     const std::vector<std::string> files = picture_files(batch, rows);
     for (std::size_t row = 0; row < rows; ++row) {
       const std::string picture = files[row].empty() ? place_of(batch, row) : files[row];
       if (picture.empty() || seen_.insert(picture).second) continue;
       throw Error(name_of(batch, row) +
-                      " comes a second time in one evaluation, where each picture counts once; "
-                      "take samplers such as sampling.triplets out of its flow, and read lists "
-                      "that share no picture",
+                      " occurs twice in one evaluation, in which each image counts once; "
+                      "remove samplers such as sampling.triplets from its flow, and read lists "
+                      "that share no image",
                   Fault::configuration);
     }
   }

@@ -1,5 +1,5 @@
-/// What a batch has of landmarks and attributes: from the data set, by `carry` of the stage batch,
-/// and from a network.
+/// Landmarks and attributes of a batch: those of the data set, by `carry` of the stage batch, and
+/// those that a network predicts.
 ///
 ///     carry = ["landmarks as true_landmarks", "visibility as true_visibility",
 ///              "attributes as true_attributes"]
@@ -15,8 +15,8 @@ inline constexpr Field<Tensor> true_landmarks{"true_landmarks", "f32[N,8,2]"};
 inline constexpr Field<Tensor> true_visibility{"true_visibility", "i64[N,8]"};
 /// The `attributes` of each picture, 0 to 2.
 inline constexpr Field<Tensor> true_attributes{"true_attributes", "u8[N,A]"};
-/// x as a share of the images' width and y as one of their height: the middle of the first pixel
-/// of 10 is at 0.05.
+/// x as a fraction of the images' width and y of their height: the centre of the first of 10 pixels
+/// is at 0.05.
 inline constexpr Field<Tensor> predicted_landmarks{"predicted_landmarks", "f32[N,8,2]"};
 /// Of visible, occluded, cut off and none, before a softmax.
 inline constexpr Field<Tensor> visibility_logits{"visibility_logits", "f32[N,8,4]"};

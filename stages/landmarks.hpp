@@ -1,5 +1,4 @@
-/// Landmarks of clothes and what else a network learns from beside categories, as DeepFashion has
-/// them:
+/// Landmarks and attributes of clothes, as in DeepFashion:
 ///
 ///     dataset ──► landmarks, visibility ──► image.* (moved with the picture) ──► batch (carry)
 ///
@@ -26,7 +25,7 @@ inline constexpr std::array<std::string_view, landmark_count> landmark_names{
 /// The values of `visibility`; the first three are DeepFashion's.
 enum class LandmarkState : std::int64_t {
   visible,
-  occluded,  ///< in the picture, but behind something
+  occluded,  ///< in the picture, but hidden by something
   cut_off,   ///< beyond the picture's edge: it has no position
   none,      ///< clothes of this type have no such landmark
 };
@@ -42,12 +41,12 @@ using LandmarkVisibility = std::array<std::int64_t, landmark_count>;
 
 namespace field {
 
-/// x and y of the eight landmarks in pixels of `image`, the middle of whose first pixel is (0, 0);
-/// zeros where `visibility` is 2 or 3.
+/// x and y of the eight landmarks in pixels of `image`, the centre of whose first pixel is (0, 0);
+/// zeros if `visibility` is 2 or 3.
 inline constexpr Field<LandmarkPositions> landmarks{"landmarks"};
 /// Of each landmark: 0 visible, 1 occluded, 2 cut off, 3 clothes of this type have none.
 inline constexpr Field<LandmarkVisibility> visibility{"visibility"};
-/// Of each attribute: 1 where the item has it, 0 where not, 2 where nobody knows.
+/// Per attribute: 1 if the item has it, 0 if not, 2 if unknown.
 inline constexpr Field<std::vector<std::uint8_t>> attributes{"attributes"};
 
 }  // namespace field

@@ -20,7 +20,7 @@ inline void put_numbers(Archive& archive, const std::string& name,
   archive.put(name, std::move(entry));
 }
 
-/// Throws seam::Error where there is no such entry, or one of another type.
+/// Throws seam::Error if there is no such entry or it has a different type.
 [[nodiscard]] inline std::vector<std::int64_t> numbers_in(const Archive& archive,
                                                           const std::string& name) {
   const Archive::Entry& entry = archive.get(name, "i64");

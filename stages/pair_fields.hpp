@@ -1,4 +1,4 @@
-/// What the two pictures of a pair carry. They are two packets in a row that share a `group`:
+/// Fields of the two images of a pair, which are two successive packets that share a `group`:
 ///
 ///     picture 2k      same_item 1, pair_fold 3      `batch`, carry = ["same_item as same",
 ///     picture 2k + 1  same_item 1, pair_fold 3      "pair_fold"]: rows of `same`, `pair_folds`
@@ -9,7 +9,7 @@
 
 namespace seam::field {
 
-/// Whether the pictures of a pair show one item: 1 or 0, the same for both.
+/// Whether the images of a pair show one item: 1 or 0, the same for both.
 inline constexpr Field<std::int64_t> same_item{"same_item"};
 /// The fold of its list that a pair is in, from 0.
 inline constexpr Field<std::int64_t> pair_fold{"pair_fold"};

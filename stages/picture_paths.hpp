@@ -1,4 +1,4 @@
-/// Which pictures the rows of a batch show, whatever list named them: two lists of one data set
+/// The files that the rows of a batch show, whichever list names them: two lists of one data set
 /// have different origins and indices for the same file.
 ///
 ///     Eval/list.txt:3     img/a.jpg  ─┐
@@ -14,7 +14,7 @@
 
 namespace seam::field {
 
-/// The `path` of each row; empty where it has none, or a `box`, of which a file may have several.
+/// The `path` of each row; empty if it has none, or if it has a `box`: a file may have several.
 inline constexpr Field<std::vector<std::filesystem::path>> paths{"paths", "*[N]"};
 
 }  // namespace seam::field
@@ -28,16 +28,15 @@ namespace seam::stages {
   return (fault ? path.lexically_normal() : file).string();
 }
 
-/// The file of each of the batch's `rows`, as picture_file() spells it. Empty where a
-/// row has none, as pictures of a file of many. Throws seam::Error where `paths` has another number
-/// of rows.
+/// Returns the file of each of the batch's `rows`, as picture_file() spells it. Empty if a row has
+/// none, as images in a file of many. Throws seam::Error if `paths` has a different number of rows.
 [[nodiscard]] inline std::vector<std::string> picture_files(const Packet& batch, std::size_t rows) {
   std::vector<std::string> files(rows);
   if (!batch.has(field::paths)) return files;
   const std::vector<std::filesystem::path>& paths = batch[field::paths];
   if (paths.size() != rows) {
     throw Error("the fields of one batch must have the same number of rows, but 'paths' has " +
-                    std::to_string(paths.size()) + " where there are " + std::to_string(rows),
+                    std::to_string(paths.size()) + ", and the batch has " + std::to_string(rows),
                 Fault::internal);
   }
   for (std::size_t row = 0; row < rows; ++row) {

@@ -1,9 +1,9 @@
-/// Whether a data set serves what published numbers were measured on, so that an evaluation of
-/// something else is marked where it is reported.
+/// Whether a data set is the one that published numbers were measured on, so that reports mark an
+/// evaluation on different data.
 ///
 ///     dataset.sop ── PublishedLists ──► retrieval.recall: "Not comparable with published numbers"
 ///
-/// Published numbers are only set beside those of a run whose data sets all vouch for their lists.
+/// Published numbers appear only next to a run whose data sets all confirm their lists.
 #pragma once
 
 #include <seam/reference.hpp>
@@ -17,12 +17,12 @@ class PublishedLists {
   PublishedLists() = default;
   virtual ~PublishedLists() = default;
 
-  /// In which way what is served differs from what is published, as a clause: "the train list has
-  /// 2 images where 59,551 are published"; empty where it does not, as far as can be counted. Known
-  /// once the data set is open.
+  /// Returns how the list differs from the published one, as a clause: "the train list has 2 images
+  /// instead of the published 59,551"; empty if it does not, as far as can be counted. Known once
+  /// the data set is open.
   [[nodiscard]] virtual std::string difference() const = 0;
 
-  /// What published tables call what was measured on it: "inshop".
+  /// The data set's name in published tables: "inshop".
   [[nodiscard]] virtual std::string published_name() const = 0;
 
  protected:
@@ -33,7 +33,7 @@ class PublishedLists {
   PublishedLists& operator=(PublishedLists&&) = default;
 };
 
-/// Of all data sets of a flow.
+/// Differences of all data sets of a flow.
 inline std::string differences(const Refs<PublishedLists>& data_sets) {
   std::string text;
   for (const PublishedLists* data_set : data_sets) {
@@ -44,8 +44,8 @@ inline std::string differences(const Refs<PublishedLists>& data_sets) {
   return text;
 }
 
-/// What all data sets of a flow serve as it was published; empty where there is none, where one
-/// serves something else, and where they serve several.
+/// Returns the published data set that all data sets of a flow are; empty if there is none, if one
+/// is different, or if there are several.
 inline std::string published_name(const Refs<PublishedLists>& data_sets) {
   std::string name;
   for (const PublishedLists* data_set : data_sets) {

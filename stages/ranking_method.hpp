@@ -1,4 +1,4 @@
-/// What the method of rankings says about their distances.
+/// The meaning of distances under a ranking method.
 ///
 ///     exact/expand=average(10)/rerank=k-reciprocal(20,6,0.3)-of-200
 ///           │                  └ distances are of the re-ranking, no longer of the metric
@@ -24,7 +24,7 @@ inline bool leaves_out_sequences(const std::string& method) {
   return method.find("/sequence=left-out") != std::string::npos;
 }
 
-/// By what neighbours are ordered, as in protocols: "cosine", or, where the search was not exact or
+/// Returns the order of neighbours, as in protocols: "cosine", or, if the search was not exact or
 /// its neighbours were changed, "cosine/search=exact/rerank=k-reciprocal(20,6,0.3)-of-200".
 inline std::string order_of(retrieval::Metric metric, const std::string& method) {
   return to_string(metric) + (method == "exact" ? "" : "/search=" + method);

@@ -9,7 +9,7 @@
 
 namespace seam::field {
 
-/// Rows 2k and 2k+1 are a pair: 1 for both where they show the same item or person, else 0.
+/// Rows 2k and 2k+1 are a pair: 1 for both if they show the same item or person, else 0.
 inline constexpr Field<Tensor> same{"same", "i64[N]"};
 
 }  // namespace seam::field

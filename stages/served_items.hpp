@@ -1,5 +1,5 @@
-/// Which items a data set serves: for those who must not be measured on what a model was trained
-/// on. Of a data set that leaves others out in the wrong fold, nothing in a tensor shows it.
+/// The items of a data set, for stages that must not evaluate a model on its training items.
+/// Nothing in a tensor shows that a data set emits the wrong fold.
 ///
 ///     dataset.* (train) ── ServedItems ──► metric.verification, retrieval.recall:
 ///                                          trained_on = "train_items"
@@ -27,7 +27,7 @@ class ServedItems {
   [[nodiscard]] virtual const Names& served_items() const = 0;
 };
 
-/// Throws seam::Error (configuration) where the item is served to training, or is not named.
+/// Throws seam::Error (configuration) if the item is used for training or is not named.
 /// `picture`: names what shows it; `remedy`: what to do, as a clause; `pronoun`: "whom" for people.
 inline void check_unseen(const ServedItems& trained_on, const std::string& item,
                          const std::string& picture, const std::string& remedy,

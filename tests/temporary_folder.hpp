@@ -1,4 +1,4 @@
-/// A folder that is gone when the test is over.
+/// A folder that is removed at the end of the test.
 #pragma once
 
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX, not in <cstdlib>
@@ -29,7 +29,7 @@ class TemporaryFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  /// Writes a file, making its folders, and returns its path.
+  /// Writes a file, creating its folders, and returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

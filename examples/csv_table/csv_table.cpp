@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A value as RFC 4180 has it: quoted where it would be taken for two.
+/// A value in the format of RFC 4180: quoted if it contains a separator, a quote or a line break.
 std::string quoted(const std::string& text, const std::string& separator) {
   const bool plain = text.find_first_of("\"\r\n") == std::string::npos &&
                      text.find(separator) == std::string::npos;
@@ -28,11 +28,11 @@ seam::Error cannot_write(const std::filesystem::path& file) {
 
 void CsvTable::declare(seam::Declaration& d) {
   d.doc(
-      "Writes a line for every packet: where it came from, its item, and its index and category "
-      "where it has "
-      "them. The file appears when the flow has ended.");
-  d.parameter("file", file_, "the table; relative to the run's folder");
-  d.parameter("separator", separator_, "between two values").choices({",", ";", "\t"});
+      "Writes one line per packet: its origin, its item, and its index and category if present. "
+      "The "
+      "file appears when the flow has ended.");
+  d.parameter("file", file_, "file name of the table; relative to the run folder");
+  d.parameter("separator", separator_, "character between two values").choices({",", ";", "\t"});
   d.needs(seam::field::item);
   d.accepts(seam::field::index);
   d.accepts(seam::field::category);
@@ -62,12 +62,12 @@ void CsvTable::process(const seam::Packet& packet, seam::Context& /*context*/) {
 void CsvTable::end(seam::Context& /*context*/) {
   out_.close();
   if (!out_) throw cannot_write(part_);
-  std::filesystem::rename(part_, target_);  // whole or not at all
+  std::filesystem::rename(part_, target_);  // atomic: there is never a partial file
 }
 
 void CsvTable::close() {
   if (!out_.is_open()) return;
-  out_.close();  // the flow was cancelled: half a table would be mistaken for a whole one
+  out_.close();  // the flow was cancelled: a partial table could be mistaken for a complete one
   std::error_code ignored;
   std::filesystem::remove(part_, ignored);
 }

@@ -1,4 +1,4 @@
-/// Stage `table.csv`: a line for every picture that arrives, for spreadsheets and scripts.
+/// Stage `table.csv`: one line per packet, for spreadsheets and scripts.
 #pragma once
 
 #include <filesystem>
@@ -21,6 +21,6 @@ class CsvTable final : public seam::Sink {
   std::string separator_ = ",";
 
   std::filesystem::path target_;
-  std::filesystem::path part_;  // what is written until the flow ends
+  std::filesystem::path part_;  // the file until the flow ends
   std::ofstream out_;
 };

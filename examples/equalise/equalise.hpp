@@ -1,4 +1,4 @@
-/// Stage `image.equalise`: evens out the light of a picture, tile by tile (CLAHE).
+/// Stage `image.equalise`: equalises the lightness of an image, tile by tile (CLAHE).
 #pragma once
 
 #include <seam/stage.hpp>

@@ -12,7 +12,7 @@ Tensor proxy_nca(const Tensor& embedding, const Tensor& proxies, const Tensor& c
   const auto unit = [](const Tensor& rows) {
     return F::normalize(rows, F::NormalizeFuncOptions().dim(1));
   };
-  // Of unit vectors: |x - p|² = 2 - 2 x·p.
+  // For unit vectors: |x - p|² = 2 - 2 x·p.
   const Tensor distance = 2 - 2 * unit(embedding).matmul(unit(proxies).t());
   const Tensor own = distance.gather(1, categories.unsqueeze(1)).squeeze(1);
   const Tensor is_own = F::one_hot(categories, proxies.size(0)).to(torch::kBool);
@@ -22,14 +22,14 @@ Tensor proxy_nca(const Tensor& embedding, const Tensor& proxies, const Tensor& c
 
 void ProxyNca::declare(seam::Declaration& d) {
   d.doc(
-      "Proxy-NCA: pulls embeddings to the learnt proxy of their category and pushes them away from "
-      "all others. "
-      "(Movshovitz-Attias et al., ICCV 2017)");
-  d.parameter("classes", classes_, "categories, of which each has a proxy")
+      "Proxy-NCA: pulls embeddings to the learned proxy of their category and pushes them away "
+      "from "
+      "all others (Movshovitz-Attias et al., ICCV 2017).");
+  d.parameter("classes", classes_, "number of categories, each with one proxy")
       .range(2, 1000000)
       .required();
-  d.parameter("size", size_, "numbers of an embedding").range(1, 1000000).required();
-  // From the parameter: a model whose embedding has another size is refused before anything runs.
+  d.parameter("size", size_, "size of an embedding").range(1, 1000000).required();
+  // From the parameter: a model with a different embedding size is rejected before anything runs.
   d.needs(seam::field::embedding).contract("f32[N," + std::to_string(size_) + "]");
   d.needs(seam::field::categories);
   d.keeps_state();

@@ -1,4 +1,4 @@
-/// Stage `loss.proxy_nca`: compares embeddings with one learnt proxy a category.
+/// Stage `loss.proxy_nca`: compares embeddings with one learned proxy per category.
 ///
 ///     embedding x ──► d(x, own proxy) small, d(x, other proxies) large ──► loss
 ///
@@ -24,7 +24,7 @@ class ProxyNca final : public seam::Loss {
   void save(seam::Archive& archive) const override;
   void load(const seam::Archive& archive) override;
 
-  /// What an optimizer further down the flow trains.
+  /// The weights that an optimizer further down the flow trains.
   std::vector<seam::NamedWeight> weights() override { return {{"proxies", proxies_}}; }
 
  private:

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int most_threads = 4096;
 constexpr int most_draws = 10'000;
-constexpr int most_exit_code = 125;  // above are those of shells
+constexpr int most_exit_code = 125;  // shells use those above
 
-/// An option that may be repeated and takes one value each time, so that a file name after it is
-/// not taken for another value.
+/// Adds an option that may be repeated. It takes one value each time, so that a file name after it
+/// is not parsed as a second value.
 void repeatable(CLI::App& verb, const std::string& name, std::vector<std::string>& values,
                 const std::string& kind, const std::string& doc) {
   verb.add_option(name, values, doc)->type_name(kind)->allow_extra_args(false);
@@ -42,16 +42,16 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides) {
 
 CLI::Option* add_variant(CLI::App& verb, std::vector<std::string>& variants,
                          const std::string& doc =
-                             "choose a variant of the file, such as arcface "
-                             "for its [variant.arcface], before --set; may "
-                             "be repeated, or several separated by commas") {
+                             "apply a variant of the file before --set, such as arcface "
+                             "for its [variant.arcface]; may be repeated, or separate several by "
+                             "commas") {
   return verb.add_option("--variant", variants, doc)
       ->type_name(std::string(variant_name))
       ->delimiter(',')
       ->allow_extra_args(false);
 }
 
-/// Where and in what a run computes.
+/// Adds the options for the device and the precision of a run.
 void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
   verb.add_option("--device", run.device,
                   "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
@@ -85,8 +85,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
                             ->excludes(file);
   CLI::Option* from =
       verb.add_option("--from", run.from,
-                      "begin a new run with the newest checkpoint between two epochs of the run in "
-                      "this folder, and with its pipeline as --set changes it")
+                      "start a new run from the run in this folder: from its newest checkpoint "
+                      "between two epochs, with its pipeline and the changes of --set")
           ->type_name("DIR")
           ->excludes(file)
           ->excludes(resume);
@@ -111,9 +111,10 @@ void add_run(CommandParser& parser, RunArguments& run) {
   verb.add_option("--trace", run.trace, "write a timeline of all stages, for ui.perfetto.dev")
       ->type_name("FILE");
   verb.add_flag("--tensorboard", run.tensorboard,
-                "also write metrics and pictures for TensorBoard, into the run's folder");
+                "also write metrics and images for TensorBoard to the run folder");
   verb.add_option("--time-limit", run.time_limit,
-                  "stop after this time as on SIGTERM, with a checkpoint: 3h, 90m, 1h30m")
+                  "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
+                  "1h30m")
       ->type_name("TIME")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -124,15 +125,15 @@ void add_run(CommandParser& parser, RunArguments& run) {
           },
           ""));
   verb.add_option("--stopped-code", run.stopped_code,
-                  "exit code of a run that was asked to stop and did, such as 99, with which "
-                  "schedulers start a job again; default: 4")
+                  "exit code of a run that stops on request, such as 99, on which job schedulers "
+                  "restart a job; default: 4")
       ->type_name("N")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const std::vector<std::string> taken{"0", "1", "2", "3", "5", "6"};
             return std::ranges::find(taken, text) == taken.end()
                        ? CLI::Range(1, most_exit_code).description("")(text)
-                       : "exit code " + text + " says something else: see docs/exit-codes.md";
+                       : "exit code " + text + " has another meaning: see docs/exit-codes.md";
           },
           ""));
   parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
@@ -145,14 +146,15 @@ void add_run(CommandParser& parser, RunArguments& run) {
     }
     if (file->empty() && !variant->empty()) {
       throw CLI::ArgumentMismatch(
-          "--variant cannot change the pipeline of an earlier run, which has the variants that it "
+          "--variant cannot change the pipeline of an earlier run, which keeps the variants that "
+          "it "
           "was started with. Start a new run from the file: seam run FILE --variant " +
           run.variants.front());
     }
     if (!resume->empty() && !run.set.empty()) {
       throw CLI::ArgumentMismatch(
-          "--set cannot change a run that is resumed: it has one pipeline, from its first epoch to "
-          "its last. Start a new run from it: seam run --from " +
+          "--set cannot change a run that is resumed: a run has the same pipeline from its first "
+          "epoch to its last. Start a new run from it: seam run --from " +
           run.resume + " --set " + run.set.front());
     }
   });
@@ -160,7 +162,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
 
 void add_sweep(CommandParser& parser, SweepArguments& sweep) {
   CLI::App& verb = parser.add(
-      "sweep", "Run a pipeline file for each combination of parameters' values",
+      "sweep", "Run a pipeline file once for each combination of parameter values",
       "pipelines/demo.toml --over stage.triplet_loss.margin=0.2,0.5,1 --over "
       "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
       [&sweep] { return sweep_verb(sweep); });
@@ -169,28 +171,34 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
                             ->type_name("DIR")
                             ->excludes(file);
   repeatable(verb, "--over", sweep.over, "KEY=VALUES",
-             "values to go through, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 or "
-             "variant=arcface,triplet; variant.GROUP and variants go over groups of variants; "
-             "else what the file's [sweep] says; may be repeated");
+             "parameter values to combine, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 "
+             "or variant=arcface,triplet; variant.GROUP and variants combine groups of variants; "
+             "default: `over` in the file's [sweep]; may be repeated");
   verb.add_option("--random", sweep.random,
-                  "draw so many combinations, also from ranges such as 1e-4..1e-2:log")
+                  "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log")
       ->type_name("N")
       ->check(CLI::Range(1, most_draws).description(""));
-  verb.add_option("--random-seed", sweep.random_seed, "of the drawing")->type_name("N");
+  verb.add_option("--random-seed", sweep.random_seed,
+                  "seed for --random; default: `random_seed` in the file's [sweep], then 0")
+      ->type_name("N");
   add_variant(verb, sweep.variants,
-              "choose a variant of the file for all runs; --over variant=a,b goes over variants");
+              "apply a variant of the file to all runs; --over variant=a,b tries each variant");
   add_set(verb, sweep.set);
-  verb.add_option("--jobs", sweep.jobs, "runs at a time; 1 where it is not said")
+  verb.add_option("--jobs", sweep.jobs,
+                  "number of runs in parallel; default: 1, or with --resume the number that the "
+                  "sweep was started with")
       ->type_name("N")
       ->check(CLI::Range(1, most_threads).description(""));
-  verb.add_option("--threads", sweep.threads, "threads of all runs together")
+  verb.add_option("--threads", sweep.threads,
+                  "thread limit for all runs together; default: as for `seam run`, or with "
+                  "--resume that of the sweep")
       ->type_name("N")
       ->check(CLI::Range(1, most_threads).description(""));
   add_plugin_path(verb, sweep.plugin_paths);
   verb.add_option("--sweep-dir", sweep.sweep_directory,
-                  "folder to leave the sweep in; else runs/NAME-sweep-DATE-TIME-N")
+                  "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N")
       ->type_name("DIR");
-  verb.add_flag("--dry-run", sweep.dry_run, "check all runs and list them, but run none");
+  verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
   for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
                             "--plugin-path", "--sweep-dir", "--dry-run"}) {
     verb.get_option(fixed)->excludes(resume);
@@ -203,39 +211,41 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
 }
 
 void add_runs(CommandParser& parser, RunsArguments& runs) {
-  CLI::App& verb =
-      parser.add("runs", "List the runs of a folder: how they ended, what they reached", "",
-                 [&runs] { return runs_verb(runs); });
-  verb.add_option("folder", runs.folder, "the folder of runs, a sweep, or a run; else runs")
+  CLI::App& verb = parser.add("runs", "List the runs in a folder with their states and scores", "",
+                              [&runs] { return runs_verb(runs); });
+  verb.add_option("folder", runs.folder,
+                  "a folder of runs, a sweep folder or a run folder; default: runs")
       ->type_name("DIR");
   verb.add_option("--metric", runs.metric,
-                  "[FLOW:]STAGE.METRIC to show; else the one by which each run is judged")
+                  "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
+                  "score.json")
       ->type_name("METRIC");
-  verb.add_flag("--json", runs.json, "for programs");
+  verb.add_flag("--json", runs.json, "print JSON");
 }
 
 void add_compare(CommandParser& parser, CompareArguments& compare) {
   CLI::App& verb = parser.add("compare", "Rank runs by a metric, over seeds and folds",
                               "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1",
                               [&compare] { return compare_verb(compare); });
-  verb.add_option("runs", compare.runs, "folders of runs; a sweep's stands for its runs")
+  verb.add_option("runs", compare.runs, "run folders; a sweep folder means all runs of the sweep")
       ->type_name("DIR")
       ->required();
   verb.add_option("--metric", compare.metric,
-                  "[FLOW:]STAGE.METRIC to rank by; else the one by which the runs are judged")
+                  "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the "
+                  "runs' score.json")
       ->type_name("METRIC");
   parser.add_choice(verb, "--better", compare.better, {"higher", "lower"},
-                    "which values are better; else what the runs say");
-  verb.add_flag("--best", compare.best, "each run's best epoch instead of its last");
+                    "which values are better; default: as recorded in the runs' score.json");
+  verb.add_flag("--best", compare.best, "compare each run's best epoch instead of its last");
   verb.add_flag(
       "--paired", compare.paired,
-      "differences query by query, or pair by pair, instead of run by run, with intervals "
-      "over items or people");
-  CLI::Option* csv = verb.add_flag("--csv", compare.csv, "a row for each group, as CSV");
-  CLI::Option* json = verb.add_flag("--json", compare.json, "for programs")->excludes(csv);
+      "compare scores query by query (or pair by pair) instead of run by run; intervals are over "
+      "items or people");
+  CLI::Option* csv = verb.add_flag("--csv", compare.csv, "print CSV, one row per group");
+  CLI::Option* json = verb.add_flag("--json", compare.json, "print JSON")->excludes(csv);
   CLI::Option* markdown =
-      verb.add_flag("--markdown", compare.markdown, "a table for a page")->excludes(csv, json);
-  verb.add_flag("--latex", compare.latex, "a table for a paper, with the package booktabs")
+      verb.add_flag("--markdown", compare.markdown, "print a Markdown table")->excludes(csv, json);
+  verb.add_flag("--latex", compare.latex, "print a LaTeX table, which needs the package booktabs")
       ->excludes(csv, json, markdown);
 }
 
@@ -244,19 +254,18 @@ void add_check(CommandParser& parser, CheckArguments& check) {
                               "pipelines/*.toml --json", [&check] { return check_verb(check); });
   verb.add_option("files", check.files, "the pipeline files")->type_name("FILE")->required();
   add_variant(verb, check.variants,
-              "check the file with this variant; default: the file as it is, and with each of its "
-              "variants");
+              "check the file with this variant; default: without variants, and with each of them");
   add_set(verb, check.set);
   add_plugin_path(verb, check.plugin_paths);
   CLI::Option* json = verb.add_flag("--json", check.json, "print all problems as one JSON array");
   CLI::Option* deep =
       verb.add_flag("--deep", check.deep,
                     "also open all stages and run one batch through each flow of the schedule; "
-                    "leaves no files")
+                    "keeps no files")
           ->excludes(json);
   verb.add_flag("--data", check.data,
-                "also prepare each picture that the sources serve, and name those that a run could "
-                "not use; leaves no files")
+                "also prepare each image that the sources provide, and list those that a run could "
+                "not use; keeps no files")
       ->excludes(json, deep);
 }
 
@@ -271,7 +280,7 @@ void add_plugins(CommandParser& parser, PluginsArguments& plugins) {
 void add_inspect(CommandParser& parser, InspectArguments& inspect,
                  std::vector<std::string>& inspected) {
   CLI::App& verb = parser.add(
-      "inspect", "Describe a stage: its parameters, fields, interfaces and network; or a field",
+      "inspect", "Describe a stage (its parameters, fields, interfaces and network) or a field",
       "image.decode\n         seam inspect pipelines/demo.toml model", [&inspect, &inspected] {
         inspect.stage = inspected.back();
         if (inspected.size() > 1) inspect.file = inspected.front();
@@ -285,7 +294,7 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
       ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
   verb.parse_complete_callback([&inspected] {
     if (inspected.size() > 2) {
-      throw CLI::ArgumentMismatch("expected STAGE, or FILE and STAGE, but there is also '" +
+      throw CLI::ArgumentMismatch("expected STAGE or FILE STAGE; unexpected argument '" +
                                   inspected[2] + "'");
     }
   });
@@ -295,7 +304,7 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
              "stage.model.classes=50; may be repeated");
   add_plugin_path(verb, inspect.plugin_paths);
   CLI::Option* json = verb.add_flag("--json", inspect.json, "print JSON");
-  verb.add_flag("--markdown", inspect.markdown, "print the page of the documentation")
+  verb.add_flag("--markdown", inspect.markdown, "print the stage's documentation page")
       ->excludes(json)
       ->excludes(verb.get_option("--set"))
       ->excludes(variant);
@@ -325,7 +334,7 @@ void add_report(CommandParser& parser, ReportArguments& report) {
       ->required()
       ->expected(1, -1);
   verb.add_option("--output", report.output,
-                  "the file to write; for a single run else report.html in its folder")
+                  "the file to write; default for a single run: report.html in its folder")
       ->type_name("FILE");
 }
 
@@ -402,7 +411,8 @@ struct CommandLine {
   DoctorArguments doctor;
 };
 
-/// What other programs ask stands outside the parser: half a command line is no command line.
+/// Commands for other programs (completion, manual pages) bypass the parser, because a partial
+/// command line does not parse.
 ExitCode ask(int count, const char* const* arguments) {
   CommandLine command_line;
   const std::string_view first = count > 1 ? arguments[1] : "";
@@ -413,7 +423,7 @@ ExitCode ask(int count, const char* const* arguments) {
   return command_line.parser.go(count, arguments);
 }
 
-/// Whether standard output is a pipe that nobody reads any more.
+/// Returns whether standard output is a pipe whose reader has closed it.
 bool reader_is_gone() {
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
   return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
@@ -431,7 +441,8 @@ int run_command_line(int count, const char* const* arguments) {
     code = report_error(Error(error.what(), Fault::internal));
   }
   std::cout.flush();
-  // What a run has to say stands in its folder as well; whoever closes a pipe has seen enough.
+  // A run also writes its results to its folder, and a reader that closes the pipe does not need
+  // the rest.
   const std::string_view verb = count > 1 ? arguments[1] : "";
   const bool is_run = verb == "run" || verb == "sweep";
   if (!std::cout && code == ExitCode::success && !is_run && !reader_is_gone()) {

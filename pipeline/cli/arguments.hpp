@@ -3,7 +3,8 @@
 
 namespace seam::host {
 
-/// Parses, does what is asked, reports errors; returns the program's exit code. Never throws.
+/// Parses the command line, runs the command and reports errors; returns the exit code. Never
+/// throws.
 int run_command_line(int count, const char* const* arguments);
 
 }  // namespace seam::host

@@ -38,8 +38,9 @@ LoadOptions check_options(const std::string& file, const CheckArguments& argumen
   return options;
 }
 
-/// Checks the file with each choice of its variants. Adds the problems that the file alone does not
-/// have, each with the first choice that has it, and returns the number of choices.
+/// Checks the file with each combination of its variants. Adds the problems that the file without
+/// variants does not have, each with the first combination that has it. Returns the number of
+/// combinations.
 std::size_t check_variants_of(const LoadOptions& base, const VariantNames& variants,
                               std::vector<Problem>& problems) {
   const auto choices = choices_of(variants);
@@ -62,14 +63,14 @@ std::size_t check_variants_of(const LoadOptions& base, const VariantNames& varia
   return choices.size();
 }
 
-/// Compares the file with its twin, if it has one; "; twin of a.toml but for stage.model".
+/// Compares the file with its twin, if it has one. Returns "; twin of a.toml but for stage.model".
 std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
                           std::vector<Problem>& problems) {
   const std::filesystem::path file = twin_of(spec);
   if (file.empty() && !spec.differs_in.empty()) {
     problems.push_back(twin_problem(spec, "`differs_in` has no effect without `twin`"));
   }
-  // Other values than the file's may be meant to tell the two apart.
+  // Overrides and variants may be meant to change one of the two.
   if (file.empty() || !base.overrides.empty() || !base.variants.empty()) return {};
   LoadOptions options = base;
   options.file = file;
@@ -85,7 +86,7 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
          (spec.differs_in.empty() ? "" : " but for " + enumerated(spec.differs_in));
 }
 
-/// Checks the runs of the file's [sweep] as well, if it has one; how many there are.
+/// Checks the runs of the file's [sweep], if it has one, and returns their number.
 std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& arguments,
                                 std::vector<Problem>& problems) {
   SweepRequest request;
@@ -114,7 +115,7 @@ std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& a
 
 ExitCode check_verb(const CheckArguments& arguments) {
   std::vector<Problem> all;
-  ExitCode of_deep = ExitCode::success;  // that of the first file that fails
+  ExitCode of_deep = ExitCode::success;  // of the first file that fails
   std::optional<DeepCheck> deep;
   if (arguments.deep || arguments.data) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
@@ -140,7 +141,7 @@ ExitCode check_verb(const CheckArguments& arguments) {
       const PipelineSpec& spec = loaded.pipeline->spec;
       std::cout << file << ": ok: " << counted(spec.stages.size(), "stage") << ", "
                 << counted(spec.flows.size(), "flow")
-                << (choices > 0 ? "; " + counted(choices, "choice") + " of variants" : "")
+                << (choices > 0 ? "; " + counted(choices, "combination") + " of variants" : "")
                 << (runs > 0 ? "; a sweep of " + counted(runs, "run") : "") << twin << std::endl;
       if (!deep) continue;
       const ExitCode code = arguments.deep

@@ -82,7 +82,7 @@ ExitCode CommandParser::go(int count, const char* const* arguments) {
   if (count > 1 && !known(arguments[1])) return unknown_verb(arguments[1]);
   try {
     app_.parse(count, arguments);
-  } catch (const CLI::Success& asked) {  // --help and --version come as exceptions
+  } catch (const CLI::Success& asked) {  // the parser throws on --help and --version
     app_.exit(asked);
     return ExitCode::success;
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
-/// Reads a command line `seam VERB ...`: the verbs that are added to it, their options, help and
-/// errors. What the options mean is arguments.cpp's.
+/// Parses command lines `seam VERB ...`: verbs, options, help and errors. arguments.cpp defines the
+/// meaning of the options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,21 +18,20 @@ class CommandParser {
  public:
   CommandParser();
 
-  /// A verb, to which its options are added. `example`: what stands behind its name.
+  /// Adds a verb; the caller adds its options. `example`: the arguments after its name.
   CLI::App& add(const std::string& name, const std::string& doc, const std::string& example,
                 std::function<ExitCode()> verb);
-  /// A verb with verbs of its own, such as `seam new`. `example`: what stands behind the program's
-  /// name.
+  /// Adds a verb with subcommands, such as `seam new`. `example`: the arguments after "seam".
   CLI::App& add_group(const std::string& name, const std::string& doc, const std::string& example);
   CLI::App& add_to(CLI::App& parent, const std::string& name, const std::string& example,
                    const std::string& doc, std::function<ExitCode()> verb);
-  /// An option that takes one of these words.
+  /// Adds an option that takes one of these words.
   void add_choice(CLI::App& verb, const std::string& name, std::string& value,
                   const std::vector<std::string>& choices, const std::string& doc);
 
-  /// All of it, for manual pages and completion.
+  /// All verbs and options, for manual pages and completion.
   [[nodiscard]] ProgramHelp help() const;
-  /// Parses and does what is asked.
+  /// Parses the command line and runs the verb.
   ExitCode go(int count, const char* const* arguments);
 
  private:

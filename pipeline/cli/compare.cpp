@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The runs that the folders stand for, each once.
+/// The runs in these run and sweep folders, each once.
 std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
   std::vector<RunFolder> runs;
   std::set<fs::path> seen;
@@ -31,8 +31,8 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
       found = {read_run(folder, folder)};
     } else {
       throw Error("'" + folder +
-                      "' is the folder of neither a run nor a sweep; `seam runs` lists those that "
-                      "there are",
+                      "' is neither a run folder nor a sweep folder; `seam runs` lists the "
+                      "available ones",
                   Fault::configuration);
     }
     for (RunFolder& run : found) {

@@ -18,7 +18,7 @@ std::vector<std::string> words_of(const std::string& name) {
   return {name.substr(0, blank), name.substr(blank + 1)};
 }
 
-/// Words that may follow `before` to name a verb: "plugin" and "pipeline" behind "new".
+/// Words that may follow `before` to name a verb: "plugin" and "pipeline" after "new".
 std::vector<std::string> next_words(const ProgramHelp& help,
                                     const std::vector<std::string>& before) {
   std::vector<std::string> next;
@@ -100,7 +100,7 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
     for (const OptionHelp& each : verb->options) {
       if (!each.positional()) continue;
       candidates = values_of(each, stages, before);
-      // What begins no stage's name begins a file's.
+      // If no stage name begins with this word, complete a file name.
       if (each.value == file_and_stage && none_begins_with(current, candidates)) {
         candidates = {complete_files};
       }
@@ -113,7 +113,7 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
 }
 
 ExitCode complete_verb(const ProgramHelp& help, const std::vector<std::string>& words) {
-  // No plugin is loaded: their stages' names stand in their manifests.
+  // No plugin is loaded: the manifests contain the stage names.
   const Registry registry(default_search_path({}, {}), 1);
   for (const std::string& candidate : completions(help, words, registry.stage_names())) {
     std::cout << candidate << "\n";

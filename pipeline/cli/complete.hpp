@@ -1,4 +1,4 @@
-/// What may stand where somebody presses the tabulator key.
+/// Completion: the candidates at the cursor when the user presses Tab.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace seam::host {
 
-/// Lines that a shell must replace by names of its own file system.
+/// Candidates that the shell must replace with file or folder names.
 inline constexpr const char* complete_files = ":files";
 inline constexpr const char* complete_folders = ":folders";
 
-/// The words that may stand for the last of `words`, which is being written; the program's name is
-/// not among them. `stages` are the stage types that plugins offer.
+/// Returns the candidates for the last of `words`, the one being typed. `words` does not include
+/// the program's name. `stages`: the stage types that plugins provide.
 std::vector<std::string> completions(const ProgramHelp& help, const std::vector<std::string>& words,
                                      const std::vector<std::string>& stages);
 

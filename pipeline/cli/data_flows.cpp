@@ -11,7 +11,7 @@
 namespace seam::host {
 namespace {
 
-/// Returns the source at `node` and the stages that prepare its pictures, in order.
+/// Returns the source at `node` and the stages that prepare its images, in order.
 std::vector<std::string> preparing_chain(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                          std::size_t node) {
   std::vector<std::string> chain{flow.nodes[node].stage};

@@ -1,4 +1,4 @@
-/// The flows of `seam check --data`: each source with the stages that prepare its pictures.
+/// The flows of `seam check --data`: each source with the stages that prepare its images.
 ///
 ///     train_items -> pairs -> decode -> resize -> pair_batch -> model -> ...
 ///          └──────────────────► decode -> resize

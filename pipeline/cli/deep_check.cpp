@@ -24,14 +24,14 @@
 namespace seam::host {
 namespace {
 
-/// Where the run writes; gone with all of it afterwards.
+/// A temporary folder for the run; the destructor removes it.
 class ScratchFolder final {
  public:
   ScratchFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "seam-check-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
-      throw Error("no folder can be made in '" + std::filesystem::temp_directory_path().string() +
-                      "'; set TMPDIR to one",
+      throw Error("cannot create a folder in '" + std::filesystem::temp_directory_path().string() +
+                      "'; set TMPDIR to a writable folder",
                   Fault::data);
     }
     path_ = pattern;
@@ -51,8 +51,8 @@ class ScratchFolder final {
   std::filesystem::path path_;
 };
 
-/// A path that a stage may write to outside the run's folder: one that is absolute and that nothing
-/// declares as an input.
+/// Returns an error if a stage may write to a path outside the run folder: an absolute path that
+/// is not declared as an input.
 std::optional<Error> written_elsewhere(const CheckedPipeline& pipeline) {
   for (const StageSpec& stage : pipeline.spec.stages) {
     for (const ParameterInfo& parameter :
@@ -65,7 +65,7 @@ std::optional<Error> written_elsewhere(const CheckedPipeline& pipeline) {
       const auto* path = std::get_if<std::string>(&value->second);
       if (path == nullptr || !std::filesystem::path(*path).is_absolute()) continue;
       return Error(fmt::format("--deep does not run stage '{}' ({}), which may write to '{}'; for "
-                               "the check, give a path relative to the run's folder: "
+                               "the check, use a path relative to the run folder: "
                                "--set stage.{}.{}=check",
                                stage.name, stage.use, *path, stage.name, parameter.name),
                    Fault::configuration);
@@ -74,7 +74,7 @@ std::optional<Error> written_elsewhere(const CheckedPipeline& pipeline) {
   return std::nullopt;
 }
 
-/// Packets that the stages before the batches worked on, such as pictures that were decoded.
+/// Packets that were prepared for the batches, such as decoded images.
 std::uint64_t prepared_packets(const RunSummary& summary) {
   std::uint64_t sum = 0;
   for (const FlowTotal& flow : summary.flows) {
@@ -95,7 +95,7 @@ std::string cost_text(const RunSummary& summary) {
                   counted(summary.flows.size(), "flow"), duration_text(summary.seconds),
                   packets_text(prepared_packets(summary)), usage.ru_maxrss / 1024);
   if (summary.skipped_packets > 0) {
-    text += fmt::format("; on_error = \"skip\" left {} out", packets_text(summary.skipped_packets));
+    text += fmt::format("; on_error = \"skip\" skipped {}", packets_text(summary.skipped_packets));
   }
   return text;
 }
@@ -111,7 +111,7 @@ RunOptions trial_options(const CheckedPipeline& pipeline, const ScratchFolder& f
   return options;
 }
 
-/// "warning: data/a.jpg:3: it is not a picture (in decode)", each picture once.
+/// Prints each unusable image once, as "data/a.jpg:3: it is not a picture (in decode)".
 std::size_t print_unusable(const std::filesystem::path& skipped) {
   std::set<std::string> seen;
   std::ifstream lines(skipped);
@@ -170,7 +170,7 @@ ExitCode DeepCheck::check_data(const std::string& file, CheckedPipeline& pipelin
     if (pipeline.stages.at(stage.name)->kind() != StageKind::source) stage.on_error = OnError::skip;
   }
   if (spec.flows.empty()) {
-    std::cout << file << ": no stage prepares pictures" << std::endl;
+    std::cout << file << ": no stage prepares images" << std::endl;
     return ExitCode::success;
   }
   const ScratchFolder folder;

@@ -1,7 +1,7 @@
 /// `seam check --deep`: one batch through each flow of the schedule; `seam check --data`: each
-/// picture through the stages that prepare it. Both are runs in a folder that goes again.
+/// image through the stages that prepare it. Both are runs in a temporary folder.
 ///
-///     CheckedPipeline ──► open stages ──► before, one epoch, after: a batch each ──► exit code
+///     CheckedPipeline ──► open stages ──► before, one epoch, after: 1 batch each ──► exit code
 ///                                 └─────► data_flows: all packets ───────────────────┘
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace seam::host {
 
-/// Watches for signals as a run does, so that nothing is left behind when one ends the check.
+/// Handles signals as a run does, so that the temporary folder is removed if one ends the check.
 class DeepCheck final {
  public:
   DeepCheck();
 
-  /// Changes `pipeline`'s schedule. Prints what is wrong, or what it cost; returns the code with
-  /// which a run would end.
+  /// Changes `pipeline`'s schedule. Prints the errors, or the time and memory needed; returns the
+  /// exit code of the run.
   ExitCode check(const std::string& file, CheckedPipeline& pipeline, int threads);
-  /// The same of every picture that the sources serve: names those that a run could not use.
+  /// The same for every image that the sources provide: prints those that a run could not use.
   ExitCode check_data(const std::string& file, CheckedPipeline& pipeline, int threads);
 
  private:

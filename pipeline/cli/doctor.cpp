@@ -44,8 +44,8 @@ void print_threads() {
             << fmt::format("  freed memory: {}\n", describe(freed_memory_choice()));
 }
 
-/// Loads a plugin, since only LibTorch knows: last, because a broken one may take the process
-/// along.
+/// Loads a plugin, because only LibTorch knows the devices. Called last, because a broken plugin
+/// may crash the process.
 void print_devices(Registry& registry) {
   std::cout << "\ndevices" << std::endl;
   for (const PluginFile& file : registry.files()) {

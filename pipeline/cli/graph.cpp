@@ -21,8 +21,8 @@ std::string node_id(std::size_t flow, std::size_t node) {
   return fmt::format("flow_{}_{}", flow, node);
 }
 
-/// For both formats: names are letters, digits, '.', '_' and '-', and flow and stage names need no
-/// escapes beyond quotes.
+/// Escapes a label, for both formats. Names contain letters, digits, '.', '_' and '-', so only
+/// quotes need an escape.
 std::string label(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '"' ? '\'' : c;
@@ -41,10 +41,10 @@ struct Drawing {
   std::map<std::string, const StageSpec*> stages;
   std::map<std::string, std::string> first_node;  ///< by stage
   std::vector<Reference> references;
-  std::vector<FlowTotal> flows;  ///< what a run did; empty for a file
+  std::vector<FlowTotal> flows;  ///< the totals of a run; empty for a file
 };
 
-/// What a stage did in the run that is drawn.
+/// The counts of a stage in the run that is drawn.
 struct Done {
   const FlowTotal* flow;
   const StageCount* stage;
@@ -59,7 +59,8 @@ std::optional<Done> done_by(const Drawing& drawing, const std::string& flow,
   return Done{&*ran, &*count};
 }
 
-/// Further lines of a stage's label, `line` before each: packets, time, what was lost.
+/// Further lines of a stage's label, each after `line`: packets, time, and packets dropped or
+/// failed.
 std::string done_text(const std::optional<Done>& done, const std::string& line) {
   if (!done) return "";
   const StageCount& stage = *done->stage;
@@ -72,7 +73,7 @@ std::string done_text(const std::optional<Done>& done, const std::string& line) 
   return text;
 }
 
-/// What waited most before a stage.
+/// The longest queue before a stage.
 std::string queue_text(const std::optional<Done>& done) {
   return done && done->stage->waiting_most > 0
              ? fmt::format("queue {}", count_text(done->stage->waiting_most))
@@ -109,7 +110,7 @@ void print_dot(const Drawing& drawing) {
     for (std::size_t node = 0; node < spec.nodes.size(); ++node) {
       const std::string& stage = spec.nodes[node].stage;
       const auto done = done_by(drawing, spec.name, stage);
-      // The share of the time as the colour's strength: the hot stages stand out.
+      // A stage's fraction of the time sets the saturation, so that slow stages are easy to see.
       const std::string colour =
           done ? fmt::format(", style=filled, fillcolor=\"0.08 {:.2f} 1.0\"",
                              std::min(share_of_wall(*done->stage, *done->flow), 1.0))

@@ -1,4 +1,4 @@
-/// What the command line takes, apart from the library that reads it.
+/// The command line's verbs and options, independent of the library that parses it.
 ///
 ///     arguments.cpp ──► ProgramHelp ──► manual pages (manual.cpp)
 ///                                  └──► completion   (complete.cpp)
@@ -17,10 +17,10 @@ inline constexpr std::string_view file_and_stage = "[FILE] STAGE";
 inline constexpr std::string_view variant_name = "VARIANT";
 
 struct OptionHelp {
-  std::string name;   ///< "--set", or what a positional argument is called
+  std::string name;   ///< "--set", or the name of a positional argument
   std::string value;  ///< "FILE", "KEY=VALUE"; empty: it takes none
   std::string doc;
-  std::vector<std::string> choices;  ///< the only values it takes; empty: others
+  std::vector<std::string> choices;  ///< the allowed values; empty: any
 
   [[nodiscard]] bool positional() const { return !name.starts_with("-"); }
 };
@@ -28,7 +28,7 @@ struct OptionHelp {
 struct VerbHelp {
   std::string name;  ///< "run", "new plugin"
   std::string doc;
-  std::string example;  ///< what stands behind `seam NAME`
+  std::string example;  ///< the arguments after `seam NAME`
   std::vector<OptionHelp> options;
 };
 

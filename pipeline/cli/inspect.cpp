@@ -25,7 +25,7 @@ bool tells_of_network(const StageRunner& stage) {
          offers.end();
 }
 
-/// Parameters without which the stage cannot be made.
+/// The required parameters of the stage.
 std::vector<std::string> lacking(const StageRunner& stage) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : stage.description().parameters) {
@@ -34,7 +34,7 @@ std::vector<std::string> lacking(const StageRunner& stage) {
   return names;
 }
 
-/// One stage of a pipeline, whose stages are all configured.
+/// Describes one stage of a pipeline whose stages are configured.
 ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& pipeline,
                             const std::string& name, int threads) {
   const auto& stages = pipeline.spec.stages;
@@ -64,14 +64,14 @@ ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& 
 
 ExitCode inspect_in_file(const InspectArguments& arguments) {
   if (arguments.markdown) {
-    throw Error("--markdown describes a stage type, not a stage of a file; leave out '" +
+    throw Error("--markdown describes a stage type, not a stage of a file; omit '" +
                     arguments.file + "' and name the type",
                 Fault::configuration);
   }
   LoadOptions options =
       options_of(arguments.file, arguments.variants, arguments.set, arguments.plugin_paths);
   options.environment = process_environment();
-  // Without a cache of descriptions: the stages are to be opened.
+  // Without a description cache, because the stages will be opened.
   PreparedRun prepared = prepare_run(std::move(options), std::nullopt);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
@@ -79,8 +79,8 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
                             prepared.threads);
 }
 
-/// The network with the stage's defaults; none where it has none, or `needed` parameters are not
-/// known.
+/// Returns the network with the stage's defaults; nullopt if it has no network, or if there are
+/// `needed` parameters.
 std::optional<NetworkPart> network_by_default(const StageRunner& stage,
                                               const std::vector<std::string>& needed,
                                               Registry& registry, int threads) {
@@ -93,17 +93,17 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
   return network_of(*loaded.pipeline, loaded.pipeline->spec.stages.front().name, threads);
 }
 
-/// The field as all stages that can be described have it.
+/// Returns the field as declared by all stages that can be described.
 InspectedField field_named(const std::string& name, Registry& registry,
                            DescriptionCache* descriptions, std::set<std::string>& fields) {
   InspectedField found{name, {}, {}, {}};
   for (const std::string& type : registry.stage_names()) {
-    if (registry.find_all(type).size() > 1) continue;  // a file that names it is refused
+    if (registry.find_all(type).size() > 1) continue;  // ambiguous: a file that uses it is rejected
     std::unique_ptr<StageRunner> stage;
     try {
       stage = registry.describe(type, type, descriptions);
-    } catch (const Error& error) {  // the others are worth having
-      std::cerr << "seam: warning: without stage '" << type << "': " << error.full_message()
+    } catch (const Error& error) {  // continue with the others
+      std::cerr << "seam: warning: skipping stage '" << type << "': " << error.full_message()
                 << std::endl;
       continue;
     }
@@ -121,7 +121,7 @@ InspectedField field_named(const std::string& name, Registry& registry,
   return found;
 }
 
-/// What no plugin offers as a stage may be a field. Throws where it is none either.
+/// Describes the field of this name. Throws seam::Error if there is none.
 ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   std::set<std::string> fields;
@@ -130,15 +130,15 @@ ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
   if (!fields.contains(field.name)) {
     const std::string nearest = did_you_mean(field.name, {fields.begin(), fields.end()});
     try {
-      (void)registry.make(arguments.stage, arguments.stage);  // which knows what to say of stages
+      (void)registry.make(arguments.stage, arguments.stage);  // throws: no such stage type
     } catch (const Error& error) {
-      throw Error(error.full_message() + "\n  nor has a stage a field of this name" +
+      throw Error(error.full_message() + "\n  and no stage has a field with this name" +
                       (nearest.empty() ? "" : "; " + nearest),
                   Fault::configuration);
     }
   }
   if (!arguments.set.empty() || arguments.markdown) {
-    throw Error("'" + field.name + "' is a field, which takes neither --set nor --markdown",
+    throw Error("'" + field.name + "' is a field; --set and --markdown apply only to stages",
                 Fault::configuration);
   }
   if (arguments.json) {
@@ -149,7 +149,8 @@ ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
   return ExitCode::success;
 }
 
-/// The stage as such. What it says of itself is known without loading it; its network is not.
+/// Describes a stage type. Its description may be cached, but its network requires loading the
+/// plugin.
 ExitCode inspect_type(const InspectArguments& arguments) {
   if (!arguments.variants.empty()) {
     throw Error("--variant needs a pipeline file: seam inspect FILE " + arguments.stage +
@@ -158,7 +159,7 @@ ExitCode inspect_type(const InspectArguments& arguments) {
   }
   if (!is_stage_name(arguments.stage) && std::filesystem::exists(arguments.stage)) {
     throw Error("'" + arguments.stage +
-                    "' is a file or folder, not a stage type; name a stage in it as well: "
+                    "' is a file or folder, not a stage type; also name a stage in it: "
                     "`seam inspect FILE STAGE`",
                 Fault::configuration);
   }
@@ -191,8 +192,8 @@ ExitCode inspect_type(const InspectArguments& arguments) {
   if (const auto network = network_by_default(*stage, needed, registry, threads)) {
     print_network(*network);
   } else if (tells_of_network(*stage)) {
-    std::cout << "\nnetwork: not created, because it needs " << enumerated(needed)
-              << "; set it with --set, or name a pipeline file before the stage" << std::endl;
+    std::cout << "\nnetwork: not shown, because the stage requires " << enumerated(needed)
+              << "; set it with --set, or pass a pipeline file before the stage" << std::endl;
   }
   return ExitCode::success;
 }

@@ -11,12 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A text as roff takes it literally.
+/// Escapes a text for roff.
 std::string roff(const std::string& text) {
   std::string written;
   bool line_begins = true;
   for (const char c : text) {
-    if (line_begins && (c == '.' || c == '\'')) written += "\\&";  // would be a request
+    if (line_begins && (c == '.' || c == '\'')) written += "\\&";  // else it is a roff request
     if (c == '\\') {
       written += "\\e";
     } else if (c == '-') {
@@ -85,22 +85,23 @@ std::string overview(const ProgramHelp& help) {
   page += ".SH EXIT STATUS\n";
   page += entry("0", "Success.") +
           entry("2", "An error in the pipeline file, the command line or a plugin.") +
-          entry("3", "An error in the data: pictures, lists, files.") +
+          entry("3", "An error in the data: images, lists or files.") +
           entry("4", "Stopped by a signal; resume a run with seam run --resume.") +
-          entry("5", "A defect of a stage or of Seam.") +
+          entry("5", "A bug in a stage or in Seam.") +
           entry("6", "The ledger does not balance: packets were lost. Do not trust the results.");
   page += ".SH ENVIRONMENT\n";
   page +=
       entry("SEAM_PLUGIN_PATH",
             "Plugins and folders of plugins, separated by colons, searched before Seam's own.") +
       entry("XDG_CACHE_HOME",
-            "Descriptions of stages are cached in its folder seam, or in ~/.cache/seam.");
+            "Stage descriptions are cached in the subfolder seam, or in ~/.cache/seam if it is not "
+            "set.");
   page += ".SH FILES\n";
   page += entry("runs/NAME-DATE-TIME-N",
                 "The files of a run: resolved.toml, metrics.jsonl, score.json, run.log, "
                 "summary.json, checkpoints/, reports/.") +
           entry("runs/NAME-sweep-DATE-TIME-N",
-                "The files of a sweep: sweep.json, and a folder for each run.");
+                "The files of a sweep: sweep.json, and one folder per run.");
   page += ".SH SEE ALSO\n";
   for (std::size_t at = 0; at < help.verbs.size(); ++at) {
     page += bold("seam-" + with_hyphens(help.verbs[at].name)) + "(1)" +

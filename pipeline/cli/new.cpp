@@ -50,8 +50,9 @@ std::string class_name(std::string_view word) {
   return name;
 }
 
-/// A template names what its copy will call otherwise, so that it compiles as it stands. One pass:
-/// what was put in is not looked at again. Of two that begin at one place, the first listed counts.
+/// Replaces the names that a template uses: these make it compile without changes. One pass:
+/// inserted text is not searched again. If two match at the same position, the first in the list is
+/// used.
 std::string replaced(const std::string& text, const Replacements& replacements) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -89,7 +90,7 @@ void expect_nothing_at(const fs::path& path) {
   }
 }
 
-/// Removes the folder again unless it was renamed meanwhile.
+/// Removes the folder unless it has been renamed.
 class Unfinished {
  public:
   explicit Unfinished(fs::path folder) : folder_(std::move(folder)) {}
@@ -115,22 +116,22 @@ bool system_prefix(const fs::path& prefix) {
 ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const std::string word = arguments.name.substr(arguments.name.find('.') + 1);
   if (!is_stage_name(arguments.name)) {
-    throw refuse(
-        "'" + arguments.name + "' cannot be the name of a stage: write it in lower-case " +
-        "letters, digits and underscores, beginning with a letter, with a family before a " +
-        "full stop where there is one, such as unsharp_mask or acme.unsharp_mask");
+    throw refuse("'" + arguments.name +
+                 "' is not a valid stage name: use lower-case letters, digits and " +
+                 "underscores, starting with a letter, optionally with a family prefix, such as " +
+                 "unsharp_mask or acme.unsharp_mask");
   }
   static const std::vector<std::string> taken{"all",     "build",         "clean",   "edit_cache",
                                               "harness", "help",          "install", "package",
                                               "plugin",  "rebuild_cache", "seam",    "test"};
   if (std::ranges::find(taken, word) != taken.end()) {
-    throw refuse("'" + word + "' is the name of a file or a CMake target that every project has; " +
-                 "choose another one");
+    throw refuse("'" + word + "' is reserved: every project has a file or a CMake target with " +
+                 "this name; choose another name");
   }
   const Registry registry(default_search_path({}, {}), 1);
   if (const PluginFile* file = registry.find(arguments.name)) {
-    throw refuse("there is a stage '" + arguments.name + "' already, in '" + file->path.string() +
-                 "', and a pipeline that names it would be refused; choose another name");
+    throw refuse("stage '" + arguments.name + "' already exists in '" + file->path.string() +
+                 "', so a pipeline that uses this name would be rejected; choose another name");
   }
   fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
   if (!folder.has_filename()) folder = folder.parent_path();  // "folder/"
@@ -138,7 +139,7 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
   const std::string package = "find_package(Seam " + version.substr(0, version.rfind('.'));
-  const bool is_model = arguments.kind == "model";  // on tensors, whatever was asked for
+  const bool is_model = arguments.kind == "model";  // always uses tensors
   Replacements replacements;
   if (arguments.tensor || is_model) {
     replacements = {
@@ -152,7 +153,7 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
       {"template_stage_test", word + "_test"}, {"template_stage", word},
       {"TemplateStage", class_name(word)},     {"template.stage", arguments.name}};
   replacements.insert(replacements.end(), names.begin(), names.end());
-  // The folder appears whole, so that what fails half-way can be tried again.
+  // The folder appears complete, so that the command can be repeated after a failure.
   const fs::path part = folder.string() + ".part-" + std::to_string(::getpid());
   expect_nothing_at(part);
   const Unfinished unfinished(part);
@@ -179,8 +180,9 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   if (file.extension() != ".toml") file += ".toml";
   const std::string word = file.stem().string();
   if (!is_stage_name(word)) {
-    throw refuse("'" + word + "' cannot be the name of a pipeline here: write it in lower-case " +
-                 "letters, digits and underscores, beginning with a letter");
+    throw refuse("'" + word +
+                 "' is not a valid pipeline name: use lower-case letters, digits and " +
+                 "underscores, starting with a letter");
   }
   expect_nothing_at(file);
   const fs::path schema = file.parent_path() / "seam.schema.json";

@@ -23,40 +23,40 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned longest_loading_seconds = 60;
-// No codes of the program's, and none that a library would end with.
+// Neither exit codes of the program nor codes that a library is likely to exit with.
 constexpr int loaded_well = 77;
 constexpr int stages_at_fault = 78;
 
-/// What keeps a file, or single stages of it, from being used; empty where nothing does.
+/// Why a plugin file, or some of its stages, cannot be used; empty if all can.
 struct Trial {
   std::string refusal;
-  std::string defects;  ///< of its stages, a line each
+  std::string defects;  ///< of its stages, one per line
 };
 
-/// Says of each stage that cannot be made why, in a line; whether there was none.
+/// Prints one line for each stage that cannot be created. Returns whether all could.
 bool report_stages(Registry& alone) {
   bool sound = true;
   for (const std::string& stage : alone.files().front().manifest.stages) {
     try {
       (void)alone.make(stage, stage);
     } catch (const Error& error) {
-      std::cerr << "stage '" << stage << "' cannot be made: " << error.what() << "\n";
+      std::cerr << "stage '" << stage << "' cannot be created: " << error.what() << "\n";
       sound = false;
     }
   }
   return sound;
 }
 
-/// Loads the plugin and makes its stages in a process of its own. What goes wrong in a plugin's
-/// static initialisers takes a process with it.
+/// Loads the plugin and creates its stages in a child process, because an error in a plugin's
+/// static initialisers ends the process.
 Trial tried(const fs::path& plugin) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return {"it was not tried: no pipe could be made", {}};
+  if (::pipe(ends.data()) != 0) return {"loading was not tried: cannot create a pipe", {}};
   const pid_t child = ::fork();
-  if (child < 0) return {"it was not tried: no process could be made", {}};
+  if (child < 0) return {"loading was not tried: cannot create a process", {}};
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
-    ::dup2(ends[1], STDOUT_FILENO);  // what a library says when it is loaded is none of our listing
+    ::dup2(ends[1], STDOUT_FILENO);  // keep output of the loaded library out of our listing
     ::close(ends[0]);
     ::close(ends[1]);
     ::alarm(longest_loading_seconds);
@@ -84,19 +84,20 @@ Trial tried(const fs::path& plugin) {
   constexpr std::string_view prefix = "seam: error: ";
   if (said.starts_with(prefix)) said.erase(0, prefix.size());
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-    return {"it is not loaded after " + std::to_string(longest_loading_seconds) + " seconds", {}};
+    return {"loading it timed out after " + std::to_string(longest_loading_seconds) + " seconds",
+            {}};
   }
   if (WIFSIGNALED(status)) {
-    return {"it ends the process that loads it: " + std::string(::strsignal(WTERMSIG(status))) +
+    return {"loading it kills the process: " + std::string(::strsignal(WTERMSIG(status))) +
                 (said.empty() ? "" : "; " + said),
             {}};
   }
   if (WEXITSTATUS(status) == loaded_well) return {};
   if (WEXITSTATUS(status) == stages_at_fault) return {{}, said};
-  return {said.empty() ? "it silently ends the process that loads it" : said, {}};
+  return {said.empty() ? "loading it ends the process without a message" : said, {}};
 }
 
-/// For each file, by position.
+/// One per file, in the same order.
 std::vector<Trial> trials_of(const Registry& registry, bool load) {
   std::vector<Trial> trials;
   for (const PluginFile& file : registry.files()) {
@@ -107,14 +108,14 @@ std::vector<Trial> trials_of(const Registry& registry, bool load) {
   return trials;
 }
 
-/// Stages that several plugins offer, a sentence each.
+/// Stages that several plugins provide, one sentence each.
 std::vector<std::string> doubled_stages(const Registry& registry) {
   std::vector<std::string> sentences;
   for (const std::string& stage : registry.stage_names()) {
     const std::vector<const PluginFile*> offering = registry.find_all(stage);
     if (offering.size() < 2) continue;
-    std::string text = "stage '" + stage + "' is offered by " + std::to_string(offering.size()) +
-                       " plugins, and a pipeline that names it is refused; remove all but one from "
+    std::string text = "stage '" + stage + "' is provided by " + std::to_string(offering.size()) +
+                       " plugins, so a pipeline that uses it is rejected; remove all but one from "
                        "the search path, or rename the stage in one of them and rebuild it";
     for (const PluginFile* file : offering) text += "\n    " + file->path.string();
     sentences.push_back(std::move(text));
@@ -202,7 +203,7 @@ ExitCode plugins_verb(const PluginsArguments& arguments) {
   } else {
     print_text(registry, trials, arguments.load);
   }
-  // Asked whether plugins can be used, the exit code answers as well.
+  // With --load, the exit code also tells whether all plugins can be used.
   const bool all_well = std::ranges::all_of(
       trials, [](const Trial& trial) { return trial.refusal.empty() && trial.defects.empty(); });
   if (arguments.load && (!all_well || !doubled_stages(registry).empty())) {

@@ -51,7 +51,7 @@ LoadOptions options_of(const std::string& file, const std::vector<std::string>& 
   }
   if (!set.empty() || !variants.empty()) {
     throw Error(std::string(set.empty() ? "--variant" : "--set") +
-                    " cannot be used with the folder of a run, whose parameters are fixed",
+                    " cannot be used with a run folder, because the parameters of a run are fixed",
                 Fault::configuration);
   }
   return earlier_run_options(file, plugin_paths);

@@ -24,7 +24,7 @@ namespace {
 
 Display::Style style_of(const RunArguments& arguments) {
   if (arguments.quiet) return Display::Style::quiet;
-  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never set here
   const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
   return ::isatty(STDERR_FILENO) == 1 && !dumb ? Display::Style::terminal : Display::Style::plain;
 }
@@ -34,8 +34,8 @@ ColourUse colour_of(const RunArguments& arguments) {
   return arguments.colour == "never" ? ColourUse::never : ColourUse::automatic;
 }
 
-/// What the command line says of the pipeline, as --set, so that the run's folder says what it was
-/// computed with.
+/// Returns the options that change the pipeline, as --set does, so that the run folder records
+/// them.
 std::vector<std::string> overrides_of(const RunArguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.device.empty()) {
@@ -63,15 +63,14 @@ LoadOptions options_for(const RunArguments& arguments, Start start) {
   }
   if (start != Start::resume) {
     options.overrides = overrides_of(arguments);
-    // Not as an override, which would replace a table of the file's.
+    // Not as an override, which would replace the table `tensorboard` of the file.
     if (arguments.tensorboard) options.event_file = EventFileUse::always;
   }
   options.environment = process_environment();
   return options;
 }
 
-/// Another pipeline than the one that runs, to be compared with it. None: there were errors, which
-/// are reported.
+/// Loads a pipeline to compare with the one that runs. Reports errors; nullopt if there are any.
 std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
   options.environment = process_environment();
   options.decide_threads = [threads](std::optional<int> /*in_file*/) { return threads; };
@@ -81,27 +80,26 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
   return std::nullopt;
 }
 
-/// The same command goes on with its run only if it still says the same. `recorded` is the
-/// pipeline of the run in the folder, `asked` that of the file and --set.
+/// Throws seam::Error (configuration) if the command would change the results of the run that it
+/// resumes. `recorded`: the pipeline of the run in the folder; `asked`: that of the file and --set.
 void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& asked,
                            const RunArguments& arguments, Display& display) {
   const std::vector<Difference> all = differences_between(recorded.resolved, asked.resolved);
   const std::vector<Difference> differences = in_results(all);
   if (!differences.empty()) {
-    throw Error("'" + arguments.run_directory + "' holds a run of another pipeline than '" +
+    throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +
                     arguments.file + "': " + to_text(differences) +
-                    "; name another --run-dir, or continue that run with its own values: "
+                    "; choose another --run-dir, or continue that run with its own values: "
                     "seam run --resume " +
                     arguments.run_directory,
                 Fault::configuration);
   }
   if (!all.empty()) {
-    display.message("the run goes on with its own values, not these: " + to_text(all));
+    display.message("the run continues with its own values, not these: " + to_text(all));
   }
 }
 
-/// What the other options say of a run that goes on holds for this process; its resolved.toml
-/// stays.
+/// Applies the other options to a resumed run, for this process only; resolved.toml is not changed.
 void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
   if (!arguments.device.empty()) spec.device = arguments.device;
   if (!arguments.precision.empty()) {
@@ -114,19 +112,19 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
 const char* text_of(StopNotice notice) {
   switch (notice) {
     case StopNotice::asked:
-      return "stopping after the current step; press Ctrl-C again to cancel it";
+      return "stopping after the current step; press Ctrl-C again to stop without waiting for it";
     case StopNotice::cancelled:
       return "cancelling: stages have one second to finish";
     case StopNotice::time_is_up:
-      return "the time limit is reached: stopping after the step under way";
+      return "time limit reached; stopping after the current step";
     case StopNotice::overrun:
-      return "the run has not stopped at its time limit: cancelling; stages have one second to "
+      return "the run did not stop at its time limit: cancelling; stages have one second to "
              "finish";
   }
   return "";
 }
 
-/// With --resume-if-present, a folder that holds a run is resumed.
+/// Returns how the run starts. With --resume-if-present, a run in the folder is resumed.
 Start start_of(RunArguments& arguments) {
   if (arguments.resume_if_present && is_run_folder(arguments.run_directory)) {
     arguments.resume = arguments.run_directory;
@@ -153,13 +151,13 @@ ExitCode run_verb(RunArguments arguments) {
         const Display::Now now = display.now();
         display.message(overdue_text(now.activity, now.run_directory));
         // A thread that is inside a stage cannot be ended from outside, and destructors would wait
-        // for it. Files appear whole or not at all, so that nothing is half written.
+        // for it. Files are written completely or not at all, so none is left incomplete.
         std::_Exit(arguments.stopped_code);
       });
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
-  // A run that is complete needs no data; one that is not says what is missing when it opens it.
+  // A complete run needs no data, and an incomplete one reports missing data when it opens it.
   const auto& missing = prepared.loaded.pipeline->missing_data;
   if (start != Start::resume && !missing.empty()) {
     return report_error(missing_data_error("the run was not started", missing));

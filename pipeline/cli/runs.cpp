@@ -33,7 +33,7 @@ std::vector<Listed> listed(const RunsArguments& arguments) {
     try {
       entry.score = shown_score(entry.run, arguments.metric);
     } catch (const Error& error) {
-      if (error.fault() == Fault::configuration) throw;  // of what --metric says
+      if (error.fault() == Fault::configuration) throw;  // --metric is wrong
       entry.run.note += (entry.run.note.empty() ? "" : "; ") + error.full_message();
     }
   }
@@ -88,7 +88,7 @@ std::string table(const std::vector<Listed>& list) {
       {one_metric ? *metrics.begin() : "score", Align::right, Room::fixed},
       {"parameters that differ", Align::left, Room::flexible}};
   const std::optional<std::size_t> width = terminal_width(STDOUT_FILENO);
-  if (width && table_width(columns, rows) > *width) {  // names and parameters say more
+  if (width && table_width(columns, rows) > *width) {  // names and parameters are more useful
     constexpr int started = 1;
     columns.erase(columns.begin() + started);
     for (std::vector<std::string>& row : rows) row.erase(row.begin() + started);
@@ -113,7 +113,8 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   const auto has_score = [](const Listed& entry) { return entry.score.has_value(); };
   if (!arguments.metric.empty() && std::ranges::none_of(list, has_score)) {
     throw Error("no run has recorded '" + arguments.metric +
-                    "'; it takes [FLOW:]STAGE.METRIC, and a run's metrics.jsonl has them all",
+                    "'; --metric takes [FLOW:]STAGE.METRIC, and a run's metrics.jsonl lists all "
+                    "metrics",
                 Fault::configuration);
   }
   std::cout << table(list);

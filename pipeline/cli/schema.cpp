@@ -22,7 +22,7 @@ Json typed(const char* type, const std::string& doc) {
   return {{"type", type}, {"description", doc}};
 }
 
-/// A table that takes these keys alone.
+/// A table that takes only these keys.
 Json table(const std::string& doc, Json properties) {
   Json object = typed("object", doc);
   object["properties"] = std::move(properties);
@@ -90,7 +90,7 @@ Json parameter_schema(const ParameterInfo& parameter, const std::string& doc) {
 
 Json host_schema(const HostTable& host);
 
-/// What the host's keys take that are no single values.
+/// The schemas of the host's compound keys.
 struct CompoundSchema {
   Json operator()(const CountOrShare& /*form*/) const {
     return {{"type", "number"}, {"minimum", 0}};
@@ -143,7 +143,7 @@ Json host_schema(const HostTable& host) {
   return table(host.doc(), std::move(properties));
 }
 
-/// What any stage takes besides its own parameters, as far as its kind allows.
+/// Adds the keys that every stage of this kind has besides its own parameters.
 void add_common(Json& properties, const StageRunner& stage) {
   StageSpec any;
   const HostTable host = stage_table(any);
@@ -162,7 +162,7 @@ Json stage_schema(const StageRunner& stage) {
   for (const ParameterInfo& parameter : stage.description().parameters) {
     properties[parameter.name] = parameter_schema(parameter, documentation(parameter));
     for (const std::string& old : parameter.renamed_from) {
-      properties[old] = parameter_schema(parameter, "Now called '" + parameter.name + "'.");
+      properties[old] = parameter_schema(parameter, "Renamed to '" + parameter.name + "'.");
     }
   }
   return {{"title", stage.type()},
@@ -177,24 +177,23 @@ Json stages_schema(Registry& registry) {
   const std::vector<std::string> types = registry.stage_names();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& type : types) {
-    if (registry.find_all(type).size() > 1) continue;  // a file that names it is refused
+    if (registry.find_all(type).size() > 1) continue;  // ambiguous: a file that uses it is rejected
     try {
       any.push_back(stage_schema(*registry.describe(type, type, descriptions.get())));
-    } catch (const Error& error) {  // the others are worth having
-      std::cerr << "seam: warning: without stage '" << type << "': " << error.full_message()
+    } catch (const Error& error) {  // continue with the others
+      std::cerr << "seam: warning: skipping stage '" << type << "': " << error.full_message()
                 << std::endl;
     }
   }
   if (descriptions) descriptions->save();
-  // One that is like another, and what a file lays over a stage of one that it extends, need not
-  // say what it is.
+  // A stage with `like`, and changes to a stage of an extended file, do not need `use`.
   StageSpec stage;
   Json properties = host_schema(stage_table(stage))["properties"];
   properties["use"] = false;
-  any.push_back({{"title", "a stage that is like another, or of a file that this one extends"},
+  any.push_back({{"title", "a stage that uses `like`, or overrides a stage of an extended file"},
                  {"type", "object"},
                  {"properties", std::move(properties)}});
-  Json object = typed("object", "The stages: a name of your choice each, and what it is.");
+  Json object = typed("object", "The stages, each under a name of your choice.");
   object["additionalProperties"] = {{"anyOf", std::move(any)}};
   return object;
 }
@@ -205,11 +204,12 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
   const int threads = count_cores().usable();
   obey_thread_budget(threads);
   Registry registry(default_search_path({}, plugin_paths), threads);
-  Json flows = typed("object", "The ways of the packets.");
+  Json flows = typed("object", "The flows: which stages packets pass through.");
   flows["additionalProperties"] = typed("string", "a -> b -> c; a -> {b, c} -> d branches");
   Json paths = typed("object", "Names for parts of flows.");
   paths["additionalProperties"] =
-      typed("string", "a -> b -> c; a flow or another path has them all by this name");
+      typed("string",
+            "a -> b -> c; using the name in a flow or another path inserts all of these stages");
   PipelineSpec fresh;
   SweepSpec sweep;
   Json properties{{"pipeline", host_schema(pipeline_table(fresh))},
@@ -218,15 +218,16 @@ std::string schema_text(const std::vector<std::string>& plugin_paths) {
                   {"path", std::move(paths)},
                   {"flow", std::move(flows)},
                   {"schedule", host_schema(schedule_table(fresh.schedule))}};
-  Json changes = Json::object();  // what a variant may have: references, not copies of all stages
+  Json changes = Json::object();  // of a variant: references, to avoid copies of all stages
   for (const auto& [key, schema] : properties.items()) {
     changes[key] = {{"$ref", "#/properties/" + key}};
   }
-  Json variant = typed("object", "Variants: sets of changes that --variant NAME chooses.");
+  Json variant = typed("object", "Variants: sets of changes that --variant NAME applies.");
   variant["additionalProperties"] = table("The changes.", std::move(changes));
-  Json groups = typed("object", "Groups of variants. At most one variant of each group is chosen.");
+  Json groups =
+      typed("object", "Groups of variants: at most one variant per group can be applied.");
   groups["additionalProperties"] = texts("names of variants");
-  properties["extends"] = texts("files that this one is laid over, relative to it");
+  properties["extends"] = texts("files that this file extends; paths are relative to this file");
   properties["variant"] = std::move(variant);
   properties["variants"] = std::move(groups);
   properties["sweep"] = host_schema(sweep_table(sweep));

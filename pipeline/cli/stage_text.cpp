@@ -56,7 +56,8 @@ std::string accepted_text(const ParameterInfo& parameter) {
   return "a stage that offers " + parameter.interface;
 }
 
-/// "f32[N,3,H,W]" of tensors, whose type says nothing; "std::vector<std::string>[N]" of others.
+/// "f32[N,3,H,W]" for tensors, whose type adds no information; "std::vector<std::string>[N]" for
+/// other types.
 std::string field_text(const FieldInfo& field) {
   const bool tensor = field.type == "at::Tensor";
   if (tensor && !field.contract.empty()) return field.contract;
@@ -84,7 +85,7 @@ std::string traits_text(const StageRunner& stage) {
   return text;
 }
 
-/// The value that something sets, or nothing.
+/// The value set for the parameter, or nullopt.
 std::optional<Value> set_value(const StageSpec& spec, const std::string& parameter) {
   if (const auto value = spec.values.find(parameter); value != spec.values.end()) {
     return value->second;
@@ -233,7 +234,7 @@ void print_text(const Inspected& inspected) {
       spec != nullptr ? "parameters: name, value, accepted" : "parameters: name, default, accepted",
       parameters);
   print_rows("needs", field_rows(description.needs));
-  print_rows("uses where present", field_rows(description.accepts));
+  print_rows("uses if present", field_rows(description.accepts));
   print_rows("provides", field_rows(description.provides));
   Rows offers;
   for (const OfferedInterface& offered : description.offers) offers.push_back({offered.interface});
@@ -255,8 +256,7 @@ void print_text(const Inspected& inspected) {
 }
 
 void print_text(const InspectedField& inspected) {
-  std::cout << "field '" << inspected.name
-            << "', as stages with their default parameters have it\n";
+  std::cout << "field '" << inspected.name << "' (stages with default parameters)\n";
   const auto rows = [](const std::vector<InspectedField::Use>& uses) {
     Rows result;
     for (const auto& [stage, field] : uses) result.push_back({stage, field_text(field), field.doc});
@@ -264,12 +264,12 @@ void print_text(const InspectedField& inspected) {
   };
   print_rows("provided by", rows(inspected.provided));
   print_rows("needed by", rows(inspected.needed));
-  print_rows("used where present by", rows(inspected.accepted));
+  print_rows("used if present by", rows(inspected.accepted));
   std::cout.flush();
 }
 
 void print_network(const NetworkPart& network) {
-  std::cout << "\nnetwork: part, kind, numbers in it, its own tensors\n";
+  std::cout << "\nnetwork: part, kind, number of elements, own tensors\n";
   std::istringstream lines(seam::to_text(network));
   for (std::string line; std::getline(lines, line);) std::cout << "  " << line << "\n";
   std::cout.flush();
@@ -290,7 +290,7 @@ void print_markdown(const StageRunner& stage) {
               << cell(accepted_text(parameter)) << " | " << cell(parameter.doc) << " |\n";
   }
   print_fields_markdown("needs", description.needs);
-  print_fields_markdown("uses where present", description.accepts);
+  print_fields_markdown("uses if present", description.accepts);
   print_fields_markdown("provides", description.provides);
   for (const OfferedInterface& offered : description.offers) {
     std::cout << "\nOffers " << code(offered.interface) << " to other stages.\n";

@@ -1,5 +1,5 @@
-/// How `seam inspect` writes what is known of a stage or a field: for people, as a page of the
-/// documentation, for programs. All of it goes to the standard output.
+/// Output of `seam inspect` for a stage or a field: as text, as a documentation page, or as JSON.
+/// All functions write to standard output.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace seam::host {
 
-/// A stage as such, or as a pipeline configures it.
+/// A stage type, or a stage of a pipeline.
 struct Inspected {
   const StageRunner& stage;
-  std::string plugin;               ///< the file that offers it
-  const StageSpec* spec = nullptr;  ///< the values it has; null: it is described as such
+  std::string plugin;               ///< the file that provides it
+  const StageSpec* spec = nullptr;  ///< its values in the pipeline; null: a stage type
 };
 
-/// A field, and what the stages with their default parameters say of it.
+/// A field, with its declarations in stages with default parameters.
 struct InspectedField {
   struct Use {
     std::string stage;
@@ -34,7 +34,7 @@ struct InspectedField {
 void print_text(const Inspected& inspected);
 void print_text(const InspectedField& inspected);
 void print_network(const NetworkPart& network);
-/// The part of a stage's page that its declaration knows.
+/// The generated part of a stage's page.
 void print_markdown(const StageRunner& stage);
 void print_json(const Inspected& inspected, const std::optional<NetworkPart>& network);
 void print_json(const InspectedField& inspected);

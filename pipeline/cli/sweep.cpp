@@ -32,7 +32,7 @@ SweepRequest request_of(const SweepArguments& arguments) {
   return request;
 }
 
-/// What the runs reached, where they say by what they are judged.
+/// Prints a comparison of the runs, if they have a headline metric.
 void compare(const std::filesystem::path& folder) {
   try {
     const Comparison comparison = compare_runs(runs_of_sweep(folder, ""), {});
@@ -49,7 +49,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
   SweepOptions options;
   options.jobs = arguments.jobs;
   options.threads = arguments.threads;
-  options.environment = process_environment();  // before this process's own threads are settled
+  options.environment = process_environment();  // before this process sets its thread variables
   options.say = say;
   ChildProcesses children;
   std::filesystem::path folder = arguments.resume;
@@ -64,7 +64,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
       return ExitCode::success;
     }
     if (!sweep.missing_data.empty()) {
-      std::string text = "nothing was run, because data is missing:";
+      std::string text = "no run was started, because data is missing:";
       for (const std::string& sentence : sweep.missing_data) text += "\n  " + sentence;
       return report_error(Error(text, Fault::data));
     }

@@ -1,4 +1,4 @@
-/// Parameters' values as JSON, for the verbs that describe stages to programs.
+/// Parameter values as JSON, for the verbs that print JSON.
 #pragma once
 
 #include "pipeline/text/json.hpp"
@@ -6,7 +6,7 @@
 
 namespace seam::host {
 
-/// Numbers that JSON does not have become texts: "inf", "-inf", "nan".
+/// Numbers that JSON does not have become strings: "inf", "-inf", "nan".
 Json value_json(const Value& value);
 
 }  // namespace seam::host

@@ -1,5 +1,5 @@
-/// The program's verbs: what each takes from the command line, and what it does. One file a verb;
-/// arguments.cpp alone knows how a command line is written.
+/// The program's verbs and their arguments, one source file per verb. Only arguments.cpp defines
+/// the command line.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace seam::host {
 
-/// Runs a pipeline file, goes on with an earlier run, or begins where one stands.
+/// Runs a pipeline file, resumes an earlier run, or starts a new run from one.
 struct RunArguments {
   std::string file;    ///< empty with `resume` and `from`
   std::string resume;  ///< folder of an earlier run
-  std::string from;    ///< the same, which stays as it is
+  std::string from;    ///< folder of an earlier run, which is not changed
   std::vector<std::string> variants;
   std::vector<std::string> set;
   std::optional<int> threads;
-  std::string device;     ///< this and the next two: empty: what the file says
+  std::string device;     ///< this and the next two: empty: as in the file
   std::string precision;  ///< "float32", "bfloat16"
   std::optional<bool> deterministic;
   bool tensorboard = false;
@@ -30,13 +30,13 @@ struct RunArguments {
   std::string trace;               ///< empty: none
   std::string colour = "auto";     ///< or "always", "never"
   bool timing = false;             ///< times of all stages at the end
-  std::string time_limit;          ///< as duration_of() takes it; empty: none
+  std::string time_limit;          ///< in the format of duration_of(); empty: none
   int stopped_code = static_cast<int>(ExitCode::cancelled);  ///< of a run that was asked to stop
   bool quiet = false;
 };
 ExitCode run_verb(RunArguments arguments);
 
-/// Runs a pipeline file once for each combination of some parameters' values.
+/// Runs a pipeline file once for each combination of parameter values.
 struct SweepArguments {
   std::string file;    ///< empty with `resume`
   std::string resume;  ///< folder of an earlier sweep
@@ -56,7 +56,7 @@ ExitCode sweep_verb(const SweepArguments& arguments);
 /// Lists the runs of a folder.
 struct RunsArguments {
   std::string folder = "runs";
-  std::string metric;  ///< empty: the one by which each run is judged
+  std::string metric;  ///< empty: each run's headline metric
   bool json = false;
 };
 ExitCode runs_verb(const RunsArguments& arguments);
@@ -64,11 +64,11 @@ ExitCode runs_verb(const RunsArguments& arguments);
 /// Ranks runs by a metric.
 struct CompareArguments {
   std::vector<std::string> runs;  ///< folders of runs and of sweeps
-  std::string metric;             ///< empty: the one by which the runs are judged
-  std::string better;             ///< "higher", "lower"; empty: what the runs say
+  std::string metric;             ///< empty: the runs' headline metric
+  std::string better;             ///< "higher", "lower"; empty: as recorded by the runs
   bool best = false;              ///< each run's best epoch instead of its last
   bool paired = false;            ///< differences observation by observation
-  bool csv = false;               ///< one of these four at most
+  bool csv = false;               ///< at most one of these four
   bool json = false;
   bool markdown = false;
   bool latex = false;
@@ -78,38 +78,38 @@ ExitCode compare_verb(const CompareArguments& arguments);
 /// Checks pipeline files without running them, or with one batch of each flow.
 struct CheckArguments {
   std::vector<std::string> files;
-  std::vector<std::string> variants;  ///< empty: the file as it is, and with its variants
+  std::vector<std::string> variants;  ///< empty: without variants, and with each of them
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
   bool deep = false;  ///< also opens the stages and runs one batch of each flow
-  bool data = false;  ///< also prepares each picture that the sources serve
+  bool data = false;  ///< also prepares each image that the sources provide
 };
 ExitCode check_verb(const CheckArguments& arguments);
 
-/// Lists the plugins that are found, their stages, and the files that were refused.
+/// Lists the plugins that are found, their stages, and the files that were rejected.
 struct PluginsArguments {
   std::vector<std::string> plugin_paths;
   bool json = false;
-  bool load = false;  ///< says of each whether it can be loaded as well
+  bool load = false;  ///< also loads each plugin and reports errors
 };
 ExitCode plugins_verb(const PluginsArguments& arguments);
 
-/// Describes a stage: parameters, fields, interfaces, and the network that it holds.
+/// Describes a stage (parameters, fields, interfaces and network) or a field.
 struct InspectArguments {
-  std::string file;   ///< a pipeline file or a run's folder; empty: the stage as such
-  std::string stage;  ///< its name in the file, or else its type
+  std::string file;   ///< a pipeline file or a run folder; empty: none
+  std::string stage;  ///< its name in the file, or without a file its type
   std::vector<std::string> variants;
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
   bool json = false;
-  bool markdown = false;  ///< as its page in the documentation has it
+  bool markdown = false;  ///< prints the stage's documentation page
 };
 ExitCode inspect_verb(const InspectArguments& arguments);
 
-/// Draws a pipeline's flows; those of a run with what its stages did since it was last started.
+/// Draws a pipeline's flows; for a run, with the counts of its stages since it was last started.
 struct GraphArguments {
-  std::string file;  ///< or a run's folder
+  std::string file;  ///< or a run folder
   std::vector<std::string> variants;
   std::vector<std::string> set;
   std::vector<std::string> plugin_paths;
@@ -124,7 +124,7 @@ struct ReportArguments {
 };
 ExitCode report_verb(const ReportArguments& arguments);
 
-/// Says what this program is, what it may use of the machine and what it finds.
+/// Shows the program's version, the available resources and the plugins found.
 struct DoctorArguments {
   std::vector<std::string> plugin_paths;
 };
@@ -135,13 +135,13 @@ struct NewPluginArguments {
   std::string name;                ///< of the stage, such as "unsharp_mask" or "acme.unsharp_mask"
   std::string kind = "transform";  ///< or source, collector, sink, model
   bool tensor = false;             ///< the stage works on tensors
-  std::string output;              ///< the folder; empty: named like the stage
+  std::string output;              ///< the folder; empty: named after the stage
 };
 ExitCode new_plugin_verb(const NewPluginArguments& arguments);
 
-/// Writes a pipeline file to begin with.
+/// Creates a pipeline file for training, and the JSON Schema for editors.
 struct NewPipelineArguments {
-  std::string name;  ///< of the file; ".toml" may be left out
+  std::string name;  ///< of the file; ".toml" is optional
 };
 ExitCode new_pipeline_verb(const NewPipelineArguments& arguments);
 
@@ -152,10 +152,10 @@ struct SchemaArguments {
 ExitCode schema_verb(const SchemaArguments& arguments);
 std::string schema_text(const std::vector<std::string>& plugin_paths);
 
-/// What may stand for the last of these words, a line each; what shells ask (completion/).
+/// Prints the completions of the last of these words, one per line, for the shells (completion/).
 ExitCode complete_verb(const ProgramHelp& help, const std::vector<std::string>& words);
 
-/// Writes the manual pages into a folder; what the build asks.
+/// Writes the manual pages to a folder, for the build.
 ExitCode manual_verb(const ProgramHelp& help, const std::string& folder);
 
 }  // namespace seam::host

@@ -23,7 +23,7 @@ constexpr const char* forms =
   throw Error(fmt::format("'{}' is not an axis of a sweep: {}", text, why), Fault::configuration);
 }
 
-/// What stands between the quotes of a text, from its opening quote; the position behind it.
+/// Reads a quoted string from its opening quote. Returns its content and the position after it.
 std::size_t behind_quoted(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size() && text[at] != quote; ++at) {
@@ -75,7 +75,7 @@ std::optional<T> number_in(std::string_view text) {
   return number;
 }
 
-/// "1..3" and "1e-4..1e-2:log"; nothing where the text is an ordinary value.
+/// Reads "1..3" and "1e-4..1e-2:log"; nullopt if the text is an ordinary value.
 std::optional<Interval> interval_in(const std::string& axis, std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
@@ -92,14 +92,14 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   Interval interval{*least, *most, Scale::linear, Numbers::real};
   if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
     interval.numbers = Numbers::whole;
-    constexpr double exact = 9007199254740992;  // 2^53: from there on doubles leave numbers out
+    constexpr double exact = 9007199254740992;  // 2^53: beyond it, doubles skip integers
     if (std::abs(*least) >= exact || std::abs(*most) >= exact) {
       refuse(axis, fmt::format("the range '{}' has numbers of 2^53 or more; list them instead: "
                                "\"KEY=1,2,3\"",
                                shown));
     }
   }
-  // A script's 1..N with an N of 1 lists one number; to draw numbers from, a range needs two ends.
+  // A script's 1..N with N = 1 lists one number; a range to draw from needs two different ends.
   const bool one_number = *least == *most && interval.numbers == Numbers::whole && scale.empty();
   if (!std::isfinite(*least) || !std::isfinite(*most) || (*least >= *most && !one_number)) {
     refuse(axis,
@@ -127,14 +127,15 @@ void add_integers(const std::string& axis, const Interval& interval, std::vector
 void add_values(const std::string& text, std::string_view values, Axis& axis) {
   const std::vector<std::string> parts = listed(values);
   for (const std::string& part : parts) {
-    if (part.empty()) refuse(text, "a value is empty; an empty text is written \"\"");
+    if (part.empty()) refuse(text, "a value is empty; for an empty string, write \"\"");
     const std::optional<Interval> interval = interval_in(text, part);
     if (!interval) {
       axis.values.push_back(part);
     } else if (interval->numbers == Numbers::whole && interval->scale == Scale::linear) {
       add_integers(text, *interval, axis.values);
     } else if (parts.size() > 1) {
-      refuse(text, fmt::format("'{}' is a range to draw from and must be the only value", part));
+      refuse(text,
+             fmt::format("'{}' is a range for random search and must be the only value", part));
     } else {
       axis.interval = interval;
     }
@@ -146,7 +147,7 @@ void add_values(const std::string& text, std::string_view values, Axis& axis) {
   }
 }
 
-/// "variant.loss" and "variants" with the values that they stand for.
+/// "variant.loss" and "variants" with the values that they mean.
 std::vector<std::string> expanded(const std::vector<std::string>& texts,
                                   const VariantNames& variants) {
   std::vector<std::string> result;
@@ -165,7 +166,7 @@ std::vector<std::string> expanded(const std::vector<std::string>& texts,
   return result;
 }
 
-/// Refuses groups and variants that the file does not have.
+/// Rejects groups and variants that the file does not have.
 void check_variants(const std::string& text, const Axis& axis, const VariantNames& variants) {
   const std::string& key = axis.keys.front();
   if (!is_variant_key(key)) return;
@@ -207,7 +208,7 @@ Axis parse_axis(const std::string& text) {
     if (key.find('.') == std::string::npos && !is_variant_key(key)) refuse(text, forms);
     if (is_variant_key(key) && axis.keys.size() > 1) {
       refuse(text,
-             "variants do not change together with other keys; give them an axis of their own: "
+             "variants cannot change together with other keys; give them a separate axis: "
              "variant=a,b");
     }
     if (thread_count) {

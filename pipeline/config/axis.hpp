@@ -33,18 +33,18 @@ struct Interval {
 
 struct Axis {
   std::vector<std::string> keys;     ///< at least one; all take the same value
-  std::vector<std::string> values;   ///< as --set takes them; empty where there is an interval
+  std::vector<std::string> values;   ///< as --set takes them; empty if there is an interval
   std::optional<Interval> interval;  ///< only for random search
 };
 
-/// Throws seam::Error (configuration) that says what is accepted.
+/// Throws seam::Error (configuration) with the accepted forms.
 Axis parse_axis(const std::string& text);
-/// The same for several, with the variants of the file; a key may stand in one of them only.
+/// The same for several, with the variants of the file; each key may be in only one of them.
 std::vector<Axis> parse_axes(const std::vector<std::string>& texts,
                              const VariantNames& variants = {});
 
-/// Whether runs that differ in this key alone repeat the same experiment: the run's seed, and the
-/// fold that a stage serves, leaves out or measures (`fold`, `leave_out_fold`).
+/// Whether runs that differ only in this key repeat the same experiment: the run's seed, and the
+/// fold that a stage uses, leaves out or measures (`fold`, `leave_out_fold`).
 bool is_replicate_key(std::string_view key);
 
 }  // namespace seam::host

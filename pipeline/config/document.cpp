@@ -82,7 +82,7 @@ Node convert(const toml::node& node, const Source& source) {
   return result;
 }
 
-/// Where the bytes of a text value stand, walked from its opening quote.
+/// Finds the source positions of the bytes of a string value, walking from its opening quote.
 class LiteralWalk {
  public:
   LiteralWalk(const Source& source, const Place& start) : line_(start.line), column_(start.column) {
@@ -94,7 +94,7 @@ class LiteralWalk {
     open();
   }
 
-  /// Goes on by this many bytes of the value.
+  /// Advances by this many bytes of the value.
   void advance(std::size_t bytes) {
     while (bytes > 0 && !rest_.empty()) {
       const std::size_t made = step();
@@ -140,7 +140,7 @@ class LiteralWalk {
     }
   }
 
-  /// One character of the text as written; returns how many bytes of the value it makes.
+  /// Advances by one character as written; returns the number of bytes it has in the value.
   std::size_t step() {
     if (escapes_) skip_line_continuation();
     if (!escapes_ || !rest_.starts_with('\\') || rest_.size() < 2) {
@@ -179,7 +179,7 @@ bool is_value(std::string_view text) {
   }
 }
 
-/// The word that begins where TOML wants a value, as in `name = demo`; empty where none does.
+/// The bare word in place of a value, as in `name = demo`; empty if there is none.
 std::string_view bare_word(const Source& source, const Place& place) {
   const std::string_view line = source.line(place.line);
   const std::size_t begin = byte_of_character(line, place.column - 1);
@@ -194,13 +194,14 @@ std::string_view bare_word(const Source& source, const Place& place) {
   const bool like_a_text =
       !word.empty() && (std::isalpha(static_cast<unsigned char>(word.front())) != 0 ||
                         std::string_view("~/$_").find(word.front()) != std::string_view::npos);
-  // A key, and a value with which something else is wrong: that it stands there twice.
+  // Neither a key, nor a valid value: its error is a different one, such as a key that occurs
+  // twice.
   const std::size_t behind = rest.find_first_not_of(" \t", word.size());
   const bool is_key = behind != std::string_view::npos && rest[behind] == '=';
   return like_a_text && !is_key && !is_value(word) ? word : std::string_view();
 }
 
-/// What to write instead of a bare word.
+/// Returns what to write instead of a bare word.
 std::string instead_of(std::string_view word) {
   std::string small(word);
   std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -247,12 +248,13 @@ Node read_document(const Source& source, Findings& findings) {
     if (const std::string_view word = bare_word(source, place); !word.empty()) {
       place.length = static_cast<std::uint32_t>(characters(word));
       findings.error("toml-syntax", place,
-                     "this is not TOML: '" + std::string(word) + "' is not a value",
+                     "this is not valid TOML: '" + std::string(word) + "' is not a value",
                      {instead_of(word)});
       return broken_document();
     }
     const bool at_end = place.column > characters(source.line(place.line));
-    findings.error("toml-syntax", place, "this is not TOML: " + std::string(error.description()),
+    findings.error("toml-syntax", place,
+                   "this is not valid TOML: " + std::string(error.description()),
                    {at_end ? "the line ends too early: a quote, a bracket or a value is missing"
                            : std::string{}});
   }

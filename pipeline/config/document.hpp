@@ -1,4 +1,5 @@
-/// TOML texts as trees that know where everything stands, so that every later message can point.
+/// TOML parsed into a tree that keeps source locations, so that every message can point at its
+/// cause.
 ///
 ///     a.toml ──► Source (lines) ──► Node ┬ value: 0.5, "a -> b", table, ...
 ///                                        └ place: a.toml:7:10, 3 characters
@@ -41,7 +42,7 @@ struct Node {
   /// For texts after ${VAR}: where in the written text each character comes from. Empty: as
   /// written.
   std::vector<std::uint32_t> written;
-  /// Something is wrong with it that has been reported; nothing more is to be said.
+  /// Invalid, and already reported; no further errors are reported for it.
   bool broken = false;
 
   [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&value); }
@@ -54,18 +55,18 @@ struct Entry {
   std::string key;
   Place key_place;
   Node node;
-  /// The stage in whose table it stands, where `like` brought it from there.
+  /// The stage from whose table `like` took it; otherwise empty.
   std::string inherited_from = {};
 };
 
 /// "a table", "a text", ...: for messages.
 std::string kind_of(const Node& node);
 
-/// Reads a whole TOML text. Reports what is wrong with it and gives a broken node then.
+/// Parses a TOML text. On an error, reports it and returns a broken node.
 Node read_document(const Source& source, Findings& findings);
 
-/// Reads what --set says, as TOML where it is TOML and as a bare text otherwise. `column` is where
-/// it begins in its line.
+/// Reads a value of --set: as TOML if it is valid TOML, otherwise as a bare string. `column` is its
+/// position in the line.
 Node read_set_value(const std::string& text, const Place& place);
 
 /// The place of some characters inside a text value, through quotes, escapes and variables.

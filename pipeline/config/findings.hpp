@@ -1,6 +1,6 @@
-/// Collects problems while a pipeline is checked; adds the line that each points at. A fault that
-/// is found twice, since two stages or flows share the line, becomes one problem with the notes of
-/// both.
+/// Collects problems while a pipeline is checked; adds the line that each points at. An error that
+/// is found twice, because two stages or flows share the line, becomes one problem with the notes
+/// of both.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,7 @@ class Findings {
   std::map<std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>,
            std::size_t>
       positions_;
-  std::size_t errors_ =
-      0;  // those found again as well: who counts wants to know whether it was one
+  std::size_t errors_ = 0;  // including repeated ones
 };
 
 }  // namespace seam::host

@@ -62,7 +62,7 @@ class Parser {
             "the " + noun() + " ends where " + what + " is expected");
       return;
     }
-    // All bytes of the character, so that no half of one is quoted.
+    // All bytes of the character, so that it is never quoted in part.
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0U) == 0x80U) ++end;
     if (continues_name(peek())) {
@@ -141,7 +141,7 @@ class Parser {
       if (seen.emplace(step.stage, step.offset).second) continue;
       fault(step.offset, step.stage.size(), "stage-twice",
             "'" + step.stage + "' is already in this " + noun(),
-            {"to run the same computation twice, add a stage that is like the first one"});
+            {"to run the same computation twice, add another stage with `like`"});
     }
   }
 

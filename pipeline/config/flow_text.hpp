@@ -6,7 +6,7 @@
 ///     name   = [A-Za-z_][A-Za-z0-9_-]*
 ///
 /// What follows a brace joins its branches. The text of a [path] is the same, but it may begin with
-/// branches, which follow what stands before the path in a flow. A name is that of a stage or a
+/// branches, which follow whatever precedes the path in a flow. A name is that of a stage or a
 /// path.
 #pragma once
 
@@ -32,12 +32,12 @@ struct FlowText {
   std::vector<TextFault> faults;
 };
 
-/// Whether a stage's or flow's name can be written in a flow.
+/// Whether the text is valid as a stage's name in a flow.
 bool is_flow_name(std::string_view name);
 
 enum class TextKind : std::uint8_t { flow, path };
 
-/// Reads a flow or a path. Where there are faults the steps are those read before the first.
+/// Reads a flow or a path. If there are errors, the steps are those before the first error.
 FlowText parse_flow(std::string_view text, TextKind kind = TextKind::flow);
 
 }  // namespace seam::host

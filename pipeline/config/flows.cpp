@@ -75,20 +75,21 @@ class ShapeCheck {
     } else if (!head && kind == StageKind::source) {
       findings_.error("source-inside", node.place,
                       fmt::format("{} is a source and can only begin a flow", described(stage)),
-                      {"give it a flow of its own", path_note(flow_, node)});
+                      {"put it into a separate flow", path_note(flow_, node)});
     }
     if (kind == StageKind::sink && !outputs.empty()) {
-      findings_.error("sink-inside", node.place,
-                      fmt::format("{} is a sink: nothing can follow it", described(stage)),
-                      {fmt::format("'{}' follows; put the sink at the end, or into a branch: "
-                                   "{{{}, ...}}",
-                                   flow_.nodes[outputs.front()].stage, node.stage),
-                       path_note(flow_, node)});
+      findings_.error(
+          "sink-inside", node.place,
+          fmt::format("{} is a sink: nothing can follow it", described(stage)),
+          {fmt::format("'{}' comes after it; move the sink to the end or into a branch: "
+                       "{{{}, ...}}",
+                       flow_.nodes[outputs.front()].stage, node.stage),
+           path_note(flow_, node)});
     }
   }
 
-  /// A collector makes other packets than it took, so that a join would wait for ones that never
-  /// come.
+  /// A collector emits different packets from those it receives, so a join would wait for packets
+  /// that never come.
   void check_joins() {
     const auto ancestors = ancestors_of(flow_);
     std::set<std::size_t> reported;
@@ -103,13 +104,12 @@ class ShapeCheck {
           const bool collector = stage != nullptr && stage->runner != nullptr &&
                                  stage->runner->kind() == StageKind::collector;
           if (shared || !collector || !reported.insert(node).second) continue;
-          findings_.error(
-              "collector-in-branch", flow_.nodes[node].place,
-              fmt::format("{} is a collector inside a branch that '{}' joins: it makes packets "
-                          "that the other branches do not have",
-                          described(*stage), join.stage),
-              {"put it before the branches or after the join",
-               path_note(flow_, flow_.nodes[node])});
+          findings_.error("collector-in-branch", flow_.nodes[node].place,
+                          fmt::format("{} is a collector inside a branch that '{}' joins: the "
+                                      "packets it makes have no counterpart in the other branches",
+                                      described(*stage), join.stage),
+                          {"put it before the branches or after the join",
+                           path_note(flow_, flow_.nodes[node])});
         }
       }
     }
@@ -131,7 +131,7 @@ class ShapeCheck {
   Findings& findings_;
 };
 
-/// What is known of a field at some place of a flow.
+/// The known properties of a field at a point of a flow.
 struct Provided {
   std::string type;
   std::string contract;
@@ -142,10 +142,10 @@ struct Provided {
   std::vector<std::string> values = {};
 };
 
-/// The fields behind a node.
+/// The fields after a node.
 struct FieldState {
   std::map<std::string, Provided> fields;
-  bool anything = false;  ///< a stage before is not known: it may have provided or changed any
+  bool anything = false;  ///< an unknown earlier stage may have provided or changed any field
 };
 
 class FieldCheck {
@@ -195,7 +195,7 @@ class FieldCheck {
     findings_.error(std::move(code), node.place, std::move(message), std::move(notes));
   }
 
-  /// Adds the fields that a collector makes of ones of any type; false where one is not known.
+  /// Adds the fields that a collector gathers from fields of any type; false if one is unknown.
   bool gather(std::size_t at, const FieldState& state, std::vector<FieldInfo>& provided) {
     bool all_known = true;
     for (const GatheredField& gathers : stage_at(at).runner->description().gathers) {
@@ -223,7 +223,7 @@ class FieldCheck {
     return all_known;
   }
 
-  /// The fields in front of a node. Of a field that one branch changed, the changed one stays.
+  /// The fields before a node. If one branch changed a field, the changed one is kept.
   FieldState joined(std::size_t at) {
     const std::vector<std::size_t>& inputs = flow_.nodes[at].inputs;
     FieldState state;
@@ -260,21 +260,22 @@ class FieldCheck {
            {conflict_remedy(field, a.node, b.node)});
   }
 
-  /// One after the other helps only where the second one builds on what the first one made.
+  /// Running them in sequence helps only if the second one builds on the result of the first.
   [[nodiscard]] std::string conflict_remedy(const std::string& field, std::size_t a,
                                             std::size_t b) const {
     const bool a_reads = reads(a, field);
     const bool b_reads = reads(b, field);
-    if (a_reads && b_reads) return "run them one after the other, or let one provide another field";
+    if (a_reads && b_reads)
+      return "run them in sequence, or have one of them provide a different field";
     if (a_reads || b_reads) {
-      return fmt::format("run '{}' after '{}', or let one provide another field",
+      return fmt::format("run '{}' after '{}', or have one of them provide a different field",
                          flow_.nodes[a_reads ? a : b].stage, flow_.nodes[a_reads ? b : a].stage);
     }
-    return "leave one out, or let one provide another field; neither reads the field, so one after "
-           "the other would replace what the first one made";
+    return "remove one, or have one provide a different field; running them in sequence does not "
+           "help, because neither reads the field and the second would overwrite the first";
   }
 
-  /// Whether a stage builds on the value that is there.
+  /// Whether a stage builds on the existing value.
   [[nodiscard]] bool reads(std::size_t node, const std::string& field) const {
     const Description& description = stage_at(node).runner->description();
     const auto named = [&](const FieldInfo& info) { return info.name == field; };
@@ -282,31 +283,31 @@ class FieldCheck {
            std::ranges::any_of(description.accepts, named);
   }
 
-  /// In one flow a name means one type, whoever reads it; false after a report.
+  /// Checks that a name has only one type within a flow; false after a report.
   bool check_type(std::size_t at, const FieldInfo& field) {
     const auto [known, first] = types_.emplace(field.name, Provided{field.type, {}, at, {}});
     if (first || known->second.type == field.type) return true;
     mistyped_.insert(field.name);
-    report("field-type", at,
-           fmt::format("{} provides field '{}' as {}, but {} provides it as {}",
-                       described(stage_at(at)), field.name, readable_type(field.type),
-                       described(stage_at(known->second.node)), readable_type(known->second.type)),
-           {"in one flow a field's name stands for one type; one of the plugins must use another "
-            "name"});
+    report(
+        "field-type", at,
+        fmt::format("{} provides field '{}' as {}, but {} provides it as {}",
+                    described(stage_at(at)), field.name, readable_type(field.type),
+                    described(stage_at(known->second.node)), readable_type(known->second.type)),
+        {"within a flow, a field name has one type; one of the plugins must use a different name"});
     return false;
   }
 
-  /// A value that nobody builds on would be lost silently, such as the first of two losses.
+  /// A value that no stage builds on would be lost silently, such as the first of two losses.
   void check_overwriting(std::size_t at, const FieldInfo& field, const FieldState& state) {
     if (state.anything || reads(at, field.name)) return;
     const auto before = state.fields.find(field.name);
     if (before == state.fields.end()) return;
     report(
         "field-overwritten", at,
-        fmt::format("{} provides '{}' without reading it and would replace what {} made",
+        fmt::format("{} provides '{}' without reading it and would overwrite the value from {}",
                     described(stage_at(at)), field.name, described(stage_at(before->second.node))),
-        {"leave one of the two out, or let one provide another field",
-         "a stage that builds on the value that is there declares that it needs or accepts it"});
+        {"remove one of the two, or have one provide a different field",
+         "a stage that builds on the existing value must declare that it needs or accepts it"});
   }
 
   void check_need(std::size_t at, const FieldInfo& need, const FieldState& state, bool must) {
@@ -339,7 +340,7 @@ class FieldCheck {
                           explained(have.doc))});
     } catch (const Error& error) {
       report("plugin-contract", at, error.what(),
-             {"a defect of the plugin: report it to its author"});
+             {"this is a bug in the plugin; report it to its author"});
     }
   }
 
@@ -392,8 +393,9 @@ class FieldCheck {
       return node != at && stage.sound && stage.runner->description().replaces_packets;
     });
     if (replaced != ancestors_[at].end()) {
-      notes.push_back(fmt::format("'{}' makes new packets: fields from before it are not passed on",
-                                  flow_.nodes[*replaced].stage));
+      notes.push_back(
+          fmt::format("'{}' emits new packets: fields from earlier stages are not passed on",
+                      flow_.nodes[*replaced].stage));
     }
     if (by_stage.empty()) notes.emplace_back("no stage before it provides any field");
     report("missing-field", at,
@@ -410,10 +412,10 @@ class FieldCheck {
   std::vector<FieldState> states_;
   std::set<std::tuple<std::string, std::size_t, std::size_t>> conflicts_;
   std::map<std::string, Provided> types_;  ///< by name, of the first stage that provides it
-  std::set<std::string> mistyped_;         ///< reported: who reads them has nothing to add
+  std::set<std::string> mistyped_;         ///< already reported, so their readers are not checked
 };
 
-/// Where the file itself, or --set, says something of a stage; null: only files that it extends do.
+/// Where the file itself or --set sets something in a stage; null: only extended files do.
 const Place* said_here(const Entry& stage, const std::string& file) {
   const auto here = [&](const Place& place) { return place.file == file || place.file == "--set"; };
   if (here(stage.key_place)) return &stage.key_place;
@@ -444,7 +446,7 @@ std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
     names.push_back(line.key);
     if (!is_flow_name(line.key)) {
       findings.error("flow-name", line.key_place,
-                     fmt::format("'{}' cannot be a flow's name", line.key),
+                     fmt::format("'{}' is not a valid flow name", line.key),
                      {"names have letters, digits, '_' and '-', and begin with a letter or '_'"});
     }
     const auto text = read_text(line, "[flow]", findings);
@@ -485,7 +487,8 @@ void check_use(const Table& tree, const std::string& file, const std::vector<Sta
     const Place* said = said_here(*tables->node.table()->find(stage.spec.name), file);
     if (said == nullptr) continue;
     findings.warning("stage-unused", *said,
-                     fmt::format("{} is in no flow and no stage refers to it", described(stage)));
+                     fmt::format("{} is unused: it is not in any flow, and no stage refers to it",
+                                 described(stage)));
   }
 }
 

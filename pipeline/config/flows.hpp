@@ -17,20 +17,20 @@
 namespace seam::host {
 
 /// Reads all flows and checks that each begins with its one source, ends in its sinks, and names
-/// stages that exist. Flows with faults are left out. `names` gets those of all flows; `file` is
-/// what a missing [flow] is missing from.
+/// stages that exist. Flows with errors are left out. `names` gets the names of all flows; `file`
+/// is reported if [flow] is missing.
 std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
                                  const std::vector<StageDraft>& stages, const Paths& paths,
                                  const Sources& sources, std::vector<std::string>& names,
                                  Findings& findings);
 
-/// Checks that every field that a stage of the flow needs is there and fits. A stage whose own
-/// fields are not known may provide anything.
+/// Checks that every field that a stage of the flow needs is provided and fits. A stage whose
+/// fields are unknown may provide anything.
 void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings);
 
-/// Warns of stages that no flow has and no stage refers to or is like, if `file` or --set says
-/// something of them: those of files that it extends may go unused. To be asked only where no flow
-/// is at fault: a misspelt stage is not an unused one.
+/// Warns of stages that no flow uses and no stage refers to or is like, if `file` or --set sets
+/// something in them: those of extended files may be unused. Call it only if all flows are valid: a
+/// misspelt stage is not an unused one.
 void check_use(const Table& tree, const std::string& file, const std::vector<StageDraft>& stages,
                const std::vector<FlowSpec>& flows, Findings& findings);
 

@@ -64,7 +64,7 @@ struct FolderFault {
   std::string text;
 };
 
-/// What is wrong with a folder; nothing where it will do.
+/// Returns what is wrong with a folder, or nullopt.
 std::optional<FolderFault> fault_of(const fs::path& folder,
                                     const std::vector<std::string>& entries) {
   std::error_code error;
@@ -119,7 +119,7 @@ class FolderCheck {
   [[nodiscard]] std::vector<std::string> take_needed() { return std::move(needed_); }
 
  private:
-  /// Flows that no flow comes before, or only ones of the same epoch.
+  /// Flows that run first, or after flows of the same epoch only.
   static std::set<std::string> first_flows(const ScheduleSpec& schedule) {
     if (!schedule.before.empty()) return {schedule.before.front()};
     std::set<std::string> flows(schedule.after.begin(), schedule.after.end());
@@ -127,8 +127,8 @@ class FolderCheck {
     return flows;
   }
 
-  /// The stage in whose table a parameter stands: another one where `like` brought it. A folder
-  /// that several stages share so is spoken of once.
+  /// The stage whose table sets the parameter: with `like`, possibly another one. So a folder that
+  /// several stages share is reported once.
   [[nodiscard]] const StageDraft& set_by(const StageDraft& stage,
                                          const std::string& parameter) const {
     const StageDraft* owner = &stage;
@@ -147,7 +147,7 @@ class FolderCheck {
     return std::tie(a.file, a.line, a.column) == std::tie(b.file, b.line, b.column);
   }
 
-  /// The path that a parameter has; empty: none.
+  /// The value of a path parameter; empty: none.
   static std::string path_of(const StageDraft& stage, const ParameterInfo& parameter) {
     const auto set = stage.spec.values.find(parameter.name);
     const Value* value = set != stage.spec.values.end() ? &set->second
@@ -157,7 +157,7 @@ class FolderCheck {
     return path != nullptr ? *path : std::string();
   }
 
-  /// A run on this machine cannot do without.
+  /// A run on this machine needs it.
   void needed(const StageDraft& stage, const std::string& message) {
     if (from_the_start_.contains(stage.spec.name) &&
         std::ranges::find(needed_, message) == needed_.end()) {
@@ -174,7 +174,7 @@ class FolderCheck {
     const auto folder = std::ranges::find(parameters, *parameter.exists_in, &ParameterInfo::name);
     if (folder != parameters.end()) {
       below = path_of(stage, *folder);
-      if (!fs::exists(below, error)) return;  // that is said of the folder
+      if (!fs::exists(below, error)) return;  // the folder itself is reported
     }
     if (fs::exists(below / path, error)) return;
     const StageDraft& owner = set_by(stage, parameter.name);

@@ -1,5 +1,5 @@
-/// Folders and files that stages say must be there before a run, such as a data set's: looked for
-/// while a file is checked, since a run would find out only when it opens its stages.
+/// Checks for folders and files that stages declare as required before a run, such as a data set's,
+/// because a run would notice only when it opens its stages.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace seam::host {
 
 enum class RunBegins : std::uint8_t {
-  anew,
-  with_state,  ///< of a checkpoint: what is `initial` is not looked for
+  fresh,
+  with_state,  ///< from a checkpoint: `initial` paths are not checked
 };
 
-/// Warns of files that are missing, and of folders that are or lack what the stage reads, of all
-/// stages that the schedule reaches: the file may be meant for another machine. Gives a sentence
-/// for each that a run on this machine cannot do without. Not among these are stages that run only
-/// after a `before` flow, which may make their data.
+/// Warns of missing files and of folders that are missing or incomplete, for all stages that the
+/// schedule reaches: the pipeline may be meant for another machine. Returns one sentence for each
+/// of them that a run on this machine needs, except for stages that run only after a `before` flow,
+/// which may create their data.
 std::vector<std::string> check_folders(const PipelineSpec& spec,
                                        const std::vector<StageDraft>& stages, RunBegins begins,
                                        Findings& findings);

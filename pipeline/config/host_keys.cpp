@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* error_policies = "\"fail\", \"skip\" or { retry = 3 }";
 
-/// Reads a key's value in one of the forms; whether there was nothing to report.
+/// Reads a key's value in one of the forms; returns whether it is valid.
 struct CompoundReader {
   const Entry& entry;
   const std::string& owner;
@@ -28,10 +28,11 @@ struct CompoundReader {
         form.count->reset();
         return true;
       }
-      findings.error("range", entry.node.place,
-                     fmt::format("'{}' of {} takes a number of packets, or a share of them "
-                                 "between 0 and 1, not {}",
-                                 entry.key, owner, seam::to_text(Value{*share})));
+      findings.error(
+          "range", entry.node.place,
+          fmt::format(
+              "'{}' of {} takes a number of packets, or a fraction of them between 0 and 1, not {}",
+              entry.key, owner, seam::to_text(Value{*share})));
       return false;
     }
     const auto count = read_integer(entry, owner, 0, findings);
@@ -66,7 +67,7 @@ struct CompoundReader {
   }
 
   bool operator()(const FlowTurns& form) const {
-    const Array single{entry.node};  // a single one needs no brackets
+    const Array single{entry.node};  // a single flow needs no brackets
     std::vector<ScheduledFlow> turns;
     bool sound = true;
     for (const Node& element : entry.node.array() != nullptr ? *entry.node.array() : single) {
@@ -96,7 +97,7 @@ struct CompoundReader {
   }
 
   bool operator()(const StopRule& form) const {
-    // What a file that extends another says to have none.
+    // Written in a file that extends another, to have none.
     if (const bool* given = std::get_if<bool>(&entry.node.value); given != nullptr && !*given) {
       form.rule->reset();
       return true;
@@ -197,7 +198,7 @@ std::string inline_table(const HostTable& host) {
   return "{ " + text + " }";
 }
 
-/// As it stands in a file; empty where nothing is set.
+/// The value as written in a file; empty if it is not set.
 struct CompoundWriter {
   std::string operator()(const CountOrShare& form) const {
     if (*form.count) return written(Value{**form.count});

@@ -1,5 +1,5 @@
-/// The keys of a pipeline file that are the host's own, each declared once, as a stage declares its
-/// parameters. All else follows from that:
+/// The host's own keys of a pipeline file, each declared once, like a stage's parameters.
+/// Everything else is derived from that:
 ///
 ///     limits_table(spec.limits) ──► HostTable ──┬ read_keys        the file's values, checked
 ///     (host_tables.hpp)                         ├ written_keys     resolved.toml
@@ -23,7 +23,7 @@
 
 namespace seam::host {
 
-/// A number of packets, or a share of them: `max_errors`.
+/// A number of packets, or a fraction of them: `max_errors`.
 struct CountOrShare {
   std::optional<std::int64_t>* count;
   std::optional<double>* share;
@@ -53,7 +53,7 @@ struct EventFileRule {
 struct KeptCheckpoints {
   KeepRule* rule;
 };
-/// What a file can write that is no single Value. Who visits this handles every form, or does not
+/// Keys whose value is not a single Value. A visitor must handle every form, or it does not
 /// compile.
 using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule, CheckpointRule,
                                   EventFileRule, KeptCheckpoints>;
@@ -61,7 +61,7 @@ using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule
 /// A table of keys, bound to the members of a spec that outlives it.
 class HostTable {
  public:
-  /// `name` is how messages call it: "[limits]", "'stop_early'".
+  /// `name` is its name in messages: "[limits]", "'stop_early'".
   HostTable(std::string name, std::string doc) : name_(std::move(name)), doc_(std::move(doc)) {}
 
   template <class T>
@@ -73,17 +73,18 @@ class HostTable {
     return declaration_.parameter(std::move(name), member, std::move(doc), choices);
   }
   void key(std::string name, CompoundForm form, std::string doc);
-  /// There is no sensible default for the key just declared. ParameterBuilder::required() would
-  /// forget what the member holds.
+  /// Makes the key just declared required. ParameterBuilder::required() would discard the member's
+  /// value.
   void is_required() { declaration_.description().parameters.back().required = true; }
-  /// The key just declared stands for others: they are in the resolved text in its place.
+  /// The key just declared is an abbreviation of other keys, which replace it in the resolved text.
   void is_shorthand() { shorthands_.insert(keys().back().name); }
-  /// How documents call a key's default where its value says nothing: "the file's name".
+  /// Description of a key's default in documents, if its value is not meaningful: "the file's
+  /// name".
   void default_is(std::string text) { defaults_[keys().back().name] = std::move(text); }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& doc() const { return doc_; }
-  /// In the order of documents; default_value is what the member holds.
+  /// In the order of the documents; default_value is the member's value.
   [[nodiscard]] const std::vector<ParameterInfo>& keys() const {
     return declaration_.description().parameters;
   }
@@ -108,17 +109,17 @@ class HostTable {
 /// Keys whose unit this is take "512 MiB" as well.
 inline constexpr std::string_view bytes_unit = "bytes";
 
-/// Reads what stands in the table into the members; what is wrong is reported, and its member keeps
-/// its value. Keys that are not declared are refused.
+/// Reads the table into the members. Errors are reported and leave the member unchanged. Undeclared
+/// keys are rejected.
 void read_keys(const HostTable& host, const Table& table, Findings& findings);
-/// One of them; whether it was read. `owner` is whose key messages call it.
+/// Reads one key; returns whether that succeeded. `owner` is the owner of the key in messages.
 bool read_key(const HostTable& host, const Entry& entry, const std::string& owner,
               Findings& findings);
 
-/// A line a key, as they stand in a TOML file: "packets = 256  # default". `defaults` is the table
-/// of a fresh spec.
+/// One line per key as in a TOML file: "packets = 256  # default". `defaults` is the table of a new
+/// spec.
 std::string written_keys(const HostTable& host, const HostTable& defaults);
-/// A value as it stands in a pipeline file, where a dollar sign is doubled or it would be read as a
+/// A value as written in a pipeline file, with dollar signs doubled, because a single one begins a
 /// variable.
 std::string written(const Value& value);
 

@@ -15,8 +15,8 @@ constexpr double most_minutes = 1e6;
 
 }  // namespace
 
-// The structured bindings below name every member: a new one does not compile until somebody has
-// thought of its key.
+// The structured bindings below name every member: a new one does not compile until its key is
+// declared.
 
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
@@ -44,18 +44,18 @@ HostTable pipeline_table(PipelineSpec& spec) {
   table.key("deterministic", deterministic,
             "use only operations that give the same bits each time; one without a deterministic "
             "implementation is reported by name. `false` may be faster on a GPU");
-  table.key("max_errors", CountOrShare{&max_errors, &max_error_share},
-            "how many packets may be skipped in the whole run, such as 20: one more ends it; or a "
-            "share, such as 0.01, of the packets that a stage receives in a flow, checked when the "
-            "flow has ended");
+  table.key(
+      "max_errors", CountOrShare{&max_errors, &max_error_share},
+      "how many packets the whole run may skip, such as 20; one more ends it. Or a fraction, such "
+      "as 0.01, of the packets that a stage receives in a flow, checked when the flow ends");
   table.default_is("no limit");
   table.key("plugins", plugin_paths,
             "plugin files or folders, relative to this file; `SEAM_PLUGIN_PATH` and Seam's own "
             "folder are searched as well. Two plugins that offer the same stage are an error");
   table.key(
       "tensorboard", EventFileRule{&tensorboard},
-      "`true`: the run also writes its metrics and pictures as a TensorBoard event file into "
-      "its folder. `{ histograms = [\"model.*\"] }` adds histograms of the weights that match "
+      "`true`: the run also writes its metrics and images as a TensorBoard event file into its "
+      "folder. `{ histograms = [\"model.*\"] }` adds histograms of the weights that match "
       "STAGE.TENSOR, with each checkpoint after an epoch");
   table.default_is("`false`");
   table.key("twin", twin,
@@ -87,7 +87,7 @@ HostTable limits_table(LimitSpec& limits) {
   table.default_is("256 MiB");
   table
       .key("stall_seconds", stall_seconds,
-           "warn if no stage of a flow has finished anything for this long, and say what each "
+           "warn if no stage of a flow has finished anything for this long, and list what each "
            "stage is doing; 0: never")
       .range(0, most_stall_seconds);
   return table;
@@ -142,15 +142,14 @@ HostTable stage_table(StageSpec& stage) {
   table.is_required();
   table.default_is("required, or `like`");
   table.key("like", like,
-            "another stage of the file, from which this one takes `use` and all keys that it does "
-            "not set itself");
+            "name of another stage in the file; `use` and all keys that this stage does not set "
+            "are taken from there");
   table.default_is("none");
   table.is_shorthand();
-  table.key(
-      "on_error", ErrorPolicy{&on_error, &retries},
-      "what happens if the stage fails on a packet: `\"fail\"`: the run ends; `\"skip\"`: the "
-      "packet is left out, counted and listed in `skipped.jsonl`; `{ retry = 3 }`: it is "
-      "tried again first. A source takes only `\"fail\"`, and a collector cannot retry");
+  table.key("on_error", ErrorPolicy{&on_error, &retries},
+            "what happens if the stage fails on a packet. `\"fail\"`: the run ends; `\"skip\"`: "
+            "the packet is dropped, counted and listed in `skipped.jsonl`; `{ retry = 3 }`: it is "
+            "tried again first. A source takes only `\"fail\"`, and a collector cannot retry");
   table.default_is("`\"fail\"`");
   table.key("concurrency", concurrency, "how many packets a parallel stage may process at once")
       .range(1, most_concurrency);
@@ -193,7 +192,7 @@ HostTable checkpoint_table(CheckpointEvery& rule) {
 
 HostTable tensorboard_table(TensorBoardSpec& rule) {
   auto& [histograms] = rule;
-  HostTable table("'tensorboard'", "What an event file for TensorBoard holds besides metrics.");
+  HostTable table("'tensorboard'", "Content of the TensorBoard event file in addition to metrics.");
   table.key("histograms", histograms,
             "weights to draw, STAGE.TENSOR with `*` for any characters and `?` for one");
   return table;

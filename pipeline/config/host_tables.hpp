@@ -1,5 +1,5 @@
-/// Which keys of a pipeline file are the host's own: for each table, its keys, their members,
-/// limits and texts. What is done with them is in host_keys.hpp.
+/// Declares the host's own keys of a pipeline file: for each table its keys with members, limits
+/// and descriptions. host_keys.hpp uses them.
 #pragma once
 
 #include "pipeline/config/host_keys.hpp"
@@ -11,9 +11,9 @@ HostTable pipeline_table(PipelineSpec& spec);
 HostTable limits_table(LimitSpec& limits);
 HostTable schedule_table(ScheduleSpec& schedule);
 HostTable chosen_table(ChosenSpec& chosen);
-/// What every stage's table takes besides the stage's own parameters.
+/// Keys of every stage's table in addition to the stage's parameters.
 HostTable stage_table(StageSpec& stage);
-/// The tables inside: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,
+/// The inner tables: { flow, every }, { metric, patience, goal }, { retry }, { epochs, steps,
 /// minutes }, { best, last }, { histograms }.
 HostTable turn_table(ScheduledFlow& turn);
 HostTable stop_early_table(StopEarly& rule);

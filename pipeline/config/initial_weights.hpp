@@ -1,4 +1,5 @@
-/// The weights that a stage imports where a run begins: the value of its `initial` path parameter.
+/// The weights that a stage imports at the start of a run: the value of its `initial` path
+/// parameter.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace seam::host {
 
-/// A file or the folder of a run, as the pipeline file names it; empty: the stage imports none.
+/// A file or run folder, as written in the pipeline file; empty: the stage imports no weights.
 inline std::string initial_weights(const StageSpec& stage, const Description& description) {
   for (const ParameterInfo& parameter : description.parameters) {
     if (!parameter.initial || parameter.kind != ValueKind::path) continue;

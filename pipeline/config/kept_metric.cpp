@@ -13,9 +13,9 @@
 namespace seam::host {
 namespace {
 
-constexpr std::string_view error_suffix = ".standard_error";  // how sure a headline is
+constexpr std::string_view error_suffix = ".standard_error";  // uncertainty of a headline
 
-/// Where the file names the metric.
+/// The place in the file that names the metric.
 Place place_of(const Table& tree) {
   Place place;
   const Table* table = &tree;
@@ -59,9 +59,9 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
   if (!runs_in_epochs(name, flows, schedule)) {
     findings.error(
         "metric", place_of(tree),
-        fmt::format("'keep' cannot judge epochs by '{}': no flow of 'each_epoch' has the "
-                    "stage '{}'",
-                    keep.best, name));
+        fmt::format(
+            "'keep' cannot rank epochs by '{}': no flow in 'each_epoch' contains stage '{}'",
+            keep.best, name));
     return;
   }
   if (schedule.stop_early && schedule.stop_early->metric == keep.best) {
@@ -82,12 +82,12 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
   }
   findings.error(
       "metric", place_of(tree),
-      fmt::format("'keep' cannot judge epochs by '{}': stage '{}' declares no such headline, so it "
-                  "is not known whether higher or lower values are better",
+      fmt::format("'keep' cannot rank epochs by '{}': stage '{}' does not declare it as a "
+                  "headline, so it is unknown whether higher or lower is better",
                   keep.best, name),
       {did_you_mean(keep.best, known),
        known.empty() ? "no stage of these flows declares a headline"
-                     : "headlines of these flows, `*` for any text: " + enumerated(known)});
+                     : "headlines of these flows (`*` matches anything): " + enumerated(known)});
 }
 
 }  // namespace seam::host

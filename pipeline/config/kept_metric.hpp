@@ -11,8 +11,8 @@
 
 namespace seam::host {
 
-/// Sets `schedule.keep.better`. Reports a metric that is no headline of its stage, so that it is
-/// not known which values are better, or whose stage no flow of the epochs has.
+/// Sets `schedule.keep.better`. Reports a metric that its stage does not declare as a headline, so
+/// that the better direction is unknown, and a stage that no flow in 'each_epoch' contains.
 void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
                         const std::vector<FlowSpec>& flows, ScheduleSpec& schedule,
                         Findings& findings);

@@ -27,7 +27,7 @@ class LikeResolver {
   }
 
   void resolve(Entry& first) {
-    std::vector<Entry*> chain;  // each like the next one
+    std::vector<Entry*> chain;  // each is like the next one
     std::set<Entry*> in_chain;
     for (Entry* at = &first; at != nullptr && !resolved_.contains(at); at = other_of(*at)) {
       if (!in_chain.insert(at).second) {
@@ -43,7 +43,7 @@ class LikeResolver {
   }
 
  private:
-  /// The stage that this one is like; null where it is like none, or after a report.
+  /// The stage that this one is like; null if there is none, or after a report.
   Entry* other_of(Entry& stage) {
     if (stage.node.broken || stage.node.table() == nullptr) return nullptr;
     const Entry* like = stage.node.table()->find("like");
@@ -62,7 +62,7 @@ class LikeResolver {
     const auto other = stages_.find(*name);
     if (other != stages_.end()) return other->second;
     refuse(stage, "unknown-stage", like->node.place,
-           fmt::format("there is no stage '{}' that '{}' could be like", *name, stage.key),
+           fmt::format("there is no stage '{}', which 'like' of '{}' refers to", *name, stage.key),
            {did_you_mean(*name, names_), "stages of this file: " + enumerated(names_)});
     return nullptr;
   }
@@ -78,14 +78,14 @@ class LikeResolver {
     const auto start = std::find(chain.begin(), chain.end(), &first);
     for (auto stage = start; stage != chain.end(); ++stage) circle += (*stage)->key + " -> ";
     refuse(first, "like-cycle", first.node.table()->find("like")->node.place,
-           fmt::format("stage '{}' is like itself", first.key) +
+           fmt::format("'like' of stage '{}' leads back to itself", first.key) +
                (chain.end() - start > 1 ? " through others" : ""),
            {circle + first.key});
     for (auto stage = start; stage != chain.end(); ++stage) (*stage)->node.broken = true;
   }
 
   void take_over(Entry& stage, const Entry& other) {
-    // What the other lacks has been reported there, or will be.
+    // Missing keys are reported for the other stage.
     const Table* given = other.node.table();
     const Entry* other_use = given != nullptr ? given->find("use") : nullptr;
     if (other.node.broken || other_use == nullptr) {
@@ -98,9 +98,9 @@ class LikeResolver {
                             other_use->node.text() != nullptr && !other_use->node.broken;
     if (both_known && *use->node.text() != *other_use->node.text()) {
       refuse(stage, "like-use", use->node.place,
-             fmt::format("stage '{}' is like '{}', which is {}, and cannot be {} as well",
+             fmt::format("stage '{}' is like '{}', whose type is {}, so its 'use' cannot be {}",
                          stage.key, other.key, *other_use->node.text(), *use->node.text()),
-             {fmt::format("leave out 'use' ({}) or 'like' ({})", line_of(use->key_place),
+             {fmt::format("remove 'use' ({}) or 'like' ({})", line_of(use->key_place),
                           line_of(own.find("like")->key_place)),
               fmt::format("'{}' is {} by {}", other.key, *other_use->node.text(),
                           line_of(other_use->key_place))});

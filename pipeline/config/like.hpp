@@ -1,4 +1,4 @@
-/// `like`: a stage has the keys of another where it does not set them itself.
+/// `like`: a stage takes the keys that it does not set itself from another stage.
 ///
 ///     [stage.train_items]             [stage.query_items]
 ///     use = "dataset.inshop"          like = "train_items"     ──► use = "dataset.inshop"
@@ -11,9 +11,9 @@
 
 namespace seam::host {
 
-/// Gives every [stage.NAME] with `like` the keys that it lacks, each with the place where it
-/// stands. To be asked of the whole tree, after --set and variables. A stage for which that fails
-/// is marked as broken, and so are those that are like it.
+/// Copies missing keys into every [stage.NAME] with `like`, each with its original place. Call it
+/// on the complete tree, after --set and variables. If this fails for a stage, the stage and those
+/// that are like it are marked as broken.
 void resolve_likes(Table& tree, Findings& findings);
 
 }  // namespace seam::host

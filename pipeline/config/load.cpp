@@ -41,14 +41,15 @@ std::vector<SearchEntry> search_path(const LoadOptions& options, const PipelineS
              : resumed_search_path(options.recorded_plugins, std::move(usual));
 }
 
-/// A path that was named on purpose must lead to plugins, whether this pipeline needs them or not.
+/// An explicitly given path must contain plugins, whether or not this pipeline needs them.
 void check_plugin_paths(const Table& tree, const LoadOptions& options, const Registry& registry,
                         Findings& findings) {
   const auto check = [&](const std::string& written, const std::string& path, const Place& place) {
     const auto absolute = std::filesystem::absolute(path).lexically_normal();
     for (const PluginFile& file : registry.files()) {
       if (file.path != absolute || file.refusal.empty()) continue;
-      findings.error("plugin-path", place, "'" + written + "' provides no plugin: " + file.refusal);
+      findings.error("plugin-path", place,
+                     "'" + written + "' does not contain a plugin: " + file.refusal);
     }
   };
   for (const Node* node : plugin_nodes(tree)) check(*node->text(), plugin_path(*node), node->place);
@@ -57,7 +58,7 @@ void check_plugin_paths(const Table& tree, const LoadOptions& options, const Reg
   }
 }
 
-/// Gives the pipeline its stages, which are sound, and the plugins that they came from.
+/// Moves the valid stages and the plugins that they come from into the pipeline.
 void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipeline& pipeline) {
   for (StageDraft& stage : stages) {
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
@@ -66,8 +67,8 @@ void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipe
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
 }
 
-/// Warns once of each prediction that is evaluated and not trained, at the first stage that reads
-/// it.
+/// Warns once about each prediction that is evaluated but not trained, at the first stage that
+/// reads it.
 void check_trained(CheckedPipeline& pipeline, Findings& findings) {
   pipeline.untrained = untrained_fields(pipeline);
   std::set<std::string> models;
@@ -76,7 +77,7 @@ void check_trained(CheckedPipeline& pipeline, Findings& findings) {
     const auto flow = std::ranges::find(pipeline.spec.flows, untrained.flow, &FlowSpec::name);
     const auto node = std::ranges::find(flow->nodes, untrained.stage, &FlowNode::stage);
     findings.warning("untrained-field", node->place, to_text(untrained),
-                     {"its results are those of a guess: add a loss of '" + untrained.scores +
+                     {"its results are guesses: add a loss on '" + untrained.scores +
                       "', or evaluate without '" + untrained.field + "'"});
   }
 }
@@ -118,9 +119,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   const Paths paths(*tree, stages, sources, findings);
   spec.paths = paths.specs();
   spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
-  // Of a run that goes on, this was said when it began.
+  // For a resumed run, this was reported when it started.
   if (findings.errors() == errors_before && options.recorded_plugins.empty()) {
-    // With a variant, stages and paths of the file may go unused as those of an extended file may.
+    // With a variant, stages and paths of the file may be unused, as in an extended file.
     const std::string own = options.variants.empty() ? spec.file : std::string();
     check_use(*tree, own, stages, spec.flows, findings);
     check_path_use(*tree, own, spec.flows, findings);
@@ -135,7 +136,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
   pipeline.missing_data = check_folders(
-      spec, stages, options.recorded_plugins.empty() ? RunBegins::anew : RunBegins::with_state,
+      spec, stages, options.recorded_plugins.empty() ? RunBegins::fresh : RunBegins::with_state,
       findings);
   take(stages, registry, pipeline);
   check_trained(pipeline, findings);

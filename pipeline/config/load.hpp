@@ -1,7 +1,7 @@
 /// Reads a pipeline file and checks all of it in one pass.
 ///
 ///     file, extends, variants, --set, ${VAR} ──► one tree ──► settings, stages, flows, schedule
-///                                          └── every fault a Problem, none hides another
+///                                          └── every error is a Problem, none hides another
 #pragma once
 
 #include <filesystem>
@@ -20,16 +20,17 @@
 
 namespace seam::host {
 
-/// A pipeline that may run: every stage made and configured, every path's fields checked.
+/// A valid pipeline: every stage created and configured, the fields of every path checked.
 struct CheckedPipeline {
   PipelineSpec spec;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
-  std::vector<PluginFile> plugins;  ///< whose code is loaded, for the record of a run
-  DeviceList devices = nullptr;     ///< what their LibTorch has; null: they have none
-  /// A sentence for each folder without which a run on this machine would fail; `problems` has
-  /// warnings of them.
+  std::vector<PluginFile> plugins;  ///< whose code is loaded, for the run's records
+  DeviceList devices = nullptr;     ///< devices of their LibTorch; null: they do not use LibTorch
+  /// One sentence for each folder without which a run on this machine would fail; `problems`
+  /// contains the warnings.
   std::vector<std::string> missing_data;
-  /// Predictions that flows evaluate although nothing trains them; `problems` has warnings of them.
+  /// Predictions that flows evaluate although nothing trains them; `problems` contains the
+  /// warnings.
   std::vector<UntrainedField> untrained;
 };
 
@@ -39,14 +40,14 @@ struct CheckedPipeline {
 [[nodiscard]] bool trains(const CheckedPipeline& pipeline);
 
 struct LoadResult {
-  std::optional<CheckedPipeline> pipeline;  ///< none where there are errors
+  std::optional<CheckedPipeline> pipeline;  ///< none if there are errors
   std::vector<Problem> problems;            ///< errors and warnings, in file order
 };
 
 /// Whether the run writes an event file for TensorBoard.
 enum class EventFileUse : std::uint8_t {
   as_in_file,
-  always,  ///< also where the pipeline file does not ask for one
+  always,  ///< even if the pipeline file does not enable it
 };
 
 struct LoadOptions {
@@ -56,25 +57,25 @@ struct LoadOptions {
   std::vector<std::string> plugin_paths;               ///< --plugin-path
   EventFileUse event_file = EventFileUse::as_in_file;  ///< --tensorboard
   std::map<std::string, std::string> environment;      ///< for ${VAR}
-  /// Told what the file says of threads, gives how many there are to be: called before any plugin
-  /// is loaded, since libraries count threads when they are. None: what the file says, else the
-  /// machine's cores.
+  /// Given `threads` from the file, returns the number of threads to use. Called before any plugin
+  /// is loaded, because libraries read the number when they are loaded. None: the file's value,
+  /// else the number of cores.
   std::function<int(std::optional<int>)> decide_threads;
-  /// What stages said of themselves before, for who only wants to check: plugins are loaded where
-  /// that is not known, and the stages cannot be run. None: plugins are loaded.
+  /// Cached stage descriptions, for callers that only check: a plugin is loaded only if its
+  /// description is not cached, and the stages cannot be run. Null: load all plugins.
   DescriptionCache* descriptions = nullptr;
   /// Searched instead of SEAM_PLUGIN_PATH and the program's own folder.
   std::optional<std::vector<SearchEntry>> search_path;
-  /// The plugins of the run that goes on; what they offer is taken from them, all else from the
-  /// search path.
+  /// The plugins of the resumed run; their stages are taken from them, all others from the search
+  /// path.
   std::vector<std::filesystem::path> recorded_plugins;
 };
 
-/// Never throws for what a user wrote: that becomes problems.
+/// Never throws because of user input: errors in it become problems.
 LoadResult load_pipeline(const LoadOptions& options);
 
-/// One stage as a pipeline without flows, for who only asks what it is: named like the last word of
-/// `use`, with its defaults but for `set`, such as "classes=50".
+/// A single stage as a pipeline without flows, for callers that only inspect it: named like the
+/// last word of `use`, with its defaults but for `set`, such as "classes=50".
 LoadResult load_stage(const std::string& use, const std::vector<std::string>& set,
                       const std::map<std::string, std::string>& environment, Registry& registry);
 

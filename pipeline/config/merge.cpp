@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t largest_file = 16 << 20;
 constexpr std::size_t longest_chain = 32;
 
-/// The file's text, or why it cannot be read.
+/// Returns the file's text, or sets the reason why it cannot be read.
 std::optional<std::string> read_text(const fs::path& file, std::string& why) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
@@ -40,7 +40,7 @@ std::optional<std::string> read_text(const fs::path& file, std::string& why) {
     why = std::generic_category().message(errno);
     return std::nullopt;
   }
-  // By pieces: the size of a pipe is not known before.
+  // In pieces, because the size of a pipe is unknown.
   std::string text;
   std::array<char, 1 << 14> piece{};
   while (stream && text.size() <= largest_file) {
@@ -65,7 +65,7 @@ const Table* table_at(const Table& table, std::string_view key) {
   return entry != nullptr ? entry->node.table() : nullptr;
 }
 
-/// The text behind the key with its variables, as far as they are known.
+/// The value of the key with its known variables replaced.
 std::optional<std::string> text_at(const Table& table, std::string_view key,
                                    const Environment& environment) {
   const Entry* entry = table.find(key);
@@ -74,8 +74,8 @@ std::optional<std::string> text_at(const Table& table, std::string_view key,
   return expansion.faults.empty() ? expansion.text : *entry->node.text();
 }
 
-/// What a stage is by these trees, of which the first that says it counts; where that says `like`,
-/// it is what the other is.
+/// The type of a stage in these trees; the first tree that sets it counts. With `like`, it is the
+/// type of the other stage.
 std::optional<std::string> use_of(std::string name, const std::vector<const Table*>& trees,
                                   const Environment& environment) {
   std::set<std::string> asked;
@@ -95,7 +95,7 @@ std::optional<std::string> use_of(std::string name, const std::vector<const Tabl
   return std::nullopt;
 }
 
-/// A stage that is no longer like another one keeps the keys that it had from it.
+/// A stage that is no longer like another one keeps the keys that it took from it.
 void keep_what_it_was(Table& stage, const Table& stages, const Environment& environment) {
   std::set<std::string> asked;
   std::optional<std::string> like = text_at(stage, "like", environment);
@@ -110,8 +110,8 @@ void keep_what_it_was(Table& stage, const Table& stages, const Environment& envi
   std::erase_if(stage.entries, [](const Entry& entry) { return entry.key == "like"; });
 }
 
-/// Takes the parameters of stages that become others by `over` out of `base`. What becomes of a
-/// packet that a stage fails on stays.
+/// Removes from `base` the parameters of stages whose type `over` changes. Their `on_error` is
+/// kept.
 void drop_what_was_for_others(Table& base, const Table& over, const Environment& environment) {
   const Table* over_stages = table_at(over, "stage");
   Entry* base_entry = base.find("stage");
@@ -130,7 +130,7 @@ void drop_what_was_for_others(Table& base, const Table& over, const Environment&
       known->key_place = stage.key_place;
       changed.push_back(known);
     } else if (const auto like = text_at(*known->node.table(), "like", environment)) {
-      // It stays what it was while the other becomes something else.
+      // Its type stays the same while that of the other changes.
       const auto other = use_of(*like, {&over, &base}, environment);
       if (now && other && *now != *other) like_no_more.push_back(known);
     }
@@ -173,7 +173,7 @@ class FileReader {
     const Source* source = sources_.find(file.string());
     const bool known = source != nullptr;
     if (!known) source = &sources_.add(file.string(), *text);
-    Findings unheard(sources_);  // a file that two others extend is complained about once
+    Findings unheard(sources_);  // a file that two others extend is reported once
     Node root = read_document(*source, known ? unheard : findings_);
     if (root.broken) return std::nullopt;
     Table own = std::move(*root.table());
@@ -245,7 +245,7 @@ class FileReader {
     if (chain_.size() >= longest_chain) {
       findings_.error(
           "extends-cycle", base.place,
-          "files extend each other over more than " + std::to_string(longest_chain) + " steps");
+          "the chain of 'extends' is longer than " + std::to_string(longest_chain) + " files");
       return std::nullopt;
     }
     return read(path, base.place);
@@ -311,8 +311,8 @@ void expand_node(Node& node, const std::map<std::string, std::string>& environme
     }
     if (expansion.faults.empty() && !is_utf8(expansion.text)) {
       findings.error("not-utf8", node.place,
-                     "with its variables, this text is '" + as_utf8(expansion.text) +
-                         "', which is not UTF-8, as all texts of a pipeline file must be",
+                     "with variables replaced, this string is '" + as_utf8(expansion.text) +
+                         "', which is not valid UTF-8",
                      {"rename the folder or file that it names"});
       node.broken = true;
     }
@@ -355,7 +355,7 @@ std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::str
     const auto path = parse_path(text, equals);
     if (!is_utf8(text)) {
       findings.error("not-utf8", place_at(0, text.size()),
-                     "this is not UTF-8, as all texts of a pipeline file must be",
+                     "this is not valid UTF-8, which pipeline files must be",
                      {"rename the folder or file that it names"});
       continue;
     }

@@ -1,11 +1,11 @@
-/// From several texts one tree: `extends`, then the file itself, then its variants, then --set.
+/// Merges several sources into one tree: `extends`, then the file itself, its variants and --set.
 ///
 ///     base.toml ─┐
 ///     a.toml ────┼──► one tree, every value with the place it was last set
 ///     --set ─────┘
 ///
-/// Tables are merged key by key, all else is replaced. A stage that becomes another by a different
-/// `use` loses the parameters that were meant for what it was.
+/// Tables are merged key by key; other values are replaced. A stage whose type changes through a
+/// different `use` loses the parameters of its former type.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +22,12 @@ namespace seam::host {
 /// Lays `over` on top of `base`. Variables in `use` and `like` are looked up in `environment`.
 void merge_tables(Table& base, Table over, const std::map<std::string, std::string>& environment);
 
-/// Reads the file and all that it extends. Nothing where one of them could not be read.
+/// Reads the file and all files that it extends; nullopt if one of them cannot be read.
 std::optional<Table> read_with_bases(const std::filesystem::path& file,
                                      const std::map<std::string, std::string>& environment,
                                      Sources& sources, Findings& findings);
 
-/// Applies --set options, "stage.model.classes=50" each: later ones go before earlier ones, and all
+/// Applies --set options, "stage.model.classes=50" each: later ones override earlier ones, and all
 /// of them are laid over the tree together. Returns their keys.
 std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
                                          const std::map<std::string, std::string>& environment,

@@ -40,8 +40,8 @@ std::optional<std::vector<T>> elements_of(const Array& array) {
   return elements;
 }
 
-/// The node as a value of the parameter's kind; a single value stands for a list of one, an integer
-/// for a number. Nothing where it is of another kind.
+/// Converts the node to the parameter's kind; a single value is accepted as a list of one, an
+/// integer as a number. Returns nullopt for any other kind.
 std::optional<Value> value_for(const ParameterInfo& parameter, const Node& node) {
   const Array single{node};
   const Array& array = node.array() != nullptr ? *node.array() : single;
@@ -93,7 +93,7 @@ bool looks_like_number(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// What the writer may have meant by a value of the wrong kind.
+/// Suggests a correction for a value of the wrong kind.
 std::string type_hint(const ParameterInfo& parameter, const Node& node) {
   const bool wants_text = parameter.kind == ValueKind::text || parameter.kind == ValueKind::path;
   if (const std::string* text = node.text()) {
@@ -118,7 +118,7 @@ std::string shown_kind(const ParameterInfo& parameter, const Node& node) {
                                                  : kind;
 }
 
-/// The first element of a list that is wrong by itself, or the whole value.
+/// The first invalid element of a list, or the whole value.
 const Node& wrong_element(const ParameterInfo& parameter, const Node& node) {
   if (!is_list(parameter.kind) || node.array() == nullptr) return node;
   for (const Node& element : *node.array()) {

@@ -1,4 +1,4 @@
-/// A node of a file as the value of a declared parameter, of a stage's or of the host's own.
+/// Reads a node of a file as the value of a declared parameter of a stage or of the host.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace seam::host {
 
-/// The value, or nothing after a report. `owner` is "image.resize", "[limits]", ...: whose key it
-/// is. Broken nodes silently give nothing.
+/// Returns the value, or nullopt after a report. `owner` is the owner of the key: "image.resize",
+/// "[limits]", ... For broken nodes it returns nullopt without a report.
 std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo& parameter,
                                           const std::string& owner, Findings& findings);
 

@@ -49,7 +49,7 @@ void flatten(const Table& table, const std::string& prefix, Parameters& paramete
   }
 }
 
-/// The texts of a list as TOML writes it; none if the key is not set.
+/// The strings of a list in TOML notation; none if the key is not set.
 std::vector<std::string> texts_at(const Parameters& parameters, std::string_view key) {
   std::vector<std::string> texts;
   const auto found = parameters.find(key);
@@ -75,7 +75,7 @@ void add_variants(Parameters& parameters) {
   }
 }
 
-/// Whether the key is one of these, or a parameter of a stage that is.
+/// Whether the key is one of these, or a parameter of one of these stages.
 bool stands_in(const std::vector<std::string>& keys, std::string_view key) {
   return std::ranges::any_of(keys, [&](const std::string& one) {
     return key == one ||

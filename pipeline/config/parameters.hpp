@@ -1,4 +1,4 @@
-/// The keys of a resolved pipeline one by one, for who compares pipelines.
+/// The keys of a resolved pipeline as a flat list, for comparing pipelines.
 ///
 ///     [stage.loss]          ──► "stage.loss.margin" = "0.2"
 ///     margin = 0.2
@@ -16,8 +16,8 @@ namespace seam::host {
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
 /// Reads the text of a resolved pipeline, whose variants are added as "variant.loss" -> "arcface",
-/// or "variant" for those in no group; `file` is what messages call it. Throws seam::Error
-/// (data) where it is no TOML.
+/// or "variant" for those in no group; `file` is its name in messages. Throws seam::Error (data) if
+/// it is not valid TOML.
 Parameters parameters_of(const std::string& resolved, const std::string& file);
 
 /// The keys in which pipelines differ because their variants decide them: shown by the keys

@@ -37,7 +37,7 @@ Paths::Paths(const Table& tree, const std::vector<StageDraft>& stages, const Sou
     order_.push_back(line.key);
     if (!is_flow_name(line.key)) {
       findings.error("path-name", line.key_place,
-                     fmt::format("'{}' cannot be a path's name", line.key),
+                     fmt::format("'{}' is not a valid path name", line.key),
                      {"names have letters, digits, '_' and '-', and begin with a letter or '_'"});
       path.read = true;
     } else if (const StageDraft* stage = find_stage(stages, line.key)) {
@@ -68,7 +68,7 @@ void Paths::read(const std::string& name, std::vector<std::string>& readers) {
   readers.pop_back();
 }
 
-/// Whether all names of the text are known and lead to stages; reads the paths among them.
+/// Returns whether all names of the text are known and lead to stages; reads the paths among them.
 bool Paths::are_sound(const Entry& line, const FlowText& text, std::vector<std::string>& readers) {
   bool sound = true;
   for (const FlowStep& step : text.steps) {
@@ -84,14 +84,13 @@ bool Paths::are_sound(const Entry& line, const FlowText& text, std::vector<std::
       std::string circle;
       for (auto reader = start; reader != readers.end(); ++reader) circle += *reader + " -> ";
       findings_.error("path-cycle", place,
-                      fmt::format("path '{}' is part of itself", step.stage) +
+                      fmt::format("path '{}' contains itself", step.stage) +
                           (readers.end() - start > 1 ? " through others" : ""),
                       {circle + step.stage});
       sound = false;
     } else if (readers.size() >= deepest) {
-      findings_.error(
-          "path-cycle", place,
-          fmt::format("paths are parts of each other over more than {} steps", deepest));
+      findings_.error("path-cycle", place,
+                      fmt::format("paths are nested more than {} levels deep", deepest));
       sound = false;
     } else {
       read(step.stage, readers);
@@ -109,7 +108,7 @@ std::optional<Expanded> Paths::expand(const Entry& line, const FlowText& text,
                                       TextKind kind) const {
   Expanded result;
   std::map<std::string, FlowNode> seen;
-  std::vector<std::vector<std::size_t>> ends(text.steps.size());  // of what each step stands for
+  std::vector<std::vector<std::size_t>> ends(text.steps.size());  // of each step's expansion
   const auto ends_of = [&](const std::vector<std::size_t>& steps) {
     std::vector<std::size_t> all;
     for (const std::size_t step : steps)
@@ -178,11 +177,10 @@ bool report_faults(const FlowText& text, const Entry& line, const Sources& sourc
 
 void report_unknown_name(const std::string& name, const Place& place,
                          const std::vector<std::string>& known, Findings& findings) {
-  findings.error("unknown-stage", place, fmt::format("there is no stage or path '{}'", name),
-                 {did_you_mean(name, known),
-                  fmt::format("define it: [stage.{0}], or in [path] as the stages that it stands "
-                              "for, {0} = \"a -> b\"",
-                              name)});
+  findings.error(
+      "unknown-stage", place, fmt::format("there is no stage or path '{}'", name),
+      {did_you_mean(name, known),
+       fmt::format("define it as a stage, [stage.{0}], or in [path], {0} = \"a -> b\"", name)});
 }
 
 std::string path_note(const FlowSpec& flow, const FlowNode& node) {
@@ -210,12 +208,12 @@ void check_path_use(const Table& tree, const std::string& file, const std::vecto
     if (line.key_place.file == "--set") {
       known.erase(line.key);
       findings.error("path-unused", line.key_place,
-                     fmt::format("no flow has a path '{}'", line.key),
+                     fmt::format("no flow uses a path '{}'", line.key),
                      {did_you_mean(line.key, {known.begin(), known.end()})});
       known.insert(line.key);
     } else if (line.key_place.file == file) {
       findings.warning("path-unused", line.key_place,
-                       fmt::format("path '{}' is in no flow", line.key));
+                       fmt::format("path '{}' is not used in any flow", line.key));
     }
   }
 }

@@ -1,4 +1,4 @@
-/// [path]: names for parts of flows, so that what several flows share stands once.
+/// [path]: names for parts of flows, so that a part that several flows share is written once.
 ///
 ///     [path]
 ///     prepare = "decode -> resize -> batch"
@@ -22,33 +22,33 @@
 
 namespace seam::host {
 
-/// The nodes that a text stands for. Those without inputs follow what stands before the text.
+/// The nodes of an expanded text. Those without inputs follow whatever precedes the text.
 struct Expanded {
   std::vector<FlowNode> nodes;
   std::vector<std::size_t> ends;  ///< positions of the last ones
 };
 
-/// The paths of a file. One with a fault is known by name and can stand in no flow.
+/// The paths of a file. An invalid path is known by name but cannot be used in a flow.
 class Paths {
  public:
-  /// Reads [path]. What is wrong with a path is reported here, whether a flow has it or not.
+  /// Reads [path] and reports its errors, whether or not a flow uses the path.
   Paths(const Table& tree, const std::vector<StageDraft>& stages, const Sources& sources,
         Findings& findings);
 
-  /// What a flow's text stands for. Nothing where that is at fault, after a report if the fault is
-  /// in the flow itself. Names that are neither a path's nor a stage's become nodes.
+  /// Expands a flow's text. Returns nullopt if it is invalid, after a report if the error is in the
+  /// flow itself. Names that are neither a path's nor a stage's become nodes.
   [[nodiscard]] std::optional<Expanded> expand(const Entry& line, const FlowText& text,
                                                TextKind kind) const;
 
-  /// Names that a flow can have: of stages, then of paths.
+  /// Names that a flow can use: of stages, then of paths.
   [[nodiscard]] const std::vector<std::string>& known_names() const { return names_; }
-  /// The sound ones, in the file's order.
+  /// The valid paths, in the file's order.
   [[nodiscard]] std::vector<PathSpec> specs() const;
 
  private:
   struct Path {
     const Entry* line = nullptr;
-    std::optional<Expanded> expanded;  ///< none: at fault, or not read yet
+    std::optional<Expanded> expanded;  ///< none: invalid, or not read yet
     bool read = false;
   };
 
@@ -64,7 +64,7 @@ class Paths {
   std::vector<std::string> order_;  // of paths
 };
 
-/// Reports what was found in a flow's or path's text; false where that is nothing.
+/// Reports the errors in the text of a flow or path; returns whether there were any.
 bool report_faults(const FlowText& text, const Entry& line, const Sources& sources,
                    Findings& findings);
 
@@ -72,13 +72,13 @@ bool report_faults(const FlowText& text, const Entry& line, const Sources& sourc
 void report_unknown_name(const std::string& name, const Place& place,
                          const std::vector<std::string>& known, Findings& findings);
 
-/// "it stands in path 'prepare', which flow 'gallery' has in demo.toml:92"; empty for what stands
-/// in the flow itself.
+/// "it is in path 'prepare', used by flow 'gallery' in demo.toml:92"; empty for a node of the flow
+/// itself.
 std::string path_note(const FlowSpec& flow, const FlowNode& node);
 
-/// Warns of paths that no flow has, and refuses those that only --set gives: names that are
-/// misspelt. Those of files that `file` extends may go unused. To be asked only where no flow is at
-/// fault.
+/// Warns of paths that no flow uses, and rejects those that only --set defines, because their names
+/// are misspelt. Paths of files that `file` extends may be unused. Call it only if all flows are
+/// valid.
 void check_path_use(const Table& tree, const std::string& file, const std::vector<FlowSpec>& flows,
                     Findings& findings);
 

@@ -1,5 +1,5 @@
-/// A pipeline file after reading: what the graph and the schedule need, with every place kept. How
-/// a file writes these members is declared in host_keys.cpp.
+/// A parsed pipeline file: everything that the graph and the schedule need, with source places.
+/// host_tables.cpp declares the keys of these members.
 ///
 ///     a.toml (+ extends, --set, ${VAR}) ──► PipelineSpec ──► checked ──► run
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace seam::host {
 
-/// Where a key or value stands, for messages with a caret line.
+/// Location of a key or value, for messages with a caret line.
 struct Place {
   std::string file;          ///< path as the user gave it, or "--set"
   std::uint32_t line = 0;    ///< from 1; 0: the file as a whole
@@ -24,13 +24,13 @@ struct Place {
   std::uint32_t length = 1;  ///< how many characters the caret line marks
 };
 
-/// What becomes of a packet whose stage fails.
+/// What to do with a packet if its stage fails.
 enum class OnError : std::uint8_t { fail, skip, retry };
 
 struct StageSpec {
   std::string name;
   std::string use;
-  std::string like;  ///< the stage whose keys it has where it sets none; empty: no other's
+  std::string like;  ///< stage from which unset keys are taken (`like`); empty: none
   Place place;
   std::map<std::string, Value> values;            ///< parameters the file sets, checked
   std::map<std::string, std::string> references;  ///< reference parameter -> stage name
@@ -45,10 +45,10 @@ struct FlowNode {
   std::vector<std::size_t> inputs;
   Place place;
   std::vector<std::string> paths =
-      {};  ///< in whose text it stands, outermost first; none: the flow's
+      {};  ///< paths that contain it, outermost first; none: the flow itself
 };
 
-/// A part of flows that has a name: [path].
+/// A named part of flows: [path].
 struct PathSpec {
   std::string name;
   std::string text;
@@ -62,11 +62,11 @@ struct FlowSpec {
   Place place;
 };
 
-/// The nodes on the paths that lead to one, in flow order.
+/// All nodes that lead to `node`, in flow order.
 inline std::vector<std::size_t> upstream_of(const FlowSpec& flow, std::size_t node) {
   std::vector<bool> leads_there(flow.nodes.size());
   leads_there[node] = true;
-  for (std::size_t at = node + 1; at-- > 0;) {  // inputs stand before what they lead to
+  for (std::size_t at = node + 1; at-- > 0;) {  // inputs come before their outputs
     if (!leads_there[at]) continue;
     for (const std::size_t input : flow.nodes[at].inputs) leads_there[input] = true;
   }
@@ -96,7 +96,7 @@ struct StopEarly {
   friend bool operator==(const StopEarly&, const StopEarly&) = default;
 };
 
-/// How often a checkpoint is written; the first that is due counts.
+/// How often a checkpoint is written: whenever one of these is due.
 struct CheckpointEvery {
   std::int64_t epochs = 1;
   std::optional<std::int64_t> steps;  ///< of a training flow
@@ -119,7 +119,7 @@ struct ScheduleSpec {
   std::vector<std::string> before;  ///< once, before the first epoch
   std::vector<ScheduledFlow> each_epoch;
   std::vector<std::string> after;   ///< once, after the last epoch
-  std::vector<std::string> floors;  ///< stages whose values stand beside those of others
+  std::vector<std::string> floors;  ///< stages whose values are shown next to those of others
   std::optional<StopEarly> stop_early;
   CheckpointEvery checkpoint_every;
   KeepRule keep;
@@ -135,18 +135,18 @@ inline std::vector<std::string> scheduled_flows(const ScheduleSpec& schedule) {
   return flows;
 }
 
-/// Bounds on what is under way in a flow.
+/// Limits on the packets in flight in a flow.
 struct LimitSpec {
   std::int64_t packets = 256;
   std::int64_t bytes = std::int64_t{256} << 20;
-  std::int64_t stall_seconds = 60;  ///< a flow that stands still so long is warned of; 0: never
+  std::int64_t stall_seconds = 60;  ///< without progress, then a warning; 0: never
 
   friend bool operator==(const LimitSpec&, const LimitSpec&) = default;
 };
 
-/// What a run writes for TensorBoard besides its metrics and pictures.
+/// TensorBoard output in addition to metrics and images.
 struct TensorBoardSpec {
-  /// Of the tensors whose "stage.tensor" matches one of them ('*', '?').
+  /// Histograms of the tensors whose "stage.tensor" matches one of these patterns ('*', '?').
   std::vector<std::string> histograms;
 
   friend bool operator==(const TensorBoardSpec&, const TensorBoardSpec&) = default;
@@ -155,7 +155,7 @@ struct TensorBoardSpec {
 /// The chosen variants of a pipeline file, for listing and comparing runs. A run ignores them.
 struct ChosenSpec {
   std::vector<std::string> variants;  ///< "GROUP=NAME", or "NAME" of a variant in no group
-  std::vector<std::string> decides;   ///< keys and stages that are as the variants set them
+  std::vector<std::string> decides;   ///< keys and stages that the variants set
   std::vector<std::string> set;       ///< keys of --set
 
   [[nodiscard]] bool empty() const { return variants.empty() && decides.empty() && set.empty(); }
@@ -170,7 +170,7 @@ struct PipelineSpec {
   Precision precision = Precision::float32;
   bool deterministic = true;
   std::optional<std::int64_t> max_errors;      ///< skipped packets that a run may have
-  std::optional<double> max_error_share;       ///< the same, as a share of what a stage gets
+  std::optional<double> max_error_share;       ///< the same, as a fraction of a stage's packets
   std::vector<std::string> plugin_paths;       ///< files or folders the file names
   std::optional<TensorBoardSpec> tensorboard;  ///< none: no event file is written
   std::string twin;                            ///< another pipeline file; empty: none

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t widest_line = 160;  // of the file's text shown, in characters
 
-/// The byte length of the UTF-8 character at the front; 0 where the bytes are none.
+/// The byte length of the first UTF-8 character; 0 if the bytes are not valid UTF-8.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -29,8 +29,7 @@ std::size_t character_bytes(std::string_view text) {
   return length;
 }
 
-/// Text for a terminal: one column a character as far as can be known, nothing that moves the
-/// cursor.
+/// Text for a terminal: one column per character as far as possible, without control characters.
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -27,7 +27,7 @@ struct Problem {
 ///         | ^~~~~~
 ///       did you mean 'classes'?
 std::string to_text(const Problem& problem);
-/// A JSON array of all problems with the members' names as keys, one a line.
+/// A JSON array of all problems, one per line, with the members' names as keys.
 std::string to_json(const std::vector<Problem>& problems);
 
 }  // namespace seam::host

@@ -22,7 +22,7 @@ class CircleFinder {
  private:
   void visit(const StageDraft& stage) {
     const auto on_path = std::find(path_.begin(), path_.end(), &stage);
-    if (on_path != path_.end()) return;  // reported by who refers to it
+    if (on_path != path_.end()) return;  // reported by the stage that refers to it
     if (!visited_.insert(&stage).second) return;
     path_.push_back(&stage);
     for (const auto& [parameter, target] : stage.spec.references) {
@@ -68,7 +68,7 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
         }
       }
       const std::string offered =
-          offering.empty() ? "no stage of this file offers " + parameter.interface : "stages that offer it: " + enumerated(offering);
+          offering.empty() ? "no stage of this file provides " + parameter.interface : "stages that provide it: " + enumerated(offering);
       const auto written = stage.spec.references.find(parameter.name);
       if (written == stage.spec.references.end()) {
         if (!parameter.required || stage.faulty.contains(parameter.name)) continue;
@@ -82,13 +82,13 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
       const StageDraft* target = find_stage(stages, written->second);
       if (target == nullptr) {
         findings.error("unknown-reference", place,
-                       fmt::format("there is no stage '{}' for '{}' to refer to", written->second,
+                       fmt::format("there is no stage '{}', which '{}' refers to", written->second,
                                    parameter.name),
                        {did_you_mean(written->second, names_of(stages)), offered});
       } else if (target->runner != nullptr &&
                  target->runner->interface(parameter.interface) == nullptr) {
         findings.error("wrong-reference", place,
-                       fmt::format("'{}' needs a stage that offers {}, which {} does not",
+                       fmt::format("'{}' needs a stage that provides {}, which {} does not",
                                    parameter.name, parameter.interface, described(*target)),
                        {offered});
       }

@@ -22,7 +22,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Checks that what a schedule names is there.
+/// Checks that the flows, stages and metrics of a schedule exist.
 class ScheduleCheck {
  public:
   ScheduleCheck(const KnownNames& known, Findings& findings) : known_(known), findings_(findings) {}
@@ -37,7 +37,7 @@ class ScheduleCheck {
   }
 
  private:
-  /// A metric in an inner table: that it is one of a stage.
+  /// Checks that a metric in an inner table belongs to a stage.
   void check_metric_of(const Table& table, std::string_view key, std::string_view inner) const {
     const Entry* rule = table.find(key);
     const Table* keys = rule != nullptr ? rule->node.table() : nullptr;
@@ -47,7 +47,7 @@ class ScheduleCheck {
     }
   }
 
-  /// A flow's name, a table with one, or a list of these. What is neither has been reported.
+  /// A flow's name, a table with one, or a list of these. Other values have been reported.
   void check_flows(const Node& node) const {
     if (node.broken) return;
     if (const Array* array = node.array()) {
@@ -60,7 +60,7 @@ class ScheduleCheck {
   }
 
   void check_flow(const Place& place, const std::string& flow) const {
-    // Where there are no flows at all, that has been reported.
+    // If there are no flows at all, that has been reported.
     if (known_.flows.empty() || contains(known_.flows, flow)) return;
     findings_.error(
         "unknown-flow", place, fmt::format("there is no flow '{}'", flow),
@@ -205,10 +205,11 @@ void check_tensorboard(const Table& tree, const KnownNames& known, Findings& fin
     if (text == nullptr || node.broken) continue;  // that has been reported
     const std::string stage = text->substr(0, text->find('.'));
     if (stage.empty() || stage.size() + 1 >= text->size()) {
-      findings.error("pattern", node.place,
-                     fmt::format("'{}' names no tensor; 'histograms' takes STAGE.TENSOR, such as "
-                                 "\"model.*\" or \"model.*.weight\"",
-                                 *text));
+      findings.error(
+          "pattern", node.place,
+          fmt::format("'{}' does not name a tensor; 'histograms' takes STAGE.TENSOR, such as "
+                      "\"model.*\" or \"model.*.weight\"",
+                      *text));
     } else if (stage.find_first_of("*?") == std::string::npos && !contains(known.stages, stage)) {
       findings.error("unknown-stage", node.place,
                      fmt::format("'{}' names tensors of a stage '{}', which is not in this file",

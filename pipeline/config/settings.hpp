@@ -1,4 +1,4 @@
-/// The tables of a pipeline file that say how it runs: [pipeline], [limits], [schedule].
+/// The tables of a pipeline file that define how it runs: [pipeline], [limits], [schedule].
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace seam::host {
 
-/// Refuses what stands at the top of a file and is none of Seam's tables. A misspelt table gets its
-/// right name, so that what is in it can be checked as well.
+/// Rejects top-level keys that are not Seam tables. A misspelt table gets its right name, so that
+/// what is in it can be checked as well.
 void check_top_level(Table& tree, Findings& findings);
 
-/// Whether the text is what `device` takes: "cpu", "cuda", "cuda:1", "auto".
+/// Whether the text is a valid `device`: "cpu", "cuda", "cuda:1", "auto".
 bool is_device(std::string_view text);
-/// What it takes, for messages.
+/// The valid forms, for messages.
 inline constexpr std::string_view device_forms = "\"cpu\", \"cuda\", \"cuda:1\" or \"auto\"";
 
-/// Fills what [pipeline] says, and limits. `spec.file` must be set: it
-/// gives the name where none is said, and plugin paths are relative to the file that names them.
+/// Reads [pipeline] and [limits] into the spec. `spec.file` must be set: it is the default of the
+/// name, and plugin paths are relative to the file that contains them.
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings);
 
-/// The texts of `plugins` in [pipeline]; the path that each means, absolute.
+/// The entries of `plugins` in [pipeline] with their absolute paths.
 std::vector<const Node*> plugin_nodes(const Table& tree);
 std::string plugin_path(const Node& node);
 
-/// Names that a schedule may use. A flow or stage that is there but broken counts as known.
+/// Names that a schedule may use, including those of broken flows and stages.
 struct KnownNames {
   std::vector<std::string> flows;  ///< in the file's order
   std::vector<std::string> stages;

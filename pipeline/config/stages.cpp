@@ -16,7 +16,7 @@
 namespace seam::host {
 namespace {
 
-/// Keys of a stage's table that are Seam's, not the stage's.
+/// Keys of a stage's table that belong to Seam, not to the stage.
 const std::vector<std::string>& common_keys() {
   static const std::vector<std::string> keys = [] {
     StageSpec any;
@@ -60,7 +60,7 @@ class StageReader {
     draft.spec.place = entry.key_place;
     if (!is_flow_name(entry.key)) {
       findings_.error("stage-name", entry.key_place,
-                      fmt::format("'{}' cannot be a stage's name", entry.key),
+                      fmt::format("'{}' is not a valid stage name", entry.key),
                       {"names have letters, digits, '_' and '-', and begin with a letter or '_'"});
     }
     const Table* table = read_table(entry, fmt::format("[stage.{}]", entry.key), findings_);
@@ -81,17 +81,17 @@ class StageReader {
  private:
   static void read_like(const Table& table, StageDraft& draft) {
     const Entry* like = table.find("like");
-    if (like != nullptr) draft.spec.like = *like->node.text();  // resolved, so it is one
+    if (like != nullptr) draft.spec.like = *like->node.text();  // valid: it has been resolved
   }
 
-  /// What it is like, for messages on keys that come from there.
+  /// A note for messages on keys that `like` took from another stage.
   static std::string like_note(const StageDraft& draft) {
     if (draft.spec.like.empty()) return {};
     return fmt::format("stage '{}' is like '{}', which is {}", draft.spec.name, draft.spec.like,
                        draft.spec.use);
   }
 
-  /// Faults of keys that `like` brought are reported where they stand: of the other stage.
+  /// Errors in keys that `like` took from another stage are reported only for that stage.
   Findings& findings_of(const Entry& key) {
     return key.inherited_from.empty() ? findings_ : unheard_;
   }
@@ -100,9 +100,9 @@ class StageReader {
     const Entry* use = table.find("use");
     if (use == nullptr) {
       findings_.error("missing-use", entry.key_place,
-                      fmt::format("stage '{}' does not say which plugin's stage it is", entry.key),
+                      fmt::format("stage '{}' has no type", entry.key),
                       {"write use = \"FAMILY.NAME\"; `seam plugins` lists them",
-                       "or like = \"STAGE\", for one that is like another of this file"});
+                       "or like = \"STAGE\", to copy another stage of this file"});
       return;
     }
     const auto type = read_text(*use, fmt::format("stage '{}'", entry.key), findings_);
@@ -117,8 +117,8 @@ class StageReader {
     for (const ParameterInfo& parameter : draft.runner->description().parameters) {
       if (!is_common(parameter.name)) continue;
       findings_.error("reserved-parameter", use->node.place,
-                      fmt::format("{} declares a parameter '{}', a name that every stage's table "
-                                  "already has; rename it in the plugin",
+                      fmt::format("{} declares a parameter '{}', but this name is reserved in "
+                                  "every stage's table; rename it in the plugin",
                                   *type, parameter.name));
     }
   }
@@ -149,8 +149,8 @@ class StageReader {
     if (sound && draft.spec.on_error != OnError::fail) check_on_error(*entry, draft);
   }
 
-  /// Sources take no packets that they could leave out, and what a collector has half taken in
-  /// cannot be given to it again.
+  /// Sources receive no packets that could be skipped, and a packet that a collector has partly
+  /// consumed cannot be passed to it again.
   void check_on_error(const Entry& entry, const StageDraft& draft) {
     if (draft.runner == nullptr) return;
     const StageKind kind = draft.runner->kind();
@@ -160,19 +160,19 @@ class StageReader {
                      fmt::format("{} is a source and receives no packets to skip or retry; an "
                                  "error in it ends the run",
                                  described(draft)),
-                     {"leave 'on_error' out"});
+                     {"remove 'on_error'"});
     } else if (kind == StageKind::collector && draft.spec.on_error == OnError::retry) {
       findings.error("on-error", entry.node.place,
                      fmt::format("{} is a collector, which may have consumed part of a packet "
                                  "when it fails, so it cannot be retried",
                                  described(draft)),
-                     {"'on_error' is \"fail\" or \"skip\" here"});
+                     {"'on_error' must be \"fail\" or \"skip\" here"});
     } else if (draft.runner->description().trains && draft.spec.on_error == OnError::retry) {
       findings.error("on-error", entry.node.place,
                      fmt::format("{} trains, and a loss allows only one backward pass, so it "
                                  "cannot be retried",
                                  described(draft)),
-                     {"'on_error' is \"fail\" or \"skip\" here"});
+                     {"'on_error' must be \"fail\" or \"skip\" here"});
     }
   }
 
@@ -197,7 +197,7 @@ class StageReader {
       if (!is_common(key.key)) read_parameter(key, draft, given);
     }
     for (const ParameterInfo& parameter : draft.runner->description().parameters) {
-      // Of references, check_references knows more to say.
+      // check_references gives better messages for references.
       const bool reference = parameter.kind == ValueKind::reference;
       if (!parameter.required || reference || given.contains(parameter.name)) continue;
       findings_.error(
@@ -226,7 +226,7 @@ class StageReader {
     if (parameter == nullptr) return unknown_parameter(key, draft);
     const auto [earlier, first] = given.emplace(parameter->name, &key);
     if (!first) {
-      // Own keys come first, whichever of the parameter's names the other stage has.
+      // The stage's own keys come first, whichever name of the parameter the other stage uses.
       if (key.inherited_from != earlier->second->inherited_from) return;
       findings_.error("parameter-twice", key.key_place,
                       fmt::format("'{}' and '{}' are the same parameter, '{}'",
@@ -255,7 +255,7 @@ class StageReader {
                      key.inherited_from.empty() ? like_note(draft) : std::string()});
   }
 
-  /// Keeps the value where it fits.
+  /// Stores the value if it is valid.
   bool read_value(const Entry& key, const ParameterInfo& parameter, StageDraft& draft) {
     const auto value = read_parameter_value(key, parameter, draft.spec.use, findings_);
     if (!value) return false;
@@ -283,12 +283,12 @@ class StageReader {
       findings_.error(
           defect ? "plugin-defect" : "configure", draft.spec.place,
           defect ? fmt::format("{}: {}", described(draft), error.what())
-                 : fmt::format("{} refuses its parameters: {}", described(draft), error.what()),
+                 : fmt::format("{} rejects its parameters: {}", described(draft), error.what()),
           {like_note(draft)});
     }
   }
 
-  /// Where what is there may be a record that does not know these values, makes the stage itself.
+  /// If the cached description does not cover these values, creates the real stage.
   bool make_real(StageDraft& draft, const Entry& use) {
     const std::filesystem::path& plugin = registry_.find(draft.spec.use)->path;
     if (descriptions_->knows(plugin, draft.spec.use, draft.spec.values)) return true;

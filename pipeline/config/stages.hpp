@@ -1,4 +1,5 @@
-/// [stage.NAME] tables: finds each stage's type, checks its parameters, makes and configures it.
+/// [stage.NAME] tables: finds each stage's type, checks its parameters, creates and configures the
+/// stage.
 ///
 ///     use ──► Registry::make ──► description ──► every key checked ──► configure ──► references
 #pragma once
@@ -21,16 +22,16 @@ struct StageDraft {
   std::unique_ptr<StageRunner> runner;          ///< null: its type is unknown
   std::map<std::string, Node> reference_nodes;  ///< where each reference is written
   std::map<std::string, Place> value_places;    ///< of the parameters that the file sets
-  std::set<std::string> faulty;                 ///< parameters whose values were refused
-  bool sound = false;  ///< configured with all it says; else its fields are not known for sure
+  std::set<std::string> faulty;                 ///< parameters with rejected values
+  bool sound = false;  ///< configured completely; otherwise its fields are uncertain
 };
 
-/// Reads all stages, in the file's order. With `descriptions` they may be records, which cannot
-/// run.
+/// Reads all stages, in the file's order. With `descriptions` they may be cached descriptions,
+/// which cannot run.
 std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
                                     DescriptionCache* descriptions, Findings& findings);
 
-/// Checks that references name stages that offer what is asked for, and not in a circle.
+/// Checks that references name stages with the required interface, and that there are no cycles.
 void check_references(const std::vector<StageDraft>& stages, Findings& findings);
 
 /// Points the references of checked stages at each other.

@@ -24,7 +24,7 @@ void check_axes(const Entry& over, const VariantNames& variants, Findings& findi
 
 HostTable sweep_table(SweepSpec& sweep) {
   auto& [over, random, random_seed] = sweep;
-  HostTable table("[sweep]", "What `seam sweep` goes over; a single run ignores it.");
+  HostTable table("[sweep]", "Parameter values for `seam sweep`; `seam run` ignores this table.");
   table.key("over", over,
             "axes: `\"stage.loss.margin=0.2,0.5,1\"`, `\"pipeline.seed=1..3\"`, for random search "
             "`\"stage.adam.rate=1e-4..1e-2:log\"`; keys that change together are separated by "
@@ -32,10 +32,10 @@ HostTable sweep_table(SweepSpec& sweep) {
             "group and `\"variants\"` over all groups. `--over` replaces the list");
   table
       .key("random", random,
-           "random search: so many combinations are drawn instead of going through all")
+           "random search: number of combinations to draw instead of running all of them")
       .range(1, most_draws);
   table.default_is("all combinations");
-  table.key("random_seed", random_seed, "of the drawing");
+  table.key("random_seed", random_seed, "seed of the random search");
   return table;
 }
 

@@ -1,4 +1,4 @@
-/// The table [sweep] of a pipeline file: what `seam sweep` goes over. A single run ignores it.
+/// The table [sweep] of a pipeline file: parameter values for `seam sweep`. `seam run` ignores it.
 ///
 ///     [sweep]
 ///     over = ["stage.triplet_loss.margin=0.2,0.5,1", "pipeline.seed=1..3"]
@@ -29,7 +29,7 @@ struct SweepSpec {
 
 HostTable sweep_table(SweepSpec& sweep);
 
-/// What the table says; empty where there is none. Axes that cannot be read are reported.
+/// The content of the table; empty if there is none. Invalid axes are reported.
 SweepSpec read_sweep(const Table& tree, const VariantNames& variants, Findings& findings);
 
 struct LoadedSweep {

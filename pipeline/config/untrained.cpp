@@ -56,7 +56,7 @@ bool is_loss_of(const Description& stage, std::string_view scores) {
 
 enum class Training { none, of_other_fields, of_scores };
 
-/// What the training flows do with the model's scores of classes.
+/// How the training flows use the model's class scores.
 Training training_of(const CheckedPipeline& pipeline, const std::string& model,
                      std::string_view scores) {
   Training found = Training::none;
@@ -73,7 +73,7 @@ Training training_of(const CheckedPipeline& pipeline, const std::string& model,
   return found;
 }
 
-/// Where a stage of the flow reads a prediction that nothing teaches.
+/// Finds stages of the flow that read a prediction that nothing trains.
 std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                            std::size_t node) {
   if (!has(description_at(pipeline, flow, node).needs, predicted)) return std::nullopt;

@@ -1,4 +1,4 @@
-/// Finds evaluations of a prediction that nothing teaches. A model predicts a category by its
+/// Finds evaluations of a prediction that nothing trains. A model predicts a category by its
 /// `class_lengths` or `logits`; if no loss reads them, the prediction is a guess, and so is every
 /// result that depends on it.
 ///
@@ -15,7 +15,7 @@ namespace seam::host {
 
 struct CheckedPipeline;
 
-/// The fields with a score for each class. By name: the host does not know LibTorch.
+/// The fields with a score for each class. By name, because the host does not depend on LibTorch.
 inline constexpr std::array<std::string_view, 2> class_scores{"class_lengths", "logits"};
 
 struct UntrainedField {
@@ -23,13 +23,13 @@ struct UntrainedField {
   std::string stage;   ///< which reads the field
   std::string field;   ///< "predicted_category"
   std::string model;   ///< which provides it
-  std::string scores;  ///< what the prediction follows: "class_lengths"
+  std::string scores;  ///< the scores that the prediction depends on: "class_lengths"
 
   friend bool operator==(const UntrainedField&, const UntrainedField&) = default;
 };
 
-/// Of the scheduled flows that do not train. Only of models that the same pipeline trains from the
-/// start: the losses behind imported `weights` are not known.
+/// Covers the scheduled flows that do not train, and only models that this pipeline trains from the
+/// start: the losses of imported `weights` are unknown.
 [[nodiscard]] std::vector<UntrainedField> untrained_fields(const CheckedPipeline& pipeline);
 
 /// "search reads predicted_category, but no loss trains class_lengths of model"

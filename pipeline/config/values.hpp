@@ -1,4 +1,4 @@
-/// Reads single values of the tables that Seam itself defines, with messages of one kind.
+/// Reads single values of Seam's own tables, with uniform messages.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace seam::host {
 void refuse_unknown_keys(const Table& table, const std::string& where,
                          const std::vector<std::string>& known, Findings& findings);
 
-/// The value, or nothing after a report. Broken nodes silently give nothing.
+/// The value, or nullopt after a report. For broken nodes, nullopt without a report.
 std::optional<std::int64_t> read_integer(const Entry& entry, const std::string& where,
                                          std::int64_t least, Findings& findings);
 std::optional<std::string> read_text(const Entry& entry, const std::string& where,
@@ -26,7 +26,7 @@ std::vector<const Node*> read_texts(const Entry& entry, const std::string& where
 /// Bytes: an integer or "512 MiB" (KiB, MiB, GiB, TiB; kB, MB, GB, TB; B).
 std::optional<std::int64_t> read_bytes(const Entry& entry, const std::string& where,
                                        Findings& findings);
-/// The table behind an entry, or null after a report.
+/// The table of an entry, or null after a report.
 const Table* read_table(const Entry& entry, const std::string& where, Findings& findings);
 
 }  // namespace seam::host

@@ -14,7 +14,7 @@ bool is_name(std::string_view text) {
          std::string_view::npos;
 }
 
-/// Position of the brace that closes the one before `from`, or npos.
+/// Position of the brace that matches the one before `from`, or npos.
 std::size_t closing_brace(std::string_view text, std::size_t from) {
   int open = 1;
   for (std::size_t i = from; i < text.size(); ++i) {

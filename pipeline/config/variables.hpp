@@ -10,7 +10,7 @@
 
 namespace seam::host {
 
-/// What is wrong at some characters of a text.
+/// An error at some characters of a text.
 struct TextFault {
   std::size_t offset = 0;
   std::size_t length = 1;
@@ -21,14 +21,14 @@ struct TextFault {
 
 struct Expansion {
   std::string text;
-  /// For each byte of `text` the byte of the original it comes from; what a variable brought comes
-  /// from its dollar sign.
+  /// For each byte of `text` the byte of the original that it comes from; for a variable's value,
+  /// that of its dollar sign.
   std::vector<std::uint32_t> written;
   std::vector<TextFault> faults;
 };
 
-/// Replaces variables by their values; a default stands in for one that is not set or empty, and
-/// may itself hold variables. Other dollar signs are left as they are.
+/// Replaces variables by their values; a default replaces one that is not set or empty, and may
+/// itself contain variables. Other dollar signs are unchanged.
 Expansion expand_variables(std::string_view text,
                            const std::map<std::string, std::string>& environment);
 

@@ -25,7 +25,7 @@ bool is_variant_name(std::string_view name) {
 void check_name(const Entry& entry, std::string_view kind, Findings& findings) {
   if (is_variant_name(entry.key)) return;
   findings.error("variant-name", entry.key_place,
-                 fmt::format("'{}' cannot be the name of a {}", entry.key, kind),
+                 fmt::format("'{}' is not a valid name of a {}", entry.key, kind),
                  {"names have letters, digits, '_' and '-'"});
 }
 
@@ -169,7 +169,7 @@ void Variants::lay_over(Table& tree, const std::vector<std::string>& chosen,
       findings.error("variant-group", place,
                      other->second == name
                          ? fmt::format("the variant '{}' is chosen twice", name)
-                         : fmt::format("'{}' and '{}' are both of the group '{}'; choose one",
+                         : fmt::format("'{}' and '{}' both belong to the group '{}'; choose one",
                                        other->second, name, group->name),
                      {group != nullptr && other->second != name
                           ? group->name + ": " + enumerated(group->variants)

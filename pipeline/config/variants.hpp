@@ -25,7 +25,7 @@ struct VariantGroup {
   std::vector<std::string> variants;
 };
 
-/// The variants that a file and those that it extends offer.
+/// The variants of a file and of those that it extends.
 struct VariantNames {
   std::vector<std::string> variants;
   std::vector<VariantGroup> groups;
@@ -38,12 +38,12 @@ struct VariantNames {
 bool is_variant_key(std::string_view key);
 
 /// The choices that `seam check` tries: one variant of each group, all combinations if there are at
-/// most 64, and each other variant alone.
+/// most 64, and each other variant on its own.
 std::vector<std::vector<std::string>> choices_of(const VariantNames& names);
 
 class Variants {
  public:
-  /// Takes [variant] and [variants] out of the tree, and reports what is wrong with them.
+  /// Removes [variant] and [variants] from the tree and reports their errors.
   Variants(Table& tree, Findings& findings);
 
   [[nodiscard]] const VariantNames& names() const { return names_; }
@@ -53,7 +53,7 @@ class Variants {
                 const std::map<std::string, std::string>& environment, Sources& sources,
                 Findings& findings);
   /// The [chosen] of the pipeline: that of the tree, which a run's resolved.toml has, with these
-  /// variants and the keys of --set. To be asked after `like` is resolved.
+  /// variants and the keys of --set. Call it after `like` is resolved.
   [[nodiscard]] ChosenSpec chosen(const Table& tree, const std::vector<std::string>& set,
                                   Findings& findings) const;
 

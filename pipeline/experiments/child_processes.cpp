@@ -29,7 +29,7 @@ sigset_t watched() {
   return set;
 }
 
-/// Behind fork(): only what is safe in a copy of a process with several threads.
+/// After fork(): only calls that are safe in a copy of a process with several threads.
 struct Birth {
   const char* program;
   char* const* arguments;
@@ -57,7 +57,7 @@ struct Birth {
 ChildProcesses::ChildProcesses() {
   const sigset_t set = watched();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  std::signal(SIGPIPE, SIG_IGN);  // who no longer reads what is said does not end the runs
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that closes the pipe must not end the runs
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   if (signals_ < 0) {
     throw Error("cannot watch for signals: " + std::generic_category().message(errno),
@@ -118,8 +118,8 @@ ChildProcesses::Event ChildProcesses::wait() {
     const int count = counter_.note(signal, std::chrono::steady_clock::now());
     if (count == 0) continue;
     requests_ = count;
-    // The kernel's own, such as Ctrl-C, went to the children as well: they are in this process's
-    // group.
+    // Signals from the kernel, such as Ctrl-C, have also reached the children, which are in this
+    // process's group.
     if (info.ssi_code != SI_KERNEL) pass_on(signal);
     return {std::nullopt, requests_};
   }

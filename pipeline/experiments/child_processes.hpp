@@ -3,7 +3,7 @@
 ///     start ──► child ──► wait() ──► how it ended
 ///     Ctrl-C, SIGTERM, SIGHUP ─────► wait() ──► a request to stop
 ///
-/// A child is sent SIGTERM when this process dies, however it dies, so none is left behind.
+/// Children receive SIGTERM when this process dies for any reason, so none is orphaned.
 #pragma once
 
 #include <sys/types.h>
@@ -22,40 +22,40 @@ namespace seam::host {
 struct ChildCommand {
   std::filesystem::path program;
   std::vector<std::string> arguments;
-  std::filesystem::path folder;  ///< it works in
+  std::filesystem::path folder;  ///< its working directory
   std::map<std::string, std::string> environment;
-  std::filesystem::path output;  ///< what it prints is added to this file
+  std::filesystem::path output;  ///< its output is appended to this file
 };
 
 struct ChildEnd {
-  int id = 0;  ///< as start() was given it
+  int id = 0;  ///< as passed to start()
   int exit_code = -1;
-  int signal = 0;  ///< that ended it; 0: none
+  int signal = 0;  ///< that killed it; 0: none
 };
 
 class ChildProcesses {
  public:
-  /// Blocks the signals until it goes; to be made before there are other threads.
+  /// Blocks the signals during its lifetime; create it before there are other threads.
   ChildProcesses();
-  /// Ends the children that are left.
+  /// Ends the remaining children.
   ~ChildProcesses();
   ChildProcesses(const ChildProcesses&) = delete;
   ChildProcesses& operator=(const ChildProcesses&) = delete;
   ChildProcesses(ChildProcesses&&) = delete;
   ChildProcesses& operator=(ChildProcesses&&) = delete;
 
-  /// Throws seam::Error (data) where it cannot be started.
+  /// Throws seam::Error (data) if it cannot be started.
   void start(int id, const ChildCommand& command);
   [[nodiscard]] std::size_t running() const { return children_.size(); }
 
-  /// Whether a request to stop waits to be heard.
+  /// Whether a request to stop is pending.
   [[nodiscard]] static bool stop_pending();
 
   struct Event {
     std::optional<ChildEnd> end;  ///< none: a request to stop
-    int requests = 0;             ///< how many there were so far
+    int requests = 0;             ///< number of requests so far
   };
-  /// Waits for the next one. A request to stop has been passed on to all children by then.
+  /// Waits for the next event. A request to stop has then been passed on to all children.
   Event wait();
 
  private:

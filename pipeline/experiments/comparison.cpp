@@ -31,7 +31,7 @@ const std::string* find(const Parameters& parameters, const std::string& key) {
   return found == parameters.end() ? nullptr : &found->second;
 }
 
-/// Equal where both have a value.
+/// Equal if no key has two different values.
 bool agree(const Parameters& a, const Parameters& b) {
   return std::ranges::all_of(a, [&](const auto& entry) {
     const std::string* other = find(b, entry.first);
@@ -39,7 +39,7 @@ bool agree(const Parameters& a, const Parameters& b) {
   });
 }
 
-/// The keys whose values are not equal in all of these.
+/// The keys whose values differ among these.
 std::set<std::string> differing(const std::vector<const Parameters*>& all) {
   std::set<std::string> keys;
   for (const Parameters* parameters : all) {
@@ -63,7 +63,7 @@ Parameters only(const Parameters& parameters, const std::set<std::string>& keys)
   return chosen;
 }
 
-/// Whether a run has a value for a seed or a fold; a data set that is not cut has no fold.
+/// Whether a run has a value for a seed or a fold; a data set without folds has none.
 bool is_set(const Parameters& parameters, const std::string& replicate_key) {
   const std::string* folds = find(parameters, replicate_key + "s");
   const bool whole = replicate_key.ends_with(".fold") && folds != nullptr && *folds == "1";
@@ -79,7 +79,7 @@ Parameters replicate_of(const Parameters& parameters) {
   return replicate;
 }
 
-/// For a group: one fold repeats another, but not all folds together.
+/// For grouping: runs on different folds belong together, but not with runs on all folds.
 constexpr const char* one_fold = "one of the folds";
 
 /// Runs that may be ranked together.
@@ -106,7 +106,7 @@ std::vector<Comparable> split_by_data(const std::vector<ScoredRun>& runs) {
   return parts;
 }
 
-/// A group for each combination of parameters; a run that another repeats goes to `unranked`.
+/// One group per combination of parameters; a run that repeats another one goes to `unranked`.
 std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
                            std::vector<Unranked>& unranked) {
   std::vector<const Parameters*> all;
@@ -126,7 +126,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::erase_if(
       keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
   std::vector<Group> groups;
-  std::vector<Parameters> identities;  // of the groups: what is shown, and what variants decide
+  std::vector<Parameters> identities;  // of the groups: keys shown or decided by variants
   for (const ScoredRun* run : runs) {
     Parameters own = only(run->parameters, keys);
     for (const std::string& key : folds) {
@@ -156,8 +156,8 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   return groups;
 }
 
-/// Seeds within a fold are trained and measured on the same pictures: only folds are independent.
-/// The mean of each fold, or where there is no second one the values as they are.
+/// Seeds within a fold are trained and evaluated on the same images: only folds are independent.
+/// Returns the mean of each fold, or, with a single fold, the values as they are.
 std::vector<double> observations_of(const std::map<Parameters, std::vector<double>>& by_folds) {
   if (by_folds.size() == 1) return by_folds.begin()->second;
   std::vector<double> means;
@@ -216,7 +216,7 @@ void measure(std::vector<Group>& groups, Better better) {
   }
 }
 
-/// Appends the stages of a text, those of the paths in it included.
+/// Appends the stages of a text, including those of its paths.
 void add_stages(const Parameters& parameters, const std::string& text, TextKind kind,
                 std::vector<std::string>& stages, int most_deep) {
   for (const FlowStep& step : parse_flow(text, kind).steps) {
@@ -236,14 +236,14 @@ std::map<std::string, std::vector<std::string>> flows_of(const Parameters& param
   std::map<std::string, std::vector<std::string>> flows;
   for (const auto& [key, value] : parameters) {
     if (!key.starts_with(prefix)) continue;
-    constexpr int deeper_than_any = 32;  // paths in paths; cycles are refused before a run
+    constexpr int deeper_than_any = 32;  // paths in paths; cycles are rejected before a run
     add_stages(parameters, text_parameter(parameters, key), TextKind::flow,
                flows[key.substr(prefix.size())], deeper_than_any);
   }
   return flows;
 }
 
-/// Names of stages that the stage's parameters give: references, such as a search's index.
+/// Names of stages in the stage's parameters: references, such as a search's index.
 std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
   std::set<std::string> stages;
   const std::string prefix = "stage." + stage + ".";
@@ -257,15 +257,15 @@ std::set<std::string> referred_by(const Parameters& parameters, const std::strin
   return stages;
 }
 
-/// Packets that failed or were dropped each time that the flow ran: these are not measured.
+/// Packets that failed or were dropped in each run of the flow: these are not measured.
 std::string lost_in_flow(const FlowTotal& total) {
   std::uint64_t lost = 0;
   for (const StageCount& stage : total.stages) lost += stage.failed + stage.dropped_total();
   return fmt::format("{:.6g}", static_cast<double>(lost) / static_cast<double>(total.times));
 }
 
-/// The stages of these flows that come behind all that other flows have as well, such as the model:
-/// what they are set to decides what is measured, not what is trained.
+/// The stages of these flows after all stages that other flows share, such as the model: their
+/// settings decide what is measured, not what is trained.
 std::set<std::string> measuring_stages(const std::map<std::string, std::vector<std::string>>& flows,
                                        const std::set<std::string>& of_interest) {
   std::set<std::string> elsewhere;
@@ -282,7 +282,7 @@ std::set<std::string> measuring_stages(const std::map<std::string, std::vector<s
   return found;
 }
 
-/// How many packets the flow's source made each time that it ran.
+/// How many packets the flow's source emitted in each run.
 std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::string& flow) {
   const auto total = std::ranges::find(run.flows, flow, &FlowTotal::flow);
   if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return std::nullopt;
@@ -298,8 +298,8 @@ void note_beside(const std::vector<Score::Beside>& values, std::map<std::string,
   }
 }
 
-/// Without the contents of files that one of the runs names and, being of an earlier version, has
-/// no hash of.
+/// Omits the contents of files for which one of the runs, made with an earlier version, has no
+/// hash.
 std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
   std::set<std::string> unknown;
   for (const RunFolder& run : runs) {
@@ -330,15 +330,14 @@ std::string why_not_ranked(const RunFolder& run) {
   return text;
 }
 
-/// Whether the weights of this value were chosen on the data that it is measured on: all metrics of
-/// a flow are.
+/// Whether the weights were selected on the data of this value, which all metrics of a flow share.
 bool is_biased(const std::vector<Score>& scores, const MetricValue& value) {
   return std::ranges::any_of(scores, [&](const Score& score) {
     return score.flow == value.flow && score.selected_on == SelectedOn::test;
   });
 }
 
-/// What stands beside the value in score.json.
+/// The values next to the score in score.json.
 std::vector<Score::Beside> beside_of(const std::vector<Score>& scores, const std::string& metric,
                                      const MetricValue& value) {
   const auto found = std::ranges::find_if(scores, [&](const Score& score) {
@@ -368,7 +367,7 @@ void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored)
   for (const std::string& stage : measuring->second) {
     for (const std::string& referred : referred_by(run.parameters, stage)) {
       for (const auto& [name, stages] : flows) {
-        // Behind its source: the source itself, such as what a model was trained on, is not filled.
+        // After its source: the source itself, such as the training data of a model, is not filled.
         const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
         if (std::find(fills, stages.end(), referred) != stages.end()) of_interest.insert(name);
       }
@@ -455,7 +454,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     }
     if (choice.which == WhichEpoch::last && is_cut(headlines[run], comparison.metric, *value)) {
       comparison.unranked.push_back(
-          {run->name, "its metrics.jsonl ends before its score.json: restore it"});
+          {run->name, "its metrics.jsonl lacks values that score.json has; restore metrics.jsonl"});
       continue;
     }
     ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch, {}, {}};

@@ -5,7 +5,7 @@
 ///                         └► paired with the best group's runs of the same seed and fold
 ///                                └► difference with its 95 % confidence interval
 ///
-/// What cannot be compared is never ranked together; it is listed with the reason.
+/// Runs that cannot be compared are never ranked together; they are listed with the reason.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ namespace seam::host {
 struct ScoredRun {
   std::string name;
   Parameters parameters;
-  Parameters data;    ///< what a ranking needs to be equal: data sets of the evaluation, protocol
-  Parameters counts;  ///< packets by flow and fold: equal where both runs have them
+  Parameters data;    ///< equal within a ranking: data sets of the evaluation, protocol
+  Parameters counts;  ///< packets by flow and fold: equal if both runs have them
   double value = 0;
   std::int64_t epoch = 0;          ///< from 0, in which it was measured
-  std::filesystem::path outcomes;  ///< the file of what each observation scored; may be missing
+  std::filesystem::path outcomes;  ///< file with the score of each observation; may be missing
   std::vector<Score::Beside> beside;
 };
 
@@ -41,35 +41,34 @@ struct GroupMember {
   std::filesystem::path outcomes;
 };
 
-/// Of what differences are taken.
+/// The units that are compared in pairs.
 enum class Pairing : std::uint8_t {
   runs,          ///< of the same seed and fold
-  observations,  ///< by name: what the groups' runs measured, such as queries
+  observations,  ///< by name, such as the queries that the groups' runs evaluated
 };
 
 /// Against the best group, over the seeds and folds that both have.
 struct DifferenceToBest {
   std::size_t pairs = 0;         ///< 0: they have none in common
-  std::size_t clusters = 0;      ///< that the pairs belong to, where these are observations
-  double mean = 0;               ///< this group less the best
+  std::size_t clusters = 0;      ///< of the pairs, if these are observations
+  double mean = 0;               ///< this group minus the best
   std::optional<Bounds> bounds;  ///< none for a single pair
 };
 
 struct Group {
   Parameters parameters;  ///< those that differ within the ranking
   std::vector<GroupMember> members;
-  /// What mean, deviation and error are of: the folds, of each the mean over its seeds, or where
-  /// there is no second fold the seeds.
+  /// Number of values behind mean, deviation and error: folds, each as the mean over its seeds, or,
+  /// with a single fold, seeds.
   std::size_t observations = 0;
-  double mean = 0;                       ///< NaN where a member's value is not finite
-  std::optional<double> deviation;       ///< none for a single observation
-  std::optional<double> standard_error;  ///< of the mean: deviation / sqrt(observations)
-  std::optional<DifferenceToBest>
-      difference;  ///< none for the best, and where a mean is not finite
+  double mean = 0;                             ///< NaN if a member's value is not finite
+  std::optional<double> deviation;             ///< none for a single observation
+  std::optional<double> standard_error;        ///< of the mean: deviation / sqrt(observations)
+  std::optional<DifferenceToBest> difference;  ///< none for the best, and if a mean is not finite
 };
 
 struct Ranking {
-  Parameters data;            ///< in what it differs from other rankings; empty where it is alone
+  Parameters data;            ///< its differences from other rankings; empty for a single one
   std::vector<Group> groups;  ///< best first, those without a finite mean last
   std::map<std::string, Bounds> beside;  ///< lowest and highest: of chance, of each floor, ...
 };
@@ -84,10 +83,10 @@ struct Comparison {
   std::string flow;
   Better better = Better::higher;
   WhichEpoch which = WhichEpoch::last;
-  std::vector<Ranking> rankings;  ///< the one of most runs first
+  std::vector<Ranking> rankings;  ///< in descending order of runs
   Pairing pairing = Pairing::runs;
   std::vector<Unranked> unranked;
-  std::vector<std::string> biased;  ///< runs whose weights were chosen on what they measure
+  std::vector<std::string> biased;  ///< runs whose weights were selected on their evaluation data
 };
 
 /// The confidence of intervals.
@@ -95,7 +94,7 @@ inline constexpr double confidence = 0.95;
 
 struct ComparisonChoice {
   std::string metric;            ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
-  std::optional<Better> better;  ///< none: what their score.json says
+  std::optional<Better> better;  ///< none: as in their score.json
   WhichEpoch which = WhichEpoch::last;
   Pairing pairing = Pairing::runs;
 };
@@ -104,13 +103,12 @@ struct ComparisonChoice {
 std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
                           std::vector<Unranked>& unranked);
 
-/// What must be equal for two runs to be ranked together, and the counts: of the flow that
-/// measures, and of the flows that fill stages to which it refers, such as a gallery.
+/// Computes the data and counts that must be equal for two runs to be ranked together: those of the
+/// evaluation flow and of the flows that fill stages to which it refers, such as a gallery.
 void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored);
 
-/// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) where
-/// it is not clear which metric is meant, or which direction is better, and what
-/// pair_observations() throws.
+/// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) if the
+/// metric or its better direction is ambiguous, and the exceptions of pair_observations().
 Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice);
 
 }  // namespace seam::host

@@ -16,15 +16,15 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// What the two formats write differently.
+/// The notation of a format.
 struct Notation {
   std::function<std::string(const std::string&)> text;  ///< escaped
   std::function<std::string(const std::string&)> formula;
   std::string_view plus_minus;
-  std::string_view comment;  ///< before a line of words
+  std::string_view comment;  ///< before a line of text
 };
 
-/// As many decimals as show two digits of the error; four without one.
+/// Enough decimals for two digits of the error; four without an error.
 int decimals_of(const std::optional<double>& error) {
   constexpr int usual = 4;
   if (!error || *error <= 0 || !std::isfinite(*error)) return usual;
@@ -87,7 +87,7 @@ std::string joined(const Row& row, std::string_view between) {
   return text;
 }
 
-/// What ranks runs apart.
+/// The data and protocol that distinguish the rankings.
 std::string data_text(const Comparison& comparison, const Ranking& ranking,
                       const Notation& notation) {
   std::string text;
@@ -99,11 +99,11 @@ std::string data_text(const Comparison& comparison, const Ranking& ranking,
   return text.empty() ? text : text + "\n";
 }
 
-/// What must not be overlooked.
+/// Warnings about biased and unranked runs.
 std::string warnings_text(const Comparison& comparison, const Notation& notation) {
   std::string text;
   for (const std::string& run : comparison.biased) {
-    text += fmt::format("\n{}biased upwards, weights chosen on these data: {}\n", notation.comment,
+    text += fmt::format("\n{}biased upwards, weights selected on this data: {}\n", notation.comment,
                         notation.text(run));
   }
   for (const Unranked& run : comparison.unranked) {
@@ -121,7 +121,7 @@ std::string markdown_escaped(const std::string& text) {
 
 std::string latex_escaped(const std::string& text) {
   std::string escaped;
-  if (text.starts_with('[')) escaped = "{}";  // behind a line's end it would be a length
+  if (text.starts_with('[')) escaped = "{}";  // after a line break, '[' would begin a length
   for (const char c : text) {
     if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
     if (c == '\\') {

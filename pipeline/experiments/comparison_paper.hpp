@@ -13,7 +13,7 @@
 
 namespace seam::host {
 
-/// A table for each ranking.
+/// One table per ranking.
 std::string to_markdown(const Comparison& comparison);
 /// The same for LaTeX, with the rules of the package booktabs.
 std::string to_latex(const Comparison& comparison);

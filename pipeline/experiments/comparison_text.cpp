@@ -19,7 +19,7 @@ std::string number(double value) {
   return fmt::format("{:.4f}", value);
 }
 
-/// The metrics of retrieval lie between 0 and 1; others need more or fewer digits.
+/// Retrieval metrics lie between 0 and 1; others need more or fewer digits.
 std::string measured(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : fmt::format("{}", value);
   const double size = std::abs(value);
@@ -81,7 +81,7 @@ std::string wide_table(const Ranking& ranking, std::optional<std::size_t> width,
     for (std::string& cell : score_cells(group, best, ranking.groups.front().members.size()))
       row.push_back(std::move(cell));
   }
-  constexpr std::size_t usual_width = 120;  // of a file or pipe that somebody reads
+  constexpr std::size_t usual_width = 120;  // for files and pipes that are read by people
   fits = table_width(columns, rows) <= width.value_or(usual_width);
   return table_text(columns, rows, width);
 }
@@ -91,7 +91,7 @@ std::string group_name(std::size_t at) {
                                 : std::to_string(at + 1);
 }
 
-/// Groups by letters, and what the letters mean in a table of its own, a row a parameter.
+/// Groups as letters, and a separate table of the letters with one row per parameter.
 std::string tall_table(const Ranking& ranking, std::optional<std::size_t> width) {
   std::vector<TableColumn> columns{{"group", Align::left, Room::fixed}};
   const std::vector<TableColumn> scores = score_columns();
@@ -154,22 +154,22 @@ std::string which_text(WhichEpoch which) {
   return which == WhichEpoch::best ? "best" : "last";
 }
 
-/// Of how many observations the differences are.
+/// The number of observations that the differences are based on.
 std::string observations_text(const Ranking& ranking) {
   const auto paired = std::ranges::find_if(ranking.groups, [](const Group& group) {
     return group.difference && group.difference->clusters > 0;
   });
   if (paired == ranking.groups.end()) return {};
-  return fmt::format("paired by {} of {}\n", plural(paired->difference->pairs, "observation"),
+  return fmt::format("paired on {} in {}\n", plural(paired->difference->pairs, "observation"),
                      plural(paired->difference->clusters, "cluster"));
 }
 
-/// "chance 0.0123, before 0.0421 to 0.0611": what the means should be better than.
+/// "chance 0.0123, before 0.0421 to 0.0611": baselines that the means should exceed.
 std::string beside_text(const std::map<std::string, Bounds>& beside) {
   std::string text;
   for (const auto& [name, bounds] : beside) {
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "beside them: " : ", ", name, measured(bounds.low));
+    text += fmt::format("{}{} {}", text.empty() ? "for comparison: " : ", ", name,
+                        measured(bounds.low));
     if (bounds.high > bounds.low) text += " to " + measured(bounds.high);
   }
   return text.empty() ? text : text + "\n";
@@ -177,18 +177,14 @@ std::string beside_text(const std::map<std::string, Bounds>& beside) {
 
 std::string differences_text(Pairing pairing) {
   if (pairing == Pairing::observations) {
-    return "\nto the best: mean difference of the same observations, of each the mean over a "
-           "group's\n"
-           "runs, and its 95 % interval by bootstrap over clusters, not corrected for the number "
-           "of\n"
-           "rows: what other observations would change, not other seeds; one that contains 0 "
-           "shows\n"
-           "no difference\n";
+    return "\nto the best: mean difference over the same observations, each averaged over a "
+           "group's runs,\nwith its 95 % bootstrap interval over clusters, not corrected for the "
+           "number of rows. It\nreflects the choice of observations, not of seeds; if it contains "
+           "0, no difference is shown\n";
   }
   return "\nto the best: mean difference of runs with the same seed and fold, and its 95 % "
-         "confidence\ninterval (Student's t), not corrected for the number of rows; one that "
-         "contains 0 shows "
-         "no\ndifference\n";
+         "confidence\ninterval (Student's t), not corrected for the number of rows; if it "
+         "contains 0, no\ndifference is shown\n";
 }
 
 std::string csv_cell(const std::string& text) {
@@ -198,7 +194,7 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
-/// Empty where there is no difference.
+/// Empty if there is no difference.
 std::string clusters_of(const Group& group) {
   return group.difference ? std::to_string(group.difference->clusters) : std::string();
 }
@@ -268,8 +264,8 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   const bool several = comparison.rankings.size() > 1;
   if (several) {
     text +=
-        "these runs were not measured on the same data or by the same protocol, so they are "
-        "ranked apart:\n";
+        "these runs were evaluated on different data or with different protocols, so they are "
+        "ranked separately:\n";
   }
   bool differences = false;
   bool folds = false;  // of several seeds
@@ -285,17 +281,19 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   }
   if (folds) {
     text +=
-        "\nmean, deviation and error are over folds, of each the mean over its seeds: seeds of one "
-        "fold\nshare their pictures\n";
+        "\nmean, deviation and error are over folds; each fold counts as the mean over its seeds, "
+        "because\nseeds of a fold share their images\n";
   }
   if (differences) text += differences_text(comparison.pairing);
   if (comparison.which == WhichEpoch::best) {
     text +=
-        "\nthe best epoch is chosen on the data that it is measured on, so these values are biased "
+        "\nthe best epoch was selected on the evaluation data itself, so these values are biased "
         "upwards\n";
   }
   if (!comparison.biased.empty()) {
-    text += "\nweights chosen on the data that they are measured on, so values biased upwards:\n";
+    text +=
+        "\nthese runs use weights that were selected on their evaluation data, so their values are "
+        "biased upwards:\n";
   }
   for (const std::string& run : comparison.biased) text += "  " + run + "\n";
   if (!comparison.unranked.empty()) text += text.empty() ? "not ranked:\n" : "\nnot ranked:\n";

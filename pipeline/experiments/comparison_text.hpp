@@ -9,12 +9,12 @@
 
 namespace seam::host {
 
-/// For each parameter "margin" if that tells the keys apart, else the whole key.
+/// For each parameter its short name ("margin") if that is unique, otherwise the whole key.
 std::vector<std::string> titles_of(const Parameters& parameters);
 
 /// Tables fitted to the width; none: any width.
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width);
-/// A row for each group, RFC 4180.
+/// One row per group, RFC 4180.
 std::string to_csv(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);
 

@@ -30,8 +30,9 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
   if (choice_.metric.empty()) {
     const std::string& first = headlines.front().metric;
     if (!comparison_.metric.empty() && comparison_.metric != first) {
-      refuse(fmt::format("{} is judged by '{}', {} by '{}'; choose one with --metric", first_name_,
-                         comparison_.metric, run.name, first));
+      refuse(fmt::format(
+          "the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
+          first_name_, comparison_.metric, run.name, first));
     }
     comparison_.metric = first;
     first_name_ = first_name_.empty() ? run.name : first_name_;
@@ -41,8 +42,7 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
   if (comparison_.flow.empty()) comparison_.flow = own->flow;
   if (direction_ && *direction_ != own->better && !choice_.better) {
     refuse(
-        fmt::format("runs do not agree on whether a higher or a lower '{}' is better; say it "
-                    "with --better",
+        fmt::format("the runs disagree on whether a higher or a lower '{}' is better; set --better",
                     comparison_.metric));
   }
   direction_ = own->better;
@@ -51,14 +51,14 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
 void MetricChoice::settle() const {
   if (comparison_.metric.empty()) {
     refuse(
-        "no run says by which metric it is judged (it has no score.json); choose one with "
-        "--metric STAGE.METRIC" +
+        "no run has a score.json, so there is no default metric; choose one with --metric "
+        "STAGE.METRIC" +
         known_metrics());
   }
   if (!direction_ && !choice_.better) {
     refuse(
-        fmt::format("no run says whether a higher or a lower '{}' is better; say it with "
-                    "--better higher or --better lower",
+        fmt::format("no run records whether a higher or a lower '{}' is better; set --better "
+                    "higher or --better lower",
                     comparison_.metric));
   }
   comparison_.better = choice_.better ? *choice_.better : *direction_;

@@ -1,4 +1,4 @@
-/// By which metric runs are compared: what the user says, else what the runs say of themselves.
+/// Determines the metric for a comparison: the user's choice, or the metric recorded in the runs.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,15 @@
 
 namespace seam::host {
 
-/// Settles metric, flow and direction.
+/// Determines metric, flow and direction.
 class MetricChoice {
  public:
-  /// Both are the caller's and outlive this; `comparison` is filled.
+  /// Both belong to the caller and must outlive this object; `comparison` is filled.
   MetricChoice(const ComparisonChoice& choice, Comparison& comparison);
 
-  /// Takes up what a run says. Throws seam::Error (configuration) where two contradict each other.
+  /// Adds a run's record. Throws seam::Error (configuration) if two runs contradict each other.
   void add(const RunFolder& run, const std::vector<Score>& headlines);
-  /// Throws seam::Error (configuration) where it is not clear which metric is meant, or which
-  /// direction is better.
+  /// Throws seam::Error (configuration) if the metric or its better direction is ambiguous.
   void settle() const;
 
  private:

@@ -58,7 +58,8 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
   for (const MetricValue& value : values) {
     if (!flow.empty() && value.flow != flow) continue;
     if (std::ranges::find(flows, value.flow) == flows.end()) flows.push_back(value.flow);
-    // The best is that of an epoch, so not what was measured before them, unless that is all.
+    // The best value is that of an epoch; a value from before the first epoch counts only if there
+    // is none from an epoch.
     const bool before = which == WhichEpoch::best && value.when == "before";
     if (chosen && before) continue;
     if (!chosen || which == WhichEpoch::last || chosen->when == "before" ||

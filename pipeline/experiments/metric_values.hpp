@@ -1,8 +1,8 @@
-/// What a run reached: the metrics by which it is judged (score.json) and their values over the
-/// epochs (metrics.jsonl).
+/// The results of a run: its headline metrics (score.json) and their values over the epochs
+/// (metrics.jsonl).
 ///
 ///     score.json     ──► metric, which direction is better, flow, protocol
-///     metrics.jsonl  ──► a value each time the flow ran: the mean over its steps
+///     metrics.jsonl  ──► one value per run of the flow: the mean over its steps
 ///                                           └► of the last epoch, or of the best
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace seam::host {
 
-/// Those of score.json, the most important first; empty where the folder has none. Throws
-/// seam::Error (data) where it cannot be read, or is of another format.
+/// The metrics in score.json, the most important first; empty if there is no such file. Throws
+/// seam::Error (data) if it cannot be read or has a different format.
 std::vector<Score> read_headlines(const std::filesystem::path& run);
 
 enum class WhichEpoch : std::uint8_t { last, best };
@@ -29,20 +29,20 @@ struct MetricValue {
   double value = 0;  ///< may be NaN or infinite, as recorded
 };
 
-/// A value for each time that a flow recorded it, in the order of the file. `metric` is
-/// STAGE.METRIC. Throws seam::Error (data) where the file cannot be read.
+/// One value for each time that a flow recorded it, in the order of the file. `metric` is
+/// STAGE.METRIC. Throws seam::Error (data) if the file cannot be read.
 std::vector<MetricValue> read_metric(const std::filesystem::path& run, const std::string& metric);
 /// The names of all metrics of a run, in the order of their first value.
 std::vector<std::string> metric_names(const std::filesystem::path& run);
 
-/// The value that counts. None: nothing was recorded. Of several flows that record the metric only
-/// `flow` counts; where it is empty, throws seam::Error (configuration) that names them. NaN is
-/// never the best.
+/// The value to compare; nullopt if none was recorded. If several flows record the metric, only
+/// `flow` counts; if it is empty, throws seam::Error (configuration) with their names. NaN is never
+/// the best.
 std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
                                         const std::string& metric, const std::string& flow,
                                         WhichEpoch which, Better better);
 
-/// Whether score.json has a later value: metrics.jsonl has lost its end.
+/// Whether score.json has a later value, so that metrics.jsonl is truncated.
 bool is_cut(const std::vector<Score>& scores, const std::string& metric, const MetricValue& last);
 
 }  // namespace seam::host

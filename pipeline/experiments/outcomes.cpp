@@ -22,12 +22,12 @@ using Cells = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 3> first_columns{"epoch", "observation", "cluster"};
 
-/// Lines of comma-separated values (RFC 4180), one after the other.
+/// Reads lines of comma-separated values (RFC 4180).
 class CsvLines {
  public:
   explicit CsvLines(std::string_view text) : text_(text) {}
 
-  /// None: the end. Throws seam::Error where a quote is not closed.
+  /// Returns nullopt at the end. Throws seam::Error if a quote is not closed.
   std::optional<Cells> next() {
     if (at_ >= text_.size()) return std::nullopt;
     Cells cells;
@@ -39,7 +39,7 @@ class CsvLines {
       }
       if (at_ < text_.size() && text_[at_] == '\r') ++at_;
       if (at_ < text_.size() && text_[at_] != '\n') throw Error("text follows a quoted value");
-      if (at_ >= text_.size()) throw Error("the last line has no end");
+      if (at_ >= text_.size()) throw Error("the last line is incomplete");
       ++at_;
       return cells;
     }
@@ -77,7 +77,7 @@ std::optional<T> number_in(const std::string& cell) {
   return number;
 }
 
-/// The place of the metric's column.
+/// The position of the metric's column.
 std::size_t column_of(const Cells& head, const std::string& metric) {
   const bool begins = head.size() >= first_columns.size() &&
                       std::equal(first_columns.begin(), first_columns.end(), head.begin());
@@ -85,8 +85,8 @@ std::size_t column_of(const Cells& head, const std::string& metric) {
   const auto found = std::find(head.begin() + first_columns.size(), head.end(), metric);
   if (found == head.end()) {
     const Cells metrics(head.begin() + first_columns.size(), head.end());
-    throw Error(fmt::format("it has no column '{}'; there are {}", metric,
-                            metrics.empty() ? "none of metrics" : enumerated(metrics)));
+    throw Error(fmt::format("it has no column '{}'; its metric columns are: {}", metric,
+                            metrics.empty() ? "none" : enumerated(metrics)));
   }
   return static_cast<std::size_t>(found - head.begin());
 }
@@ -94,23 +94,23 @@ std::size_t column_of(const Cells& head, const std::string& metric) {
 void add_line(const Cells& line, std::size_t column, const RecordedValue& recorded,
               Outcomes& outcomes) {
   const auto epoch = number_in<std::int64_t>(line[0]);
-  if (!epoch) throw Error(fmt::format("'{}' is no epoch", line[0]));
+  if (!epoch) throw Error(fmt::format("'{}' is not an epoch", line[0]));
   if (*epoch != recorded.epoch) {
     throw Error(
-        fmt::format("it is of epoch {}, but the value of {} is of epoch {}: only the "
-                    "newest evaluation leaves what its observations scored",
+        fmt::format("it is from epoch {}, but the value of {} is from epoch {}: only the scores of "
+                    "the newest evaluation are kept",
                     *epoch + 1, recorded.name, recorded.epoch + 1));
   }
   Outcome outcome{line[2], std::nullopt};
   if (!line[column].empty()) {
     outcome.value = number_in<double>(line[column]);
     if (!outcome.value || !std::isfinite(*outcome.value)) {
-      throw Error(fmt::format("'{}' is no finite number", line[column]));
+      throw Error(fmt::format("'{}' is not a finite number", line[column]));
     }
   }
   if (line[1].empty()) throw Error("an observation has no name");
   if (!outcomes.emplace(line[1], std::move(outcome)).second) {
-    throw Error(fmt::format("the observation '{}' comes twice", line[1]));
+    throw Error(fmt::format("observation '{}' occurs twice", line[1]));
   }
 }
 
@@ -127,8 +127,8 @@ void check_mean(const Outcomes& outcomes, const RecordedValue& recorded) {
   constexpr double rounding = 1e-9;
   if (std::abs(mean - recorded.value) <= rounding * std::max(1.0, std::abs(recorded.value))) return;
   throw Error(
-      fmt::format("the mean of its column {} is {}, but the run recorded {}: it is not of "
-                  "this evaluation",
+      fmt::format("the mean of its column {} is {}, but the run recorded {}: it belongs to a "
+                  "different evaluation",
                   recorded.name, mean, recorded.value));
 }
 
@@ -140,9 +140,9 @@ fs::path outcome_file(const fs::path& run, const std::string& flow, const std::s
 
 Outcomes read_outcomes(const fs::path& file, const RecordedValue& recorded) {
   if (!fs::exists(file)) {
-    throw Error(fmt::format("there is no '{}', which says what each observation scored: the stage "
-                            "does not write it, or not of what it measured, or an earlier version "
-                            "of Seam made the run",
+    throw Error(fmt::format("'{}', which should hold the score of each observation, does not "
+                            "exist: the stage does not write it, could not name its observations, "
+                            "or the run was made with an earlier version of Seam",
                             file.string()),
                 Fault::data);
   }

@@ -1,5 +1,5 @@
-/// What each observation of a flow scored in the newest evaluation: the file that a stage leaves in
-/// the run's folder, outcomes/FLOW.STAGE.csv.
+/// The score of each observation in the newest evaluation of a flow: the file
+/// outcomes/FLOW.STAGE.csv that a stage writes to the run folder.
 ///
 ///     epoch,observation,cluster,none.r@1,none.mrr@50
 ///     23,list.txt:17 (img/a.jpg),id_0007,1,1
@@ -34,9 +34,9 @@ struct RecordedValue {
   std::int64_t epoch = 0;  ///< from 0
 };
 
-/// The column of the metric. Throws seam::Error (data) where there is no such file or column, where
-/// it is of another epoch than the value, its mean is another one, or an observation comes twice;
-/// and for lines that are none of such a file's.
+/// Reads the column of the metric. Throws seam::Error (data) if the file or column does not exist,
+/// its epoch or mean differs from the recorded value, an observation occurs twice, or a line is
+/// invalid.
 [[nodiscard]] Outcomes read_outcomes(const std::filesystem::path& file,
                                      const RecordedValue& recorded);
 

@@ -14,20 +14,20 @@
 namespace seam::host {
 namespace {
 
-/// What runs measured together, and the run that speaks for them in messages.
+/// Observations measured by several runs, and the run that represents them in messages.
 struct Measured {
   std::string run;
   Outcomes outcomes;
 };
 
 [[noreturn]] void refuse(const std::string& one, const std::string& other, const std::string& why) {
-  throw Error(fmt::format("'{}' and '{}' cannot be paired: {}; only runs that measured the same "
-                          "list can",
-                          one, other, why),
-              Fault::data);
+  throw Error(
+      fmt::format("'{}' and '{}' cannot be paired: {}; only runs evaluated on the same list can",
+                  one, other, why),
+      Fault::data);
 }
 
-/// Both are in order of names.
+/// Both are sorted by name.
 void check_same(const Measured& one, const Measured& other) {
   auto a = one.outcomes.begin();
   auto b = other.outcomes.begin();
@@ -53,7 +53,8 @@ void check_same(const Measured& one, const Measured& other) {
   }
 }
 
-/// The mean of each observation over the runs of the group, whose folds measure different ones.
+/// The mean of each observation over the runs of the group; different folds measure different
+/// observations.
 Measured measured_by(const Group& group, const std::string& metric) {
   struct Fold {
     Measured measured;  // sums until all runs are added
@@ -83,7 +84,7 @@ Measured measured_by(const Group& group, const std::string& metric) {
       if (outcome.value) *outcome.value /= static_cast<double>(fold.runs);
       if (!all.outcomes.emplace(name, std::move(outcome)).second) {
         refuse(all.run, fold.measured.run,
-               fmt::format("'{}' was measured in both, which are different folds", name));
+               fmt::format("'{}' was measured in both, although they are different folds", name));
       }
     }
   }
@@ -92,7 +93,7 @@ Measured measured_by(const Group& group, const std::string& metric) {
 
 DifferenceToBest difference_between(const Measured& group, const Measured& best) {
   check_same(best, group);
-  std::map<std::string, ClusterSums> by_cluster;  // in order of names, whatever the files' order
+  std::map<std::string, ClusterSums> by_cluster;  // sorted by name, regardless of the files' order
   double sum = 0;
   DifferenceToBest difference;
   auto other = best.outcomes.begin();

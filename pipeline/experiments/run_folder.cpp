@@ -28,8 +28,8 @@ std::int64_t integer_parameter(const Parameters& parameters, std::string_view ke
   return value;
 }
 
-/// Epochs that a resume would not repeat, or that are done since: by checkpoints and by
-/// timing.jsonl, whose last line is of the epoch in progress.
+/// Epochs that a resume would not repeat, or that were completed since: by checkpoints and by
+/// timing.jsonl, whose last line belongs to the epoch in progress.
 std::int64_t epochs_of_files(const fs::path& folder) {
   std::int64_t done = 0;
   for (const fs::path& file : CheckpointFolder(folder / "checkpoints").files()) {
@@ -115,7 +115,7 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     run.started = launch.started;
     run.pipeline = launch.file;
     run.parameters = read_parameters(folder / "resolved.toml");
-    constexpr std::size_t digits = 12;  // of a hash, for people
+    constexpr std::size_t digits = 12;  // of a hash, for display
     for (const auto& [key, hash] : launch.data) {
       run.parameters[key + std::string(content_suffix)] = hash.substr(0, digits);
     }

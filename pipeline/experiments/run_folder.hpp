@@ -1,4 +1,4 @@
-/// What a run's folder says of the run, without loading a plugin.
+/// Reads the state of a run from its folder, without loading a plugin.
 ///
 ///     lock held ─────────────────────────► running
 ///     summary.json ── complete ──────────► complete
@@ -24,33 +24,33 @@ enum class RunState : std::uint8_t { missing, running, complete, stopped, failed
 /// "complete", "not started", ...
 std::string state_text(RunState state);
 
-/// Reads a resolved.toml. Throws seam::Error (data) where it is no TOML.
+/// Reads a resolved.toml. Throws seam::Error (data) if it is not valid TOML.
 Parameters read_parameters(const std::filesystem::path& resolved);
-/// The value of a parameter that is a text; empty where there is none.
+/// The value of a string parameter; empty if it is not set.
 std::string text_parameter(const Parameters& parameters, std::string_view key);
 
-/// Behind a parameter that names a file: the hash of its content.
+/// Suffix of the key with the content's hash of a file that a parameter names.
 inline constexpr std::string_view content_suffix = " (content)";
 
 struct RunFolder {
   std::filesystem::path path;
-  std::string name;  ///< as messages call it
+  std::string name;  ///< for messages
   RunState state = RunState::missing;
   std::string note;      ///< why it failed, or by which process it runs; may be empty
   std::string started;   ///< date and time, UTC
   std::string pipeline;  ///< the file, absolute
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
-  /// Of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
-  /// checkpoint of another run with which it began, if it did.
+  /// The keys of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
+  /// checkpoint of another run that it started from, if any.
   Parameters parameters;
-  std::vector<FlowTotal> flows;  ///< of the process that worked on it last; empty until it ended
+  std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended
 };
 
 /// Whether the folder holds a run.
 bool is_run_folder(const std::filesystem::path& folder);
 
-/// A folder without a run is `missing`. Throws seam::Error (data) where a file in it is damaged.
+/// A folder without a run is `missing`. Throws seam::Error (data) if a file in it is damaged.
 RunFolder read_run(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace seam::host

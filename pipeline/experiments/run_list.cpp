@@ -60,7 +60,7 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
   }
   if (is_sweep_folder(folder)) return runs_of_sweep(folder, "");
   if (is_run_folder(folder)) return {read_or_say_why(folder, name_of(folder))};
-  // By the time when they began, then by name: what directories are listed in differs.
+  // By start time, then by name, because directory order varies.
   std::map<std::pair<std::string, std::string>, std::vector<RunFolder>> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -96,7 +96,7 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
   for (const RunFolder& run : runs) parameters.push_back(run.parameters);
   std::map<std::string, std::vector<std::size_t>> by_file;
   for (std::size_t at = 0; at < runs.size(); ++at) {
-    // What was not started has only the keys of its sweep.
+    // Runs that were not started have only the keys of the sweep.
     if (!parameters[at].empty()) by_file[runs[at].pipeline].push_back(at);
   }
   std::vector<Parameters> changed(runs.size());
@@ -167,7 +167,7 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
   if (const auto own = std::ranges::find_if(
           headlines,
           [&](const Score& score) { return score.metric == shown.metric && score.flow == flow; });
-      own != headlines.end()) {  // of whole flows alone
+      own != headlines.end()) {  // of whole flows only
     shown.value = {own->epoch, own->flow, own->when, own->value};
     return shown;
   }

@@ -1,7 +1,7 @@
 /// The runs that a folder holds, for `seam runs`.
 ///
 ///     runs/  ── a folder with resolved.toml ──► a run
-///            └─ a folder with sweep.json    ──► all runs of its plan, also those not started
+///            └─ a folder with sweep.json    ──► all runs of its plan, including those not started
 #pragma once
 
 #include <filesystem>
@@ -16,25 +16,26 @@
 namespace seam::host {
 
 /// In the order in which they were started, runs of one sweep together. Throws seam::Error
-/// (configuration) where the folder does not exist. A run that cannot be read is a failed one
-/// whose note says why.
+/// (configuration) if the folder does not exist. A run that cannot be read is a failed one whose
+/// note says why.
 std::vector<RunFolder> find_runs(const std::filesystem::path& folder);
 /// The runs of a sweep in the order of its plan; `prefix` is put before their names.
 std::vector<RunFolder> runs_of_sweep(const std::filesystem::path& folder,
                                      const std::string& prefix);
 
-/// For each run, the parameters in which not all runs of its pipeline file are equal.
+/// For each run, the parameters that differ among the runs of its pipeline file.
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs);
 
-/// "margin=0.5 rate=0.001": short names where they are unique among `all`.
+/// "margin=0.5 rate=0.001": short names if they are unique among `all`.
 std::string settings_text(const Parameters& settings);
 
-/// A score as the list shows it.
+/// A score as shown in the list.
 struct ShownScore {
   std::string metric;
   MetricValue value;
 };
-/// The value of `metric`, or of the run's first headline where that is empty. None: not measured.
+/// The value of `metric`, or, if that is empty, of the run's first headline; nullopt if it was not
+/// measured.
 std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric);
 
 }  // namespace seam::host

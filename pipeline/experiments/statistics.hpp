@@ -1,4 +1,4 @@
-/// Means over repeated runs, and how sure they are.
+/// Means over repeated runs and their uncertainty.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace seam::host {
 
-/// Of at least one value.
+/// Requires at least one value.
 double mean_of(std::span<const double> values);
 
 /// The sample's standard deviation (n - 1); none for fewer than two values.

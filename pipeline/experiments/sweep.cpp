@@ -31,7 +31,7 @@ constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
   throw Error(message, Fault::configuration);
 }
 
-/// Problems, each once: an error in the file is one in every run.
+/// Collects problems without repetitions, since an error in the file occurs in every run.
 class DistinctProblems {
  public:
   void add(const std::vector<Problem>& problems) {
@@ -48,7 +48,7 @@ class DistinctProblems {
   std::vector<Problem> all_;
 };
 
-/// Lays the run's settings over what the request sets for all runs.
+/// Adds the run's settings to those that the request sets for all runs.
 void apply_settings(const PlannedRun& run, LoadOptions& options) {
   for (const auto& [key, value] : run.settings) {
     if (is_variant_key(key)) {
@@ -68,7 +68,7 @@ void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::st
     });
     const auto [first, is_new] = seen.emplace(std::move(parameters), at);
     if (is_new) continue;
-    refuse_sweep(fmt::format("the runs '{}' and '{}' would be the same; name each value once",
+    refuse_sweep(fmt::format("runs '{}' and '{}' would be identical; list each value once",
                              runs[first->second].name, runs[at].name));
   }
 }
@@ -81,8 +81,8 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec,
   plan.random_seed = request.random_seed.value_or(spec.random_seed);
   if (plan.over.empty()) {
     refuse_sweep(
-        fmt::format("there is nothing to go over: name parameters and their values by --over "
-                    "stage.loss.margin=0.2,0.5,1, or in a table [sweep] of '{}'",
+        fmt::format("there are no parameters to vary: set some with --over "
+                    "stage.loss.margin=0.2,0.5,1 or in a [sweep] table in '{}'",
                     request.file.string()));
   }
   std::optional<RandomSearch> random;
@@ -100,7 +100,7 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec,
   return plan;
 }
 
-/// What a run's process says last, such as an error before there was a folder to note it in.
+/// The last output line of a run's process, such as an error before its folder existed.
 std::string last_line(const fs::path& file) {
   std::string text = read_text_file(file);
   while (text.ends_with('\n')) text.pop_back();
@@ -119,7 +119,7 @@ ExitCode code_of(const ChildEnd& end) {
   return known ? static_cast<ExitCode>(end.exit_code) : ExitCode::internal;
 }
 
-/// A sweep's folder while its runs are under way.
+/// A sweep's folder while its runs are in progress.
 class Execution {
  public:
   Execution(fs::path folder, const SweepOptions& options, ChildProcesses& children)
@@ -161,7 +161,7 @@ class Execution {
       return std::make_unique<FolderLock>(folder_);
     } catch (const Error& error) {
       if (error.fault() != Fault::configuration) throw;
-      refuse_sweep(fmt::format("another process works on the sweep '{}'; wait until it has ended",
+      refuse_sweep(fmt::format("another process is running sweep '{}'; wait until it has ended",
                                folder_.string()));
     }
   }
@@ -172,7 +172,7 @@ class Execution {
       if (runs[at].state == RunState::complete) {
         ++complete_;
       } else if (runs[at].state == RunState::running) {
-        refuse_sweep(fmt::format("the run '{}' is still worked on ({}); wait until that has ended",
+        refuse_sweep(fmt::format("run '{}' is still in progress ({}); wait until it has ended",
                                  runs[at].path.string(),
                                  runs[at].note.empty() ? "another process" : runs[at].note));
       } else {
@@ -204,7 +204,7 @@ class Execution {
     if (is_run_folder(folder)) {
       command.arguments.insert(command.arguments.end(), {"--resume", folder.string()});
     } else {
-      // Left by a process that was killed while it wrote it.
+      // Left behind by a process that was killed while writing it.
       fs::remove(folder / "resolved.toml.part");
       command.arguments.push_back((folder_ / "pipelines" / (name + ".toml")).string());
       command.arguments.insert(command.arguments.end(), {"--run-dir", folder.string()});
@@ -215,8 +215,8 @@ class Execution {
     command.folder = plan_.working_directory;
     if (!fs::is_directory(command.folder)) {
       throw Error(
-          fmt::format("the folder '{}', in which the sweep was started and looks up "
-                      "relative paths, is gone",
+          fmt::format("the working directory of the sweep, '{}', no longer exists; its relative "
+                      "paths start there",
                       plan_.working_directory));
     }
     command.environment = options_.environment;
@@ -279,7 +279,7 @@ class Execution {
     options_.say(fmt::format("{}/{}  {}: {}", told_, todo_.size(), plan_.runs[run].name, what));
   }
 
-  /// The first thing that goes wrong decides the code.
+  /// The first failure determines the exit code.
   void failed(ExitCode code) {
     if (code_ == ExitCode::success) code_ = code;
     if (code == ExitCode::cancelled) {
@@ -292,8 +292,8 @@ class Execution {
   void stop(int requests) {
     stopping_ = true;
     if (code_ == ExitCode::success) code_ = ExitCode::cancelled;
-    options_.say(requests == 1 ? "stopping: the runs under way stop first; once more to cancel them"
-                               : "cancelling the runs under way");
+    options_.say(requests == 1 ? "stopping the runs in progress; press Ctrl-C again to cancel them"
+                               : "cancelling the runs in progress");
   }
 
   void say_result() const {
@@ -330,10 +330,9 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   DistinctProblems problems;
   const fs::file_status status = fs::status(request.file);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    refuse_sweep(
-        fmt::format("'{}' is a pipe or a device; a sweep reads its file once for each run and "
-                    "needs an ordinary one",
-                    request.file.string()));
+    refuse_sweep(fmt::format(
+        "'{}' is a pipe or a device; a sweep reads the file once per run and needs a regular file",
+        request.file.string()));
   }
   const LoadedSweep table = load_sweep(request.file, request.set, request.environment);
   const bool broken = std::ranges::any_of(
@@ -372,7 +371,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   sweep.problems = problems.take();
   if (!sound) sweep.pipelines.clear();
   refuse_twins(sweep.plan.runs, sweep.pipelines);
-  if (sound) {  // says so where it cannot be
+  if (sound) {  // reports it if it cannot be
     shared_out(sweep.plan.threads,
                std::min(request.jobs, static_cast<int>(sweep.plan.runs.size())));
   }
@@ -402,7 +401,7 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
     write_whole_file(folder / "pipelines" / (sweep.plan.runs[at].name + ".toml"),
                      sweep.pipelines[at]);
   }
-  write_plan(folder, sweep.plan);  // last: without it the folder is no sweep
+  write_plan(folder, sweep.plan);  // last: without it the folder is not a sweep
   return folder;
 }
 
@@ -413,10 +412,9 @@ ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,
 
 std::vector<int> shared_out(int threads, int jobs) {
   if (threads < jobs) {
-    refuse_sweep(
-        fmt::format("{} runs at a time need {} threads, but there are {}; use --jobs {} or say "
-                    "--threads {}",
-                    jobs, jobs, threads, threads, jobs));
+    refuse_sweep(fmt::format(
+        "{} parallel runs need {} threads, but there are only {}; use --jobs {} or --threads {}",
+        jobs, jobs, threads, threads, jobs));
   }
   std::vector<int> shares;
   for (int at = 0; at < jobs; ++at)

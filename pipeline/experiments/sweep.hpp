@@ -1,9 +1,9 @@
-/// A sweep: a run for each combination of some parameters' values, each in a process of its own.
+/// A sweep: one run per combination of parameter values, each in a separate process.
 ///
 ///     request ──► check_sweep: every combination, as `seam check` does ──► CheckedSweep
 ///                   └► create_sweep: the folder, with the plan in it
 ///                        └► execute_sweep ──► child: seam run, up to `jobs` at a time
-///                              └ a run that is complete is left, others go on or begin
+///                              └ skips complete runs, resumes or starts the others
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct SweepRequest {
   std::filesystem::path file;
   std::vector<std::string> variants;   ///< --variant, for every run
   std::vector<std::string> set;        ///< --set, for every run
-  std::vector<std::string> over;       ///< axes; empty: what the file's [sweep] says
-  std::optional<std::int64_t> random;  ///< this and the next: none: what [sweep] says
+  std::vector<std::string> over;       ///< axes; empty: those of the file's [sweep]
+  std::optional<std::int64_t> random;  ///< this and the next: none: as in [sweep]
   std::optional<std::uint64_t> random_seed;
   std::vector<std::string> plugin_paths;
   std::optional<int> threads;  ///< of all runs together
@@ -36,33 +36,33 @@ struct SweepRequest {
 
 struct CheckedSweep {
   SweepPlan plan;
-  std::vector<std::string> pipelines;  ///< resolved, in the plan's order; empty where one is wrong
-  std::vector<Problem> problems;       ///< each once, though many runs may have it
+  std::vector<std::string> pipelines;  ///< resolved, in the plan's order; empty if one is invalid
+  std::vector<Problem> problems;       ///< without repetitions
   std::vector<std::string> missing_data;
 };
 
-/// Checks every combination. Throws seam::Error (configuration) where the axes make no sweep.
+/// Checks every combination. Throws seam::Error (configuration) if the axes do not form a sweep.
 CheckedSweep check_sweep(const SweepRequest& request);
 
-/// Makes the folder and writes the plan and the pipelines; `requested` may be empty:
-/// runs/NAME-sweep-DATE-TIME-N is made then. Its absolute path.
+/// Creates the folder and writes the plan and the pipelines; if `requested` is empty, it is
+/// runs/NAME-sweep-DATE-TIME-N. Returns its absolute path.
 std::filesystem::path create_sweep(const CheckedSweep& sweep,
                                    const std::filesystem::path& requested);
 
 struct SweepOptions {
-  std::optional<int> jobs;  ///< this and the next: none: what the plan says
+  std::optional<int> jobs;  ///< this and the next: none: as in the plan
   std::optional<int> threads;
   std::map<std::string, std::string> environment;
-  std::function<void(const std::string&)> say;  ///< a line for whoever watches
+  std::function<void(const std::string&)> say;  ///< prints a line of progress
 };
 
-/// Runs what is not complete. The code of the first run that failed; cancelled where the sweep was
-/// asked to stop. Throws seam::Error where nothing can be run, such as while another process works
-/// on the sweep or on one of its runs.
+/// Runs all incomplete runs. Returns the code of the first run that failed, or cancelled if the
+/// sweep was asked to stop. Throws seam::Error if nothing can be run, such as while another process
+/// runs the sweep or one of its runs.
 ExitCode execute_sweep(const std::filesystem::path& folder, const SweepOptions& options,
                        ChildProcesses& children);
 
-/// The threads of each of `jobs` runs at a time. Throws seam::Error (configuration) where there are
+/// The threads of each of `jobs` parallel runs. Throws seam::Error (configuration) if there are
 /// fewer threads than runs.
 std::vector<int> shared_out(int threads, int jobs);
 

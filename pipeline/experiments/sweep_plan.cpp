@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t most_runs = 10'000;
-constexpr std::size_t longest_name = 180;  // of 255 bytes that a file system allows
+constexpr std::size_t longest_name = 180;  // file systems allow 255 bytes
 constexpr int plan_format = 1;
 
-using Choice = std::vector<std::string>;  // a value for each of some axes
+using Choice = std::vector<std::string>;  // one value per axis
 
 [[noreturn]] void refuse_plan(const std::string& message) {
   throw Error(message, Fault::configuration);
@@ -83,8 +83,8 @@ std::vector<Choice> draw_different(const std::vector<const Axis*>& axes,
   const std::size_t all = finite ? combinations(axes) : most_runs + 1;
   const auto too_few = [&](std::size_t count) {
     refuse_plan(
-        fmt::format("{} combinations are to be drawn, but there are only {}; leave out --random "
-                    "to go through all of them",
+        fmt::format("--random asks for {} combinations, but there are only {}; omit --random to "
+                    "run all of them",
                     wanted, count));
   };
   std::vector<Choice> drawn;
@@ -124,7 +124,7 @@ std::string tail(const std::string& key, int words) {
   return at == std::string::npos || words > 0 ? key : key.substr(at + 1);
 }
 
-/// What names call the axes: as short as tells them apart.
+/// Names of the axes in run names: the shortest unique ones.
 std::vector<std::string> labels_of(const std::vector<const Axis*>& axes) {
   for (int words = 1;; ++words) {
     std::vector<std::string> labels;
@@ -162,15 +162,14 @@ void make_names_differ(std::vector<PlannedRun>& runs) {
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
                                   const std::optional<RandomSearch>& random) {
   if (axes.empty())
-    refuse_plan("there is nothing to go over; name a parameter and its values by --over");
+    refuse_plan("there are no parameters to vary; set a parameter and its values with --over");
   std::vector<const Axis*> drawn;
   std::vector<const Axis*> crossed;
   for (const Axis& axis : axes) {
     if (axis.interval && !random) {
-      refuse_plan(
-          fmt::format("'{}' has a range to draw from, which needs --random N; or write its "
-                      "values one by one",
-                      axis.keys.front()));
+      refuse_plan(fmt::format(
+          "'{}' has a range, which needs random search (--random N); otherwise list its values",
+          axis.keys.front()));
     }
     const bool replicate = std::ranges::all_of(
         axis.keys, [](const std::string& key) { return is_replicate_key(key); });
@@ -180,13 +179,13 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
   std::vector<Choice> choices{Choice()};
   if (random) {
     if (drawn.empty())
-      refuse_plan("--random has nothing to draw: seeds and folds are all gone through");
+      refuse_plan("--random has nothing to draw: seeds and folds are always run in full");
     choices = draw_different(drawn, *random);
   }
   const std::size_t each = combinations(crossed);
   if (each * choices.size() > most_runs) {
-    refuse_plan(
-        fmt::format("these are more than {} runs; --random N draws some of them", most_runs));
+    refuse_plan(fmt::format("the sweep has more than {} runs; use --random N to draw some of them",
+                            most_runs));
   }
   std::vector<const Axis*> order = drawn;
   order.insert(order.end(), crossed.begin(), crossed.end());
@@ -237,10 +236,9 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
 SweepPlan read_plan(const fs::path& folder) {
   const fs::path file = folder / "sweep.json";
   if (!is_sweep_folder(folder)) {
-    refuse_plan(
-        "'" + folder.string() +
-        "' is not the folder of a sweep: it has no sweep.json; --resume takes a folder that "
-        "`seam sweep` left");
+    refuse_plan("'" + folder.string() +
+                "' is not a sweep folder: it has no sweep.json; --resume needs a folder written by "
+                "`seam sweep`");
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error("cannot open '" + file.string() + "'");
@@ -266,7 +264,7 @@ SweepPlan read_plan(const fs::path& folder) {
       PlannedRun planned{run.at("name").get<std::string>(), {}};
       const fs::path name = planned.name;
       if (name.empty() || name.has_parent_path() || name == "." || name == "..") {
-        throw Error("'" + file.string() + "' is damaged: a run is called '" + planned.name + "'");
+        throw Error("'" + file.string() + "' is damaged: a run is named '" + planned.name + "'");
       }
       for (const auto& [key, value] : run.at("set").items()) {
         planned.settings.emplace_back(key, value.get<std::string>());

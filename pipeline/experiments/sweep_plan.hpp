@@ -1,11 +1,11 @@
-/// Which runs a sweep consists of, and the file in its folder that keeps that.
+/// The list of runs in a sweep, and the file in the sweep's folder that stores it.
 ///
-///     axes ──► combinations, or some drawn by chance ──► runs with names
+///     axes ──► combinations, or a random selection ──► runs with names
 ///
 ///     runs/demo-sweep-20260301-093000-1/
 ///       sweep.json                       the plan
-///       pipelines/margin=0.2,seed=1.toml what the run will be, resolved and checked
-///       output/margin=0.2,seed=1.txt     what its process printed
+///       pipelines/margin=0.2,seed=1.toml the run's pipeline, resolved and checked
+///       output/margin=0.2,seed=1.txt     the output of its process
 ///       margin=0.2,seed=1/               the run's folder
 #pragma once
 
@@ -23,7 +23,7 @@ namespace seam::host {
 struct PlannedRun {
   std::string name;  ///< "margin=0.2,seed=1"; of its folder
   std::vector<std::pair<std::string, std::string>>
-      settings;  ///< key and value, as --set takes them
+      settings;  ///< keys and values, as --set takes them
 
   friend bool operator==(const PlannedRun&, const PlannedRun&) = default;
 };
@@ -33,9 +33,9 @@ struct RandomSearch {
   std::uint64_t seed = 0;
 };
 
-/// All combinations, the last axis changing fastest. With `random`, so many different ones are
-/// drawn; axes of seeds and folds are not drawn but gone through for each. Throws seam::Error
-/// (configuration) where there are too many, or fewer than are to be drawn.
+/// All combinations, the last axis changing fastest. With `random`, draws that number of different
+/// combinations; each is run with all seeds and folds. Throws seam::Error (configuration) if there
+/// are too many, or fewer than to be drawn.
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
                                   const std::optional<RandomSearch>& random);
 
@@ -43,11 +43,11 @@ struct SweepPlan {
   std::string name;               ///< the pipeline's
   std::string file;               ///< the pipeline file, absolute
   std::string started;            ///< date and time, UTC
-  std::string working_directory;  ///< in which runs look up relative paths; absolute
+  std::string working_directory;  ///< base of the runs' relative paths; absolute
   std::vector<std::string> over;  ///< the axes as they were written
   std::optional<std::int64_t> random;
   std::uint64_t random_seed = 0;
-  int jobs = 1;                           ///< runs at a time
+  int jobs = 1;                           ///< runs in parallel
   int threads = 1;                        ///< of all of them together
   std::vector<std::string> plugin_paths;  ///< absolute
   std::string plugin_search_path;         ///< SEAM_PLUGIN_PATH
@@ -58,7 +58,7 @@ struct SweepPlan {
 
 bool is_sweep_folder(const std::filesystem::path& folder);
 void write_plan(const std::filesystem::path& folder, const SweepPlan& plan);
-/// Throws seam::Error: configuration where the folder is no sweep, data where its plan is damaged.
+/// Throws seam::Error: configuration if the folder is not a sweep, data if its plan is damaged.
 SweepPlan read_plan(const std::filesystem::path& folder);
 
 }  // namespace seam::host

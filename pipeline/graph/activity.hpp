@@ -1,5 +1,5 @@
-/// Counts what is still to happen in a flow: tasks, work on the compute thread, sources that wait
-/// for room. The thread that runs the flow sleeps until it is zero; tbb::flow::graph::wait_for_all
+/// Counts outstanding work in a flow: tasks, compute-thread work, and sources waiting for capacity.
+/// The thread that runs the flow sleeps until the count is zero; tbb::flow::graph::wait_for_all
 /// would burn a core while it waits for the compute thread.
 #pragma once
 
@@ -20,7 +20,7 @@ class Activity {
       quiet_.notify_all();
     }
   }
-  /// Returns whether all is quiet, at once or within the time given.
+  /// Returns whether there is no work left, now or within the given time.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return quiet_.wait_for(lock, time, [this] { return count_.load() == 0; });

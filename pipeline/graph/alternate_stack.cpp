@@ -12,9 +12,9 @@ class AlternateStack {
   AlternateStack() {
     stack_t before{};
     ::sigaltstack(nullptr, &before);
-    if ((before.ss_flags & SS_DISABLE) == 0) return;  // a sanitizer's
+    if ((before.ss_flags & SS_DISABLE) == 0) return;  // a sanitizer has set one
     constexpr std::size_t size = std::size_t{64} << 10U;
-    memory_ = std::make_unique<std::byte[]>(size);  // NOLINT(*-avoid-c-arrays): as it takes it
+    memory_ = std::make_unique<std::byte[]>(size);  // NOLINT(*-avoid-c-arrays): for the C API
     stack_t stack{};
     stack.ss_sp = memory_.get();
     stack.ss_size = size;

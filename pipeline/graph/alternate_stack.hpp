@@ -1,9 +1,9 @@
-/// A stack for handlers of signals, so that a thread whose own one has overflowed can still say so.
+/// A stack for signal handlers, so that a stack overflow can still be reported.
 #pragma once
 
 namespace seam::host {
 
-/// Gives the calling thread one, for as long as the thread lives. Again: does nothing.
+/// Gives the calling thread an alternate stack for its lifetime. Further calls do nothing.
 void use_alternate_stack();
 
 }  // namespace seam::host

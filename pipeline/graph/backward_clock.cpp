@@ -5,14 +5,14 @@
 namespace seam::host {
 namespace {
 
-// More calls than the stages of a step make; gradients may be of several steps back.
+// More calls than the stages of a step make; gradients may belong to several earlier steps.
 constexpr std::size_t most_made = 4096;
 
 }  // namespace
 
 void BackwardClock::made(std::string_view stage, std::uint64_t first, std::uint64_t end) {
   if (first == end) return;
-  // Numbers that come again are those of another thread's graph: what was known of them is over.
+  // Numbers that repeat belong to another thread's graph, so earlier entries are invalid.
   if (!made_.empty() && first < made_.back().end) made_.clear();
   if (made_.size() == most_made) made_.erase(made_.begin(), made_.begin() + most_made / 2);
   made_.push_back({first, end, index_of(stage)});
@@ -36,7 +36,7 @@ void BackwardClock::left() {
   --depth_;
   if (depth_ > 0) return;
   span_end_ = Clock::now();
-  if (now_ == nobody) return;
+  if (now_ == no_stage) return;
   stages_[now_].time += span_end_ - node_began_;
   in_call_ += span_end_ - node_began_;
 }
@@ -44,7 +44,7 @@ void BackwardClock::left() {
 double BackwardClock::take_call_seconds() {
   end_span();
   depth_ = 0;
-  now_ = nobody;
+  now_ = no_stage;
   const std::chrono::duration<double> seconds = in_call_;
   in_call_ = {};
   return seconds.count();
@@ -65,13 +65,13 @@ std::size_t BackwardClock::index_of(std::string_view stage) {
 
 std::size_t BackwardClock::maker_of(std::uint64_t node) const {
   const auto behind = std::ranges::upper_bound(made_, node, {}, &Made::first);
-  if (behind == made_.begin() || node >= std::prev(behind)->end) return nobody;
+  if (behind == made_.begin() || node >= std::prev(behind)->end) return no_stage;
   return std::prev(behind)->stage;
 }
 
-/// Tells of the stage's nodes that ran in a row up to here.
+/// Reports the stage's nodes that ran in a row up to here.
 void BackwardClock::end_span() {
-  if (now_ != nobody && on_span) on_span(stages_[now_].name, span_began_, span_end_);
+  if (now_ != no_stage && on_span) on_span(stages_[now_].name, span_began_, span_end_);
 }
 
 }  // namespace seam::host

@@ -1,8 +1,8 @@
-/// Shares the time of backward passes out to the stages whose gradients they compute.
+/// Divides the time of backward passes among the stages whose gradients they compute.
 ///
 ///     made("model", 0, 42)            nodes by stage
 ///     entered(45) ... left()    ──►   seconds of loss
-///     entered(numberless) ...   ──►   of the stage of the node before: its weights
+///     entered(numberless) ...   ──►   seconds of the previous node's stage: its weights
 ///
 /// For use by the compute thread only.
 #pragma once
@@ -22,7 +22,7 @@ class BackwardClock final : public BackwardListener {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Is told of a stage's nodes that ran in a row.
+  /// Called for each sequence of nodes of one stage.
   std::function<void(const std::string& stage, Clock::time_point from, Clock::time_point to)>
       on_span;
 
@@ -30,10 +30,10 @@ class BackwardClock final : public BackwardListener {
   void entered(std::uint64_t node) override;
   void left() override;
 
-  /// After each call of a stage: all nodes within it have ended. Seconds of them, which are inside
-  /// the stage's own time.
+  /// To be called after each call of a stage. Returns the seconds of the nodes within the call,
+  /// which are part of the stage's own time.
   double take_call_seconds();
-  /// Of the stage's gradients, in calls of others.
+  /// Seconds spent on the stage's gradients in calls of other stages.
   [[nodiscard]] double seconds_of(std::string_view stage) const;
 
  private:
@@ -46,16 +46,16 @@ class BackwardClock final : public BackwardListener {
     std::uint64_t end = 0;
     std::size_t stage = 0;
   };
-  static constexpr std::size_t nobody = ~std::size_t{0};
+  static constexpr std::size_t no_stage = ~std::size_t{0};
 
   std::size_t index_of(std::string_view stage);
   [[nodiscard]] std::size_t maker_of(std::uint64_t node) const;
   void end_span();
 
   std::vector<Stage> stages_;
-  std::vector<Made> made_;    // by number; the newest
-  std::size_t depth_ = 0;     // of nodes that run within nodes
-  std::size_t now_ = nobody;  // the stage of the node that runs, or ran last
+  std::vector<Made> made_;      // by number; only the newest
+  std::size_t depth_ = 0;       // of nodes that run within nodes
+  std::size_t now_ = no_stage;  // the stage of the node that runs, or ran last
   Clock::time_point node_began_;
   Clock::time_point span_began_;
   Clock::time_point span_end_;

@@ -6,8 +6,9 @@
 namespace seam::host {
 namespace {
 
-/// How fast an estimate falls to smaller packets: by this part of the distance for each. After one
-/// that is a thousand times the others, 60 packets bring it back to a third above theirs.
+/// How fast an estimate falls if packets get smaller: by 1/fall of the difference per packet. After
+/// a packet that is a thousand times larger than the others, it takes 60 packets to come within a
+/// third of their size.
 constexpr std::int64_t fall = 8;
 
 void raise_to(std::atomic<std::int64_t>& peak, std::int64_t value) {
@@ -41,8 +42,8 @@ void Ticket::change_bytes(std::int64_t by) {
   const std::int64_t now = held_.fetch_add(by, std::memory_order_relaxed) + by;
   if (by <= 0) return;
   raise_to(peak_, now);
-  // Never below the reservation made at the start while the packet may still grow; a packet that
-  // has outgrown it pays at once. Of several threads each pays what it raises.
+  // The reservation never shrinks, because the packet may still grow. A packet that exceeds it
+  // reserves more at once; each of several threads reserves its own increase.
   std::int64_t before = reserved_.load(std::memory_order_relaxed);
   while (now > before) {
     if (!reserved_.compare_exchange_weak(before, now, std::memory_order_relaxed)) continue;

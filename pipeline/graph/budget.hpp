@@ -1,15 +1,16 @@
-/// Bounds what is under way in a flow, by packets and by bytes.
+/// Limits the packets in flight in a flow, by number and by bytes.
 ///
-///     source ── admit() ──► Ticket ── travels with the packet ── last handle gone ──► room again
+///     source ── admit() ──► Ticket ── travels with the packet ── last handle gone ──► capacity
+///     freed
 ///                              ▲
 ///                              └── Share: what one copy of the packet, or a split, holds in memory
 ///
-/// Only sources and the ends of collectors wait for room; whatever is further down may always go
-/// on, so the bound cannot deadlock. A packet that has just been made is small and grows when it is
-/// decoded: a ticket therefore reserves what the packets of the same source or collector needed
-/// lately, and until the first of these is through only a few are admitted. What outgrows its
-/// reservation pays at once, so that no more is admitted; packets that are under way already may
-/// then exceed the limit by what they grow beyond the estimate.
+/// Only sources, and collectors that are finishing, wait for capacity; everything downstream can
+/// always proceed, so the limit cannot deadlock. A new packet is small and grows when it is
+/// decoded. A ticket therefore reserves as much as recent packets of the same source or collector
+/// needed, and until the first of these has finished, only a few are admitted. A packet that
+/// exceeds its reservation reserves more at once, so that no more packets are admitted. Packets in
+/// flight may then exceed the limit by their growth beyond the estimate.
 #pragma once
 
 #include <atomic>
@@ -23,10 +24,10 @@ namespace seam::host {
 
 class Budget;
 
-/// What is known of the packets that one source or collector makes.
+/// The sizes of the packets that one source or collector makes.
 class PacketSizes {
  public:
-  /// What the next packet will need at its peak; negative while none is through.
+  /// Estimated peak size of the next packet; negative until one has finished.
   [[nodiscard]] std::int64_t estimate() const { return estimate_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t under_way() const {
     return under_way_.load(std::memory_order_relaxed);
@@ -41,7 +42,7 @@ class PacketSizes {
   std::atomic<std::int64_t> under_way_ = 0;
 };
 
-/// One packet's place. Shared by the copies of a packet in branches.
+/// One packet's place in the budget, shared by its copies in branches.
 class Ticket {
  public:
   Ticket(Budget& budget, PacketSizes& sizes, std::int64_t reserved, std::uint64_t weight);
@@ -51,10 +52,10 @@ class Ticket {
   Ticket(Ticket&&) = delete;
   Ticket& operator=(Ticket&&) = delete;
 
-  /// All that holds the ticket holds so many bytes more; from any thread.
+  /// Adds to the bytes that all holders of the ticket hold; may be called by any thread.
   void change_bytes(std::int64_t by);
   [[nodiscard]] std::int64_t bytes() const { return held_.load(std::memory_order_relaxed); }
-  /// How many of the sources' packets this one stands for, now taken over by another.
+  /// Returns the number of source packets that this one represents, which another one takes over.
   [[nodiscard]] std::uint64_t take_weight() { return weight_.exchange(0); }
 
  private:
@@ -66,8 +67,8 @@ class Ticket {
   std::atomic<std::uint64_t> weight_;
 };
 
-/// The bytes that one holder of a ticket accounts for: a copy of the packet, or a split with what
-/// its branches share. Gives them back, and the ticket, when it goes.
+/// The bytes held by one holder of a ticket: a copy of the packet, or a split with the data that
+/// its branches share. The destructor releases the bytes and the ticket.
 class Share {
  public:
   Share() = default;
@@ -87,13 +88,13 @@ class Share {
     return *this;
   }
 
-  /// What the holder holds now; one thread at a time.
+  /// Sets the bytes that the holder holds now; one thread at a time.
   void set(std::int64_t bytes) {
     if (bytes == bytes_ || !ticket_) return;
     ticket_->change_bytes(bytes - bytes_);
     bytes_ = bytes;
   }
-  /// Null where there is none.
+  /// Null if there is none.
   [[nodiscard]] const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
 
  private:
@@ -108,26 +109,27 @@ class Share {
 
 class Budget {
  public:
-  /// `first`: how many packets of a source or collector may be under way before the size of any is
-  /// known. `on_room` is called from the thread that frees a place.
+  /// `first`: how many packets of a source or collector may be in flight before the size of any is
+  /// known. `on_room` is called by the thread that frees capacity.
   Budget(std::int64_t packets, std::int64_t bytes, std::int64_t first,
          std::function<void()> on_room);
 
-  /// For a source or collector; before the flow runs. Lives as long as the budget.
+  /// Adds a source or collector; before the flow runs. The result lives as long as the budget.
   [[nodiscard]] PacketSizes& add_maker();
-  /// Whether a source may make a packet. Always when nothing is under way.
+  /// Returns whether a source may make a packet. Always true if no packet is in flight.
   [[nodiscard]] bool room(const PacketSizes& maker) const;
-  /// Takes a place, with or without room: collectors may emit more than they took in.
-  /// `weight`: how many of the sources' packets it stands for, as a batch does for its images.
+  /// Admits a packet even beyond the limit, because collectors may emit more packets than they
+  /// receive. `weight`: number of source packets that it represents, as a batch does for its
+  /// images.
   [[nodiscard]] std::shared_ptr<Ticket> admit(PacketSizes& maker, std::int64_t bytes,
                                               std::uint64_t weight = 1);
 
   [[nodiscard]] std::int64_t packets() const { return packets_.load(); }
   [[nodiscard]] std::int64_t packets_peak() const { return packets_peak_.load(); }
-  /// What all tickets reserve.
+  /// Bytes reserved by all tickets.
   [[nodiscard]] std::int64_t bytes() const { return bytes_.load(); }
   [[nodiscard]] std::int64_t bytes_peak() const { return bytes_peak_.load(); }
-  /// The weight of all tickets given back so far: sources' packets that are through.
+  /// Total weight of the tickets released so far: the source packets that have finished.
   [[nodiscard]] std::uint64_t finished() const { return finished_.load(); }
 
  private:

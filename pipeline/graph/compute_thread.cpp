@@ -35,7 +35,7 @@ void ComputeThread::run(const std::function<void()>& work) {
     try {
       work();
       done.set_value();
-    } catch (...) {  // whatever it is goes to the caller
+    } catch (...) {  // rethrown to the caller
       done.set_exception(std::current_exception());
     }
   });
@@ -62,7 +62,7 @@ void ComputeThread::loop() {
     queue_.pop_front();
     lock.unlock();
     work();
-    work = nullptr;  // what it holds may free a ticket: not under the lock
+    work = nullptr;  // may free a ticket, so not under the lock
     lock.lock();
   }
 }

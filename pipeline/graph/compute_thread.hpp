@@ -1,7 +1,7 @@
-/// The one thread on which a run's tensor work happens.
+/// The single thread for a run's tensor work.
 ///
-/// OpenMP keeps a pool of threads per calling thread and LibTorch keeps gradient mode per thread:
-/// on TBB's workers each of them would get its own pool.
+/// OpenMP keeps a pool of threads per calling thread, and LibTorch keeps the gradient mode per
+/// thread. On TBB's workers, each worker would get its own pool.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@ namespace seam::host {
 class ComputeThread {
  public:
   ComputeThread();
-  /// Finishes what is queued.
+  /// Finishes the queued work.
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
   ComputeThread& operator=(const ComputeThread&) = delete;
@@ -24,7 +24,7 @@ class ComputeThread {
 
   /// Queues work, which must not throw.
   void post(std::function<void()> work);
-  /// Runs work and waits for it; rethrows what it throws. At once where the caller is on the
+  /// Runs work and waits for it; rethrows its exceptions. Runs it directly if called on this
   /// thread.
   void run(const std::function<void()>& work);
   /// Seconds spent waiting for work since the last call.

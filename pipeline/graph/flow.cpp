@@ -27,7 +27,7 @@
 namespace seam::host {
 namespace {
 
-/// Whoever watches may look at the flow for as long as this lives.
+/// Lets observers look at the flow during the lifetime of this object.
 class Observed {
  public:
   Observed(const FlowOptions& options, std::function<std::vector<StageActivity>()> activity)
@@ -70,8 +70,8 @@ Segments segments_of(const FlowPlan& plan, const std::vector<StageRunner*>& runn
   return segments;
 }
 
-/// One flow while it runs. Built in an order that lets the destructor undo it: the wiring goes
-/// first, after everything that it calls has come to rest.
+/// One flow while it runs. The members are in destruction order: the wiring is destroyed first,
+/// after everything that it calls has finished.
 class RunningFlow {
  public:
   RunningFlow(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
@@ -98,7 +98,7 @@ class RunningFlow {
  private:
   void find_points();
   void limit_to_first_batch();
-  /// Throws seam::Error where the flow is to go on from within although it cannot be left there.
+  /// Throws seam::Error if the flow should resume from a point but has no points.
   void refuse_point_without_points() const;
   void begin_all();
   void begin(StageRunner& stage);
@@ -121,7 +121,7 @@ class RunningFlow {
   FlowPlan plan_;
   Segments segments_;
   Resumable resumable_;
-  std::optional<FlowPoints> points_;  // where the flow can be left; none: not before its end
+  std::optional<FlowPoints> points_;  // none: the flow cannot be suspended
   std::optional<Wiring> wiring_;      // never empty
 };
 
@@ -216,12 +216,12 @@ FlowResult RunningFlow::run_begun() {
   const auto from = std::chrono::steady_clock::now();
   compute_.take_idle_seconds();
   wiring_->start();
-  // While the compute thread alone works this thread sleeps, for TBB's own wait would burn a core.
+  // While only the compute thread works, this thread sleeps, because TBB's wait would burn a core.
   do {
     wiring_->wait();
   } while (!activity_.wait_for(std::chrono::milliseconds(1)));
   wiring_->wait();
-  compute_.run([] {});  // its last work may still be letting go of the flow
+  compute_.run([] {});  // its last work may still refer to the flow
   interrupter_.wait();
   closing_ = true;
   FlowResult flow_result = result();
@@ -275,7 +275,7 @@ std::uint64_t StageCount::dropped_total() const {
                          [](std::uint64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
-/// TBB's own limit stands for as long as the engine lives.
+/// TBB's own limit applies during the lifetime of the engine.
 struct FlowEngine::Workers {
   class Stacks final : public tbb::task_scheduler_observer {
    public:

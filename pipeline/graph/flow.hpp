@@ -3,8 +3,8 @@
 ///     FlowSpec ──► segments ──► oneTBB flow graph ──► FlowResult (the ledger)
 ///
 /// A segment is a run of stages that work on one packet back to back: neighbouring parallel stages,
-/// one serial stage, or neighbouring stages of the compute thread. Where a flow trains, there is
-/// one batch at a time from its first stage on the compute thread to its ends (step.hpp).
+/// one serial stage, or neighbouring stages of the compute thread. If a flow trains, one batch at a
+/// time passes from its first stage on the compute thread to its ends (step.hpp).
 ///
 ///     source ─►│ decode augment │─►│ batch │─►│ model loss adam │
 ///       ▲        parallel workers    serial      compute thread  │
@@ -30,19 +30,19 @@
 
 namespace seam::host {
 
-/// One line of the ledger: what a stage did with the packets it was given.
+/// One line of the ledger: what a stage did with the packets it received.
 struct StageCount {
   std::string stage;
   StageKind kind = StageKind::transform;
   std::uint64_t received = 0;   ///< packets that arrived (0 for a source)
-  std::uint64_t delivered = 0;  ///< went on, or were consumed by a sink or collector
+  std::uint64_t delivered = 0;  ///< passed on, or consumed by a sink or collector
   std::uint64_t emitted = 0;    ///< made by a source or collector
   std::uint64_t failed = 0;
   std::uint64_t discarded = 0;  ///< arrived after an error or a cancellation; not in `received`
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
-  double backward_seconds = 0;                   ///< of its gradients, in an optimizer's calls
+  double backward_seconds = 0;                   ///< for its gradients, in an optimizer's calls
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
-  Durations packet_times;                        ///< inside the stage, of one packet each
+  Durations packet_times;                        ///< time inside the stage per packet
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
 
   [[nodiscard]] std::uint64_t dropped_total() const;
@@ -62,26 +62,27 @@ struct Failure {
   }
 };
 
-/// A place between two steps of a training flow from which another process can go on.
+/// A point between two steps of a training flow from which another process can resume the flow.
 ///
 ///     inputs   0 1 2 3 4 5 6 7 8 ...     the first `inputs` of them are not decoded again
 ///     batches  └─ 0 ─┘ └─ 1 ─┘           the first `steps` of them are in the stages' states
 struct FlowPoint {
-  std::uint64_t steps = 0;        ///< batches that are through; 0: the flow's start
-  std::uint64_t inputs = 0;       ///< packets that the batches' collector took in for them
-  std::uint64_t skipped = 0;      ///< of what is not run again: packets that failed
-  std::vector<Failure> failures;  ///< of these, as in FlowResult
+  std::uint64_t steps = 0;        ///< finished batches; 0: the flow's start
+  std::uint64_t inputs = 0;       ///< packets that the batching collector received for them
+  std::uint64_t skipped = 0;      ///< failed packets among those that are not run again
+  std::vector<Failure> failures;  ///< of these packets, as in FlowResult
 
   friend bool operator==(const FlowPoint&, const FlowPoint&) = default;
 };
 
-/// The stages of a flow by what becomes of them when it goes on from a point.
+/// The stages of a flow that resumes from a point, by how they are handled.
 struct PointStages {
-  std::vector<std::string> passed_over;  ///< see only the packets behind the point
-  std::vector<std::string> in_step;      ///< go on with their saved state
+  std::vector<std::string> passed_over;  ///< receive only the packets after the point
+  std::vector<std::string> in_step;      ///< continue with their saved state
 };
 
-/// Keeps points. wants_point() and keep() are called on the compute thread, while the flow waits.
+/// Writes checkpoints within a flow. wants_point() and keep() are called on the compute thread,
+/// while the flow waits.
 class FlowKeeper {
  public:
   FlowKeeper() = default;
@@ -91,53 +92,53 @@ class FlowKeeper {
   FlowKeeper(FlowKeeper&&) = delete;
   FlowKeeper& operator=(FlowKeeper&&) = delete;
 
-  /// Whether the next point is to be kept although nobody asked the run to stop; after each step.
+  /// Returns whether to keep the next point although no stop was requested; called after each step.
   [[nodiscard]] virtual bool wants_point(std::uint64_t steps) = 0;
-  /// The stages stand as they did after point.steps. Returns why it cannot be kept, empty where it
-  /// was; throws seam::Error where that failed.
+  /// The stages are in their states after point.steps. Returns why the point cannot be kept, empty
+  /// if it was kept. Throws seam::Error if writing fails.
   [[nodiscard]] virtual std::string keep(const FlowPoint& point, const PointStages& stages) = 0;
-  /// The stages of a flow that goes on from a point have begun; before its first packet.
+  /// Called when the stages of a resumed flow have begun, before its first packet.
   virtual void going_on(const PointStages& stages) = 0;
-  /// There are no points in this flow; at most once, when that turns out.
+  /// Called at most once, when the flow turns out to have no points.
   virtual void cannot_keep(const std::string& why) = 0;
 };
 
 struct FlowResult {
   std::vector<StageCount> stages;  ///< in flow order
   std::uint64_t steps = 0;         ///< of training, with those of the process that was resumed
-  std::uint64_t skipped = 0;       ///< packets that failed and were left out
-  std::vector<Failure> failures;   ///< of these, the first 10,000 in the order of stage and origin
+  std::uint64_t skipped = 0;       ///< packets that failed and were skipped
+  std::vector<Failure> failures;   ///< the first 10,000 of these, ordered by stage and origin
   std::optional<Error> error;      ///< what ended the flow early
   bool cancelled = false;          ///< stopped on request, before its end
   double seconds = 0;
-  double compute_idle_seconds = 0;  ///< the compute thread waited for data; 0 where it has no stage
-  std::uint64_t packets_peak = 0;   ///< most tickets out at once
+  double compute_idle_seconds = 0;  ///< the compute thread waited for data; 0 if it has no stage
+  std::uint64_t packets_peak = 0;   ///< maximum number of tickets at one time
   std::uint64_t bytes_peak = 0;
   std::vector<std::string> imbalances;  ///< ledger sentences; not empty: the flow must fail
 };
 
-/// What one stage is doing now.
+/// The current activity of one stage.
 struct StageActivity {
   std::string stage;
   StageKind kind = StageKind::transform;
-  std::uint64_t done = 0;     ///< packets it is through with, or has made
+  std::uint64_t done = 0;     ///< packets that it has finished or made
   std::uint64_t inside = 0;   ///< packets that it is working on
   std::uint64_t waiting = 0;  ///< packets before it
-  /// The call that it is inside, beside process().
+  /// The call that it is in, other than process().
   enum class Call : std::uint8_t { none, begin, produce, end };
   Call call = Call::none;
   bool waits_for_room = false;  ///< it would make packets, but [limits] are reached
 };
 
-/// Live numbers for who watches; read at any time by another thread.
+/// Live progress, for display; another thread may read it at any time.
 class FlowProgress {
  public:
-  std::atomic<std::uint64_t> finished = 0;  ///< those through the flow; a batch counts its images
+  std::atomic<std::uint64_t> finished = 0;  ///< packets; a batch counts as its images
   std::atomic<std::uint64_t> in_flight = 0;
 
   /// By stage, in flow order; empty while no flow runs.
   [[nodiscard]] std::vector<StageActivity> activity() const;
-  /// The flow says how to find out, and at its end that it goes (null).
+  /// Called by the flow with a function that returns the activity, and at its end with null.
   void observe(std::function<std::vector<StageActivity>()> observer);
 
  private:
@@ -145,17 +146,17 @@ class FlowProgress {
   std::function<std::vector<StageActivity>()> observer_;
 };
 
-/// How a run asks its flows to stop; shared with the signal handler's thread.
+/// Stop requests of a run to its flows; shared with the signal handler's thread.
 class StopState {
  public:
-  /// The flow ends at its next point (FlowKeeper), or after the packets in hand where it has none.
+  /// The flow ends at its next point (FlowKeeper), or after the current packets if it has none.
   std::atomic<bool> soon = false;
-  std::atomic<bool> cancel = false;  ///< everything stops after the packets in hand
+  std::atomic<bool> cancel = false;  ///< everything stops after the current packets
 
-  /// Interrupts the sources of the flow that runs, which may take its time: it is a plugin's code.
+  /// Interrupts the sources of the running flow. This may take time, because it calls plugin code.
   void interrupt();
-  /// The flow says how its sources are interrupted, and at its end that it goes (null). Called at
-  /// once where the run is to end already.
+  /// Called by the flow with a function that interrupts its sources, and at its end with null.
+  /// Calls the function at once if a stop was requested before.
   void observe(std::function<void()> interrupt);
 
  private:
@@ -167,14 +168,14 @@ class StopState {
 struct StageCall {
   std::string_view flow;
   std::string_view stage;
-  std::uint64_t sequence = 0;  ///< the packet's, or the next one's of a source
+  std::uint64_t sequence = 0;  ///< of the packet, or of a source's next packet
   bool compute_thread = false;
   std::chrono::steady_clock::time_point from;
   std::chrono::steady_clock::time_point to;
 };
 
-/// Is told of every call of process(), produce() and end() when it has returned, from the thread
-/// that made it.
+/// Notified of every call of process(), produce() and end() after it has returned, on the calling
+/// thread.
 class CallListener {
  public:
   CallListener() = default;
@@ -186,10 +187,11 @@ class CallListener {
   virtual void called(const StageCall& call) = 0;
 };
 
-/// How far a flow goes.
+/// How much of a flow runs.
 enum class Extent : std::uint8_t {
   whole,
-  first_batch,  ///< its batches' collector makes one, which goes through all that follows
+  first_batch,  ///< the batching collector makes one batch, which passes through the rest of the
+                ///< flow
 };
 
 struct FlowOptions {
@@ -201,12 +203,11 @@ struct FlowOptions {
   StopState* stop = nullptr;                     ///< optional
   CallListener* calls = nullptr;                 ///< optional
   FlowKeeper* keeper = nullptr;                  ///< optional
-  FlowPoint from;                                ///< where a kept flow goes on
+  FlowPoint from;                                ///< where a resumed flow continues
   Extent extent = Extent::whole;
 };
 
-/// The thread on which all tensor work of a run happens; started once a run, before the first
-/// stage is opened.
+/// The thread for all tensor work of a run, started once per run before the first stage is opened.
 class ComputeThread;
 
 class FlowEngine {
@@ -220,10 +221,10 @@ class FlowEngine {
   FlowEngine& operator=(FlowEngine&&) = delete;
 
   /// Runs work on the compute thread and waits: opening, saving and closing of tensor stages.
-  /// Rethrows what it throws.
+  /// Rethrows its exceptions.
   void on_compute_thread(const std::function<void()>& work);
 
-  /// Never throws for what a stage does: that is in the result.
+  /// Never throws because of a stage: its errors are in the result.
   FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
                  const FlowOptions& options);
 

@@ -58,7 +58,7 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
   if (given_up_ || state_.discarding()) return;
   if (!std::exchange(asked_, true)) {
     try {
-      (void)all_ready();  // so that a stage that has no points is named before work is lost
+      (void)all_ready();  // so that a stage that cannot be suspended is reported early
     } catch (const Error& error) {
       state_.fail(error);
       return;

@@ -1,10 +1,9 @@
-/// The points at which a running flow can be left, and what is done when it stands at one.
+/// The points at which a running flow can be suspended, and what happens there.
 ///
 ///     batch: number 6 is made of all packets before 224 ──► made(7, 224)
-///     lane:  7 steps are through ──► stop wanted, or a checkpoint due? ──► every stage ready? ──►
-///     keep
+///     lane:  7 steps are done ──► stop wanted, or checkpoint due? ──► all stages ready? ──► keep
 ///
-/// A request to stop ends the flow at its next point; where it turns out that it has none, at once.
+/// A stop request ends the flow at its next point, or at once if it turns out to have none.
 #pragma once
 
 #include <atomic>
@@ -26,17 +25,18 @@ class FlowPoints {
   FlowPoints(FlowState& state, const Resumable& resumable, const std::vector<StageRunner*>& stages);
 
   [[nodiscard]] const PointStages& stages() const { return names_; }
-  /// The collector made the last of `steps` batches of the packets before `inputs`, and holds none.
+  /// The collector made the last of `steps` batches from the packets before `inputs`, and holds no
+  /// other packets.
   void made(std::uint64_t steps, std::uint64_t inputs);
-  /// The stage cannot be left within the flow; from any thread.
+  /// The stage cannot be suspended within the flow; may be called by any thread.
   void cannot(const StageRunner& stage);
-  /// On the compute thread: `steps` batches are through, and the next has not begun.
+  /// Called on the compute thread when `steps` batches are done and the next has not begun.
   void stand_at(std::uint64_t steps, StepLane::Boundary boundary);
 
  private:
   void forget_before(std::uint64_t steps);
   [[nodiscard]] bool find(std::uint64_t steps, std::uint64_t& inputs) const;
-  /// Whether every stage of the step can be left now.
+  /// Returns whether every stage of the step can be suspended now.
   [[nodiscard]] bool all_ready();
   void keep(std::uint64_t steps, std::uint64_t inputs);
   void give_up(const std::string& why);
@@ -48,7 +48,7 @@ class FlowPoints {
   bool asked_ = false;  // all_ready(), once; on the compute thread
   std::atomic<bool> given_up_ = false;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for those to come
+  std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for future points
 };
 
 }  // namespace seam::host

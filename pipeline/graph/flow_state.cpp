@@ -42,7 +42,7 @@ void FlowState::skip(const std::string& stage, const Skip& skipped, const Error&
     skipped_.push_back(where);
     count = static_cast<std::int64_t>(options.from.skipped + skipped_.size());
     failures_.insert({{stage, skipped.origin.text(), error.what(), error.fault()}, where});
-    // Threads fail in any order: which are listed must not depend on it.
+    // The list must not depend on the order in which threads fail.
     if (failures_.size() > most_failures_listed) failures_.erase(std::prev(failures_.end()));
   }
   if (options.max_errors && count > *options.max_errors) {

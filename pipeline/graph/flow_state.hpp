@@ -1,4 +1,4 @@
-/// What all segments of a running flow share: how it is to run, and whether it still may.
+/// State shared by all segments of a running flow: its options, and whether it may continue.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace seam::host {
 
-/// A packet that failed and is left out.
+/// A packet that failed and is skipped.
 struct Skip {
   Origin origin;
   Replay replay = Replay::whole;  ///< of its stage
@@ -34,32 +34,32 @@ class FlowState {
   const FlowOptions& options;
   RunState run;
   Budget& budget;
-  StageClock clock;  ///< the system's where somebody listens to calls
+  StageClock clock;  ///< the system clock if there is a call listener
   BackwardClock backward;
   std::uint64_t backward_packet = 0;  ///< in the call that the compute thread is in
-  /// Called once, by the thread that fails first, when discarding() is true already. Must neither
+  /// Called once by the first thread that fails, after discarding() has become true. Must neither
   /// wait nor throw. Set before the flow runs.
   std::function<void()> on_failure;
 
-  /// After an error or a request to stop: what still comes is discarded. Whoever asks and is told
-  /// so leaves something undone.
+  /// After an error or a stop request, arriving packets are discarded. Returning true also records
+  /// that work was left undone.
   [[nodiscard]] bool discarding() const {
     if (!must_discard()) return false;
     curtailed_.store(true, std::memory_order_relaxed);
     return true;
   }
-  /// A request to stop waits for a point from now on, or no longer does.
+  /// Sets whether a stop request waits for a point.
   void stop_at_point(bool does) { stops_at_point_ = does; }
   [[nodiscard]] bool stop_requested() const {
     return options.stop != nullptr && (options.stop->soon || options.stop->cancel);
   }
-  /// The flow stands at a point, where it ends.
+  /// Ends the flow at the point that it has reached.
   void halt() { curtailed_ = stopped_ = true; }
-  /// A source ended while the run was asked to stop, perhaps before its time: what is under way
-  /// goes on to the next point, but nothing is told that the flow has ended.
+  /// A source ended after a stop request, perhaps prematurely: the packets in flight continue to
+  /// the next point, but the stages are not notified that the flow has ended.
   void cut() { curtailed_ = cut_ = true; }
   [[nodiscard]] bool is_cut() const { return cut_.load(std::memory_order_relaxed); }
-  /// Before the flow runs: the number of stages that make one batch each, and then stop.
+  /// Before the flow runs: sets the number of stages that make one batch each and then stop.
   void limit_batches(std::size_t makers) { batches_missing_ = makers; }
   void batch_made() { --batches_missing_; }
   /// Whether all batches are made.
@@ -85,7 +85,7 @@ class FlowState {
             !stops_at_point_.load(std::memory_order_relaxed));
   }
 
-  /// Where a skipped packet was.
+  /// The position of a skipped packet.
   struct Where {
     Replay replay = Replay::none;
     std::uint64_t sequence = 0;
@@ -104,7 +104,7 @@ class FlowState {
   mutable std::atomic<bool> curtailed_ = false;
   mutable std::mutex mutex_;
   std::optional<Error> error_;
-  std::multiset<Listed> failures_;  // of those that were skipped, the first in order
+  std::multiset<Listed> failures_;  // of skipped packets, the first in order
   std::vector<Where> skipped_;      // in this process
 };
 

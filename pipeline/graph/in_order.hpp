@@ -1,8 +1,8 @@
-/// Puts messages back into sequence for a stage that must see them so.
+/// Sorts messages by sequence number for a stage that must receive them in order.
 ///
 ///     5 3 4 ──► [next = 3, waiting: 5] ──► 3 4 5
 ///
-/// Sequence numbers are dense: whoever loses a packet sends a gap in its place.
+/// Sequence numbers have no gaps: for a lost packet, a gap message is sent.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace seam::host {
 template <class Message>
 class InOrder {
  public:
-  /// The number of the first message; before any comes.
+  /// Sets the number of the first message; before any arrives.
   void begin_at(std::uint64_t first) { next_ = first; }
-  /// Hands `message` and all that waited for it to `handle`, in sequence; or keeps it.
+  /// Passes `message` and the messages that waited for it to `handle`, in order, or keeps it.
   template <class Handle>
   void accept(Message&& message, Handle&& handle) {
     if (message.sequence != next_) {

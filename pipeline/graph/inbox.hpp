@@ -1,11 +1,12 @@
 /// The queue before a serial node.
 ///
 ///     put ─┐                    one task at a time
-///     put ─┼──► [m m m m m] ──► drain: all that waits, then all that came meanwhile
+///     put ─┼──► [m m m m m] ──► drain: all waiting messages, then those that arrived meanwhile
 ///     put ─┘
 ///
-/// A task a message, as a TBB node spawns it, costs more than a small stage does; a task that takes
-/// all that waits makes a hop between busy stages cheap and changes nothing between slow ones.
+/// One task per message, as spawned by a TBB node, costs more than a small stage. A task that takes
+/// all waiting messages makes a hop between busy stages cheap, and makes no difference between slow
+/// stages.
 #pragma once
 
 #include <mutex>
@@ -19,10 +20,10 @@ namespace seam::host {
 
 class Inbox {
  public:
-  /// `count`: is told how many messages wait; outlives the inbox, may be null.
+  /// `count`: counts the waiting messages; outlives the inbox, may be null.
   explicit Inbox(QueueCount* count = nullptr) : count_(count) {}
 
-  /// Returns whether the caller must now see to it that drain() runs.
+  /// Returns whether the caller must make sure that drain() runs.
   [[nodiscard]] bool put(Message&& message) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(message));
@@ -30,7 +31,7 @@ class Inbox {
     return !std::exchange(active_, true);
   }
 
-  /// Hands over messages in the order they came until none waits.
+  /// Passes messages to `handle` in order of arrival until none is left.
   template <class Handle>
   void drain(Handle&& handle) {
     while (true) {
@@ -55,7 +56,8 @@ class Inbox {
   std::mutex mutex_;
   std::vector<Message> waiting_;
   bool active_ = false;
-  // Of the one drain at a time; kept for its memory, away from what put() writes.
+  // Used by one drain() at a time; kept to reuse its memory, on another cache line than put()
+  // writes.
   alignas(64) std::vector<Message> taken_;
 };
 

@@ -19,7 +19,7 @@ void Interrupter::interrupt_elsewhere() noexcept {
   try {
     elsewhere_ = std::jthread([this] { interrupt(); });
   } catch (const std::system_error&) {
-    // No thread can be made: a source that waits then ends with its next packet, or on a signal.
+    // No thread can be created: a waiting source then ends with its next packet, or on a signal.
     return;
   }
 }

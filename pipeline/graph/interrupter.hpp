@@ -1,7 +1,7 @@
-/// Wakes sources that wait for input when the flow is to end.
+/// Wakes sources that wait for input when the flow should end.
 ///
-/// Source::interrupt() is a plugin's code and may take its time: a failure is met on a thread that
-/// others need, so it asks for a thread of its own. Two threads never interrupt at once.
+/// Source::interrupt() is plugin code and may take time. A failure occurs on a thread that others
+/// need, so a separate thread interrupts the sources. Two threads never interrupt at once.
 #pragma once
 
 #include <mutex>
@@ -14,20 +14,21 @@ namespace seam::host {
 
 class Interrupter {
  public:
-  /// Of these stages the sources are interrupted; they outlive this object.
+  /// Interrupts the sources among these stages, which outlive this object.
   explicit Interrupter(const std::vector<StageRunner*>& stages);
 
-  /// Interrupts from this thread, when no other thread does.
+  /// Interrupts on this thread, after another thread that is interrupting.
   void interrupt();
-  /// Interrupts from another thread; at most one call.
+  /// Interrupts on another thread; at most one call.
   void interrupt_elsewhere() noexcept;
-  /// Returns when no source is being interrupted elsewhere; before the stages are closed.
+  /// Waits until no source is being interrupted elsewhere; to be called before the stages are
+  /// closed.
   void wait();
 
  private:
   std::vector<const StageRunner*> sources_;
   std::mutex mutex_;
-  std::jthread elsewhere_;  // last: joined before the others go
+  std::jthread elsewhere_;  // last: joined before the others are destroyed
 };
 
 }  // namespace seam::host

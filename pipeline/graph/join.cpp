@@ -8,7 +8,7 @@
 namespace seam::host {
 namespace {
 
-/// The packet's way through the split, or null where it did not pass it.
+/// Returns the packet's way through the split, or null if it did not pass it.
 const Fork* way_through(const Split* split, const Envelope& envelope) {
   const Fork* fork = envelope.fork.get();
   while (fork != nullptr && fork->split.get() != split) fork = fork->outer.get();
@@ -20,7 +20,7 @@ const Packet::Slot* slot_of(const Packet& packet, std::string_view name) {
   return found == packet.slots().end() ? nullptr : &*found;
 }
 
-/// Whether `a` has the field as it was where it parted from `b`, which has changed it since.
+/// Returns whether `a` has the field as it was before the split from `b`, while `b` has changed it.
 bool is_overtaken(std::string_view name, const Envelope& a, const Envelope& b) {
   const Fork* fork = a.fork.get();
   while (fork != nullptr && way_through(fork->split.get(), b) == nullptr) fork = fork->outer.get();
@@ -45,8 +45,8 @@ Packet merged_packet(const std::vector<Message>& inputs) {
   return packet;
 }
 
-/// Where the joined packet stands. A split of which all branches are among the inputs is left
-/// behind; of another, the packet now stands for several branches.
+/// The fork of the joined packet. If all branches of a split are among the inputs, the packet
+/// leaves the split; otherwise it now represents several of its branches.
 std::shared_ptr<const Fork> fork_of_joined(const std::vector<Message>& inputs) {
   const auto is_common = [&](const Split* split) {
     return std::ranges::all_of(inputs, [&](const Message& input) {
@@ -56,7 +56,7 @@ std::shared_ptr<const Fork> fork_of_joined(const std::vector<Message>& inputs) {
   const Fork* fork = inputs.front().envelope->fork.get();
   while (fork != nullptr && !is_common(fork->split.get())) fork = fork->outer.get();
   if (fork == nullptr) return nullptr;
-  std::set<const Fork*> ways;  // inputs that parted further on came the same way here
+  std::set<const Fork*> ways;  // inputs that split later share the way through this split
   for (const Message& input : inputs) ways.insert(way_through(fork->split.get(), *input.envelope));
   std::size_t branches = 0;
   for (const Fork* way : ways) branches += way->branches;
@@ -83,7 +83,7 @@ std::optional<Message> Join::accept(Message message) {
     Share share(inputs.front().envelope->share.ticket(), 0);
     joined.envelope = std::make_shared<Envelope>(
         Envelope{std::move(share), fork_of_joined(inputs), merged_packet(inputs)});
-    inputs.clear();  // what it takes over from them counts once
+    inputs.clear();  // so that shared data is counted once
     joined.envelope->account();
   }
   return joined;

@@ -1,12 +1,12 @@
-/// Where branches meet: one packet with the fields of all of them.
+/// Joins branches: one packet with the fields of all branches.
 ///
 ///     number 7 ──► fork ──┬──► b: as it was ────────────────────┐
 ///                         └──► add: 8 ──► fork ──┬──► d: as add │
 ///                                                └──► e: 9 ─────┴──► join: 9
 ///
-/// Several inputs may have a field, some as it was where they parted from another, which changed it
-/// since. The changed value counts, whichever input came first; that no two change the same field
-/// was checked before the run.
+/// Several inputs may have a field: some as it was before the split, one with a changed value. The
+/// changed value is used, whichever input arrived first. Before the run, it was checked that no two
+/// branches change the same field.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@
 
 namespace seam::host {
 
-/// Waits until every input has sent its message of a sequence number. A gap on any input makes a
-/// gap.
+/// Waits until every input has sent its message with a sequence number. A gap on any input results
+/// in a gap.
 class Join {
  public:
   explicit Join(std::size_t inputs) : inputs_(inputs) {}
-  /// One thread at a time; `message.port` says which input it is of. Returns the joined message
+  /// One thread at a time; `message.port` is the number of the input. Returns the joined message
   /// when it is complete.
   [[nodiscard]] std::optional<Message> accept(Message message);
 

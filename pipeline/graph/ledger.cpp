@@ -19,7 +19,7 @@ void check_stages(const std::vector<StageCount>& counts, std::vector<std::string
                           " but accounts for " + std::to_string(accounted));
     } else if (count.delivered > count.received) {  // below zero: Emitter::drop
       sentences.push_back("collector '" + count.stage + "' dropped more packets than the " +
-                          std::to_string(count.received) + " that it took in");
+                          std::to_string(count.received) + " it received");
     }
   }
 }
@@ -32,7 +32,7 @@ void check_edges(const FlowSpec& flow, const Segments& segments,
     for (const auto& edge : segment->edges()) {
       const std::uint64_t sent = edge->packets;
       for (const std::string& to : edge->to) {
-        // A join waits for all its inputs: with a gap on one, the packets of the others end there.
+        // A join waits for all its inputs: a gap on one of them discards the packets of the others.
         const bool joined = std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
           return node.stage == to && node.inputs.size() > 1;
         });
@@ -45,8 +45,8 @@ void check_edges(const FlowSpec& flow, const Segments& segments,
   }
 }
 
-/// Only of collectors that make new packets: others choose. Where nothing stands behind one, what
-/// it sends on is nobody's.
+/// Checks collectors that make new packets; other collectors may drop any packet. A collector
+/// without successors is not checked, because no stage receives its packets.
 void check_collectors(const Segments& segments, std::vector<std::string>& sentences) {
   for (const auto& segment : segments) {
     const StageRunner& stage = segment->last();
@@ -56,10 +56,10 @@ void check_collectors(const Segments& segments, std::vector<std::string>& senten
       continue;
     }
     const bool sent = segment->counter(segment->stages().size() - 1).emitted > 0;
-    sentences.push_back("collector '" + stage.name() + "' took in " + packets_text(kept) +
-                        (sent ? " after the last that it sent on" : " and sent on nothing") +
-                        ", and dropped none of them: a collector says with Emitter::drop what it "
-                        "leaves out");
+    sentences.push_back("collector '" + stage.name() + "' received " + packets_text(kept) +
+                        (sent ? " after the last packet it emitted" : ", emitted nothing") +
+                        " and dropped none of them; a collector must report discarded packets "
+                        "with Emitter::drop");
   }
 }
 
@@ -103,7 +103,7 @@ std::vector<StageActivity> stage_activity(const Segments& segments, const StageR
       StageActivity now;
       now.stage = stage.name();
       now.kind = stage.kind();
-      // Loaded before `received`: a packet that leaves meanwhile is not counted below zero.
+      // Loaded before `received`, so that `inside` cannot be negative if a packet leaves meanwhile.
       const std::uint64_t through = counter.delivered() + counter.dropped_total + counter.failed;
       const std::uint64_t received = counter.received();
       now.done = through + counter.emitted;

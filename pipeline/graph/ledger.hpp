@@ -1,12 +1,13 @@
-/// What became of a flow's packets: counts by stage, and whether they add up.
+/// The fate of a flow's packets: counts by stage, and whether they add up.
 ///
 ///     for each stage   received = delivered + dropped + failed
-///     for each edge    what left one stage arrived at the next
-///     for a collector  what it took in is its word from there on: what cannot be true is found
+///     for each edge    packets that left one stage arrived at the next
+///     for a collector  it must report what happens to the packets it received: only impossible
+///                      counts are detected
 ///
-/// A collector may repeat packets, choose among them or put many into one. That none has been
-/// forgotten can be checked only of one that makes new packets out of those it takes
-/// (Declaration::replaces_packets): it must send on something after the last, or drop it.
+/// A collector may repeat packets, select some of them or combine many into one. Lost packets can
+/// only be detected for collectors that make new packets (Declaration::replaces_packets): after the
+/// last packet received, the collector must emit or drop something.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +23,20 @@ namespace seam::host {
 
 using Segments = std::vector<std::unique_ptr<Segment>>;
 
-/// Counts by stage, in the order of the segments; when the flow is at rest. `seconds_a_tick`: of
-/// the clock by which the segments measured. `backward`: of the flow's gradients.
+/// Counts by stage, in the order of the segments; only when the flow is at rest. `seconds_a_tick`:
+/// of the segments' clock. `backward`: the times of the flow's gradients.
 [[nodiscard]] std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_tick,
                                                    const BackwardClock& backward);
 
-/// What each stage is doing; while the flow runs. `beginning`: the stage inside its begin(), or
-/// null.
+/// The current activity of each stage, while the flow runs. `beginning`: the stage that is in its
+/// begin(), or null.
 [[nodiscard]] std::vector<StageActivity> stage_activity(const Segments& segments,
                                                         const StageRunner* beginning);
 
 /// Whether the flow ran to its end, with all packets.
 enum class Ended : std::uint8_t { whole, early };
 
-/// What does not add up, a sentence each.
+/// The counts that do not add up, one sentence each.
 [[nodiscard]] std::vector<std::string> imbalances(const FlowSpec& flow, const Segments& segments,
                                                   const std::vector<StageCount>& counts,
                                                   Ended ended);

@@ -1,4 +1,4 @@
-/// What goes along the edges inside the host.
+/// The messages on the edges of the flow graph.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,34 @@
 
 namespace seam::host {
 
-/// Where branches part: the packet as it was there, so that their join can tell who changed what.
+/// A split into branches: the packet as it was there, so that their join can tell which branch
+/// changed which field.
 struct Split {
-  Share share;  ///< what the branches share until they change it, accounted for once
+  Share share;  ///< data that the branches share until they change it, counted once
   Packet before;
   std::size_t branches = 0;
 };
 
-/// A packet's way through a split: the branch that it is in, or those that it was joined from.
+/// A packet's way through a split: its branch, or the branches that it was joined from.
 struct Fork {
   std::shared_ptr<const Split> split;
-  std::size_t branches = 1;           ///< of the split's
-  std::shared_ptr<const Fork> outer;  ///< the split before; null where there is none
+  std::size_t branches = 1;           ///< number of the split's branches
+  std::shared_ptr<const Fork> outer;  ///< the previous split; null if there is none
 };
 
 /// A packet and its place in the budget.
 struct Envelope {
-  Share share;  ///< goes last: there is room again when the packet is gone
+  Share share;  ///< destroyed last: capacity is free only when the packet is gone
   std::shared_ptr<const Fork> fork;
   Packet packet;
 
-  /// Accounts for what the packet holds beside what its branches share. An Image or a tensor that
-  /// two values refer to counts for both.
+  /// Counts the data that the packet holds in addition to the data its branches share. An Image or
+  /// a tensor that two values refer to is counted for both.
   void account();
 };
 
-/// Every edge carries sequence numbers 0, 1, 2, ... without holes: a packet, or a gap where one was
-/// dropped, and at last the end, whose number is the count of all before it.
+/// Every edge carries sequence numbers 0, 1, 2, ... without holes: a packet, or a gap if one was
+/// dropped, and finally the end, whose number is the number of messages before it.
 struct Message {
   enum class Kind : std::uint8_t { packet, gap, end };
 
@@ -47,7 +48,7 @@ struct Message {
   std::shared_ptr<Envelope> envelope;  ///< of a packet
 };
 
-/// Makes `count` branches of a packet's envelope, each to be taken once: `whole` is used up.
+/// Splits a packet's envelope into `count` branches; call branch() once for each. Consumes `whole`.
 class Parting {
  public:
   Parting(Envelope& whole, std::size_t count);
@@ -59,7 +60,7 @@ class Parting {
   std::shared_ptr<const Split> split_;
 };
 
-/// Calls put(i, message) for every i below `count`. Where there are several, a packet is split.
+/// Calls put(i, message) for every i below `count`. Splits the packet if there are several.
 template <class Put>
 void spread(Message&& message, std::size_t count, const Put& put) {
   if (count == 1) return put(0, std::move(message));

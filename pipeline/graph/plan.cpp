@@ -43,8 +43,9 @@ class Planner {
     for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
       const StageKind kind = stages_[node]->kind();
       const auto& inputs = flow_.nodes[node].inputs;
-      const bool anew = kind == StageKind::source || kind == StageKind::collector || inputs.empty();
-      plan_.numbered_by.push_back(anew ? node : plan_.numbered_by[inputs.front()]);
+      const bool renumbers =
+          kind == StageKind::source || kind == StageKind::collector || inputs.empty();
+      plan_.numbered_by.push_back(renumbers ? node : plan_.numbered_by[inputs.front()]);
     }
   }
 
@@ -60,8 +61,8 @@ class Planner {
     return spec == specs_.end() ? std::nullopt : spec->second.concurrency;
   }
 
-  /// Whether a node continues its input's segment: same workplace, nothing else on that edge, and a
-  /// workplace where one packet at a time passes anyway or order does not matter.
+  /// Returns whether a node continues its input's segment: it has the same workplace, the edge has
+  /// no other consumer, and packets pass one at a time anyway or their order does not matter.
   [[nodiscard]] bool joins_previous(std::size_t node) const {
     const FlowNode& flow_node = flow_.nodes[node];
     if (flow_node.inputs.size() != 1) return false;
@@ -76,7 +77,7 @@ class Planner {
            before != StageKind::collector && stages_[node]->kind() != StageKind::collector;
   }
 
-  const FlowSpec& flow_;  // these three are the caller's
+  const FlowSpec& flow_;  // the caller owns these three
   const std::vector<StageRunner*>& stages_;
   const std::map<std::string, StageSpec>& specs_;
   FlowPlan plan_;

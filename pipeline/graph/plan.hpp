@@ -1,4 +1,4 @@
-/// Where each stage of a flow works, decided before it runs.
+/// Plans on which threads the stages of a flow run, before it starts.
 ///
 ///     FlowSpec ──► in a training step? ──► workplace ──► segments
 ///
@@ -30,7 +30,7 @@ struct FlowPlan {
   std::vector<SegmentPlan> segments;     ///< in flow order
   std::vector<std::size_t> segment_of;   ///< by node
   std::vector<bool> in_step;             ///< by node
-  std::vector<std::size_t> numbered_by;  ///< by node: whose numbers what leaves it carries
+  std::vector<std::size_t> numbered_by;  ///< by node: the node that numbers its output packets
 };
 
 /// `stages`: by node.
@@ -42,7 +42,7 @@ struct FlowPlan {
 [[nodiscard]] std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
                                                        const std::vector<StageRunner*>& stages);
 
-/// Whether an optimizer is among them.
+/// Returns whether an optimizer is among the stages.
 [[nodiscard]] bool trains(const std::vector<StageRunner*>& stages);
 
 }  // namespace seam::host

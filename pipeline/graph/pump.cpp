@@ -21,10 +21,10 @@ Pump::Left Pump::run() {
       state_ = State::done;
       return Left::done;
     }
-    // No room. Park, unless a place was freed since the pump looked.
+    // No capacity. Park, unless some was freed since the pump looked.
     State seen = State::running;
     if (state_.compare_exchange_strong(seen, State::idle)) {
-      // A place freed between the look and the park has poked a running pump in vain.
+      // Capacity freed between the look and the parking has poked a running pump without effect.
       if (!segment_.room() && !flow_.discarding()) return Left::parked;
       seen = State::idle;
       if (!state_.compare_exchange_strong(seen, State::running)) return Left::parked;

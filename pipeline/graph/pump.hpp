@@ -1,7 +1,7 @@
-/// Calls sources, and collectors at their end, for packets as long as there is room, and again when
-/// a place is free.
+/// Calls sources, and collectors at their end, for packets while there is capacity, and again when
+/// some is freed.
 ///
-///     poke ──► idle ──► running ──► no room ──► idle        poked while running: looks again
+///     poke ──► idle ──► running ──► no capacity ──► idle    poked while running: looks again
 ///                          └──► no more ──► done
 #pragma once
 
@@ -15,22 +15,22 @@ namespace seam::host {
 
 class Pump {
  public:
-  /// `start` must see to it that run() is called on the segment's thread; it is called once until
+  /// `start` must make sure that run() is called on the segment's thread; it is called once until
   /// run() returns. `segment` outlives the pump.
   Pump(Segment& segment, FlowState& flow, std::function<void()> start)
       : segment_(segment), flow_(flow), start_(std::move(start)) {}
 
-  /// There may be room; from any thread.
+  /// There may be capacity; may be called by any thread.
   void poke();
   enum class Left : std::uint8_t { parked, done };
-  /// Pumps until there is no room, or there are no more packets.
+  /// Pumps until there is no capacity, or there are no more packets.
   [[nodiscard]] Left run();
   [[nodiscard]] Segment& segment() { return segment_; }
 
  private:
   enum class State : std::uint8_t { idle, running, again, done };
   Segment& segment_;
-  FlowState& flow_;  // the flow's, as the segment is
+  FlowState& flow_;
   std::function<void()> start_;
   std::atomic<State> state_ = State::idle;
 };

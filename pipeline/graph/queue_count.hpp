@@ -1,7 +1,7 @@
-/// How many messages wait before a segment, and how many did at most.
+/// The number of messages waiting before a segment, and its maximum.
 ///
-/// Who puts and who takes write to counters of their own. The longest queue is exact all the same:
-/// what has left is looked at only where there may be more than ever before.
+/// Producer and consumer write to separate counters. The maximum is exact nevertheless: the
+/// consumer's counter is read only if the queue may be longer than ever before.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace seam::host {
 
 class QueueCount {
  public:
-  /// A message comes; one thread at a time.
+  /// A message arrives; one thread at a time.
   void enter() {
     const std::uint64_t entered = entered_.load(std::memory_order_relaxed) + 1;
     entered_.store(entered, std::memory_order_relaxed);
@@ -23,7 +23,7 @@ class QueueCount {
   void leave() {
     left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // The same for queues into which many threads put, and from which many take.
+  // The same for queues with many producers and consumers.
   void enter_shared() {
     const std::uint64_t entered = entered_.fetch_add(1, std::memory_order_relaxed) + 1;
     const std::uint64_t left = left_.load(std::memory_order_relaxed);

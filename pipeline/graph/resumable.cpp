@@ -58,12 +58,12 @@ class Finder {
   std::string find_collector() {
     std::size_t node = entry_;
     while (true) {
-      if (users_of(node).size() != 1) return "branches part behind " + named(node);
+      if (users_of(node).size() != 1) return "the flow branches after " + named(node);
       const StageKind kind = stages_[node]->kind();
       if (kind == StageKind::collector) break;
       const auto& inputs = flow_.nodes[node].inputs;
       if (kind != StageKind::parallel_transform || inputs.size() != 1) {
-        return named(node) + " stands between the collector that makes the batches and the step";
+        return named(node) + " is between the batching collector and the training step";
       }
       found_.replay[node] = Replay::batches;
       node = inputs.front();
@@ -78,7 +78,7 @@ class Finder {
       const auto& inputs = flow_.nodes[node].inputs;
       for (const std::size_t input : inputs) {
         if (plan_.numbered_by[input] != plan_.numbered_by[inputs.front()]) {
-          return "packets of several numberings meet before " + named(node);
+          return "branches with different packet numbering join before " + named(node);
         }
       }
     }
@@ -88,14 +88,15 @@ class Finder {
       if (inputs.empty() || node == found_.collector) continue;
       if (plan_.numbered_by[inputs.front()] != found_.numbering) continue;
       if (stages_[node]->kind() != StageKind::parallel_transform) {
-        return named(node) + " needs all packets of the flow, one after the other";
+        return named(node) + " is a serial stage and has to process every packet of the flow";
       }
       found_.replay[node] = Replay::inputs;
     }
     return {};
   }
 
-  /// What is run again, or passed over, must not depend on what the step has changed since.
+  /// Stages that are run again, or that skip packets, must not depend on state that the training
+  /// step has changed.
   [[nodiscard]] std::string find_state() const {
     std::set<std::string> changed;
     for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
@@ -104,7 +105,7 @@ class Finder {
     for (std::size_t node = 0; node < flow_.nodes.size(); ++node) {
       if (found_.replay[node] == Replay::none) continue;
       if (stages_[node]->description().keeps_state) {
-        return named(node) + " keeps a state outside the training step";
+        return named(node) + " has state outside the training step";
       }
       std::set<std::string> seen;
       if (refers_to(flow_.nodes[node].stage, changed, seen)) {
@@ -114,7 +115,7 @@ class Finder {
     return {};
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): references form no circle, and `seen` ends any
+  // NOLINTNEXTLINE(misc-no-recursion): references are not circular, and `seen` would end a circle
   [[nodiscard]] bool refers_to(const std::string& stage, const std::set<std::string>& targets,
                                std::set<std::string>& seen) const {
     const auto spec = specs_.find(stage);
@@ -124,7 +125,7 @@ class Finder {
     });
   }
 
-  const FlowSpec& flow_;  // these four are the caller's
+  const FlowSpec& flow_;  // the caller owns these four
   const FlowPlan& plan_;
   const std::vector<StageRunner*>& stages_;
   const std::map<std::string, StageSpec>& specs_;

@@ -1,13 +1,14 @@
-/// Whether a training flow can be left between two of its steps and gone on with by another
-/// process, and what becomes of each stage then.
+/// Determines whether a training flow can be interrupted between two steps and resumed by another
+/// process, and how each stage is then handled.
 ///
 ///     source ──► sampler ──► decode ──► augment ──► batch ──► model ──► loss ──► adam
 ///     └──── whole ─────┘     └──────── inputs ────────┘       └──────── none ───────┘
-///       run again from       see the packets behind the       go on with their
-///       the flow's start     point alone                      saved states
+///       run again from       receive only the packets         continue with their
+///       the flow's start     after the point                  saved states
 ///
-/// Sources and samplers are cheap and draw the same again from the same seed. What follows the last
-/// of them handles each packet by itself, so that the packets before the point can be left out.
+/// Sources and samplers are cheap and make the same packets again from the same seed. The stages
+/// after them process each packet independently, so that the packets before the point can be
+/// skipped.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +23,18 @@
 
 namespace seam::host {
 
-/// What a stage does again when its flow goes on from a point.
+/// The packets that a stage receives when its flow resumes from a point.
 enum class Replay : std::uint8_t {
-  whole,    ///< everything
-  inputs,   ///< what comes behind the packets that the batches so far were made of
-  batches,  ///< what comes behind the batches so far
-  none,     ///< nothing: its state says what was
+  whole,    ///< all
+  inputs,   ///< those after the packets of the finished batches
+  batches,  ///< those after the finished batches
+  none,     ///< new ones only: its state is restored
 };
 
 struct Resumable {
-  std::string obstacle;        ///< why it cannot be left, a clause; empty where it can
-  std::size_t numbering = 0;   ///< node: the last that numbers packets before the collector
-  std::size_t collector = 0;   ///< node: makes the batches of the steps
+  std::string obstacle;        ///< why it cannot be interrupted, as a clause; empty if it can
+  std::size_t numbering = 0;   ///< the last node before the collector that numbers packets
+  std::size_t collector = 0;   ///< the node that makes the batches of the steps
   std::vector<Replay> replay;  ///< by node
 };
 

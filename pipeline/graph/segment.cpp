@@ -11,14 +11,14 @@ namespace {
 // More packets than a flow can have, and still far from overflow.
 constexpr std::int64_t beyond_any_flow = std::int64_t{1} << 62;
 
-/// Threads that run at once have, in most cases, one each.
+/// In most cases, threads that run at the same time have different lanes.
 std::size_t lane_of_thread() {
   static std::atomic<std::size_t> next = 0;
   thread_local const std::size_t lane = next++ % Segment::Counter::lanes;
   return lane;
 }
 
-/// For counters that one thread writes at a time: no locked instruction.
+/// For counters with one writer at a time: needs no locked instruction.
 template <class Number>
 void add_alone(std::atomic<Number>& counter, Number by) {
   counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -55,8 +55,8 @@ class Segment::Output final : public Emitter {
     } else if (outcome) {
       segment_.unsent_ = 0;
       auto envelope = std::make_shared<Envelope>();
-      // A batch counts as the images it stands for, those of them that no branch beside it has
-      // counted already; what a sampler sends on is one each.
+      // A batch counts as its images, except those that another branch has already counted. Packets
+      // emitted by a sampler count as one each.
       const std::uint64_t taken = std::exchange(segment_.weight_taken_, 0);
       const bool stands_for_them = segment_.last().description().replaces_packets;
       const auto bytes = static_cast<std::int64_t>(packet.bytes());
@@ -79,7 +79,7 @@ class Segment::Output final : public Emitter {
   void drop(const Packet& /*packet*/, std::string reason) override {
     Counter& counter = *segment_.counters_.back();
     if (segment_.last().kind() == StageKind::collector) {
-      add_alone(counter.lane(0).delivered, ~std::uint64_t{0});  // it was counted as taken in
+      add_alone(counter.lane(0).delivered, ~std::uint64_t{0});  // minus 1: it was counted
       if (segment_.unsent_ > 0) --segment_.unsent_;
     }
     segment_.drop(segment_.stages_.size() - 1, reason);
@@ -144,7 +144,7 @@ void Segment::handle(Message&& message) {
       handle_packet(std::move(message));
       break;
     case Message::Kind::gap:
-      // Collectors number anew, so that gaps end here.
+      // Collectors assign new numbers, so gaps end here.
       if (last().kind() != StageKind::collector) forward(std::move(message));
       break;
     case Message::Kind::end:
@@ -158,7 +158,7 @@ void Segment::handle_packet(Message&& message) {
   const bool ends_here = kind == StageKind::collector || kind == StageKind::sink;
   if (has_done_its_part() || flow_.discarding()) {
     add<std::uint64_t>(place_, counters_.front()->discarded, 1);
-    // So that those behind do not wait for it, and all that is under way is counted.
+    // So that later stages do not wait for it, and every packet in flight is counted.
     if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
   }
@@ -172,7 +172,7 @@ void Segment::handle_packet(Message&& message) {
     const bool went_on = run_stage(at, envelope, from);
     if (held_) send_held(sequence);
     if (went_on) continue;
-    // What a collector does not take in leaves no gap in what it emits.
+    // A packet that a collector drops leaves no gap in its output.
     if (!ends_here) forward({message.sequence, Message::Kind::gap, 0, nullptr});
     return;
   }
@@ -185,7 +185,7 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
       counter.lane(place_ == Workplace::parallel_workers ? lane_of_thread() : std::size_t{0});
   add<std::uint64_t>(place_, lane.received, 1);
   const bool skip = specs_[at] != nullptr && specs_[at]->on_error == OnError::skip;
-  // Collectors take the packet away.
+  // Collectors consume the packet.
   const std::uint64_t sequence = envelope.packet.sequence();
   std::optional<Origin> origin;
   if (skip) origin = envelope.packet.origin();
@@ -253,7 +253,8 @@ void Segment::handle_end(std::uint64_t sequence) {
     finish_stages(sequence);
     return;
   }
-  // The collector may have much left to emit: that waits for room, as a source does.
+  // The collector may have many packets left to emit, for which it waits for capacity like a
+  // source.
   pumping_ = true;
   on_pumping();
 }
@@ -287,7 +288,8 @@ More Segment::pump() {
     calling_.store(nullptr, std::memory_order_relaxed);
     account(stages_.size() - 1, counters_.back()->lane(0), next_out_, from);
     if (!outcome) {
-      // What a collector throws at its end is no packet's failure; all it took in is accounted for.
+      // An exception from a collector's end() is not counted as a failed packet: all packets it
+      // received are already accounted for.
       if (source) add_alone<std::uint64_t>(counters_.back()->failed, 1);
       flow_.fail(outcome.error());
     }
@@ -299,7 +301,7 @@ More Segment::pump() {
                          " had been processed when the run was stopped: its data has changed",
                      Fault::data));
   }
-  // Whether it was interrupted or had come to its end nobody can tell.
+  // It is unknown whether the source was interrupted or had finished.
   if (source && flow_.stop_requested()) flow_.cut();
   pumping_ = false;
   forward({next_out_, Message::Kind::end, 0, nullptr});
@@ -315,7 +317,7 @@ void Segment::hold(Message&& message) {
 }
 
 void Segment::send_held(std::uint64_t in_hand) {
-  // The packet in hand may be in what was made, or be among the first of what comes next.
+  // The current packet may be part of this batch, or one of the first packets of the next.
   const StageRunner::Standing standing = ask_collector();
   const std::uint64_t made = held_->sequence + 1;
   if (standing.pause == Pause::ready) {

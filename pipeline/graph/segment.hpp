@@ -2,9 +2,9 @@
 ///
 ///     accept(message) ──► in order? ──► stage ──► stage ──► ... ──► forward to every successor
 ///                                         │ drop, failure
-///                                         └──► a gap goes on in its place, counted
+///                                         └──► a gap replaces it, and it is counted
 ///
-/// A segment knows nothing of TBB: whoever owns it calls accept() from the right threads.
+/// A segment does not depend on TBB: its owner calls accept() on the right threads.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ namespace seam::host {
 
 class Segment {
  public:
-  /// Counts of one stage, touched by many threads. What changes with each packet stands in as many
-  /// lanes as there may be threads, so that these do not wait for each other's memory.
+  /// Counts of one stage, written by many threads. The counts that change with each packet have
+  /// several lanes, so that threads do not wait for each other's cache lines.
   class Counter {
    public:
     static constexpr std::size_t lanes = 16;
@@ -41,7 +41,7 @@ class Segment {
       std::atomic<std::uint64_t> received = 0;
       std::atomic<std::uint64_t> delivered = 0;
       std::atomic<std::int64_t> busy_ticks = 0;
-      DurationCounts packet_ticks{};  ///< of one packet each
+      DurationCounts packet_ticks{};  ///< per packet
     };
 
     [[nodiscard]] Lane& lane(std::size_t at) { return lanes_[at]; }
@@ -57,9 +57,9 @@ class Segment {
     std::atomic<std::uint64_t> emitted = 0;
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
-    double backward_seconds = 0;  // of others' gradients, in this stage's calls; compute thread
-    std::atomic<std::uint64_t> discarded = 0;  // arrived after the flow had been told to end
-    std::mutex mutex;                          // guards dropped, which is rare
+    double backward_seconds = 0;  // other stages' gradients in this stage's calls; compute thread
+    std::atomic<std::uint64_t> discarded = 0;  // arrived after an error or a stop request
+    std::mutex mutex;                          // guards `dropped`
     std::map<std::string, std::uint64_t> dropped;
 
    private:
@@ -72,10 +72,10 @@ class Segment {
     std::array<Lane, lanes> lanes_;
   };
 
-  /// An edge: puts a message to its consumer, and counts the packets.
+  /// An edge: passes messages to its consumer and counts the packets.
   struct Edge {
     std::string from;
-    std::vector<std::string> to;  ///< one stage, or all that stand behind the same join
+    std::vector<std::string> to;  ///< one stage, or all stages after the same join
     std::function<void(Message&&)> put;
     std::atomic<std::uint64_t> packets = 0;
   };
@@ -90,44 +90,46 @@ class Segment {
   [[nodiscard]] const std::vector<std::unique_ptr<Edge>>& edges() const { return edges_; }
   void add_edge(std::vector<std::string> to, std::function<void(Message&&)> put);
 
-  /// Before the flow runs: the numbers of the first message and of the first that is made here.
+  /// Before the flow runs: sets the numbers of the first message received and the first one made.
   void begin_at(std::uint64_t first_in, std::uint64_t first_out);
-  /// Before the flow runs: a source or collector whose first packets were seen to in an earlier
-  /// process; gaps go on in their place.
+  /// Before the flow runs: for a source or collector whose first packets were processed in an
+  /// earlier process; gaps replace them.
   void pass_over(std::uint64_t count) { passed_over_ = count; }
-  /// Its part in a flow that ends with its first batch.
+  /// The segment's role in a flow that ends with its first batch.
   enum class ForBatch : std::uint8_t { none, leads_to_it, makes_it };
   /// Before the flow runs.
   void set_for_batch(ForBatch part) { for_batch_ = part; }
-  /// Before the flow runs: where it may be left, and what becomes of these stages then.
+  /// Before the flow runs: sets the points at which it can be suspended, and how these stages
+  /// resume.
   void set_points(FlowPoints* points, Replay replay);
 
-  /// A message arrives. From one thread at a time, except for parallel segments.
+  /// Takes a message, from one thread at a time except for parallel segments.
   void accept(Message&& message);
 
-  /// Sources: calls produce() while there is room. Returns whether there may be more; then the
-  /// owner calls again when a place is free. Ends the flow's packets by itself.
+  /// For sources: calls produce() while there is capacity. Returns whether there may be more
+  /// packets; then the owner calls again when capacity is freed. Sends the end message itself.
   [[nodiscard]] More pump();
-  /// Whether this segment makes packets of its own accord now: a source, or a collector at its end.
+  /// Returns whether this segment now makes packets without input: a source, or a collector at its
+  /// end.
   [[nodiscard]] bool pumping() const { return pumping_.load(); }
-  /// Called once when a collector has seen its last packet and wants to be pumped.
+  /// Called once when a collector has received its last packet and needs pumping.
   std::function<void()> on_pumping;
-  /// Called by pump() behind each portion that was sent on; null where there is nothing to do.
+  /// Called by pump() after each portion that was sent; null if there is nothing to do.
   std::function<void()> on_portion;
-  /// Whether there is room for what a source or collector makes next.
+  /// Returns whether there is capacity for the next packet of a source or collector.
   [[nodiscard]] bool room() const { return sizes_ == nullptr || flow_.budget.room(*sizes_); }
-  /// Packets that a collector took in and of which nothing that it sent on can tell.
+  /// Packets that a collector received after the last packet it emitted.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
 
-  /// How long the queue before the segment is; its owner counts.
+  /// The length of the queue before the segment, counted by its owner.
   [[nodiscard]] QueueCount& queue() { return queue_; }
   [[nodiscard]] const QueueCount& queue() const { return queue_; }
-  /// The stage that is inside its produce() or end(), or null.
+  /// The stage that is in its produce() or end(), or null.
   [[nodiscard]] const StageRunner* calling() const { return calling_.load(); }
 
  private:
   class Output;
-  /// The flow's first batch is made, and this segment has no part in what follows.
+  /// Returns whether the flow's first batch is made and this segment has nothing more to do.
   [[nodiscard]] bool has_done_its_part() const {
     return (for_batch_ != ForBatch::none && flow_.has_batches()) ||
            (for_batch_ == ForBatch::makes_it && next_out_ > 0);
@@ -140,15 +142,16 @@ class Segment {
   void finish_stages(std::uint64_t sequence);
   void forward(Message&& message);
   void drop(std::size_t stage, const std::string& reason);
-  /// Sends on what the collector has made, of which more may come in the same call.
+  /// Holds the collector's newest message, because more may follow in the same call, and forwards
+  /// the previous one.
   void hold(Message&& message);
-  /// Sends on the last message of the call, for the packet of this number, and notes whether the
-  /// flow can be left behind it.
+  /// Forwards the last message of the call, which processed the packet with this number, and notes
+  /// whether the flow can be suspended after it.
   void send_held(std::uint64_t in_hand);
   [[nodiscard]] StageRunner::Standing ask_collector();
-  /// Null: no gradients are computed in the segment.
+  /// Null if no gradients are computed in the segment.
   [[nodiscard]] BackwardListener* backward_listener() const;
-  /// Adds the ticks since `from` to the stage's, tells who listens, and moves `from` to now.
+  /// Adds the ticks since `from` to the stage's, notifies the listener, and sets `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 
   FlowState& flow_;
@@ -158,20 +161,20 @@ class Segment {
   std::vector<const StageSpec*> specs_;  // null: defaults
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
-  PacketSizes* sizes_ = nullptr;    // the budget's; of sources and collectors
-  std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
-  std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
-  std::uint64_t unsent_ = 0;        // packets it took in since, without those it dropped
-  std::uint64_t passed_over_ = 0;   // packets of the first that it makes
-  FlowPoints* points_ = nullptr;    // of the collector that makes a step's batches
+  PacketSizes* sizes_ = nullptr;    // owned by the budget; only for sources and collectors
+  std::uint64_t next_out_ = 0;      // number of the next packet of a source or collector
+  std::uint64_t weight_taken_ = 0;  // of packets received by a collector since it last emitted
+  std::uint64_t unsent_ = 0;        // packets received since then, without those it dropped
+  std::uint64_t passed_over_ = 0;   // number of first packets that are replaced with gaps
+  FlowPoints* points_ = nullptr;    // only for the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;
-  std::optional<Message> held_;  // made in the call under way
+  std::optional<Message> held_;  // made in the current call
   bool held_alone_ = false;      // the collector held no other packet then
   std::atomic<bool> pumping_ = false;
   std::atomic<const StageRunner*> calling_ = nullptr;
-  // For parallel segments: counts down from a start no flow reaches, so that whoever handles the
-  // last message before the end, or the end itself, brings it to zero.
+  // For parallel segments: counts down from a start that no flow reaches, so that the thread that
+  // handles the last message before the end, or the end itself, brings it to zero.
   std::atomic<std::int64_t> outstanding_;
   std::atomic<std::uint64_t> end_sequence_ = 0;
   QueueCount queue_;

@@ -1,8 +1,8 @@
-/// Measures the time inside stages: read twice for each packet and stage, so it must cost little.
+/// Measures the time inside stages. It is read twice per packet and stage, so it must be cheap.
 ///
-/// On x86-64 this is the processor's time stamp counter where Linux keeps its own time by it, which
-/// it does only where the counter runs evenly and alike on all cores: a third of what the system's
-/// clock costs. Elsewhere it is that clock.
+/// On x86-64 this is the processor's time stamp counter, if Linux also uses it as its clock source:
+/// it does so only if the counter runs at a constant rate and in sync on all cores. Reading it
+/// costs a third of reading the system clock, which is used otherwise.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class StageClock {
 #endif
     return system_now();
   }
-  /// How long a tick is, from the time since this object was made.
+  /// Returns the length of a tick, measured since this object was created.
   [[nodiscard]] double seconds_a_tick() const;
 
  private:

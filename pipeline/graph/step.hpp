@@ -1,15 +1,15 @@
-/// The steps of a training flow: one batch at a time from the first stage on the compute thread to
-/// the end of everything behind it.
+/// The steps of a training flow: one batch at a time, from the first stage on the compute thread to
+/// the end of the flow.
 ///
 ///     batch 4, 5 ──► lane │ model ──┬─► loss ─► adam      step 3: all of this, and its joins,
 ///                         │         └─► index             before the model sees batch 4
 ///
 /// A loss's backward pass needs the weights with which the model computed the batch, and the
-/// optimizer changes them: so no batch may enter before the one in front is through, whatever forks
-/// and joins stand between. Nothing waits for that: the compute thread carries a batch through,
-/// branch by branch as the flow names them, and then takes the next one. A collector inside
-/// keeps what it likes; what it sends on is carried through at once. So a step cannot deadlock, and
-/// its calls are made in the same order for any number of threads.
+/// optimizer changes them, so a batch may not enter before the previous one has finished,
+/// regardless of forks and joins in between. No thread waits for that: the compute thread processes
+/// a batch completely, branch by branch in the order of the flow, and then takes the next one. A
+/// collector in the step may keep packets; those that it emits are processed at once. So a step
+/// cannot deadlock, and its calls are made in the same order for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,18 @@
 
 namespace seam::host {
 
-/// Hands a message to a segment or a join.
+/// Passes a message to a segment or a join.
 using Deliver = std::function<void(Message&&)>;
 
-/// What is still to be done for the message in hand; on the compute thread alone.
+/// The outstanding work for the current message; only on the compute thread.
 class StepQueue {
  public:
   /// An edge inside the step. `target` outlives the flow's run.
   void put(const Deliver& target, Message&& message) {
     fresh_.push_back({&target, std::move(message)});
   }
-  /// Carries all that was put through to the end: what is put meanwhile comes first, in the order
-  /// of its putting.
+  /// Delivers all messages. Those that are added meanwhile come first, in the order in which they
+  /// were added.
   void settle();
 
  private:
@@ -45,24 +45,26 @@ class StepQueue {
   std::vector<Item> ahead_;  // last to first
 };
 
-/// Where messages of one numbering enter the step: ports, of which each gets every number once. The
-/// step of a number begins at the first port and is through when all ports had it.
+/// The entrance to the step for messages with the same numbering: ports, each of which receives
+/// every number once. A step begins at the first port and ends when all ports have received its
+/// number.
 ///
 ///     7 ──► port 0: model ───┐
 ///     7 ──► port 1: ─────────┴─► join ─► loss ─► adam      8 waits at port 0 for 7 at port 1
 ///
-/// No port waits for room, and what leads to one is outside the step: each number comes.
+/// No port waits for capacity, and the stages before it are outside the step, so each number
+/// arrives.
 class StepLane {
  public:
   explicit StepLane(StepQueue& queue) : queue_(queue) {}
-  /// Before the flow runs. Returns the port's number, which its messages must bear.
+  /// Before the flow runs. Returns the port's number, which its messages must have.
   std::size_t add_port(Deliver deliver);
-  /// Before the flow runs: the number of the first step.
+  /// Before the flow runs: sets the number of the first step.
   void begin_at(std::uint64_t number) { number_ = steps_ = number; }
-  /// How many steps are through, those before begin_at() included.
+  /// Number of finished steps, including those before begin_at().
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// Called where the steps before `number` are through and the next has not begun: when the last
-  /// of them has ended, and again when a message for the next has come.
+  /// Called when the steps before `number` have ended and the next has not begun: after the last
+  /// of them, and again when a message for the next has arrived.
   enum class Boundary : std::uint8_t { ended, begins };
   std::function<void(std::uint64_t number, Boundary boundary)> on_boundary;
   /// On the compute thread.
@@ -73,11 +75,11 @@ class StepLane {
     Deliver deliver;
     std::map<std::uint64_t, Message> waiting;
   };
-  StepQueue& queue_;  // the flow's, as the lane is
+  StepQueue& queue_;
   std::vector<Port> ports_;
   std::size_t turn_ = 0;
   std::uint64_t number_ = 0;
-  std::uint64_t steps_ = 0;  // the end of the flow has a number as well, and is none
+  std::uint64_t steps_ = 0;  // unlike number_, without the end of the flow
 };
 
 }  // namespace seam::host

@@ -103,7 +103,7 @@ void Wiring::connect() {
     segments_[from]->add_edge({flow_.nodes[node].stage},
                               edge(inputs.front(), plan_.in_step[inputs.front()], to));
   }
-  // What stands behind the same branches gets the same packet, joined once.
+  // Stages after the same branches receive the same packet, joined once.
   for (const auto& [inputs, consumers] : behind_join) connect_join(inputs, consumers);
 }
 
@@ -139,7 +139,7 @@ Deliver Wiring::edge(std::size_t from, bool from_step, std::size_t segment) {
     return [this, target, node = entrance.parallel](const Message& message) {
       target->queue().enter_shared();
       activity_.begin();
-      node->try_put(message);  // queueing nodes accept always
+      node->try_put(message);  // queueing nodes always accept
     };
   }
   if (entrance.serial != nullptr) {
@@ -167,7 +167,7 @@ Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::
   std::unique_ptr<Lane>& lane = lanes_[plan_.numbered_by[from]];
   if (!lane) {
     lane = std::make_unique<Lane>(step_queue_);
-    if (points_ != nullptr) {  // then there is this lane alone
+    if (points_ != nullptr) {  // then this is the only lane
       lane->lane.begin_at(state_.options.from.steps);
       lane->lane.on_boundary = [this](std::uint64_t steps, StepLane::Boundary boundary) {
         points_->stand_at(steps, boundary);

@@ -1,7 +1,7 @@
-/// The nodes of a running flow and the edges between them: what calls which segment, on which
+/// The nodes of a running flow and the edges between them: which node calls which segment, on which
 /// thread.
 ///
-///     parallel segment   a TBB node, a task a message
+///     parallel segment   a TBB node, one task per message
 ///     serial segment     an inbox that a TBB task empties
 ///     compute thread     an inbox that the compute thread empties
 ///     training step      lanes into it, and a queue inside it, on the compute thread (step.hpp)
@@ -32,35 +32,35 @@ class Wiring {
  public:
   using Segments = std::vector<std::unique_ptr<Segment>>;
 
-  /// Connects the segments, which are those of the plan. All of these outlive this object, which
-  /// must be at rest (activity quiet, wait() returned) when it goes.
-  /// `points`: where the flow can be left between two steps; null where nobody asks.
+  /// Connects the segments, which are those of the plan. All arguments outlive this object, which
+  /// must be at rest (activity quiet, wait() returned) when it is destroyed.
+  /// `points`: where the flow can be suspended between two steps; null if it cannot.
   Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segments, FlowState& state,
          Activity& activity, ComputeThread& compute, FlowPoints* points);
 
   /// Lets sources make their first packets.
   void start();
-  /// There is room: whoever waits for it looks again. From any thread.
+  /// There is capacity: sources that wait for it look again. May be called by any thread.
   void poke();
-  /// TBB wants its waiting thread in the arena where tasks are spawned: it works there while there
-  /// are any.
+  /// TBB's waiting thread must be in the arena in which tasks are spawned: it executes them while
+  /// it waits.
   void wait() { graph_.wait_for_all(); }
 
-  /// Training steps that are through, those before the point where the flow went on included.
+  /// Finished training steps, including those before the point at which the flow was resumed.
   [[nodiscard]] std::uint64_t steps() const;
 
  private:
   using MessageNode = tbb::flow::function_node<Message, tbb::flow::continue_msg>;
   using WakeNode = tbb::flow::function_node<tbb::flow::continue_msg, tbb::flow::continue_msg>;
 
-  /// A serial node: an inbox, and who empties it.
+  /// A serial node: an inbox and the task that empties it.
   struct Serial {
     explicit Serial(QueueCount* count) : inbox(count) {}
     Inbox inbox;
     Deliver handle;
     std::unique_ptr<WakeNode> wake;  ///< null: the compute thread empties it
   };
-  /// How messages get into a segment or a join; one of the three.
+  /// The entrance of a segment or a join; one of the three.
   struct Entrance {
     MessageNode* parallel = nullptr;
     Serial* serial = nullptr;
@@ -69,15 +69,15 @@ class Wiring {
 
   void add_segment(Segment& segment, bool in_step);
   void add_pump(Segment& segment, bool in_step);
-  /// `count`: of the messages that wait; may be null.
+  /// `count`: counts waiting messages; may be null.
   Entrance add_serial(Workplace place, Deliver handle, QueueCount* count = nullptr);
   Entrance add_step(Deliver handle);
   void connect();
   void connect_join(const std::vector<std::size_t>& inputs,
                     const std::vector<std::size_t>& consumers);
-  /// What puts a message from behind a node into a segment.
+  /// Returns a function that passes a message from a node to a segment.
   Deliver edge(std::size_t from, bool from_step, std::size_t segment);
-  /// The same for an entrance, where nothing is counted before it.
+  /// The same for an entrance, without a count of waiting messages.
   Deliver edge(std::size_t from, bool from_step, const Entrance& to, std::size_t port);
   void put(Serial& node, Message&& message);
   void run_pump(Pump& pump);

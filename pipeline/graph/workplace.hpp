@@ -1,4 +1,4 @@
-/// Where a stage's calls are made.
+/// The threads on which a stage is called.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "4";  // of the files; others are not read
+constexpr std::string_view format = "4";  // of the files; others are ignored
 
 std::string values_text(const DescriptionCache::Values& values) {
   std::string text;
@@ -29,7 +29,7 @@ std::string values_text(const DescriptionCache::Values& values) {
   return text;
 }
 
-/// Says what another stage said; never processes a packet.
+/// Repeats the declaration of another stage; never processes a packet.
 class RecordedStage final : public Stage {
  public:
   explicit RecordedStage(std::shared_ptr<const DescriptionCache::StageRecord> record)
@@ -52,7 +52,7 @@ class RecordedStage final : public Stage {
     if (values_.empty()) return;
     const auto known = record_->configured.find(values_text(values_));
     if (known == record_->configured.end()) {
-      throw Error("a recorded stage was given values that it has no record of", Fault::internal);
+      throw Error("a recorded stage was given values for which it has no record", Fault::internal);
     }
     static_cast<Configured&>(description) = known->second;
   }
@@ -63,7 +63,7 @@ class RecordedStage final : public Stage {
   DescriptionCache::Values values_;
 };
 
-/// What must be the same for a record to hold; empty where the file cannot be looked at.
+/// Identifies the state for which a record is valid; empty if the file cannot be examined.
 std::string identity_of(const fs::path& plugin) {
   struct stat status {};
   if (::stat(plugin.c_str(), &status) != 0) return {};
@@ -77,7 +77,8 @@ std::string identity_of(const fs::path& plugin) {
 }  // namespace
 
 fs::path DescriptionCache::file_of(const fs::path& plugin) const {
-  // A hash of the path, the same on every machine; the identity tells two of the same hash apart.
+  // A hash of the path, the same on every machine; the identity distinguishes paths with equal
+  // hashes.
   std::array<char, 24> name{};
   std::snprintf(name.data(), name.size(), "%016llx",
                 static_cast<unsigned long long>(stream_of(plugin.string())));
@@ -100,7 +101,7 @@ DescriptionCache::PluginRecord& DescriptionCache::of(const fs::path& plugin) {
       record.stages[name] = std::make_shared<StageRecord>(record_of(stage));
     }
   } catch (const std::exception&) {
-    record.stages.clear();  // damaged: as if it were not there
+    record.stages.clear();  // damaged: treated as missing
   }
   return record;
 }
@@ -129,7 +130,7 @@ void DescriptionCache::record(const fs::path& plugin, const StageRunner& stage) 
   said->on_compute_thread = stage.on_compute_thread();
   said->description = stage.description();
   for (ParameterInfo& parameter : said->description.parameters) {
-    parameter.assign = nullptr;  // they point into the stage, which goes
+    parameter.assign = nullptr;  // they point into the stage, which is destroyed
     parameter.bind = nullptr;
   }
   for (OfferedInterface& offered : said->description.offers) offered.target = nullptr;
@@ -147,7 +148,7 @@ void DescriptionCache::record_configured(const fs::path& plugin, const StageRunn
   const auto found = record.stages.find(stage.type());
   if (found == record.stages.end() || values.empty()) return;
   if (found->second->configured.contains(values_text(values))) return;
-  constexpr std::size_t most = 200;  // sweeps of a parameter would let it grow for ever
+  constexpr std::size_t most = 200;  // otherwise sweeps would make it grow without limit
   if (found->second->configured.size() >= most) found->second->configured.clear();
   found->second->configured[values_text(values)] =
       static_cast<const Configured&>(stage.description());
@@ -165,7 +166,7 @@ void DescriptionCache::save() {
     fs::create_directories(folder_, none);
     const fs::path file = file_of(plugin);
     fs::path part = file;
-    part += "." + std::to_string(::getpid());  // of two programs at once the last one stays
+    part += "." + std::to_string(::getpid());  // if two programs write at once, the last one wins
     std::ofstream stream(part, std::ios::binary);
     stream.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT: streams take characters
                  static_cast<std::streamsize>(bytes.size()));

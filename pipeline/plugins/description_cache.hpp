@@ -1,12 +1,12 @@
-/// What stages said of themselves, kept between runs of the program: `seam check` and, of stages
-/// without a network, `seam inspect` answer at once, without loading LibTorch or OpenCV.
+/// Cached stage descriptions, kept between runs of the program. With them, `seam check` (and `seam
+/// inspect` for stages without a network) needs no time to load LibTorch or OpenCV.
 ///
 ///     plugin file, unchanged ──► its record ──► a stage that only declares ──► StageRunner
-///     new or changed         ──► loaded, asked, recorded
+///     new or changed         ──► loaded, described, recorded
 ///
-/// A record belongs to a path, a size and a time of change, and to this version of the SDK. What a
-/// stage declares may depend on its parameters; so each set of values that was asked for has a
-/// record of its own, and an unknown one means that the plugin must be loaded.
+/// A record is valid for a path, a size, a modification time and this version of the SDK. A stage's
+/// declaration may depend on its parameters, so each requested set of values has its own record,
+/// and the plugin is loaded for an unknown set.
 #pragma once
 
 #include <filesystem>
@@ -25,23 +25,23 @@ class DescriptionCache {
  public:
   using Values = std::map<std::string, Value>;
 
-  /// Keeps its files in `folder`, which is made when there is something to keep.
+  /// Keeps its files in `folder`, which is created when the first one is written.
   explicit DescriptionCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// A stage that declares what the plugin's stage of this name did, with these values as with its
-  /// defaults, and can do nothing else; null where that is not known.
+  /// A stage that has the declaration of the plugin's stage with this name, for the defaults and
+  /// for these values, and can do nothing else; null if that is unknown.
   [[nodiscard]] std::unique_ptr<Stage> recorded(const std::filesystem::path& plugin,
                                                 const std::string& stage);
   /// Whether a recorded stage may be configured with these values.
   [[nodiscard]] bool knows(const std::filesystem::path& plugin, const std::string& stage,
                            const Values& values);
-  /// Records what a stage, made and not yet configured, says.
+  /// Records the declaration of a stage that was created but not yet configured.
   void record(const std::filesystem::path& plugin, const StageRunner& stage);
-  /// Records what it says after configure(values).
+  /// Records its declaration after configure(values).
   void record_configured(const std::filesystem::path& plugin, const StageRunner& stage,
                          const Values& values);
 
-  /// Writes what is new. A cache that cannot be written is no fault: the next run asks again.
+  /// Writes new records. If that fails, there is no error: the next run loads the plugin again.
   void save();
 
   struct StageRecord {
@@ -65,7 +65,7 @@ class DescriptionCache {
   std::map<std::filesystem::path, PluginRecord> plugins_;
 };
 
-/// The user's: in $XDG_CACHE_HOME/seam or ~/.cache/seam; null where neither is known.
+/// The user's cache, in $XDG_CACHE_HOME/seam or ~/.cache/seam; null if neither is known.
 std::unique_ptr<DescriptionCache> user_descriptions();
 
 }  // namespace seam::host

@@ -40,7 +40,7 @@ std::optional<T> optional_of(const Json& json) {
   return json.get<T>();
 }
 
-/// [position in the variant, value]: an empty list has no type of its own.
+/// [position in the variant, value]: the type of an empty list is not evident from its value.
 Json value_json(const Value& value) {
   return Json::array(
       {value.index(), std::visit([](const auto& held) { return Json(held); }, value)});

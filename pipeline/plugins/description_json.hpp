@@ -1,4 +1,4 @@
-/// What a stage says of itself as JSON and back, whole: for the records of descriptions.
+/// Converts complete stage descriptions to JSON and back, for the cache of descriptions.
 #pragma once
 
 #include "pipeline/plugins/description_cache.hpp"
@@ -6,10 +6,10 @@
 
 namespace seam::host {
 
-/// All but the functions, which belong to a living stage. Only for binary forms of JSON: texts may
-/// be of any bytes, and numbers infinite.
+/// Everything except the functions, which belong to a live stage. Only for binary forms of JSON:
+/// strings may contain any bytes, and numbers may be infinite.
 Json json_of(const DescriptionCache::StageRecord& record);
-/// Throws nlohmann::json::exception or std::exception for what is no such record.
+/// Throws nlohmann::json::exception or std::exception for invalid records.
 DescriptionCache::StageRecord record_of(const Json& json);
 
 }  // namespace seam::host

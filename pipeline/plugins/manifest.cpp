@@ -51,7 +51,7 @@ std::string machine_name(std::uint16_t machine) {
   }
 }
 
-/// A file read by pieces, none of which may lie outside of it.
+/// Reads a file in pieces, all of which must lie within it.
 class Reader {
  public:
   Reader(std::ifstream stream, std::uint64_t size) : stream_(std::move(stream)), size_(size) {}
@@ -88,11 +88,11 @@ ManifestReading other_library() {
 }
 
 ManifestReading truncated(const Reader& reader, const std::string& what) {
-  return refused("it is cut off or damaged: its " + what + " lies outside its " +
+  return refused("it is truncated or damaged: its " + what + " lies outside its " +
                  std::to_string(reader.size()) + " bytes; build or copy it again");
 }
 
-/// What a file that is not ELF seems to be, for the message.
+/// Describes the beginning of a file that is not ELF, for the message.
 std::string beginning(std::string_view bytes) {
   std::string text;
   for (const char c : bytes.substr(0, 24)) {
@@ -102,7 +102,7 @@ std::string beginning(std::string_view bytes) {
   return text.empty() ? std::string{} : ", it begins with '" + text + "'";
 }
 
-/// The manifest's bytes, or why there are none.
+/// Returns the manifest's bytes, or why there are none.
 ManifestReading find_section(Reader& reader, std::string& manifest_text) {
   Elf64_Ehdr header{};
   std::array<unsigned char, EI_NIDENT> ident{};
@@ -157,7 +157,7 @@ ManifestReading find_section(Reader& reader, std::string& manifest_text) {
     const std::string_view rest = std::string_view(*names).substr(section.sh_name);
     if (rest.substr(0, rest.find('\0')) != section_name) continue;
     if (section.sh_type == SHT_NOBITS) {
-      return refused("it holds debug information only; name the plugin itself");
+      return refused("it contains only debug information; use the plugin itself");
     }
     if (section.sh_size > largest_manifest) return truncated(reader, "manifest");
     auto text = reader.text(section.sh_offset, section.sh_size);
@@ -191,7 +191,7 @@ std::string_view build_of(std::string_view version) {
   return plus == std::string_view::npos ? std::string_view() : version.substr(plus + 1);
 }
 
-/// Whether one library can stand for both.
+/// Whether one library can serve both.
 bool interchangeable(std::string_view a, std::string_view b) {
   const bool same_build = build_of(a).empty() || build_of(b).empty() || build_of(a) == build_of(b);
   return major_minor(a) == major_minor(b) && same_build;
@@ -226,7 +226,7 @@ ManifestReading parse_manifest(std::string_view text) {
   for (const auto& [key, target] : wanted) {
     const auto found = values.find(key);
     if (found == values.end()) {
-      return refused("its manifest does not say '" + std::string(key) +
+      return refused("its manifest does not contain '" + std::string(key) +
                      "'; rebuild it against this SDK");
     }
     *target = found->second;
@@ -244,7 +244,7 @@ ManifestReading read_manifest(const fs::path& file) {
   const fs::file_status status = fs::status(file, error);
   if (!fs::exists(status)) {
     if (error && error != std::errc::no_such_file_or_directory) {
-      return refused("it cannot be looked at: " + error.message());
+      return refused("it cannot be examined: " + error.message());
     }
     return refused("there is no such file");
   }

@@ -1,4 +1,5 @@
-/// What a plugin says about itself without being loaded: the text in its section `.seam_manifest`.
+/// A plugin's manifest, which can be read without loading the plugin: the text in its section
+/// `.seam_manifest`.
 ///
 ///     libfoo.so                      SEAM PLUGIN
 ///     ├ ELF header                   sdk=1
@@ -9,7 +10,7 @@
 ///                                    opencv=none
 ///                                    stages=image.decode image.resize
 ///
-/// The file is untrusted: nothing of it runs, and no number in it is believed unchecked.
+/// The file is untrusted: no code of it runs, and every number in it is checked.
 #pragma once
 
 #include <filesystem>
@@ -31,24 +32,24 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
-/// What reading a file brought: exactly one of the three.
+/// The result of reading a file: exactly one of the three.
 struct ManifestReading {
-  Manifest manifest;           ///< where the other two are unset
-  std::string refusal;         ///< a sentence on why the file cannot be used; empty where it can
-  bool other_library = false;  ///< a sound shared library that is no Seam plugin
+  Manifest manifest;           ///< if the other two are unset
+  std::string refusal;         ///< a sentence on why the file cannot be used; empty if it can
+  bool other_library = false;  ///< a valid shared library that is not a Seam plugin
 };
 
-/// Reads a file's manifest; never throws for what the file holds.
+/// Reads a file's manifest; never throws because of the file's content.
 ManifestReading read_manifest(const std::filesystem::path& file);
 
-/// Reads the text of a manifest: key=value lines; keys it does not know are left to later versions.
+/// Reads the text of a manifest: key=value lines; unknown keys are ignored.
 ManifestReading parse_manifest(std::string_view text);
 
-/// What this program itself was built with; it has no stages and no libraries.
+/// The build properties of this program; its manifest has no stages and no libraries.
 Manifest host_manifest();
 
-/// One sentence on why the plugin must not be loaded by this host, with both values and what to do;
-/// empty where it may.
+/// One sentence on why this host must not load the plugin, with both values and what to do; empty
+/// if it may.
 std::string mismatch(const Manifest& plugin, const Manifest& host);
 
 /// The same for two plugins in one process: LibTorch and OpenCV must agree in major.minor, and

@@ -20,7 +20,7 @@ Error refuse(const std::string& message) {
   return Error(message, Fault::configuration);
 }
 
-/// The dynamic loader's text without what Boost wraps around it.
+/// The dynamic loader's message without the text that Boost adds.
 std::string loader_text(const std::string& what) {
   constexpr std::string_view before = "(dlerror system message: ";
   const std::size_t from = what.find(before);
@@ -29,7 +29,7 @@ std::string loader_text(const std::string& what) {
   return what.substr(from + before.size(), to - from - before.size());
 }
 
-/// What the person can do about the loader's complaint.
+/// Suggests what to do about the loader's error.
 std::string loader_remedy(const std::string& text) {
   if (text.find("undefined symbol") != std::string::npos) {
     return "link the plugin with every library it uses (seam_add_plugin(... LINK ...)), or rebuild "
@@ -42,15 +42,15 @@ std::string loader_remedy(const std::string& text) {
 }
 
 std::string initialiser_threw(const std::string& plugin, const std::string& what) {
-  return "plugin '" + plugin + "' cannot be loaded: a static initialiser of it threw: " + what +
-         "; what may fail belongs into a stage's open()";
+  return "plugin '" + plugin + "' cannot be loaded: one of its static initialisers threw: " + what +
+         "; move code that can fail to a stage's open()";
 }
 
 constexpr const char* command_line = "--plugin-path";
-constexpr const char* no_exception = "something that is not a std::exception";
+constexpr const char* no_exception = "an exception that is not a std::exception";
 
-/// The dynamic loader is C, and whether what a static initialiser throws comes through it is
-/// nobody's promise: the process may end instead. Then at least its last words say why.
+/// The dynamic loader is C code, so an exception from a static initialiser may not propagate
+/// through it and may terminate the process instead. Then at least its last words say why.
 class WhileLoading {
  public:
   explicit WhileLoading(const fs::path& plugin) : before_(std::set_terminate(&ended)) {
@@ -69,10 +69,10 @@ class WhileLoading {
       if (std::current_exception()) std::rethrow_exception(std::current_exception());
     } catch (const std::exception& error) {
       what = error.what();
-    } catch (...) {  // said above
+    } catch (...) {  // reported above
     }
     std::fprintf(stderr, "seam: error: %s\n", initialiser_threw(loading, what).c_str());
-    std::_Exit(configuration_error);  // nothing has been begun that would have to be ended
+    std::_Exit(configuration_error);  // nothing has been started that would have to be stopped
   }
 
   static constexpr int configuration_error = 2;  // docs/exit-codes.md
@@ -128,8 +128,8 @@ void Registry::add(const fs::path& path, const SearchEntry& entry, bool named_it
   if (reading.other_library) {
     if (!named_itself) return;
     reading.refusal =
-        "it is a shared library but no Seam plugin: it has no section "
-        "'.seam_manifest', which the line SEAM_PLUGIN(...) makes";
+        "it is a shared library but not a Seam plugin: it has no '.seam_manifest' section, which "
+        "SEAM_PLUGIN(...) creates";
   }
   PluginFile file{absolute_path(path), entry.source, std::move(reading.manifest),
                   std::move(reading.refusal), entry.layer};
@@ -190,7 +190,7 @@ std::vector<const PluginFile*> Registry::loaded() const {
 }
 
 DeviceList Registry::devices() const {
-  // A process has one LibTorch: whichever plugin is asked, it is the same.
+  // A process has one LibTorch: every plugin gives the same answer.
   for (const Loaded& library : loaded_) {
     if (library.descriptor->devices != nullptr) return library.descriptor->devices;
   }
@@ -198,7 +198,7 @@ DeviceList Registry::devices() const {
 }
 
 std::string Registry::not_found(const std::string& stage) const {
-  std::string text = "no plugin offers a stage '" + stage + "'";
+  std::string text = "no plugin provides stage '" + stage + "'";
   const std::string nearest = did_you_mean(stage, stage_names());
   if (!nearest.empty()) text += "\n" + nearest;
   if (search_path_.empty()) text += "\nthe search path for plugins is empty";
@@ -216,14 +216,14 @@ std::string Registry::not_found(const std::string& stage) const {
                                          : std::to_string(plugins) + " plugins";
   }
   text +=
-      "\nto search more, name plugins or their folders: SEAM_PLUGIN_PATH, --plugin-path, or "
-      "'plugins' in [pipeline]";
+      "\nto search other places, add plugins or their folders with SEAM_PLUGIN_PATH, --plugin-path "
+      "or 'plugins' in [pipeline]";
   for (const PluginFile& file : files_) {
     if (file.refusal.empty()) continue;
     const auto& stages = file.manifest.stages;
     const bool offers = std::find(stages.begin(), stages.end(), stage) != stages.end();
-    text += "\nrefused '" + file.path.string() + "'" + (offers ? ", which offers it" : "") + ": " +
-            file.refusal;
+    text += "\nrejected '" + file.path.string() + "'" + (offers ? ", which provides it" : "") +
+            ": " + file.refusal;
   }
   return text;
 }
@@ -243,7 +243,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   for (const Loaded& library : loaded_) {
     if (library.file == position) return *library.descriptor;
   }
-  // The loader would call a half initialised library loaded the second time.
+  // On a second attempt, the loader would treat a partly initialised library as loaded.
   if (const auto failed = failed_.find(position); failed != failed_.end()) {
     throw refuse(failed->second);
   }
@@ -268,8 +268,8 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   } catch (...) {  // a plugin may throw anything
     throw fail(initialiser_threw(file.path.string(), no_exception));
   }
-  // Never closed, also where something is found wrong with it below: its code may be needed until
-  // the process ends (deleters, type information), and LibTorch does not survive being unloaded.
+  // Never closed, even if an error is found below: its code may be needed until the process ends
+  // (deleters, type information), and LibTorch cannot be unloaded.
   dll::shared_library* const resident = library.release();
   if (!resident->has("seam_plugin")) {
     throw refuse("plugin '" + file.path.string() +
@@ -289,11 +289,11 @@ const PluginFile& Registry::only_file(const std::string& stage) const {
   const std::vector<const PluginFile*> offering = find_all(stage);
   if (offering.empty()) throw refuse(not_found(stage));
   if (offering.size() > 1) {
-    std::string text = "stage '" + stage + "' is offered by " + std::to_string(offering.size()) +
+    std::string text = "stage '" + stage + "' is provided by " + std::to_string(offering.size()) +
                        " plugins; remove all but one from the search path (SEAM_PLUGIN_PATH, "
                        "--plugin-path, 'plugins' in the file), or delete one of the files";
     for (const PluginFile* file : offering) {
-      text += "\noffered by '" + file->path.string() + "' (" + file->source + ")";
+      text += "\nprovided by '" + file->path.string() + "' (" + file->source + ")";
     }
     throw refuse(text);
   }
@@ -326,10 +326,10 @@ std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std:
                    [&](const StageEntry& candidate) { return candidate.name == stage; });
   if (entry == descriptor.stages.end()) {
     throw refuse("plugin '" + file.path.string() + "' lists stage '" + stage +
-                 "' in its manifest but does not offer it; rebuild it");
+                 "' in its manifest but does not provide it; rebuild it");
   }
   const std::string doing =
-      "making stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";
+      "creating stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";
   try {
     return std::make_unique<StageRunner>(instance, stage, entry->create());
   } catch (Error& error) {
@@ -338,7 +338,7 @@ std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std:
   } catch (const std::exception& error) {
     throw Error(error.what(), Fault::internal).while_doing(doing);
   } catch (...) {  // a plugin may throw anything
-    throw Error("the plugin threw something that is not a std::exception", Fault::internal)
+    throw Error("the plugin threw an exception that is not a std::exception", Fault::internal)
         .while_doing(doing);
   }
 }

@@ -1,6 +1,6 @@
-/// Finds plugins, refuses those that do not fit, loads the ones that are asked for.
+/// Finds plugins, rejects incompatible ones and loads those that are needed.
 ///
-///     search path ──► files ──► manifest (read, not loaded) ──► fits? ──► listed or refused
+///     search path ──► files ──► manifest (read, not loaded) ──► fits? ──► listed or rejected
 ///                                                                 └─ make("image.decode") loads it
 ///
 /// Plugins stay loaded until the process ends, on purpose: code of theirs (deleters, type
@@ -21,12 +21,12 @@
 
 namespace seam::host {
 
-/// A folder or file to search, and who named it: "--plugin-path", "SEAM_PLUGIN_PATH", ...
+/// A folder or file to search, and its source: "--plugin-path", "SEAM_PLUGIN_PATH", ...
 struct SearchEntry {
   std::filesystem::path path;
   std::string source;
-  bool optional = false;  ///< its absence is no fault: the program's own folder
-  int layer = 0;          ///< a stage found in one layer is not looked for in later ones
+  bool optional = false;  ///< it may be missing: the program's own folder
+  int layer = 0;          ///< a stage found in one layer is not searched in later ones
 
   friend bool operator==(const SearchEntry&, const SearchEntry&) = default;
 };
@@ -46,41 +46,42 @@ using DeviceList = std::vector<std::string> (*)();
 class Registry {
  public:
   /// Reads the manifests of all libraries in the search path, in order; of a folder, the files
-  /// *.so in alphabetical order. A file that several entries reach counts once. Never throws for
-  /// a bad file: its reason is kept. In a folder, libraries that are no plugins are passed over.
-  /// `threads` is the budget that loaded libraries are told.
+  /// *.so in alphabetical order. A file that several entries reach counts once. Never throws
+  /// because of a bad file: the reason is stored. In a folder, libraries that are not plugins are
+  /// ignored. `threads` is the thread limit passed to loaded libraries.
   Registry(std::vector<SearchEntry> search_path, int threads);
 
   [[nodiscard]] const std::vector<SearchEntry>& search_path() const { return search_path_; }
   [[nodiscard]] const std::vector<PluginFile>& files() const { return files_; }
-  /// Names of all stages that could be made, sorted.
+  /// Names of all available stages, sorted.
   [[nodiscard]] std::vector<std::string> stage_names() const;
-  /// The first file that offers a stage and fits, or null.
+  /// The first compatible file that provides a stage, or null.
   [[nodiscard]] const PluginFile* find(std::string_view stage) const;
-  /// All of the first layer that has any: more than one is an error for whoever wants the stage.
+  /// All such files of the first layer that has any: with more than one, the stage cannot be
+  /// created.
   [[nodiscard]] std::vector<const PluginFile*> find_all(std::string_view stage) const;
   /// The files whose code is loaded, in the order of loading.
   [[nodiscard]] std::vector<const PluginFile*> loaded() const;
 
-  /// What the LibTorch of the loaded plugins can compute on; null where none of them has LibTorch.
-  /// The call may start the driver of a GPU.
+  /// The devices of the loaded plugins' LibTorch; null if none of them uses LibTorch. The call may
+  /// start the driver of a GPU.
   [[nodiscard]] DeviceList devices() const;
 
-  /// Why the file cannot be used in one process with those before it, or nothing.
+  /// Why the file cannot be used in one process with the files before it; empty if it can.
   [[nodiscard]] std::string conflict(const PluginFile& file) const;
-  /// Loads a plugin without making a stage. Throws as make does; ends the process where a static
-  /// initialiser of the plugin throws, after saying so.
+  /// Loads a plugin without creating a stage. Throws like make(). If a static initialiser of the
+  /// plugin throws, prints an error and ends the process.
   void try_loading(const PluginFile& file);
 
-  /// Makes a stage, loading its plugin first where needed. Throws seam::Error
+  /// Creates a stage, after loading its plugin if necessary. Throws seam::Error
   /// (Fault::configuration): for an unknown stage with the nearest names, every path searched and
-  /// every file refused with its reason, a line each; for two plugins with one stage name, naming
-  /// both files; for a plugin that cannot be loaded, with the dynamic loader's own words.
+  /// every rejected file with its reason, one per line; for two plugins with one stage name, naming
+  /// both files; for a plugin that cannot be loaded, with the dynamic loader's message.
   [[nodiscard]] std::unique_ptr<StageRunner> make(const std::string& stage,
                                                   const std::string& instance);
-  /// The same for who only asks what the stage says of itself: its plugin is loaded only where that
-  /// is not known from before; without a cache always. Throws as make does, except that an unloaded
-  /// plugin's faults of loading do not show.
+  /// The same for callers that only need the declaration: the plugin is loaded only if its
+  /// description is not cached; without a cache, always. Throws like make(), except that errors in
+  /// loading an unloaded plugin are not found.
   [[nodiscard]] std::unique_ptr<StageRunner> describe(const std::string& stage,
                                                       const std::string& instance,
                                                       DescriptionCache* cache);
@@ -108,11 +109,11 @@ class Registry {
   std::vector<std::size_t> described_;  ///< positions in files_: would be loaded in a run
 };
 
-/// The folder that holds bin/seam, lib/ and share/, of a build or an installation; empty where the
-/// system does not say which program runs.
+/// The folder with bin/seam, lib/ and share/ of a build or an installation; empty if the path of
+/// the running program is unknown.
 std::filesystem::path own_prefix();
 
-/// What the pipeline's `plugins` and --plugin-path name, in this order.
+/// The entries of the pipeline's `plugins` and --plugin-path, in this order.
 std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_pipeline,
                                            const std::vector<std::string>& from_command_line);
 
@@ -121,8 +122,8 @@ std::vector<SearchEntry> named_search_path(const std::vector<std::string>& from_
 std::vector<SearchEntry> default_search_path(const std::vector<std::string>& from_pipeline,
                                              const std::vector<std::string>& from_command_line);
 
-/// The search path of a run that goes on: --plugin-path, then the plugins that it used, then all
-/// else of `usual`, a layer each.
+/// The search path of a resumed run: --plugin-path, then the plugins that it used, then the rest of
+/// `usual`, in one layer each.
 std::vector<SearchEntry> resumed_search_path(const std::vector<std::filesystem::path>& recorded,
                                              std::vector<SearchEntry> usual);
 

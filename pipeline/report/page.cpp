@@ -13,7 +13,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-/// What page.html begins with; tells pages from other files.
+/// The beginning of page.html; distinguishes pages from other files.
 constexpr std::string_view page_mark = "<!DOCTYPE html>\n<!-- seam report -->";
 
 std::string escaped(std::string_view text) {
@@ -41,7 +41,7 @@ std::string escaped(std::string_view text) {
 
 /// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
 std::string script_safe(const Json& data) {
-  constexpr bool ascii = true;  // line separators of Unicode end lines of scripts
+  constexpr bool ascii = true;  // Unicode line separators would end lines of the script
   const std::string text = data.dump(-1, ' ', ascii, Json::error_handler_t::replace);
   std::string written;
   written.reserve(text.size());
@@ -66,7 +66,7 @@ std::string part(std::string_view name, std::string_view title, const Json& data
 
 void refuse_other_files(const fs::path& output) {
   if (fs::is_directory(output)) {
-    throw Error("'" + output.string() + "' is a folder; name the file to write",
+    throw Error("'" + output.string() + "' is a folder; pass the file to write",
                 Fault::configuration);
   }
   if (!fs::exists(output)) return;
@@ -75,8 +75,8 @@ void refuse_other_files(const fs::path& output) {
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   if (begin == page_mark) return;
   throw Error("'" + output.string() +
-                  "' exists and is no page of `seam report`, so it is not replaced; name another "
-                  "file with --output",
+                  "' exists and was not written by `seam report`, so it is not overwritten; choose "
+                  "another file with --output",
               Fault::configuration);
 }
 
@@ -99,7 +99,7 @@ std::string page_html(std::string_view title, const Json& data) {
 
 fs::path write_page(const std::vector<std::string>& runs, const fs::path& output) {
   if (runs.size() > 1 && output.empty()) {
-    throw Error("a page of several runs belongs to no run's folder; name its file with --output",
+    throw Error("a report on several runs has no default file; set one with --output",
                 Fault::configuration);
   }
   std::vector<fs::path> folders;
@@ -109,7 +109,7 @@ fs::path write_page(const std::vector<std::string>& runs, const fs::path& output
     folders.emplace_back(run);
     records.push_back(read_run(run));
     if (!known.insert(fs::canonical(run)).second) {
-      throw Error("'" + run + "' is named twice; name each run once", Fault::configuration);
+      throw Error("'" + run + "' is given twice; give each run once", Fault::configuration);
     }
   }
   fs::path file = output.empty() ? folders.front() / "report.html" : output;

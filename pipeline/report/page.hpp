@@ -1,9 +1,9 @@
-/// One HTML file that needs no other: style, script, Chart.js and the data are in it.
+/// A self-contained HTML file with style, script, Chart.js and the data.
 ///
 ///     page.html with {{title}}, {{style}}, ... ──► page ──► report.html, from a disk, offline
 ///
 /// Names of runs, stages and files come from users: the data is JSON in a script element, without
-/// '<', and the page's script puts texts into elements only as text.
+/// '<', and the page's script inserts strings only as text.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,9 @@ namespace seam::host {
 
 std::string page_html(std::string_view title, const Json& data);
 
-/// Reads the runs and writes their page; returns where. `output` empty: report.html in the folder
-/// of the only run. Throws seam::Error (configuration) where there are several and no `output`,
-/// where a run is named twice, and where `output` is a file that is no such page.
+/// Reads the runs and writes their page; returns its path. If `output` is empty, it is report.html
+/// in the folder of the only run. Throws seam::Error (configuration) if there are several runs and
+/// no `output`, a run is given twice, or `output` is a file that is not such a page.
 std::filesystem::path write_page(const std::vector<std::string>& runs,
                                  const std::filesystem::path& output);
 

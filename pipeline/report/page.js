@@ -1,5 +1,5 @@
 "use strict";
-// Draws what report_data.cpp chose. Texts of users get into the page by textContent alone.
+// Draws the data of report_data.cpp. Strings from users are inserted only through textContent.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const runs = data.runs;
@@ -63,7 +63,7 @@
 
   // --- tables
 
-  /// Cells are texts or elements; `numbers`: columns that are set to the right. Headings sort.
+  /// Cells are texts or elements; `numbers`: right-aligned columns. Clicking a heading sorts.
   function table(head, rows, { numbers = [], kind = "" } = {}) {
     const body = make("tbody");
     const fill = (ordered) => body.replaceChildren(...ordered.map((row) => row.element));
@@ -169,20 +169,20 @@
   // --- score
 
   const epochText = (epoch) => (isNumber(epoch) ? `epoch ${epoch + 1}` : "");
-  const selections = { train: "chosen by its training", val: "chosen on other data", test: "chosen on these data themselves: biased upwards" };
-  /** How the weights that were measured were chosen, where they were. */
+  const selections = { train: "selected by its training", val: "selected on other data", test: "selected on this data itself: biased upwards" };
+  /** How the evaluated weights were selected, if they were. */
   function selectionLines(score) {
     return (score.weights || []).map((weights) => make("div", { class: weights.selected_on === "test" ? "warn small" : "soft small" },
-      `${weights.stage} began with ${weights.file}, ${weights.chosen_by
-        ? `the best by ${weights.chosen_by}, ${selections[weights.selected_on] || "on data that are not known"}`
-        : "what chose it is not known"}`));
+      `${weights.stage} started with ${weights.file}, ${weights.chosen_by
+        ? `the best by ${weights.chosen_by}, ${selections[weights.selected_on] || "on unknown data"}`
+        : "how it was selected is unknown"}`));
   }
   function untrainedLines(score) {
     return (score.untrained || []).map((one) => make("div", { class: "warn small" },
       `${one.stage} reads ${one.field}, but no loss trains ${one.scores} of ${one.model}: a guess`));
   }
 
-  /** What the score should be better than: chance, the untrained network, floors. */
+  /** The baselines of the score: chance, the untrained network, floors. */
   function besideLine(score) {
     const values = (score.beside || []).filter((one) => isNumber(one.value));
     return values.length === 0 ? [] : [make("div", { class: "soft small" },
@@ -199,7 +199,7 @@
     const best = score.best;
     if (best && isNumber(best.value) && best.epoch !== score.epoch) {
       lines.push(make("div", { class: "soft small" },
-        `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}, chosen on these data themselves`));
+        `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}, selected on this data itself`));
     } else if (isNumber(score.epoch)) {
       lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
     }
@@ -220,7 +220,7 @@
       const { name, of } = metricName(metric);
       return [make("span", {}, name, " ", make("span", { class: "soft" }, of),
         values.length > 1 && !comparable && !biased ? make("div", { class: "warn small" },
-          protocols.size > 1 ? "not one protocol: do not compare" : "no protocol is named: compare by seam compare") : null),
+          protocols.size > 1 ? "different protocols: not comparable" : "no protocol set: use `seam compare`") : null),
       ...scores.map((score) => make("td", { class: score && values.length > 1 && comparable && score.value === best ? "number best" : "number" },
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
@@ -241,17 +241,17 @@
       add(`${summary.device || "?"}, ${summary.precision || "?"}`);
       if (summary.skipped_packets > 0) add(`${count(summary.skipped_packets)} packets skipped`);
     } else {
-      add("no summary yet: the run is under way, or was killed");
+      add("no summary yet: the run is in progress or was killed");
     }
     if (run.launch.started) add(`started ${run.launch.started}`);
     const box = [line];
     if (summary && summary.outcome && summary.outcome !== "success") {
       box.push(make("p", { class: "bad" }, `${summary.outcome}${summary.error ? `: ${summary.error}` : ""}`));
     }
-    if (run.launch.from) box.push(make("p", { class: "warn small" }, `Began with ${run.launch.from}`));
+    if (run.launch.from) box.push(make("p", { class: "warn small" }, `Started with ${run.launch.from}`));
     for (const note of run.notes) box.push(make("p", { class: "warn small" }, note));
     for (const curve of run.curves.filter((each) => each.not_finite > 0)) {
-      box.push(make("p", { class: "bad" }, `${curve.stage}.${curve.name} was not finite in ${count(curve.not_finite)} of its records.`));
+      box.push(make("p", { class: "bad" }, `${curve.stage}.${curve.name} was not finite in ${count(curve.not_finite)} records.`));
     }
     return box;
   }
@@ -499,9 +499,9 @@
         make("span", {}, set.flatMap((setting, at) => [at ? make("br") : "", make("code", {}, `${setting.key} = ${setting.value}`)]))];
     });
     const host = settingRows(run, (setting) => !setting.default && !uses(setting) && setting.table !== "flow");
-    box.push(table(["stage", "use", "not at its default"], rows, { kind: "settings" }));
+    box.push(table(["stage", "use", "non-default settings"], rows, { kind: "settings" }));
     if (host.length) box.push(make("p"), table(["key", "value"], host, { kind: "settings" }));
-    box.push(make("details", {}, make("summary", {}, "all settings, defaults included"),
+    box.push(make("details", {}, make("summary", {}, "all settings, including defaults"),
       table(["key", "value"], settingRows(run, () => true), { kind: "settings" })));
     box.push(make("p", { class: "soft small" }, `Seam ${run.launch.version}, ${run.launch.compiler}`,
       run.launch.libtorch.length ? `, LibTorch ${run.launch.libtorch.join(", ")}` : "", " · ", make("code", {}, run.folder)));
@@ -526,10 +526,10 @@
   section("differences", "What differs", differences());
   section("training", "Training", trainingCharts());
   section("neighbours", "Nearest neighbours", pictures("neighbours", neighbourSet));
-  section("fed", "What the model was fed", pictures("fed", sheetSet));
-  section("duplicates", "The same picture twice", pictures("duplicates", sheetSet));
+  section("fed", "Input batches of the model", pictures("fed", sheetSet));
+  section("duplicates", "Duplicate images", pictures("duplicates", sheetSet));
   section("reports", "Reports", reports());
-  section("time", "Where the time went", timeParts());
+  section("time", "Time", timeParts());
   section("pipeline", "Pipeline", runs.flatMap(pipelineOf));
   nav.append(...sections.map(({ id, title }) => make("a", { href: `#${id}` }, title)));
   drawCharts();

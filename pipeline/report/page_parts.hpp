@@ -1,4 +1,4 @@
-/// The files that a page is made of, compiled in; embed_parts.cmake writes the source.
+/// The files of a page as constants; embed_parts.cmake generates the source.
 #pragma once
 
 #include <string_view>

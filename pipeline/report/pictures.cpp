@@ -14,7 +14,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-/// A file inside `folder`: neither the way out of it nor another machine's path.
+/// Whether the path stays inside a folder: relative and without a way out.
 bool is_inside(const fs::path& file) {
   return !file.empty() && file.is_relative() &&
          std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
@@ -26,7 +26,7 @@ std::string data_uri(const fs::path& file) {
   return "data:image/" + type + ";base64," + base64(read_file(file));
 }
 
-/// Every "file" becomes the picture itself, or the reason why there is none.
+/// Replaces every "file" by the image itself, or by the reason why it is missing.
 void put_pictures_in(Json& json, const fs::path& folder) {
   if (json.is_object() && json.contains("file")) {
     try {
@@ -42,7 +42,7 @@ void put_pictures_in(Json& json, const fs::path& folder) {
   for (auto& inner : json) put_pictures_in(inner, folder);
 }
 
-/// The last by number: a longer name is the later one.
+/// The last by number: a longer name has the larger number.
 std::optional<fs::path> newest_set(const fs::path& folder) {
   std::optional<fs::path> newest;
   const auto rank = [](const fs::path& file) {
@@ -73,8 +73,8 @@ std::vector<Json> read_pictures(const fs::path& run, std::vector<std::string>& n
       std::ifstream stream(*file, std::ios::binary);
       Json set = Json::parse(stream);
       if (const Json format = set.at("format"); format != 1) {
-        notes.push_back(shown + " is of format " + json_line(format) +
-                        ", which this program does not show.");
+        notes.push_back(shown + " has format " + json_line(format) +
+                        ", which this program cannot show.");
         continue;
       }
       static_cast<void>(set.at("kind").get<std::string>());

@@ -1,4 +1,4 @@
-/// The pictures that stages drew during a run, with their files as data URIs.
+/// The images that stages drew during a run, with their files as data URIs.
 ///
 ///     pictures/neighbours/epoch-0012.json  {"format":1, "kind":"neighbours", ... "file":"a.jpg"}
 ///                        /epoch-0012/a.jpg                                          │
@@ -13,8 +13,8 @@
 
 namespace seam::host {
 
-/// The newest set of each folder in RUN/pictures, each with "stage", the folder's name. What cannot
-/// be read or is of another format becomes a note: pictures are not what a run is judged by.
+/// The newest set of each folder in RUN/pictures, each with "stage", the folder's name. A set that
+/// cannot be read or has an unknown format becomes a note instead of an error.
 std::vector<Json> read_pictures(const std::filesystem::path& run, std::vector<std::string>& notes);
 
 }  // namespace seam::host

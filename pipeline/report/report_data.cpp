@@ -20,7 +20,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-/// Six digits are what a chart can show; the numbers themselves stand in metrics.jsonl.
+/// Six digits are enough for a chart; metrics.jsonl has the exact numbers.
 Json shortened(double value) {
   if (!std::isfinite(value)) return nullptr;
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
@@ -52,8 +52,8 @@ std::optional<RecallName> recall_name(std::string_view name) {
   return found;
 }
 
-/// The protocol that the stage's report gives for the mask: the last cell of a row that begins with
-/// it, in backquotes.
+/// The protocol of the mask in the stage's report: the last cell of the row that begins with the
+/// mask in backquotes.
 std::string protocol_in(const std::vector<ReportText>& reports, const std::string& flow,
                         const std::string& stage, const std::string& mask) {
   for (const ReportText& report : reports) {
@@ -74,7 +74,7 @@ std::string protocol_in(const std::vector<ReportText>& reports, const std::strin
 }
 
 Json score_of(const MetricSeries& series, std::string_view better, const std::string& protocol) {
-  // A mean over each epoch: some stages record a number for every batch.
+  // The mean of each epoch, because some stages record a number per batch.
   std::map<std::int64_t, std::pair<double, std::size_t>> sums;
   for (const MetricPoint& point : series.points) {
     sums[point.epoch].first += point.value;
@@ -122,8 +122,8 @@ Json settings_json(const std::vector<Setting>& settings) {
   return rows;
 }
 
-/// The run's own scores, each with the protocol that its stage reported: that says more than the
-/// parameter of the name, such as how many queries were scored.
+/// The run's own scores, each with the protocol that its stage reported, which is more precise than
+/// the parameter `protocol`: it has the number of scored queries, for example.
 Json with_protocols(const RunRecord& record) {
   Json scores = record.scores;
   for (Json& score : scores) {
@@ -164,7 +164,7 @@ Json run_json(const RunRecord& record, const std::string& label) {
           {"notes", notes}};
 }
 
-/// What a run was computed with, to be compared like its settings.
+/// Properties of the machine and program of a run, compared like its settings.
 std::vector<Setting> compared(const RunRecord& record) {
   std::vector<Setting> settings{{"program", "version", record.launch.version},
                                 {"program", "compiler", record.launch.compiler}};

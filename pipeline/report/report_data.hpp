@@ -1,4 +1,5 @@
-/// What a page shows, as JSON: everything is chosen and computed here, and the page only draws.
+/// The content of a page as JSON: everything is selected and computed here, and the page only
+/// draws.
 ///
 ///     RunRecord, RunRecord, ... ──► report_data ──► {"runs": [...], "differences": [...]} ──► page
 #pragma once
@@ -11,26 +12,26 @@
 
 namespace seam::host {
 
-/// Points of a curve at most. Longer ones are averaged over equally long stretches of steps.
+/// Maximum number of points of a curve. Longer curves are averaged over intervals of equal length.
 inline constexpr std::size_t most_points = 400;
 
 /// One curve: {"flow", "stage", "name", "kind": "steps" or "epochs", "x", "y", "steps_per_point",
-/// "not_finite"}. x counts epochs: a step lies within its epoch, a number that is recorded once an
-/// epoch at the epoch's end. y is null where no step of the stretch is finite.
+/// "not_finite"}. x counts epochs: a step lies within its epoch, and a number that is recorded once
+/// per epoch lies at the epoch's end. y is null if no step of the interval is finite.
 Json curve_of(const MetricSeries& series);
 
 /// Recall at the end of the run: {"stage", "mask", "flow", "epoch", "k", "value"} for each mask
-/// that a stage recorded `MASK.r@K` or `r@K` of.
+/// with a recorded `MASK.r@K` or `r@K`.
 Json recall_of(const std::vector<MetricSeries>& metrics);
 
 /// The scores of a run without score.json: recall at the smallest K of each mask, else the mean
 /// loss of the last epoch; in the same form.
 Json scores_of(const RunRecord& record);
 
-/// Labels name the runs, one each.
+/// One label per run.
 Json report_data(const std::vector<RunRecord>& records, const std::vector<std::string>& labels);
 
-/// Names for runs: the folders' own, or their paths where two have the same.
+/// Names for runs: those of the folders, or their paths if two are equal.
 std::vector<std::string> labels_of(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace seam::host

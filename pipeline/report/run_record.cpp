@@ -21,11 +21,11 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string left_out(const std::string& file) {
-  return "The last line of " + file + " is incomplete and was left out.";
+  return "The last line of " + file + " is incomplete and was skipped.";
 }
 
-/// Calls `take` with each line of a line file. A run under way may have written half of the last
-/// one.
+/// Calls `take` with each line of a line file. A run in progress may have written only part of the
+/// last one.
 void for_each_line(const fs::path& file, RunRecord& record,
                    const std::function<void(const Json&)>& take) {
   std::ifstream stream(file, std::ios::binary);
@@ -43,7 +43,7 @@ void for_each_line(const fs::path& file, RunRecord& record,
     try {
       take(Json::parse(line));
     } catch (const Json::exception& error) {
-      throw Error(fmt::format("{}:{}: this is no line that a run writes: {}", file.string(), number,
+      throw Error(fmt::format("{}:{}: this line is not a valid record: {}", file.string(), number,
                               error.what()),
                   Fault::data);
     }
@@ -72,14 +72,14 @@ Json read_json(const fs::path& file) {
   try {
     return Json::parse(read_text_file(file));
   } catch (const Json::exception& error) {
-    throw Error("'" + file.string() + "' is no JSON: " + error.what(), Fault::data);
+    throw Error("'" + file.string() + "' is not valid JSON: " + error.what(), Fault::data);
   }
 }
 
 void read_scores(RunRecord& record) {
   const fs::path file = record.folder / "score.json";
   if (!fs::exists(file)) return;
-  static_cast<void>(seam::host::read_scores(file));  // throws where it is not what a run writes
+  static_cast<void>(seam::host::read_scores(file));  // throws if the file is invalid
   const Json root = read_json(file);
   for (const Json& score : root.at("scores")) record.scores.push_back(score);
 }
@@ -97,7 +97,7 @@ std::string moment_of(const std::string& name) {
   return numbered ? name.substr(0, end) : std::string();
 }
 
-/// Epochs come after "before" and before "after"; a longer number is the later one.
+/// Epochs come after "before" and before "after"; a longer number is larger.
 bool is_later(const std::string& moment, const std::string& than) {
   const auto rank = [](const std::string& text) {
     return std::tuple(text == "after" ? 2 : text == "before" ? 0 : 1, text.size(), text);
@@ -130,11 +130,11 @@ RunRecord read_run(const fs::path& folder) {
   record.folder = folder;
   const fs::path resolved = folder / "resolved.toml";
   if (!fs::exists(resolved)) {
-    throw Error("'" + folder.string() +
-                    "' is not the folder of a run: it has no resolved.toml; name a folder that "
-                    "`seam run` left, such as runs/demo-20260301-093000-1, or one of the folders "
-                    "in a sweep's",
-                Fault::configuration);
+    throw Error(
+        "'" + folder.string() +
+            "' is not a run folder: it has no resolved.toml; pass a folder written by `seam "
+            "run`, such as runs/demo-20260301-093000-1, or a run inside a sweep folder",
+        Fault::configuration);
   }
   record.launch = read_launch(folder);
   const std::string text = read_text_file(resolved);

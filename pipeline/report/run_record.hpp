@@ -1,5 +1,5 @@
-/// What a run's folder says, read back. No plugin is loaded and no data set is needed, so the
-/// folder may come from another machine, and the run may still be under way.
+/// Reads the records in a run folder. No plugin is loaded and no data set is needed, so the folder
+/// may come from another machine, and the run may still be in progress.
 ///
 ///     resolved.toml, metrics.jsonl, timing.jsonl, summary.json, score.json, reports/ ──► RunRecord
 #pragma once
@@ -24,7 +24,7 @@ struct MetricPoint {
   friend bool operator==(const MetricPoint&, const MetricPoint&) = default;
 };
 
-/// What a stage recorded under one name in one flow.
+/// The values that a stage recorded under one name in one flow.
 struct MetricSeries {
   std::string flow;
   std::string stage;
@@ -33,9 +33,9 @@ struct MetricSeries {
   std::vector<MetricPoint> points;  ///< in the order of the file
 };
 
-/// The latest of the texts that a stage reported under one title in one flow.
+/// The latest text that a stage reported under one title in one flow.
 struct ReportText {
-  std::string name;    ///< of the file without the moment: "evaluate-recall-recall-k"
+  std::string name;    ///< file name without the moment: "evaluate-recall-recall-k"
   std::string moment;  ///< "before", "epoch-0003", "after"
   std::string text;    ///< Markdown
 };
@@ -46,15 +46,15 @@ struct RunRecord {
   std::vector<Setting> settings;
   Parameters parameters;
   std::vector<MetricSeries> metrics;  ///< in the order of their first lines
-  std::vector<Json> timing;           ///< a flow that ran each
-  std::optional<Json> summary;        ///< none: the run is under way, or was killed
-  std::vector<Json> scores;           ///< of score.json; empty where the run has none
+  std::vector<Json> timing;           ///< one run of a flow each
+  std::optional<Json> summary;        ///< none: the run is in progress or was killed
+  std::vector<Json> scores;           ///< of score.json; empty if the run has none
   std::vector<ReportText> reports;
-  std::vector<std::string> notes;  ///< what the reader should know of the files
+  std::vector<std::string> notes;  ///< remarks on the files for the reader
 };
 
-/// Throws seam::Error: configuration where the folder is no run, data where a file in it cannot be
-/// read, with its name and line.
+/// Throws seam::Error: configuration if the folder is not a run folder, data with name and line if
+/// a file in it cannot be read.
 RunRecord read_run(const std::filesystem::path& folder);
 
 }  // namespace seam::host

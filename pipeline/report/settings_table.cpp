@@ -45,7 +45,7 @@ class Reader {
   }
 
  private:
-  /// The value as it is written there, which a person recognises.
+  /// The value as written in the file, so that users recognise it.
   [[nodiscard]] Setting setting(const std::string& table, const std::string& key,
                                 const toml::node& node) const {
     const toml::source_region& source = node.source();
@@ -78,7 +78,7 @@ std::vector<Setting> read_settings(const std::string& text, const std::string& f
   } catch (const toml::parse_error& error) {
     std::ostringstream where;
     where << file << ":" << error.source().begin.line;
-    throw Error(where.str() + ": this is no TOML: " + std::string(error.description()),
+    throw Error(where.str() + ": this is not valid TOML: " + std::string(error.description()),
                 Fault::data);
   }
 }

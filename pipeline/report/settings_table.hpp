@@ -15,16 +15,16 @@ enum class SetBy : std::uint8_t { file, default_value };
 struct Setting {
   std::string table;  ///< "stage.model"
   std::string key;    ///< "classes"
-  std::string value;  ///< as the file writes it: 14, "area"
+  std::string value;  ///< as written in the file: 14, "area"
   SetBy set_by = SetBy::file;
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
-/// In the file's order. `file` is for messages; throws seam::Error (data) for what is not TOML.
+/// In the file's order. `file` is for messages; throws seam::Error (data) if it is not valid TOML.
 std::vector<Setting> read_settings(const std::string& text, const std::string& file);
 
-/// A key that does not have the same value in all runs; none where a run does not have the key.
+/// A key that differs between runs; nullopt for runs that do not have it.
 struct SettingDifference {
   std::string name;  ///< "stage.model.classes"
   std::vector<std::optional<std::string>> values;

@@ -37,7 +37,7 @@ std::optional<BestKept> best_kept(const KeepRule& rule, std::optional<BestKept> 
   const auto is_there = [&](std::int64_t epochs) {
     return std::filesystem::exists(checkpoints / to_text(CheckpointName{epochs, 0, 0}));
   };
-  // Chosen anew, since the direction may have changed; what was the best before is among the files.
+  // Select again, because the direction may have changed; the previous best is among the files.
   SchedulePosition position;
   for (const auto& [epoch, values] : values_by_epoch(rule.best, metrics, size)) {
     position.epochs_done = epoch + 1;

@@ -1,5 +1,5 @@
-/// The best epoch among those whose checkpoints are there, for a run that goes on: the rule may
-/// have changed since, and a checkpoint may be gone.
+/// The best epoch among those whose checkpoints exist, for a run that continues: the rule may have
+/// changed, and a checkpoint may have been removed.
 ///
 ///     metrics.jsonl ──► mean of the metric by epoch ──┐
 ///     checkpoints/epoch-3.safetensors, ... ───────────┴──► the best that can be kept
@@ -14,10 +14,10 @@
 
 namespace seam::host {
 
-/// `before`: what the checkpoint says; it stands where it is by the same metric and its file is
-/// there. Else the means in the first `size` bytes of `metrics` are looked through. None: the rule
-/// has no metric, or no epoch that is there has measured it. Throws seam::Error (data) where the
-/// file is not one that a run wrote.
+/// Returns the best epoch by the means in the first `size` bytes of `metrics`. If there is none,
+/// returns `before`, as recorded in the checkpoint, provided that it has the same metric and its
+/// file exists. Returns nullopt if the rule has no metric, or if no existing epoch has measured it.
+/// Throws seam::Error (data) if the file is not a valid metrics file.
 std::optional<BestKept> best_kept(const KeepRule& rule, std::optional<BestKept> before,
                                   const std::filesystem::path& checkpoints,
                                   const std::filesystem::path& metrics, std::uint64_t size);

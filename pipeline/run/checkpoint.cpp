@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace format = checkpoint_format;
 namespace {
 
-const std::string flow_stage = "seam.flow";  // no stage's name has a dot
+const std::string flow_stage = "seam.flow";  // stage names have no dots
 const std::string recorded_keys = "recorded/";
 
 Archive::Entry numbers_entry(const std::vector<double>& values) {
@@ -107,7 +107,7 @@ FlowUnderWay flow_from(const Archive& archive) {
   return flow;
 }
 
-/// Moves to each stage the tensors whose names begin with its own.
+/// Moves to each stage the tensors whose names begin with the stage's name.
 void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& checkpoint) {
   std::map<std::string_view, Archive*> archives;
   Archive flow;
@@ -128,7 +128,7 @@ void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& ch
   if (!flow.empty()) checkpoint.flow = flow_from(flow);
 }
 
-/// A checkpoint whose bytes are not those that were written.
+/// A checkpoint that was changed after it was written.
 class Damaged final : public Error {
  public:
   using Error::Error;
@@ -138,18 +138,18 @@ Error folder_fault(const std::string& what, const fs::path& path, const std::err
   return Error(what + " '" + path.string() + "': " + error.message());
 }
 
-/// A file that cannot be read may be whole: what to do about it is the user's to say.
+/// Reads a checkpoint. One that cannot be read may be intact, so the user has to decide about it.
 std::vector<std::byte> bytes_of(const fs::path& checkpoint) {
   try {
     return read_file(checkpoint);
   } catch (const Error& error) {
     throw Error(std::string("the newest checkpoint may be intact but cannot be read: ") +
                 error.what() +
-                "; make it readable, or move it out of the folder to resume from the one before");
+                "; make it readable, or move it out of the folder to resume from the previous one");
   }
 }
 
-/// The files of a folder for whose names `key_of` has a key, the greatest first.
+/// The files of a folder whose names have a key according to `key_of`, the greatest first.
 template <class KeyOf>
 std::vector<fs::path> files_in(const fs::path& folder, const KeyOf& key_of) {
   using Key = typename decltype(key_of(std::string_view()))::value_type;
@@ -161,8 +161,8 @@ std::vector<fs::path> files_in(const fs::path& folder, const KeyOf& key_of) {
       found.emplace_back(*key, entry->path());
     }
   }
-  // Before the first checkpoint there is no folder. Any other fault is no answer to which there
-  // are.
+  // Before the first checkpoint there is no folder. Any other error leaves unknown which files
+  // exist.
   if (error && error != std::errc::no_such_file_or_directory) {
     throw folder_fault("cannot list", folder, error);
   }
@@ -248,11 +248,11 @@ fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last
     const CheckpointName name = *checkpoint_name(present.filename().string());
     const std::optional<std::int64_t> epochs = best_epochs(checkpoint.position);
     const bool best = epochs && name == CheckpointName{*epochs};
-    // Those within an epoch go with it; one that would come after the newest is of `before`, or of
-    // a process that went on from an earlier one.
+    // Checkpoints within an epoch are outdated after it. One that would come after the newest is
+    // from `before`, or from a process that resumed from an earlier checkpoint.
     const bool outdated = name.is_within_epoch() && (whole > 0 || written < name);
     const bool too_many = name.is_within_epoch() ? ++within > last_within : ++whole > last;
-    std::error_code ignored;  // a file too many does no harm
+    std::error_code ignored;  // an extra file does no harm
     if (!best && (outdated || too_many)) fs::remove(present, ignored);
   }
   return file;
@@ -282,9 +282,9 @@ CheckpointFolder::Newest CheckpointFolder::newest(
     });
     if (old.empty()) return newest;
     throw Error("checkpoint '" + old.front().string() +
-                    "' was written by an earlier version of Seam, in a format that this one does "
-                    "not read (checkpoints are safetensors files now); resume with the version "
-                    "that wrote it, or start a new run",
+                    "' was written by an earlier version of Seam, in a format that this version "
+                    "does not read (checkpoints are safetensors files now); resume with the "
+                    "version that wrote it, or start a new run",
                 Fault::configuration);
   }
   std::string text = "no checkpoint of this run can be used; start a new run";

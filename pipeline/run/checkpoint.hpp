@@ -1,20 +1,21 @@
-/// All that a run needs to go on as if it had never ended: every stage's saved state and the
-/// schedule's position, in one file.
+/// Checkpoints: the saved state of every stage and the position in the schedule, in one file, so
+/// that a run can resume as if it had never stopped.
 ///
 ///     keys       stage/entry, as the stage names its entries
-///                seam.flow/entry, of a flow that is under way
+///                seam.flow/entry, for a flow in progress
 ///     metadata   seam.checkpoint  the format's number, 5
 ///                seam.stages      [["model","model.sccapsnet"], ...]
 ///                seam.run.*       position in the schedule, sizes of the line files, the pipeline
 ///                seam.mean.*      the newest mean of each metric
-///                seam.classes     {"model": ["coat", "hat"]}, what networks' classes are called
+///                seam.classes     {"model": ["coat", "hat"]}, the class names of networks
 ///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
-///                seam.best_by     the metric of that rule, and on which pictures it is measured
-///                seam.chosen      imported weights that a metric chose, with that metric
+///                seam.best_by     the metric of that rule, and the images on which it is measured
+///                seam.chosen      imported weights that were selected by a metric, with that
+///                metric
 ///
-/// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights are
-/// under their names, and text, which the format lacks, is stored as U8. Texts of the run are
-/// percent-encoded where they are not ASCII.
+/// It is a safetensors file (<seam/safetensors.hpp>), which Python reads without Seam: weights have
+/// their names as keys, and strings, which the format lacks, are stored as U8. Non-ASCII strings of
+/// the run are percent-encoded.
 #pragma once
 
 #include <cstddef>
@@ -39,17 +40,17 @@ namespace seam::host {
 
 struct StageState {
   std::string name;  ///< in the pipeline
-  std::string use;   ///< what the stage is
+  std::string use;   ///< the stage's type
   Archive archive;
 
   friend bool operator==(const StageState&, const StageState&) = default;
 };
 
-/// A flow that was left between two of its steps.
+/// A flow that was interrupted between two of its steps.
 struct FlowUnderWay {
   std::string flow;
   FlowPoint point;
-  Metrics::Recorded recorded;  ///< of the stages that go on with their state
+  Metrics::Recorded recorded;  ///< by the stages that continue with their state
 
   friend bool operator==(const FlowUnderWay&, const FlowUnderWay&) = default;
 };
@@ -57,46 +58,46 @@ struct FlowUnderWay {
 struct Checkpoint {
   SchedulePosition position;
   std::optional<FlowUnderWay> flow;  ///< the one due at `position`
-  std::uint64_t metrics_size = 0;    ///< bytes of metrics.jsonl that belong to it, and so on
+  std::uint64_t metrics_size = 0;    ///< bytes of metrics.jsonl that belong to it
   std::uint64_t timing_size = 0;
   std::uint64_t skipped_size = 0;
   std::uint64_t skipped_packets = 0;
   std::int64_t trainings = 0;                  ///< training flows that have ended
-  std::optional<std::int64_t> training_steps;  ///< of these; none: an earlier version wrote it
+  std::optional<std::int64_t> training_steps;  ///< of these; none: written by an earlier version
   std::map<std::string, double> means;         ///< the newest of each metric, by "stage.metric"
-  std::vector<std::string> epoch_means;        ///< those of them that the epoch under way measured
-  std::optional<std::string> pipeline;  ///< its resolved text; none: an earlier version wrote it
+  std::vector<std::string> epoch_means;        ///< those measured in the current epoch
+  std::optional<std::string> pipeline;  ///< resolved text; none: written by an earlier version
   std::string plugins;                  ///< lines "hash path"
-  std::string numerics;  ///< "cpu in float32": where and in what it was computed; may be empty
-  ClassNames classes;    ///< of the networks among the stages; none: an earlier version wrote it
-  std::optional<Choice> best_by;  ///< what chooses the best epoch; none: nothing does
-  /// What the run's weights began with, where that was chosen; none: an earlier version wrote it.
+  std::string numerics;  ///< device and precision, such as "cpu in float32"; may be empty
+  ClassNames classes;    ///< of the networks; empty: none, or written by an earlier version
+  std::optional<Choice> best_by;  ///< how the best epoch is selected; none: not at all
+  /// Initial weights that were selected by a metric; none: written by an earlier version.
   std::optional<std::vector<ChosenWeights>> chosen;
   std::vector<StageState> stages;
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
-/// Writes the file whole or not at all. Throws seam::Error.
+/// Writes the file completely or not at all. Throws seam::Error.
 void write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
-/// Throws seam::Error that says in what way the file is damaged: sizes, checksum, names that come
-/// twice, entries whose bytes are not those of their type and shape.
+/// Throws seam::Error that says how the file is damaged: sizes, checksum, duplicate names, entries
+/// whose size does not match their type and shape.
 Checkpoint read_checkpoint(const std::filesystem::path& file);
-/// The same from memory; `file` is what messages call it.
+/// The same from memory; `file` is the name for messages.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
-/// What the checkpoint is called.
+/// The checkpoint's file name.
 [[nodiscard]] CheckpointName name_of(const Checkpoint& checkpoint);
 
-/// `checkpoints/epoch-12.safetensors` of a run: written, listed and thinned out.
+/// Writes, lists and removes the checkpoints of a run, such as `checkpoints/epoch-12.safetensors`.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Writes the checkpoint, then removes what is no longer kept: of those after whole epochs all
-  /// but the newest `last` and the best, of those within an epoch all but the last two since.
+  /// Writes the checkpoint, then removes old ones: of those between epochs all but the newest
+  /// `last` and the best, of those within an epoch all but the last two of the current epoch.
   std::filesystem::path write(const Checkpoint& checkpoint, std::int64_t last = 2) const;
-  /// Newest first. Throws seam::Error where the folder is there but cannot be looked through.
+  /// Newest first. Throws seam::Error if the folder exists but cannot be listed.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
   struct DamagedFile {
@@ -106,15 +107,14 @@ class CheckpointFolder {
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< none: there are no files
     std::filesystem::path file;
-    std::vector<DamagedFile> damaged;  ///< the newer files, which were passed over
+    std::vector<DamagedFile> damaged;  ///< the newer files, which were skipped
   };
-  /// The newest that is whole, of those that are `wanted` or else of all. Throws seam::Error where
-  /// there are files and none is, where one cannot be read: it may be whole (permissions, a disk's
-  /// fault), and is not passed over; and where there are none but those of earlier versions
-  /// ("epoch-12.seam").
+  /// Returns the newest intact one of those that are `wanted`, or of all. Throws seam::Error if all
+  /// are damaged, or if there are only those of earlier versions ("epoch-12.seam"). Also throws if
+  /// one cannot be read: it may be intact (permissions, a disk error), so it is not skipped.
   [[nodiscard]] Newest newest(
       const std::function<bool(const CheckpointName&)>& wanted = nullptr) const;
-  /// Renames a damaged file, so that the run that goes on does not replace it; the new name.
+  /// Renames a damaged file, so that the resumed run does not replace it. Returns the new name.
   static std::filesystem::path set_aside(const std::filesystem::path& file);
 
  private:

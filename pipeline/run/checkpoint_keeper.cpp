@@ -38,8 +38,8 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
 }
 
 void CheckpointKeeper::write_at(const SchedulePosition& position) {
-  // Until the flow that is resumed has gone on, the checkpoint that it came from stands: what the
-  // stages have loaded is of the middle of that flow.
+  // While a resumed flow runs, its checkpoint stays the newest: the stages have loaded states from
+  // within that flow.
   if (under_way_) return;
   Checkpoint checkpoint = frame(position);
   checkpoint.stages = parts_.stages.save(position);
@@ -48,8 +48,8 @@ void CheckpointKeeper::write_at(const SchedulePosition& position) {
 
 void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
   if (under_way_ && under_way_->flow != flow.name) {
-    throw Error(fmt::format("the checkpoint was written within flow '{}', but the schedule of "
-                            "resolved.toml has flow '{}' there; restore resolved.toml",
+    throw Error(fmt::format("the checkpoint was written within flow '{}', but at this point the "
+                            "schedule in resolved.toml runs flow '{}'; restore resolved.toml",
                             under_way_->flow, flow.name),
                 Fault::configuration);
   }
@@ -77,8 +77,10 @@ void CheckpointKeeper::flow_stopped() {
     parts_.services.message(
         LogLevel::warning,
         fmt::format(
-            "the work of flow '{}' since the last checkpoint is lost: {}", flow_,
-            obstacle_.empty() ? "it was stopped where its stages cannot be paused" : obstacle_));
+            "the work of flow '{}' since the last checkpoint is lost and will be repeated: {}",
+            flow_,
+            obstacle_.empty() ? "it was stopped at a point at which its stages cannot be paused"
+                              : obstacle_));
   }
 }
 
@@ -107,11 +109,11 @@ bool CheckpointKeeper::wants_point(std::uint64_t steps) {
 std::string CheckpointKeeper::keep(const FlowPoint& point, const PointStages& stages) {
   const Metrics& metrics = parts_.services.metrics();
   for (const auto& [stage, recorded] : metrics.recorded_by(stages.passed_over)) {
-    return fmt::format("stage '{}' records metrics of packets that a resumed run does not repeat",
+    return fmt::format("stage '{}' records metrics for packets that a resumed run would skip",
                        stage);
   }
   if (parts_.pipeline.spec.max_error_share) {
-    return "a `max_errors` that is a share is judged over a whole flow";
+    return "`max_errors` is a fraction, which can only be checked over a whole flow";
   }
   Checkpoint checkpoint = start_;
   if (point.steps > 0) {
@@ -138,8 +140,8 @@ void CheckpointKeeper::leave_out_partial_metrics() {
   for (const auto& [stage, recorded] : metrics.recorded_by(passed_over_)) {
     parts_.services.message(
         LogLevel::warning,
-        fmt::format("the metrics of stage '{}' in flow '{}' are left out this time: the flow was "
-                    "resumed, and they are of the packets behind that point alone",
+        fmt::format("the metrics of stage '{}' in flow '{}' are omitted this time: the flow was "
+                    "resumed, so they would cover only the packets after that point",
                     stage, flow_));
   }
   metrics.put_back(passed_over_, {});
@@ -150,8 +152,9 @@ void CheckpointKeeper::cannot_keep(const std::string& why) {
   const std::lock_guard lock(obstacle_mutex_);
   obstacle_ = why;
   if (!told_.insert(flow_).second) return;
-  const std::string text =
-      fmt::format("flow '{}' has no checkpoints within it, so a stop repeats it: {}", flow_, why);
+  const std::string text = fmt::format(
+      "no checkpoints can be written within flow '{}', so it is repeated after a stop: {}", flow_,
+      why);
   const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
   if (every.steps || every.minutes) {
     parts_.services.message(LogLevel::warning, text);

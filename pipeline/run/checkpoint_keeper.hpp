@@ -1,8 +1,8 @@
 /// Writes a run's checkpoints: between its flows, and within those that train.
 ///
-///     schedule ──► write_at                      after an epoch, or before a flow that is not
-///     begun engine   ──► wants_point ──► keep          between two steps a flow that does not
-///     train is stopped ──► what was before it
+///     schedule ──► write_at                      after an epoch, or when stopped between two flows
+///     engine   ──► wants_point ──► keep          between two steps of a training flow
+///     a flow that does not train is stopped ──► keep_start
 #pragma once
 
 #include <chrono>
@@ -25,21 +25,22 @@ class CheckpointKeeper final : public FlowKeeper {
 
   void write_at(const SchedulePosition& position);
 
-  /// Throws seam::Error (configuration) where the run is to go on within another flow.
+  /// Throws seam::Error (configuration) if the checkpoint was written within another flow.
   void flow_begins(const FlowSpec& flow);
-  /// Of a flow that went on from a point: metrics of stages that saw the packets behind it alone
-  /// are none of the flow's.
+  /// For a resumed flow: omits the metrics of stages that received only the packets after the
+  /// point, because they do not cover the whole flow.
   void leave_out_partial_metrics();
-  /// `steps`: of training.
+  /// `steps`: training steps of the flow.
   void flow_ended(std::int64_t steps);
-  /// Sees to a checkpoint from which the stopped flow goes on, or says why there is none.
+  /// Makes sure that there is a checkpoint from which the stopped flow can resume, or warns why
+  /// not.
   void flow_stopped();
 
-  /// The point at which a flow was left; none: the run stands between two flows.
+  /// The point at which a flow was interrupted; none: the run is between two flows.
   [[nodiscard]] const std::optional<FlowUnderWay>& under_way() const { return under_way_; }
-  /// Flows of the run that trained and ended.
+  /// Number of training flows of the run that have ended.
   [[nodiscard]] std::int64_t trainings() const { return trainings_; }
-  /// Their steps.
+  /// Number of their steps.
   [[nodiscard]] std::int64_t training_steps() const { return training_steps_; }
 
   [[nodiscard]] bool wants_point(std::uint64_t steps) override;
@@ -50,13 +51,13 @@ class CheckpointKeeper final : public FlowKeeper {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A checkpoint without the states of stages: what the run has come to.
+  /// A checkpoint of the run's progress, without the states of stages.
   [[nodiscard]] Checkpoint frame(const SchedulePosition& position) const;
-  /// Writes it, when the line files are on the disk.
+  /// Writes the checkpoint after syncing the line files to disk.
   void write(const Checkpoint& checkpoint);
-  /// Writes where the run stood before the flow that was stopped.
+  /// Writes a checkpoint of the run before the flow that was stopped.
   void keep_start();
-  /// Whether the flow is the run's first, so that its start needs no checkpoint.
+  /// Returns whether the flow is the run's first, so that its start needs no checkpoint.
   [[nodiscard]] bool nothing_done() const;
 
   const RunParts& parts_;
@@ -66,17 +67,17 @@ class CheckpointKeeper final : public FlowKeeper {
   std::optional<FlowUnderWay> under_way_;
   Clock::time_point last_checkpoint_ = parts_.options.now();
 
-  // Of the flow that runs.
+  // For the running flow.
   std::string flow_;
   bool trains_ = false;
-  Checkpoint start_;                      // where the run stood before it
-  std::vector<StageState> start_states_;  // of what it changes and nothing makes anew
-  std::vector<std::string> passed_over_;  // stages that a resumed flow shows its tail alone
+  Checkpoint start_;                      // the run before the flow
+  std::vector<StageState> start_states_;  // states that the flow changes and no later flow rebuilds
+  std::vector<std::string> passed_over_;  // stages that receive only the rest of a resumed flow
   bool kept_ = false;                     // the newest checkpoint is of this flow
-  bool due_ = false;                      // one is, after the next step that allows it
+  bool due_ = false;                      // a checkpoint is due after the next possible step
   std::mutex obstacle_mutex_;             // guards the two below
-  std::string obstacle_;                  // why there are none within it
-  std::set<std::string> told_;            // flows of which the user knows that they have none
+  std::string obstacle_;                  // why there are no checkpoints within it
+  std::set<std::string> told_;            // flows for which this was reported
 };
 
 }  // namespace seam::host

@@ -31,14 +31,14 @@ std::optional<T> parsed(std::string_view text, int base = 10) {
   return value;
 }
 
-/// The shortest text that is read as the same number.
+/// The shortest text that reads back as the same number.
 std::string exactly(double number) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
   return {text.data(), end};
 }
 
-/// Takes the run's own values from metadata; throws seam::Error naming what contradicts itself.
+/// Reads the run's values from metadata. Throws seam::Error that names an invalid value.
 class RunValues {
  public:
   explicit RunValues(const Metadata& metadata) : metadata_(metadata) {}
@@ -113,7 +113,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   const SchedulePosition& position = checkpoint.position;
   Json stages = Json::array();
   for (const StageState& stage : checkpoint.stages) stages.push_back({stage.name, stage.use});
-  Metadata metadata{{"format", "pt"},  // what other readers of safetensors files look for
+  Metadata metadata{{"format", "pt"},  // other readers of safetensors files look for it
                     {format::version_key, std::string(checkpoint_version)},
                     {format::stages_key, json_line(stages)}};
   if (!checkpoint.classes.empty()) {
@@ -207,7 +207,9 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
     if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
     for (const Json& name : names) {
-      if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' has no names");
+      if (!name.is_string()) {
+        throw Error("its '" + run_keys + "epoch_means' is not a list of names");
+      }
       checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
     }
   }
@@ -224,7 +226,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   for (const Json& stage : stages) {
     if (!stage.is_array() || stage.size() != 2 || !stage[0].is_string() || !stage[1].is_string()) {
       throw Error(std::string("its '") + format::stages_key + "' has " + json_line(stage) +
-                  " in the place of a stage's name and what it is");
+                  " instead of a stage's name and type");
     }
     checkpoint.stages.push_back({stage[0], stage[1], {}});
   }

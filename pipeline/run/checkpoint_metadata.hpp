@@ -1,9 +1,9 @@
-/// What the metadata of a checkpoint say of the run, apart from its tensors.
+/// The metadata of a checkpoint: values of the run that are not tensors.
 ///
-///     Checkpoint ◄── take_metadata() ── { "seam.run.epochs_done": "3", ... } ◄── metadata_of() ──
-///     Checkpoint
+///     Checkpoint ──► metadata_of() ──► { "seam.run.epochs_done": "3", ... }
+///                                          └──► take_metadata() ──► Checkpoint
 ///
-/// Texts of the run are percent-encoded where they are not ASCII.
+/// Non-ASCII strings of the run are percent-encoded.
 #pragma once
 
 #include <array>
@@ -16,21 +16,21 @@
 namespace seam::host {
 
 inline constexpr std::string_view checkpoint_version = "5";
-/// Those before are read as well: 4 had a hash of the pipeline instead of its text, and 3 only
-/// checkpoints between epochs. 1 and 2 were other files.
+/// Earlier versions that can be read: 4 had a hash of the pipeline instead of its text, and 3 had
+/// only checkpoints between epochs. 1 and 2 were not safetensors files.
 inline constexpr std::array<std::string_view, 2> earlier_checkpoint_versions{"3", "4"};
 
 using Metadata = std::map<std::string, std::string>;
 
 [[nodiscard]] Metadata metadata_of(const Checkpoint& checkpoint);
 
-/// Sets all but the archives, which `stages` get empty. Throws seam::Error naming what is missing
-/// or contradicts itself.
+/// Sets everything except the archives: those in `stages` stay empty. Throws seam::Error that names
+/// a missing or invalid value.
 void take_metadata(const Metadata& metadata, Checkpoint& checkpoint);
 
-/// Any bytes as UTF-8: '%' and what is not ASCII as "%C3". A plugin's path need not be UTF-8.
+/// Encodes any bytes as ASCII: '%' and non-ASCII bytes as "%C3". A plugin's path may not be UTF-8.
 [[nodiscard]] std::string escaped(std::string_view bytes);
-/// Takes that back. Throws seam::Error for a '%' without two digits.
+/// Decodes such a text. Throws seam::Error for a '%' without two digits.
 [[nodiscard]] std::string unescaped(std::string_view text);
 
 }  // namespace seam::host

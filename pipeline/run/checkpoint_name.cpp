@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view flow_mark = "-flow-";
 constexpr std::string_view step_mark = "-step-";
 
-/// Takes a mark and the number behind it from the beginning; false: neither is there. A number that
-/// is written otherwise than to_text() does leaves the text as it was.
+/// Removes a mark and the number after it from the beginning of the text. Returns false and leaves
+/// the text unchanged if there is none, or if to_text() would write the number differently.
 template <class Number>
 bool take(std::string_view& text, std::string_view mark, Number& number) {
   if (!text.starts_with(mark)) return false;

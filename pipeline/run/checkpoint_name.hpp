@@ -2,9 +2,8 @@
 ///
 ///     epoch-3.safetensors                 after three epochs
 ///     epoch-3-flow-1.safetensors          and the first flow of the fourth
-///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second
-///     epoch-3-after.safetensors           after the last epoch, the third, and the flows of
-///     `after`
+///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second flow
+///     epoch-3-after.safetensors           after the third and last epoch and the flows of `after`
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct CheckpointName {
   std::uint64_t steps = 0;
   bool after = false;
 
-  /// Older ones are less.
+  /// Older checkpoints come first.
   friend bool operator<(const CheckpointName& a, const CheckpointName& b) {
     return std::tie(a.epochs, a.after, a.flows, a.steps) <
            std::tie(b.epochs, b.after, b.flows, b.steps);
@@ -33,7 +32,7 @@ struct CheckpointName {
 };
 
 [[nodiscard]] std::string to_text(const CheckpointName& name);
-/// Nothing for other names.
+/// Returns nullopt for other names.
 [[nodiscard]] std::optional<CheckpointName> checkpoint_name(std::string_view file_name);
 
 }  // namespace seam::host

@@ -1,4 +1,4 @@
-/// SHA-256, which says which plugin a run used.
+/// SHA-256, which identifies the plugins and data files that a run used.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 
 namespace seam::host {
 
-/// SHA-256 (FIPS 180-4), fed piece by piece.
+/// SHA-256 (FIPS 180-4), computed incrementally.
 class Sha256 {
  public:
   void add(std::span<const std::byte> bytes);
-  /// 64 hexadecimal digits; once, after the last piece.
+  /// Returns 64 hexadecimal digits; to be called once, after the last piece.
   [[nodiscard]] std::string finish();
 
  private:
@@ -28,7 +28,7 @@ class Sha256 {
 };
 
 std::string sha256(std::string_view text);
-/// Empty where the file cannot be read.
+/// Empty if the file cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file);
 
 }  // namespace seam::host

@@ -34,7 +34,7 @@ const Description& description_of(const CheckedPipeline& pipeline, const FlowNod
   return pipeline.stages.at(node.stage)->description();
 }
 
-/// Whether a category's number means something in the flow.
+/// Returns whether a stage of the flow reads category numbers.
 bool reads_categories(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
     const Description& stage = description_of(pipeline, node);
@@ -44,7 +44,7 @@ bool reads_categories(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   });
 }
 
-/// Of the data sets before the stage; none where it is not in the flow.
+/// The category names of the data sets before the stage; empty if it is not in the flow.
 std::vector<const Names*> names_before(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                        const std::string& stage) {
   std::vector<const Names*> names;
@@ -62,7 +62,7 @@ std::vector<const Names*> names_before(const CheckedPipeline& pipeline, const Fl
   return names;
 }
 
-/// The first class that both have and call differently.
+/// The first class that both lists have, but with different names.
 std::optional<std::size_t> first_difference(const Names& one, const Names& other) {
   for (std::size_t at = 0; at < std::min(one.size(), other.size()); ++at) {
     if (one[at] != other[at]) return at;
@@ -133,9 +133,10 @@ std::optional<std::string> contradiction(const CheckedPipeline& pipeline, const 
     for (const Names* data : names_before(pipeline, flow, stage)) {
       const auto at = first_difference(names, *data);
       if (!at) continue;
-      return "class " + std::to_string(*at) + " is '" + names[*at] + "' there (of " +
-             std::to_string(names.size()) + ") and '" + (*data)[*at] + "' in the data of flow '" +
-             flow.name + "' (of " + std::to_string(data->size()) + ")";
+      return "class " + std::to_string(*at) + " is '" + names[*at] + "' there (" +
+             std::to_string(names.size()) + " classes) and '" + (*data)[*at] +
+             "' in the data of flow '" + flow.name + "' (" + std::to_string(data->size()) +
+             " classes)";
     }
   }
   return std::nullopt;
@@ -149,7 +150,7 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     const std::string file = initial_weights(stage, runner->second->description());
     if (file.empty() || !tells_classes_apart(runner->second->description())) continue;
     const auto text = weights_metadata(file, checkpoint_format::classes_key);
-    if (!text) continue;  // of another program, or of an earlier version
+    if (!text) continue;  // written by another program, or by an earlier version
     ClassNames classes;
     try {
       classes = class_names_from(*text);
@@ -161,15 +162,15 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     if (known == classes.end()) continue;
     const auto difference = contradiction(pipeline, stage.name, known->second);
     if (!difference) continue;
-    const std::string what = "the weights of stage '" + stage.name + "' in '" + file +
-                             "' are of a network with other classes: " + *difference;
+    const std::string what = "the weights for stage '" + stage.name + "' in '" + file +
+                             "' were trained on different classes: " + *difference;
     if (!has_values(stage, "skip")) {
       throw Error(what +
-                      ". Use data with the same categories, or leave out what depends on the "
-                      "classes with 'skip' (`seam inspect` lists the names)",
+                      ". Use data with the same categories, or exclude the class-dependent weights "
+                      "with 'skip' (`seam inspect` lists the names)",
                   Fault::configuration);
     }
-    warnings.push_back(what + ". 'skip' must leave out all weights that depend on the classes");
+    warnings.push_back(what + ". Make sure that 'skip' excludes all class-dependent weights");
   }
   return warnings;
 }

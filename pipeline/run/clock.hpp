@@ -1,4 +1,4 @@
-/// Wall-clock times and durations as people read them.
+/// Wall-clock times and durations as text.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace seam::host {
 
 /// "2026-03-01T09:30:00Z", in UTC.
 std::string time_text(std::chrono::system_clock::time_point time);
-/// "20260301-093000", in UTC: for names of folders.
+/// "20260301-093000", in UTC, for folder names.
 std::string compact_time_text(std::chrono::system_clock::time_point time);
 /// "0.42 s", "38 s", "12 min 5 s", "3 h 12 min".
 std::string duration_text(double seconds);

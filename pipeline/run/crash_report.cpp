@@ -32,13 +32,13 @@ constexpr std::array<Crash, 5> crashes{{{SIGSEGV, "segmentation fault"},
 constexpr std::string_view file_name = "crash.txt";
 constexpr std::string_view head = "crash: ";
 
-// What the handlers need, which are called without arguments.
+// Data for the handlers, which are called without arguments.
 constexpr std::size_t longest_path = 4096;
 std::array<char, longest_path> crash_file{};
 std::array<struct sigaction, crashes.size()> before{};
 
-/// Writes to standard error and to the file. Only what is safe in a handler of signals: no memory
-/// is allocated, and nothing is locked.
+/// Writes to standard error and to the file. Safe in a signal handler: it allocates no memory and
+/// takes no locks.
 class Report {
  public:
   explicit Report(int terminal)
@@ -76,7 +76,7 @@ class Report {
   }
 
  private:
-  int terminal_;  // both: -1: not there
+  int terminal_;  // both: -1 if absent
   int file_;
 };
 
@@ -111,18 +111,18 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* /*context*/) {
     write_call(report, current_call());
     report.backtrace();
   }
-  // SA_RESETHAND has put the usual end back.
+  // SA_RESETHAND has restored the default action, which ends the process.
   ::raise(signal);
 }
 
 void on_end(const RunningCall& call) {
-  constexpr int nowhere = -1;  // the runner says it
+  constexpr int nowhere = -1;  // the runner prints it
   Report report(nowhere);
   report << head << "the program was ended";
   write_call(report, &call);
 }
 
-/// A sanitizer has a handler already, and says more.
+/// A sanitizer has its own handler, with a better report.
 bool has_own_handler() {
   struct sigaction now {};
   ::sigaction(SIGSEGV, nullptr, &now);
@@ -137,7 +137,7 @@ CrashReport::CrashReport(const std::filesystem::path& run_directory) {
   tell_of_stages_that_end_the_program(on_end);
   if (has_own_handler()) return;
   std::array<void*, 1> frame{};
-  ::backtrace(frame.data(), 1);  // loads what it needs: a handler must not
+  ::backtrace(frame.data(), 1);  // loads its library, which a handler must not do
   use_alternate_stack();
   for (std::size_t at = 0; at < crashes.size(); ++at) {
     struct sigaction action {};

@@ -1,10 +1,11 @@
-/// Says of a crash in which stage it was. Without it, a plugin that writes through a bad pointer
-/// leaves "Segmentation fault", in a program whose purpose is other people's libraries.
+/// Reports in which stage a crash happened. Without it, a plugin that writes through a bad pointer
+/// causes only "Segmentation fault", in a program whose purpose is running other people's
+/// libraries.
 ///
 ///     SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT ──► stage, packet, backtrace ──► stderr, crash.txt
 ///     exit() in a stage ──────────────────────────► stage, packet ─────────────┘
 ///
-/// The process then ends by the signal, as it would have.
+/// The process then ends by the signal, as without a handler.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +13,9 @@
 
 namespace seam::host {
 
-/// While it lives, crashes are reported, also to `crash.txt` in the run's folder. One at a time: a
-/// handler of signals has no arguments. Does nothing under a sanitizer, which reports crashes
-/// itself.
+/// During its lifetime, crashes are reported to standard error and to `crash.txt` in the run
+/// folder. Only one object at a time, because signal handlers have no arguments. Does nothing under
+/// a sanitizer, which reports crashes itself.
 class CrashReport {
  public:
   explicit CrashReport(const std::filesystem::path& run_directory);

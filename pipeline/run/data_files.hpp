@@ -1,5 +1,4 @@
-/// The files that a pipeline reads, by content: a run over a list that was edited since is another
-/// run.
+/// Hashes of the files that a pipeline reads: if a list is edited, it is a different run.
 ///
 ///     stage.train_items.list = "Eval/list.txt" ──► { "stage.train_items.list": SHA-256 }
 ///                                                    └► resolved.toml's head ──► resume, compare
@@ -14,17 +13,17 @@
 
 namespace seam::host {
 
-/// The stage's parameter, if it sets one that is a text; otherwise empty.
+/// The value of the stage's parameter if it is set and a string; otherwise empty.
 [[nodiscard]] std::string text_value(const StageSpec& stage, const std::string& parameter);
 
-/// The file that a parameter of the stage names, which may be relative to the stage's `root`. None:
-/// it names no file.
+/// The file that a parameter of the stage names; the path may be relative to the stage's `root`.
+/// Returns nullopt if it does not name a file.
 [[nodiscard]] std::optional<std::filesystem::path> file_of(const StageSpec& stage,
                                                            const ParameterInfo& parameter);
 
-/// Of the parameters of scheduled sources that name files, and of those of other stages whose files
-/// must exist, by key: the SHA-256 of the file. Without what counts only where a run begins, such
-/// as initial weights. Other files may be what a stage writes.
+/// The SHA-256 of the files named by parameters of scheduled sources, and of those named by other
+/// stages' parameters that require an existing file, by key. Without files that matter only at the
+/// start of a run, such as initial weights. Other files may be outputs of a stage.
 [[nodiscard]] std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline);
 
 }  // namespace seam::host

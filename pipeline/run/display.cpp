@@ -36,7 +36,7 @@ Paint paint_of(LogLevel level) {
   return level == LogLevel::warning ? Paint::yellow : Paint::plain;
 }
 
-/// A part of a progress line. Those of the lowest rank are left out first.
+/// A part of a progress line. Those with the lowest rank are omitted first.
 struct Part {
   int rank = 0;
   std::string text;
@@ -110,7 +110,7 @@ std::string progress_line(const FlowView& view, double seconds, const Screen& sc
         std::ranges::find(parts, view.flow, &Part::text) + 1;  // before its packets
     parts.insert(after_flow, {1, bar_text(share, screen)});
   }
-  // One that reaches the terminal's edge could not be replaced.
+  // A line that reaches the terminal's edge could not be replaced.
   const std::size_t room = screen.width - 1;
   while (columns_of(joined(parts)) > room) {
     const auto least = std::ranges::min_element(parts, {}, &Part::rank);
@@ -135,7 +135,7 @@ void Display::tick_until_stopped(const std::stop_token& stop) {
     const auto began = flow_began_;
     const auto interval = style_ == Style::terminal ? std::chrono::nanoseconds(terminal_interval)
                                                     : std::chrono::nanoseconds(plain_interval);
-    // Nothing is notified: the predicate only lets a flow that began meanwhile wait its own turn.
+    // There are no notifications: the wait ends after the interval, or on a stop request.
     wake_.wait_for(lock, stop, interval, [] { return false; });
     if (view_ && !stop.stop_requested() && (style_ == Style::terminal || began == flow_began_)) {
       show_progress();

@@ -1,10 +1,10 @@
-/// What a person sees of a run while it goes on.
+/// The user-visible progress of a run.
 ///
 ///     terminal   epoch 3/60  train  [=====>      ]  12,400/25,882 packets  212/s  loss 0.1234
 ///                flow ends in 12 s  run ends in 50 s
 ///                one line, updated in place and no wider than the terminal; messages above it
-///     plain      the same as a line of its own every ten seconds and where a flow ends
-///     quiet      warnings, errors and the score alone
+///     plain      a new line every ten seconds and at the end of a flow
+///     quiet      only warnings, errors and the score
 ///
 /// Results (reports, the closing table, the score) go to `results`, all else to `messages`.
 #pragma once
@@ -29,12 +29,12 @@
 
 namespace seam::host {
 
-/// A flow that runs, as the progress line needs it.
+/// A running flow, for the progress line.
 struct FlowView {
   std::string flow;
   std::int64_t epoch = 0;                  ///< from 0
-  std::int64_t epochs = 0;                 ///< of the schedule; 0: the flow is no part of an epoch
-  std::optional<std::uint64_t> expected;   ///< packets of its sources, from its last time
+  std::int64_t epochs = 0;                 ///< of the schedule; 0: the flow is outside the epochs
+  std::optional<std::uint64_t> expected;   ///< packets of its sources, from its previous run
   std::optional<double> run_seconds_left;  ///< of the whole run when the flow began
   std::string run_directory;
   const FlowProgress* progress = nullptr;
@@ -42,13 +42,13 @@ struct FlowView {
 };
 
 /// "epoch 3/60  train  12,400/25,882 packets  212/s  loss 0.1234  63 queued for model  flow ends in
-/// 50 s  run ends in 4 min 10 s": packets of the sources that are through, a batch counted as those
-/// that it stands for.
+/// 50 s  run ends in 4 min 10 s". Counts finished packets of the sources; a batch counts as its
+/// packets.
 std::string progress_line(const FlowView& view, double seconds);
-/// The same with a bar, for a terminal: what matters least goes first where it is too narrow.
+/// The same with a bar, for a terminal; if it is too narrow, the least important parts are omitted.
 std::string progress_line(const FlowView& view, double seconds, const Screen& screen);
 
-/// Where a display writes to.
+/// The screens that a display writes to.
 struct Screens {
   Screen results;
   Screen messages;
@@ -65,26 +65,27 @@ class Display {
   Display(Display&&) = delete;
   Display& operator=(Display&&) = delete;
 
-  /// Something that must be seen.
+  /// Shows a text in every style.
   void message(std::string_view text);
-  /// Something good to know.
+  /// Shows a text, except in quiet style.
   void note(std::string_view text);
-  /// Information that was given before in the same words, by whichever stage, is not shown again.
+  /// Shows a stage's log message. Information with the same text as before is not repeated, even if
+  /// another stage logs it.
   void log(LogLevel level, std::string_view stage, std::string_view text);
-  /// A stage's report, which is Markdown.
+  /// Shows a stage's report, which is Markdown.
   void report(std::string_view stage, std::string_view title, std::string_view text);
-  /// A text for the standard output.
+  /// Writes a text to standard output.
   void result(std::string_view text);
-  /// The run's score: shown in every style. Empty: none.
+  /// Shows the run's score in every style. Empty: none.
   void score(std::string_view text);
   [[nodiscard]] const Screens& screens() const { return screens_; }
-  /// How long a note may be to stand on one line.
+  /// Maximum length of a note on one line.
   [[nodiscard]] std::size_t note_width() const;
 
   void flow_begins(FlowView view);
-  /// Its view is not looked at any more.
+  /// After this call, the view passed to flow_begins() is no longer read.
   void flow_ends();
-  /// The flow that runs now and what its stages are doing; nothing where none does.
+  /// The running flow and the activity of its stages; empty if no flow runs.
   struct Now {
     std::string run_directory;
     std::vector<StageActivity> activity;
@@ -97,7 +98,7 @@ class Display {
   void show_progress();
   void put(std::ostream& stream, std::string_view text);
 
-  std::ostream& results_;  // the caller's, outlive the display
+  std::ostream& results_;  // both are owned by the caller and outlive the display
   std::ostream& messages_;
   Style style_;
   Screens screens_;
@@ -106,8 +107,8 @@ class Display {
   std::optional<FlowView> view_;
   std::chrono::steady_clock::time_point flow_began_;
   bool line_shown_ = false;
-  std::set<std::string> informed_;  // what stages said for information
-  std::jthread ticker_;             // last: stops before what it uses goes
+  std::set<std::string> informed_;  // information that was shown
+  std::jthread ticker_;             // last: stops before the members it uses are destroyed
 };
 
 }  // namespace seam::host

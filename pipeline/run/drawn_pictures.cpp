@@ -13,7 +13,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-/// A file inside the set's folder: neither the way out of it nor another machine's path.
+/// Returns whether the path is relative and stays inside the set's folder.
 bool is_inside(const fs::path& file) {
   return !file.empty() && file.is_relative() &&
          std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
@@ -25,7 +25,7 @@ void add_pictures(const Json& json, const std::string& title, const fs::path& fo
   if (!json.is_object()) return;
   if (const auto file = json.find("file"); file != json.end()) {
     const fs::path path = file->get<std::string>();
-    if (!is_inside(path)) throw Error("'" + path.string() + "' is not in the run's folder");
+    if (!is_inside(path)) throw Error("'" + path.string() + "' is not in the run folder");
     pictures.push_back({title, folder / path});
   }
   for (const auto& [key, value] : json.items()) {

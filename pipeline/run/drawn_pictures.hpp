@@ -1,4 +1,4 @@
-/// The pictures that stages drew while a flow ran.
+/// The images that stages drew while a flow ran.
 ///
 ///     pictures/neighbours/epoch-0012.json {"flow":"evaluate", ... "file":"epoch-0012/1.jpg"}
 ///         ──► evaluate/neighbours/Category 3/queries 1/query, .../epoch-0012/1.jpg
@@ -17,11 +17,11 @@ struct DrawnPicture {
 };
 
 struct DrawnPictures {
-  std::vector<DrawnPicture> pictures;  ///< stages in alphabetical order, each as its JSON has them
-  std::vector<std::string> problems;   ///< sentences on sets that cannot be read
+  std::vector<DrawnPicture> pictures;  ///< stages in alphabetical order, images in JSON order
+  std::vector<std::string> problems;   ///< sentences about sets that cannot be read
 };
 
-/// Those of a run's folder that are of this flow and epoch.
+/// The images of this flow and epoch in a run folder.
 [[nodiscard]] DrawnPictures drawn_pictures(const std::filesystem::path& run,
                                            const std::string& flow, std::int64_t epoch);
 

@@ -42,10 +42,10 @@ std::optional<std::int64_t> common_epoch(const std::vector<Score>& scores) {
   return epoch;
 }
 
-/// What the table has beside metric and value.
+/// The columns of the table in addition to metric and value.
 struct Shown {
   bool error = false;
-  std::vector<std::string> beside;  ///< names of what stands beside the values
+  std::vector<std::string> beside;  ///< names of the values to compare with
   bool epoch = false;               ///< of the value
   bool best = false;                ///< and its epoch
   bool protocol = false;
@@ -89,7 +89,7 @@ std::vector<std::string> row_of(const Score& score, const std::string& metric, c
   return row;
 }
 
-/// The flow as well where two of them record the same metric.
+/// The metric; with its flow if two flows record the same metric.
 std::string name_of(const Score& score, const std::vector<Score>& scores) {
   const bool ambiguous = std::ranges::count(scores, score.metric, &Score::metric) > 1;
   return ambiguous ? fmt::format("{} ({})", score.metric, score.flow) : score.metric;
@@ -105,7 +105,7 @@ std::size_t width_of(const std::string& table) {
   return width;
 }
 
-/// Metrics' names are no longer than `longest`.
+/// Metric names are cut to `longest` characters.
 std::string table_of(const std::vector<Score>& scores, const Shown& shown,
                      const ScheduleSpec& schedule, const Screen& screen, std::size_t longest) {
   std::vector<std::string> head = head_of(shown);
@@ -128,7 +128,7 @@ std::string protocols_text(const std::vector<Score>& scores) {
   return text;
 }
 
-/// Names of what stands beside the scores, in the order of the first that has it.
+/// Names of the values that the scores are compared with, in the order of their first appearance.
 std::vector<std::string> beside_of(const std::vector<Score>& scores) {
   std::vector<std::string> names;
   for (const Score& score : scores) {
@@ -143,7 +143,7 @@ std::string beside_lines(const std::vector<Score>& scores) {
   std::string text;
   for (const Score& score : scores) {
     if (score.beside.empty()) continue;
-    text += "beside " + name_of(score, scores) + ":";
+    text += "compare " + name_of(score, scores) + " with";
     for (const Score::Beside& one : score.beside) {
       text += fmt::format("{} {} {}", &one == score.beside.data() ? "" : ",", one.name,
                           number_with(one.value, score.standard_error));
@@ -153,8 +153,9 @@ std::string beside_lines(const std::vector<Score>& scores) {
   return text;
 }
 
-/// For each flow, of its most important score, whether nothing shows it to be worth more than what
-/// it should beat. The others tell the same, and a recall within the whole gallery is always 1.
+/// For the most important score of each flow: a warning if it is not clearly better than the values
+/// that it should exceed. The other scores would show the same, and some, such as the recall within
+/// the whole gallery, are always 1.
 std::string unproven_text(const std::vector<Score>& scores, const Screen& screen) {
   std::string text;
   std::set<std::string> flows;
@@ -173,12 +174,12 @@ std::string unproven_text(const std::vector<Score>& scores, const Screen& screen
   return text;
 }
 
-/// Where imported weights were chosen, or may have been: which they are, by what, and of which
-/// flows the scores are biased therefore.
+/// For imported weights that were selected by a metric, or may have been: the file, the metric, and
+/// the flows whose scores are therefore biased.
 std::string selection_text(const std::vector<Score>& scores) {
   struct Told {
     const SelectedWeights* weights = nullptr;
-    std::set<std::string> flows;  // that measure on the pictures that chose
+    std::set<std::string> flows;  // that evaluate the images used for the selection
   };
   std::vector<Told> all;
   for (const Score& score : scores) {
@@ -194,18 +195,18 @@ std::string selection_text(const std::vector<Score>& scores) {
   }
   std::string text;
   for (const Told& told : all) {
-    text += fmt::format("{} began with {},\n", told.weights->stage, told.weights->file);
-    text += told.weights->metric.empty() ? "  what chose it is not known\n"
+    text += fmt::format("{} started from {},\n", told.weights->stage, told.weights->file);
+    text += told.weights->metric.empty() ? "  how it was selected is unknown\n"
                                          : "  the best by " + told.weights->metric + "\n";
     for (const std::string& flow : told.flows) {
-      text +=
-          fmt::format("  chosen on the data of '{}' itself: its score is biased upwards\n", flow);
+      text += fmt::format("  selected on the data of '{}' itself, so the score is biased upwards\n",
+                          flow);
     }
   }
   return text;
 }
 
-/// Which flows' scores depend on labels, or may.
+/// The flows whose scores depend on labels, or may.
 std::string labels_read_text(const std::vector<Score>& scores) {
   std::vector<LabelRead> all;
   for (const Score& score : scores) {
@@ -216,7 +217,7 @@ std::string labels_read_text(const std::vector<Score>& scores) {
   return labels_text(all);
 }
 
-/// Which flows' scores depend on predictions that nothing trains.
+/// The flows whose scores depend on predictions that are not trained.
 std::string untrained_text(const std::vector<Score>& scores) {
   std::vector<UntrainedField> all;
   for (const Score& score : scores) {
@@ -231,7 +232,7 @@ std::string untrained_text(const std::vector<Score>& scores) {
   return text;
 }
 
-/// Whether pipelines/embed.toml can use what was trained: it names this stage and this path.
+/// Returns whether pipelines/embed.toml can use the trained model: it requires this stage and path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
   return summary.trains &&
          std::ranges::find(spec.stages, "model", &StageSpec::name) != spec.stages.end() &&
@@ -312,7 +313,7 @@ std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const
     return painted(screen, Paint::dim, fmt::format("{:<4}", what)) + "  " + text + "\n";
   };
   std::string text = "\n" + line("run", run);
-  // The same file would fail in the same way.
+  // Resuming with the same file would fail in the same way.
   if (summary.code == ExitCode::configuration) return text;
   if (!summary.complete) {
     return text + line("next", painted(screen, Paint::cyan, "seam run --resume " + run));

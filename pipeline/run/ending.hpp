@@ -1,4 +1,4 @@
-/// What a run says last: its score, where it is, and what to type next.
+/// The final output of a run: score, folder and suggested next command.
 ///
 ///     score after epoch 24 of 24
 ///     metric             value  std. error  chance  before  pixels  best   epoch
@@ -20,15 +20,15 @@
 
 namespace seam::host {
 
-/// The score as a table that fits the screen; empty where there is none.
+/// The score as a table that fits the screen; empty if there is none.
 std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& schedule,
                         const Screen& screen);
 
-/// Where the run is and the command that most people want then: --resume where something is left
-/// to do, embed.toml where a model was trained whose stages it takes. Empty without a run.
+/// The run folder and the likely next command: --resume if something is left to do, embed.toml if
+/// it can use the trained model. Empty without a run.
 std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const Screen& screen);
 
-/// As a shell reads it: relative where it lies in `here`, in quotes where it needs them.
+/// The path for a shell: relative if it is inside `here`, in quotes if necessary.
 std::string shell_path(const std::filesystem::path& path, const std::filesystem::path& here);
 
 }  // namespace seam::host

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view name_begin = "events.out.tfevents.";
 
-/// In the order of their names, in which TensorBoard reads them.
+/// Sorted by name, the order in which TensorBoard reads them.
 std::vector<fs::path> event_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -35,7 +35,7 @@ std::vector<fs::path> event_files(const fs::path& folder) {
   return files;
 }
 
-/// The time in a file's name; 0 where there is none.
+/// The time in a file's name; 0 if there is none.
 std::int64_t time_of(const fs::path& file) {
   const std::string name = file.filename().string();
   std::int64_t time = 0;
@@ -56,15 +56,15 @@ std::string host_name() {
   return name;
 }
 
-/// A name that comes after those of the earlier files, whatever the clock says.
+/// A name that sorts after those of the earlier files, even if the clock was set back.
 fs::path next_file(const fs::path& folder, const std::vector<fs::path>& earlier) {
   auto time = static_cast<std::int64_t>(wall_time_now());
   for (const fs::path& file : earlier) time = std::max(time, time_of(file) + 1);
   return folder / fmt::format("{}{:010}.{}.{}", name_begin, time, host_name(), ::getpid());
 }
 
-/// Calls `take` for each event of the files. One that is damaged or incomplete ends its file, as it
-/// does for TensorBoard.
+/// Calls `take` for each event of the files. A damaged or incomplete event ends its file, as in
+/// TensorBoard.
 void read_events(const std::vector<fs::path>& files,
                  const std::function<void(const EventHead&, std::string&&)>& take) {
   for (const fs::path& file : files) {
@@ -80,12 +80,12 @@ void read_events(const std::vector<fs::path>& files,
   }
 }
 
-/// The summaries from `step` on that belong to the checkpoint; none where it is not in the files:
-/// an earlier process wrote it without them.
+/// Returns the summaries from `step` on that belong to the checkpoint; nullopt if the files do not
+/// mention it, because the process that wrote it wrote no event file.
 std::optional<std::vector<std::string>> summaries_of(const std::vector<fs::path>& files,
                                                      const EventFile::Resume& resume) {
   std::uint64_t number = 0;
-  std::optional<std::uint64_t> at;  // of its newest mention: a run that went back may repeat it
+  std::optional<std::uint64_t> at;  // its last mention: a run that went back may repeat it
   read_events(files, [&](const EventHead& head, std::string&&) {
     ++number;
     if (head.kind == EventKind::checkpoint && head.checkpoint == resume.checkpoint) at = number;
@@ -106,8 +106,8 @@ std::optional<std::vector<std::string>> summaries_of(const std::vector<fs::path>
   return events;
 }
 
-/// What a process writes first. A START is always among it: TensorBoard takes the first one of a
-/// run for its beginning and obeys those behind it.
+/// The first events of a process. They always include a START: TensorBoard takes the first one of a
+/// run as its beginning, and discards events at the later ones.
 std::vector<std::string> first_events(const std::vector<fs::path>& earlier,
                                       const EventFile::Resume& resume) {
   std::vector<std::string> events{tensorboard::version_event(wall_time_now())};
@@ -116,7 +116,7 @@ std::vector<std::string> first_events(const std::vector<fs::path>& earlier,
     return events;
   }
   auto kept = summaries_of(earlier, resume);
-  // Without its mention, what was written at the checkpoint's own step may belong to it.
+  // If the checkpoint is not mentioned, events at its own step may belong to it.
   const std::int64_t from = kept ? resume.step : resume.step + 1;
   events.push_back(tensorboard::start_event({wall_time_now(), from}));
   if (kept) std::ranges::move(*kept, std::back_inserter(events));

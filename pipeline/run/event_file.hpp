@@ -3,10 +3,10 @@
 ///     events.out.tfevents.1772357400.host.71   a b c CHECKPOINT(epoch-2) d e
 ///     events.out.tfevents.1772358000.host.93   START(step of epoch-2) c' d' e' f ...
 ///
-/// Each file begins with START. A process that resumes begins a new file, as TensorBoard expects:
-/// START makes readers forget
-/// what earlier files have from that step on. Of that, c belongs to the checkpoint (its step is the
-/// checkpoint's own) and is repeated; d and e are what the resumed run does again.
+/// Each file begins with START. A process that resumes a run starts a new file, as TensorBoard
+/// expects: START makes readers discard the events of earlier files from that step on. Of these, c
+/// belongs to the checkpoint (it has the checkpoint's step) and is written again; d and e are
+/// repeated by the resumed run.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ namespace seam::host {
 
 class EventFile {
  public:
-  /// Where a process begins.
+  /// The point at which a process starts.
   struct Resume {
     std::int64_t step = 0;
-    std::string checkpoint;  ///< its file's name; empty: none, and nothing of before counts
+    std::string checkpoint;  ///< file name; empty: none, and earlier events are discarded
   };
 
-  /// Makes the next file of the folder. Throws seam::Error where an earlier one cannot be read.
+  /// Creates the next file in the folder. Throws seam::Error if an earlier one cannot be read.
   EventFile(const std::filesystem::path& folder, const Resume& resume);
 
-  /// Adds what these events are, each the bytes of one: all of them or, with an Error, none.
+  /// Appends these encoded events: all of them or, with an Error, none.
   void append(const std::vector<std::string>& events);
   void sync() { file_.sync(); }
 

@@ -1,4 +1,4 @@
-/// How a run tells the program that started it what became of it; docs/exit-codes.md explains each.
+/// Exit codes of the program; docs/exit-codes.md explains each.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class ExitCode : std::uint8_t {
   configuration = 2,  ///< command line, pipeline file, plugin
   data = 3,           ///< an input, or a file that could not be read or written
   cancelled = 4,      ///< stopped on request; can be resumed
-  internal = 5,       ///< a defect of a stage or of Seam
+  internal = 5,       ///< a bug in a stage or in Seam
   incomplete = 6,     ///< the ledger does not balance: packets are unaccounted for
 };
 

@@ -24,11 +24,11 @@ Error system_fault(const std::string& what, const fs::path& path, int number = e
 void sync_folder_of(const fs::path& path) {
   const fs::path parent = path.parent_path();
   Descriptor folder(parent.empty() ? fs::path(".") : parent, O_RDONLY | O_DIRECTORY);
-  // Some file systems cannot sync a folder and say so; the rename stands all the same.
+  // Some file systems cannot sync a folder and report an error; the rename is done anyway.
   ::fsync(folder.number());
 }
 
-/// What the holder of a lock wrote into its file.
+/// The process id that the holder of a lock wrote to its file.
 std::string process_in(const Descriptor& file) {
   std::array<char, 32> holder{};
   const ssize_t count = ::read(file.number(), holder.data(), holder.size() - 1);
@@ -84,7 +84,7 @@ WholeFile::WholeFile(const fs::path& path)
 
 WholeFile::~WholeFile() {
   if (committed_) return;
-  std::error_code ignored;  // nothing can be done about it, and the name says that it is a part
+  std::error_code ignored;  // nothing can be done, and the name shows that the file is incomplete
   fs::remove(part_, ignored);
 }
 
@@ -143,7 +143,7 @@ void LineFile::append(std::string_view lines) {
   try {
     file_.write(std::as_bytes(std::span(lines)));
   } catch (const Error&) {
-    // Half a line would make the file unreadable; where cutting fails too, the first error tells.
+    // Half a line would make the file unreadable. If truncating also fails, the first error counts.
     if (::ftruncate(file_.number(), static_cast<off_t>(size_)) != 0) errno = 0;
     throw;
   }
@@ -153,12 +153,12 @@ void LineFile::append(std::string_view lines) {
 FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock", O_RDWR | O_CREAT) {
   while (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw system_fault("cannot lock", file_.path());
-    // Who only asks holds it shared for a moment: that is waited for.
+    // holder() takes a shared lock for a moment: try again.
     if (::flock(file_.number(), LOCK_SH | LOCK_NB) == 0) continue;
     const std::string process = process_in(file_);
     throw Error("'" + folder.string() + "' is in use by another run" +
                     (process.empty() ? std::string() : " (process " + process + ")") +
-                    "; wait for it, or name another folder with --run-dir",
+                    "; wait for it, or choose another folder with --run-dir",
                 Fault::configuration);
   }
   const std::string process = std::to_string(::getpid());
@@ -171,7 +171,7 @@ std::optional<std::string> FolderLock::holder(const fs::path& folder) {
   if (!fs::exists(path)) return std::nullopt;
   const Descriptor file(path, O_RDONLY);
   if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
-  if (errno != EWOULDBLOCK) throw system_fault("cannot look at", path);
+  if (errno != EWOULDBLOCK) throw system_fault("cannot examine", path);
   return process_in(file);
 }
 

@@ -1,10 +1,10 @@
-/// Files that survive the death of the process and of the machine.
+/// Files that survive a crash of the process or of the machine.
 ///
 ///     WholeFile      x.part ──write, fsync──► rename to x ──► fsync of the folder
-///     LineFile       whole lines at its end; remembers its size, can be cut back to an earlier one
-///     FolderLock     one process a folder; gone with the process
+///     LineFile       complete lines; remembers its size, can be truncated to an earlier one
+///     FolderLock     one process per folder; released when the process ends
 ///
-/// All throw seam::Error (Fault::data) with the path and the system's words.
+/// All throw seam::Error (Fault::data) with the path and the system's message.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 
 namespace seam::host {
 
-/// An open file, closed when it goes.
+/// An open file, closed by the destructor.
 class Descriptor {
  public:
   Descriptor() = default;
-  /// `flags` as open(2) takes them; O_CLOEXEC is added.
+  /// `flags`: as for open(2); O_CLOEXEC is added.
   Descriptor(const std::filesystem::path& path, int flags);
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
@@ -33,7 +33,7 @@ class Descriptor {
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   void write(std::span<const std::byte> bytes);
-  /// Waits until what was written is on the disk.
+  /// Waits until the written data is on the disk.
   void sync();
   void close();
 
@@ -45,7 +45,7 @@ class Descriptor {
 class WholeFile {
  public:
   explicit WholeFile(const std::filesystem::path& path);
-  /// Removes what was written where commit() was not reached.
+  /// Removes the partial file if commit() was not called.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
@@ -53,7 +53,7 @@ class WholeFile {
   WholeFile& operator=(WholeFile&&) = delete;
 
   void write(std::span<const std::byte> bytes) { file_.write(bytes); }
-  /// The file appears under its name, replacing an earlier one.
+  /// Makes the file appear under its name, replacing an earlier one.
   void commit();
 
  private:
@@ -69,10 +69,10 @@ std::string read_text_file(const std::filesystem::path& path);
 
 class LineFile {
  public:
-  /// Opens or makes the file and cuts it to `size` bytes. Throws where it is shorter.
+  /// Opens or creates the file and truncates it to `size` bytes. Throws if it is shorter.
   LineFile(const std::filesystem::path& path, std::uint64_t size);
 
-  /// `lines` ends with a line break. Either all of it is added or, with an Error, nothing.
+  /// Appends `lines`, which ends with a line break: all of it or, with an Error, nothing.
   void append(std::string_view lines);
   void sync() { file_.sync(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -84,11 +84,12 @@ class LineFile {
 
 class FolderLock {
  public:
-  /// Throws seam::Error (Fault::configuration) where another process holds it, naming that process.
+  /// Throws seam::Error (Fault::configuration) that names the process if another one holds the
+  /// lock.
   explicit FolderLock(const std::filesystem::path& folder);
 
-  /// The process that holds it, as it wrote its number; empty text: it has not yet. None: nobody
-  /// does. Asking disturbs nobody.
+  /// Returns the id of the process that holds the lock, empty if it has not written it yet; nullopt
+  /// if the lock is free. Does not disturb the holder.
   static std::optional<std::string> holder(const std::filesystem::path& folder);
 
  private:

@@ -1,4 +1,4 @@
-/// What runs one flow: the graph engine in a real run, a script in tests of everything around it.
+/// Runs one flow: with the graph engine in a real run, with a script in tests of the other parts.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class FlowRunner {
   FlowRunner(FlowRunner&&) = delete;
   FlowRunner& operator=(FlowRunner&&) = delete;
 
-  /// Runs work on the thread of all tensor work and waits; rethrows what it throws.
+  /// Runs work on the compute thread and waits for it; rethrows its exceptions.
   virtual void on_compute_thread(const std::function<void()>& work) = 0;
   virtual FlowResult run(const FlowSpec& flow,
                          std::map<std::string, std::unique_ptr<StageRunner>>& stages,

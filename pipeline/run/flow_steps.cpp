@@ -23,8 +23,8 @@ std::string metrics_text(const std::vector<std::string>& names, const FlowMeans&
   return text;
 }
 
-/// "recall.none.r@1 0.66", "none.mrr@50 0.71": behind another metric of its stage a metric is
-/// without the stage's name.
+/// "recall.none.r@1 0.66", "none.mrr@50 0.71": after another metric of the same stage, the stage's
+/// name is omitted.
 std::vector<std::string> headline_texts(const std::vector<std::string>& names,
                                         const FlowMeans& means) {
   std::vector<std::string> texts;
@@ -38,8 +38,8 @@ std::vector<std::string> headline_texts(const std::vector<std::string>& names,
   return texts;
 }
 
-/// One line of at most `width` characters: the first of the beginnings, the shortest of which comes
-/// last, that leaves room for two headlines, and as many headlines as there is room for.
+/// One line of at most `width` characters: the first of the beginnings (from long to short) that
+/// leaves room for two headlines, and as many headlines as fit.
 std::string fitting(const std::vector<std::string>& beginnings,
                     const std::vector<std::string>& headlines, const std::string& end,
                     std::size_t width) {
@@ -58,8 +58,8 @@ std::string fitting(const std::vector<std::string>& beginnings,
   return line + end;
 }
 
-/// For a flow without headlines: the first few of the numbers that its stages recorded, but for
-/// details such as "r@1.optimistic" of "r@1". All are in metrics.jsonl.
+/// For a flow without headlines: the first few metrics that its stages recorded, without details
+/// such as "r@1.optimistic" of "r@1". All are in metrics.jsonl.
 std::vector<std::string> first_metrics(const FlowSpec& flow, const FlowMeans& means) {
   constexpr std::size_t most = 6;
   std::vector<std::string> names;
@@ -74,7 +74,7 @@ std::vector<std::string> first_metrics(const FlowSpec& flow, const FlowMeans& me
   return names;
 }
 
-/// Against a `max_errors` that is a share.
+/// Checks a `max_errors` that is a fraction.
 std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult& result) {
   if (!spec.max_error_share) return std::nullopt;
   for (const StageCount& count : result.stages) {
@@ -85,7 +85,7 @@ std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult
     const bool defect = std::ranges::any_of(result.failures, [&](const Failure& failure) {
       return failure.stage == count.stage && failure.fault == Fault::internal;
     });
-    return Error(fmt::format("stage '{}' failed on {} of its {} packets, a larger share than "
+    return Error(fmt::format("stage '{}' failed on {} of its {} packets, more than "
                              "max_errors = {} allows",
                              count.stage, count_text(count.failed), count_text(count.received),
                              seam::to_text(Value{*spec.max_error_share})),
@@ -94,7 +94,7 @@ std::optional<Error> too_many_skipped(const PipelineSpec& spec, const FlowResult
   return std::nullopt;
 }
 
-/// Whether an optimizer of the flow accepted a batch. One that failed on each of them, with
+/// Returns whether an optimizer of the flow accepted a batch. One that failed on every batch, with
 /// on_error = "skip", trained nothing.
 bool took_a_step(const CheckedPipeline& pipeline, const FlowResult& result) {
   return std::ranges::any_of(result.stages, [&](const StageCount& count) {
@@ -102,7 +102,7 @@ bool took_a_step(const CheckedPipeline& pipeline, const FlowResult& result) {
   });
 }
 
-/// For a training that took no step: its weights are still those that it began with.
+/// The error of a training flow without steps, in which the weights were not changed.
 Error without_steps(const FlowResult& result) {
   std::string text = "the optimizer accepted no batch, so nothing was trained";
   for (const StageCount& count : result.stages) {
@@ -121,8 +121,8 @@ Error without_steps(const FlowResult& result) {
   return Error(text, result.skipped > 0 ? Fault::data : Fault::configuration);
 }
 
-/// What a flow that ended is to blame for, if anything; `skipped_before`: packets that earlier
-/// flows skipped.
+/// Returns the error of a flow that ended, if any. `skipped_before`: packets skipped by earlier
+/// flows.
 std::optional<Error> error_of(const PipelineSpec& spec, const FlowResult& result,
                               std::uint64_t skipped_before, const std::string& doing) {
   if (result.error) {
@@ -130,12 +130,12 @@ std::optional<Error> error_of(const PipelineSpec& spec, const FlowResult& result
     error.while_doing(doing);
     if (spec.max_errors && skipped_before > 0) {
       error.while_doing(
-          fmt::format("skipping at most {} packets in the whole run, {} of them before",
+          fmt::format("allowing {} skipped packets per run, {} of which earlier flows used up",
                       *spec.max_errors, skipped_before));
     }
     return error;
   }
-  if (!result.cancelled) {  // half a flow says nothing about its share
+  if (!result.cancelled) {  // the fraction of a partial flow means nothing
     if (auto error = too_many_skipped(spec, result)) return error->while_doing(doing);
   }
   if (!result.imbalances.empty()) {
@@ -250,9 +250,10 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   const bool on_request =
       result.error && result.error->fault() == Fault::cancelled && stop_requested();
   auto error = on_request ? std::nullopt : error_of(spec, result, skipped_before, doing);
-  if (unrecorded && error) {  // what went wrong first decides, and nothing goes unsaid
-    parts_.services.message(LogLevel::error, fmt::format("what '{}' recorded is not complete: {}",
-                                                         name, unrecorded->full_message()));
+  if (unrecorded && error) {  // report both; the first one is the run's error
+    parts_.services.message(
+        LogLevel::error, fmt::format("the metrics and logs of flow '{}' are incomplete: {}", name,
+                                     unrecorded->full_message()));
   } else if (unrecorded) {
     error = *unrecorded;
     error->while_doing("recording " + place_text(name, epoch));

@@ -1,7 +1,7 @@
-/// What each step of the schedule does: runs a flow and records it, writes a checkpoint.
+/// The steps of the schedule: runs and records flows, and writes checkpoints.
 ///
-///     run_schedule ──► run_flow ──► engine ──► FlowResult ──► recorder, summary, a line for people
-///                  ──► checkpoint ──► CheckpointKeeper, which the engine tells of points as well
+///     run_schedule ──► run_flow ──► engine ──► FlowResult ──► recorder, summary, progress line
+///                  ──► checkpoint ──► CheckpointKeeper, also notified of points by the engine
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace seam::host {
 
-/// What stages are told of the run.
+/// The state of the run that stages receive.
 RunState run_state(const PipelineSpec& spec, const RunOptions& options,
                    const RunDirectory& directory, RunServices& services);
 
@@ -24,7 +24,7 @@ class FlowSteps final : public ScheduleSteps {
  public:
   FlowSteps(const RunParts& parts, RunIdentity identity, Progress progress);
 
-  /// The step after which a flow was left, and that flow; none: the run stands between two flows.
+  /// The interrupted flow and its last step; none: the run is between two flows.
   [[nodiscard]] const std::optional<FlowUnderWay>& under_way() const {
     return checkpoints_.under_way();
   }
@@ -45,15 +45,15 @@ class FlowSteps final : public ScheduleSteps {
   using Clock = std::chrono::steady_clock;
 
   FlowResult run_on_engine(const FlowSpec& flow, std::int64_t epoch);
-  /// What the files say of a flow that begins now.
+  /// The record of a flow that begins now.
   [[nodiscard]] FlowRecord record_of(const FlowSpec& flow, std::int64_t epoch) const;
-  /// Adds the flow to the summary and the files; what went wrong with those.
+  /// Adds the flow to the summary and the files. Returns an error in writing these.
   std::optional<Error> note_flow(const FlowRecord& record, const FlowResult& result);
-  /// Takes up what a flow recorded, and writes score.json where a headline was among it.
+  /// Adds the flow's metrics to the scores, and writes score.json if there is a headline metric.
   void note_scores(const std::string& flow, std::int64_t epoch);
   [[nodiscard]] std::string place_text(const std::string& flow, std::int64_t epoch) const;
-  /// Says what a flow did. In a run that trains, flows such as one that fills a gallery, which
-  /// neither train nor record a headline, are only in the log.
+  /// Reports the result of a flow. In a run that trains, flows that neither train nor record a
+  /// headline metric, such as one that fills a gallery, are only logged.
   void note_result(const FlowSpec& flow, std::int64_t epoch, const FlowResult& result);
   [[nodiscard]] std::string flow_line(const FlowSpec& flow, std::int64_t epoch,
                                       const FlowResult& result) const;

@@ -9,7 +9,7 @@
 namespace seam::host {
 namespace {
 
-/// Empty where the variable is not set.
+/// Empty if the variable is not set.
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before other threads
   return value == nullptr ? std::string_view() : std::string_view(value);
@@ -22,11 +22,11 @@ std::string_view describe(FreedMemory choice) {
     case FreedMemory::kept:
       return "up to 1 GiB is kept for the next batch";
     case FreedMemory::of_user:
-      return "as your environment sets malloc";
+      return "as configured by your environment";
     case FreedMemory::unknown:
       break;
   }
-  return "as the system's malloc decides";
+  return "the system's malloc default";
 }
 
 FreedMemory freed_memory_choice() {

@@ -1,11 +1,11 @@
 /// Keeps freed memory in the process, so that the next batch finds its pages mapped.
 ///
 /// A training step frees and allocates the same hundreds of MiB of tensors again and again. glibc
-/// gives large blocks back to the kernel, which maps and zeroes them anew for the next step: up to
-/// a tenth of a run's CPU time. Other threads than the first have arenas of their own, whose heaps
-/// end at 64 MiB, so that every larger tensor of the compute thread is mapped and unmapped: all
-/// threads share the first arena instead. Five training steps of SCCapsNet at 256x256 pixels then
-/// take 3 s of system time instead of 9, of 35 s in all on two cores.
+/// returns large blocks to the kernel, which maps and zeroes them again for the next step: up to a
+/// tenth of a run's CPU time. Each thread except the first has its own arena, with heaps of at most
+/// 64 MiB, so that every larger tensor of the compute thread is mapped and unmapped. Therefore all
+/// threads share the first arena. Five training steps of SCCapsNet at 256x256 pixels then take 3 s
+/// of system time instead of 9 s, of 35 s in total on two cores.
 #pragma once
 
 #include <string_view>
@@ -13,21 +13,21 @@
 namespace seam::host {
 
 enum class FreedMemory {
-  kept,     ///< by this program's choice
-  of_user,  ///< the user's environment sets thresholds of malloc's: they hold
-  unknown   ///< not glibc, or it refuses: its default
+  kept,     ///< set by this program
+  of_user,  ///< the user's environment configures malloc
+  unknown   ///< not glibc, or it rejects the settings: its default
 };
 
-/// As a user reads it.
+/// A description for users.
 [[nodiscard]] std::string_view describe(FreedMemory choice);
 
 /// Tells glibc's malloc to keep up to 1 GiB of freed memory and to map only larger blocks
 /// separately, and to have one arena, unless the environment sets GLIBC_TUNABLES' glibc.malloc.*,
-/// MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or MALLOC_ARENA_MAX. Before the process has other
-/// threads: those that have an arena keep it.
+/// MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or MALLOC_ARENA_MAX. To be called before the
+/// process has other threads, because threads that have an arena keep it.
 FreedMemory keep_freed_memory();
 
-/// What it would do.
+/// What keep_freed_memory() would do.
 [[nodiscard]] FreedMemory freed_memory_choice();
 
 }  // namespace seam::host

@@ -32,7 +32,7 @@ std::vector<std::string> flow_names(const std::vector<ScheduledFlow>& turns) {
   return names;
 }
 
-/// The keys that are the graph's, with their values: "stage.model.use".
+/// The keys that define the graph, such as "stage.model.use", with their values.
 std::map<std::string, std::string> graph_of(const PipelineSpec& spec) {
   std::map<std::string, std::string> graph;
   for (const StageSpec& stage : spec.stages) {
@@ -106,17 +106,17 @@ void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
     const std::string was = quoted(old, key);
     const std::string is = quoted(changed, key);
     if (was == is) continue;
-    throw Error(fmt::format("'{}' cannot be changed with --from: it is {}, and --set makes it {}. "
-                            "Stages, flows and the order of flows are what a checkpoint belongs "
-                            "to; run the changed pipeline's file, whose stages take the trained "
-                            "weights with `weights = \"{}\"`",
+    throw Error(fmt::format("'{}' cannot be changed with --from: it is {}, and --set would make it "
+                            "{}. A checkpoint is tied to the stages, the flows and their order; "
+                            "run a file with the changed pipeline, and load the trained weights "
+                            "with `weights = \"{}\"`",
                             key, was, is, run),
                 Fault::configuration);
   }
   if (before.plugin_paths != now.plugin_paths) {
     throw Error(
-        "'pipeline.plugins' cannot be changed with --from; --plugin-path takes the plugins to use "
-        "instead of those that the run used",
+        "'pipeline.plugins' cannot be changed with --from; to use other plugins, pass "
+        "--plugin-path",
         Fault::configuration);
   }
 }
@@ -126,8 +126,8 @@ void refuse_initial(const std::vector<Difference>& differences,
                     const std::string& checkpoint) {
   for (const Difference& difference : differences) {
     if (!is_initial(difference.key)) continue;
-    throw Error(fmt::format("'{}' says how a network begins, but with --from it begins with the "
-                            "weights of '{}'; run the pipeline's file with it",
+    throw Error(fmt::format("'{}' sets the initial weights of a network, but with --from the run "
+                            "starts with the weights in '{}'; to change it, run the pipeline file",
                             difference.key, checkpoint),
                 Fault::configuration);
   }
@@ -139,9 +139,8 @@ SchedulePosition continued(const std::vector<Difference>& differences, const Sch
     return change.key.starts_with(stop_early_key) && change.key != patience_key;
   });
   if (other_rule) {
-    // What was measured by the other rule says nothing about this one. Where there is none any
-    // more, the checkpoint of the best stays what it was: the one to keep, and to take weights
-    // from.
+    // Measurements for the old rule do not apply to the new one. If there is no rule any more, the
+    // best checkpoint stays the one to keep and to take weights from.
     if (now.stop_early) {
       position.best.reset();
       position.best_epochs = 0;
@@ -158,7 +157,7 @@ SchedulePosition continued(const std::vector<Difference>& differences, const Sch
 void refuse_without_effect(const std::vector<Difference>& differences, const ScheduleSpec& now,
                            const SchedulePosition& position) {
   if (find(differences, epochs_key) != nullptr && now.epochs <= position.epochs_done) {
-    throw Error(fmt::format("'{}' cannot be {}: {} epochs are done; it takes more than that",
+    throw Error(fmt::format("'{}' cannot be {}: {} epochs are already done; set a larger number",
                             epochs_key, now.epochs, position.epochs_done),
                 Fault::configuration);
   }
@@ -166,11 +165,11 @@ void refuse_without_effect(const std::vector<Difference>& differences, const Sch
   const std::string what =
       position.stopped_early
           ? fmt::format(
-                "stop_early ended that run after epoch {}; to go on, --set "
-                "schedule.stop_early=false, or a larger patience",
+                "stop_early ended that run after epoch {}; to continue, use --set "
+                "schedule.stop_early=false or set a larger patience",
                 position.epochs_done)
           : fmt::format(
-                "the {} epochs of that run are done; to go on, --set schedule.epochs to more",
+                "all {} epochs of that run are done; to continue, set a larger schedule.epochs",
                 position.epochs_done);
   throw Error((differences.empty() ? std::string("there would be nothing to do")
                                    : listed(differences) + " would have no effect") +
@@ -191,14 +190,14 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const 
     return !name.is_within_epoch() && !(name.after && trains_after);
   });
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
-    warn(damaged.how + "; the checkpoint before it is used");
+    warn(damaged.how + "; the previous checkpoint is used");
   }
   if (!newest.checkpoint) {
-    throw Error(fmt::format("'{}' has no checkpoint between two epochs to begin with; resume it "
+    throw Error(fmt::format("'{}' has no checkpoint between two epochs to start from; resume it "
                             "until it has one, or run its pipeline from the beginning{}",
                             shown,
-                            trains_after ? "; the one behind the flows of `after`, which train, is "
-                                           "none to go on from"
+                            trains_after ? "; the one after the flows of `after` cannot be used, "
+                                           "because these flows train"
                                          : ""),
                 Fault::configuration);
   }
@@ -218,8 +217,8 @@ void lay_out(const Beginning& beginning, const RunDirectory& to) {
     if (size == 0) return;
     write_whole_file(target, read_text_file(source).substr(0, size));
     if (fs::file_size(target) == size) return;
-    throw Error(
-        fmt::format("'{}' is shorter than its checkpoint says: it has been cut", source.string()));
+    throw Error(fmt::format(
+        "'{}' is shorter than recorded in the checkpoint: it has been truncated", source.string()));
   };
   const Checkpoint& checkpoint = beginning.checkpoint;
   copy_lines(from / to.metrics().filename(), to.metrics(), checkpoint.metrics_size);

@@ -1,12 +1,13 @@
-/// A new run that begins where another one stands, with other parameters: `seam run --from RUN`.
+/// A new run that starts from a checkpoint of another run, with changed parameters:
+/// `seam run --from RUN`.
 ///
-///     RUN/resolved.toml + --set ──► differences ──► graph? initial weights? ──► refused by name
-///     RUN/checkpoints/epoch-24 ───► schedule ─────► SchedulePosition that goes on
+///     RUN/resolved.toml + --set ──► differences ──► graph? initial weights? ──► rejected by name
+///     RUN/checkpoints/epoch-24 ───► schedule ─────► SchedulePosition of the new run
 ///                                                        │
 ///     new folder: line files up to the checkpoint, the checkpoint with its new pipeline
 ///
-/// RUN stays as it is: a run has one pipeline, from its first epoch to its last. All refusals are
-/// seam::Error (configuration) and name the key.
+/// RUN is not changed: a run has the same pipeline from its first epoch to its last. The functions
+/// that reject something throw seam::Error (configuration) and name the key.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +26,7 @@ namespace seam::host {
 /// A key in which two pipelines differ.
 struct Difference {
   std::string key;                    ///< "stage.adam.rate"
-  std::optional<std::string> before;  ///< as TOML writes it; none: it was not set
+  std::optional<std::string> before;  ///< as TOML; none: it was not set
   std::optional<std::string> now;
 
   friend bool operator==(const Difference&, const Difference&) = default;
@@ -34,52 +35,52 @@ struct Difference {
 /// The keys in which two resolved pipelines differ, in alphabetical order.
 [[nodiscard]] std::vector<Difference> differences_between(const std::string& before,
                                                           const std::string& now);
-/// Of these, the ones that can change what a run computes.
+/// Those of the differences that can change the results of a run.
 [[nodiscard]] std::vector<Difference> in_results(std::vector<Difference> differences);
 /// "schedule.epochs = 48 (was 24), stage.adam.rate = 0.0001 (was 0.001)"
 [[nodiscard]] std::string to_text(const std::vector<Difference>& differences);
 
-/// Refuses other stages, other `use`, other references, flows, paths and scheduled flows. `run`:
-/// what a user would write as `weights`.
+/// Rejects changes of stages, `use`, references, flows, paths and scheduled flows. `run`: the value
+/// to suggest for `weights`.
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
                         const std::string& run);
 
-/// Refuses keys that act only where a run begins, such as initial weights. `checkpoint`: the file
-/// with which the new run begins.
+/// Rejects changes of keys that matter only at the start of a run, such as initial weights.
+/// `checkpoint`: the file from which the new run starts.
 void refuse_initial(const std::vector<Difference>& differences,
                     const std::function<bool(const std::string& key)>& is_initial,
                     const std::string& checkpoint);
 
-/// Where the changed schedule goes on.
+/// The position at which the changed schedule continues.
 [[nodiscard]] SchedulePosition continued(const std::vector<Difference>& differences,
                                          const ScheduleSpec& now, SchedulePosition position);
 
-/// Refuses a run in which nothing would be computed; `position` is that of continued().
+/// Rejects a run that would compute nothing; `position` is the result of continued().
 void refuse_without_effect(const std::vector<Difference>& differences, const ScheduleSpec& now,
                            const SchedulePosition& position);
 
-/// What a new run begins with.
+/// The checkpoint from which a new run starts.
 struct Beginning {
   Checkpoint checkpoint;
   std::filesystem::path file;  ///< of the other run
   std::vector<Difference> differences;
 };
 
-/// What stages say of the new pipeline.
+/// Properties of the new pipeline that its stages declare.
 struct AboutPipeline {
   std::function<bool(const std::string& flow)> trains;
   std::function<bool(const std::string& key)> is_initial;
 };
 
-/// Looks up the newest checkpoint between two epochs of the run in the folder `run` and makes it
-/// that of a run of the pipeline `now`. One behind flows of `after` that train is none of them.
-/// `warn` is told of damaged files, which are passed over.
+/// Finds the newest checkpoint between two epochs in the run folder `run`, and adapts it to the
+/// pipeline `now`. A checkpoint after flows of `after` that train is not used. Calls `warn` for
+/// each damaged file, which is skipped.
 [[nodiscard]] Beginning beginning_from(const std::filesystem::path& run, const PipelineSpec& before,
                                        const PipelineSpec& now, const AboutPipeline& about,
                                        const std::function<void(const std::string&)>& warn);
 
-/// Gives the new run's folder the checkpoints, the best one included, and the line files as far as
-/// they belong to them.
+/// Copies the checkpoint, the best one, and the line files up to the checkpoint to the new run
+/// folder.
 void lay_out(const Beginning& beginning, const RunDirectory& to);
 
 }  // namespace seam::host

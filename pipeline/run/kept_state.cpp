@@ -9,10 +9,10 @@
 namespace seam::host {
 namespace {
 
-/// What a flow does with the state of a stage.
+/// How a flow uses the state of a stage.
 enum class Use : std::uint8_t { none, makes, reads };
 
-/// The stages that refer to this one, directly or by way of others.
+/// The stages that refer to this one, directly or through others.
 std::set<std::string> readers_of(const PipelineSpec& spec, const std::string& stage) {
   std::set<std::string> read{stage};
   for (bool more = true; more;) {
@@ -33,7 +33,7 @@ class Future {
   Future(const PipelineSpec& spec, const std::string& stage)
       : spec_(spec), stage_(stage), readers_(readers_of(spec, stage)) {}
 
-  /// What the first of these flows that uses the state does with it.
+  /// How the first of these flows that uses the state uses it.
   [[nodiscard]] Use first_use(const std::vector<std::string>& flows) const {
     for (const std::string& flow : flows) {
       if (const Use use = use_of(flow_named(spec_, flow)); use != Use::none) return use;
@@ -51,12 +51,12 @@ class Future {
     return use;
   }
 
-  const PipelineSpec& spec_;  // both are the caller's
+  const PipelineSpec& spec_;  // the caller owns both
   const std::string& stage_;
   std::set<std::string> readers_;
 };
 
-/// Without the first `done` of them.
+/// The flows without the first `done`.
 std::vector<std::string> left_of(std::vector<std::string> flows, std::int64_t done) {
   const auto count = std::min<std::int64_t>(done, std::ssize(flows));
   flows.erase(flows.begin(), flows.begin() + count);
@@ -82,7 +82,7 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
   const Use after = position.after_done ? Use::none : future.first_use(left_after);
   std::vector<std::string> in_epochs;
   for (const ScheduledFlow& flow : schedule.each_epoch) in_epochs.push_back(flow.flow);
-  // Not epoch by epoch where none of them has anything to do with it: there may be many.
+  // Skip the epochs if no flow in them uses the state: there may be many epochs.
   if (!position.stopped_early && future.first_use(in_epochs) != Use::none) {
     for (std::int64_t epoch = position.epochs_done; epoch < schedule.epochs; ++epoch) {
       const bool now = epoch == position.epochs_done && !in_before;

@@ -1,10 +1,10 @@
-/// Which state a checkpoint can do without.
+/// Determines which state a checkpoint can omit.
 ///
 ///     checkpoint ──► train ──► gallery ──► evaluate     gallery is refilled before a search:
 ///                              makes it    reads it     its vectors need not be saved
 ///
-/// Asks the schedule what comes next, in every way that it may come: with `stop_early`, the flows
-/// after the epochs may begin after any of them.
+/// Considers every possible continuation of the schedule: with `stop_early`, the flows after the
+/// epochs may begin after any epoch.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@
 
 namespace seam::host {
 
-/// For a stage whose state each flow through it makes anew (Kept::until_next_flow): whether a run
-/// that goes on from `position` fills it before any flow reads it, or never touches it again.
+/// For a stage whose state is rebuilt by each flow through it (Kept::until_next_flow): returns
+/// whether a run that continues from `position` fills it before a flow reads it, or never uses it
+/// again.
 ///
-/// A flow reads a stage where one of its stages refers to it, directly or by way of others. A flow
-/// that has both the stage and one that refers to it counts as one that reads.
+/// A flow reads a stage if one of its stages refers to it, directly or through others. A flow that
+/// contains both the stage and one that refers to it counts as reading.
 bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position,
                       const std::string& stage);
 

@@ -13,7 +13,7 @@ namespace seam::host {
 namespace {
 
 constexpr std::array labels{field::category.name, field::categories.name};
-/// What losses sum up in; by name, since the host does not know LibTorch.
+/// The field to which losses are added; by name, because the host does not depend on LibTorch.
 constexpr std::string_view loss = "loss";
 
 bool reads(const StageRunner& stage, std::string_view label) {

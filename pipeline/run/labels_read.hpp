@@ -1,11 +1,11 @@
-/// Which stages read a picture's labels where nothing is trained: a result that depends on them
-/// tells what a model finds when it is told the answer's category.
+/// Stages that read an image's labels in flows that do not train: a result that depends on them
+/// shows what a model finds when it is given the category of the answer.
 ///
 ///     queries ──► model ──► search ──► recall
 ///                             └─ reads `categories`: under mask ground_truth
 ///
-/// The labels are `category` and `categories`. That a metric or a loss compares with the truth is
-/// its purpose and is not listed, and neither are items, which are what is searched for.
+/// The labels are `category` and `categories`. Metrics and losses, which compare with the ground
+/// truth by design, are not listed. Items are not labels here, because they are what is retrieved.
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ struct LabelRead {
   friend bool operator==(const LabelRead&, const LabelRead&) = default;
 };
 
-/// Of the flows in the schedule that do not train, each once: stages that declare reads_label(),
-/// and those that need a label and provide something else than a loss.
+/// For the scheduled flows that do not train, each once: stages that declare reads_label(), and
+/// those that need a label and provide something other than a loss.
 [[nodiscard]] std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline);
 
-/// "evaluate reads labels: categories in search\n", a line each; empty where none are read.
+/// "evaluate reads labels: categories in search\n", one line each; empty if no labels are read.
 [[nodiscard]] std::string labels_text(const std::vector<LabelRead>& reads);
 
 }  // namespace seam::host

@@ -14,7 +14,7 @@
 namespace seam::host {
 namespace {
 
-/// As given, less repetitions: a stage may stand in a flow twice.
+/// Without duplicates: a stage may appear in a flow twice.
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> result;
   for (const std::string& name : names) {
@@ -63,7 +63,7 @@ std::string metric_lines(const std::vector<RecordedSeries>& series, std::int64_t
   for (const RecordedSeries& one : series) {
     std::string begin =
         json_line({{"epoch", epoch}, {"flow", flow}, {"stage", one.stage}, {"name", one.name}});
-    begin.pop_back();  // its brace: the numbers follow, the only part that differs by step
+    begin.pop_back();  // the closing brace: only the numbers, which follow, differ by step
     for (std::size_t step = 0; step < one.values.size(); ++step) {
       lines += fmt::format("{},\"step\":{},\"value\":{}{}}}\n", begin, step,
                            number_text(one.values[step]), end);
@@ -91,7 +91,7 @@ std::vector<RecordedSeries> Metrics::take(const std::vector<std::string>& stages
     if (found == recorded.end()) continue;
     const bool ordered = std::ranges::find(unordered, stage) == unordered.end();
     for (auto& [name, values] : found->second) {
-      // A total order, unlike operator<, also where there are nans.
+      // A total order even with NaN, unlike operator<.
       if (!ordered) {
         std::ranges::sort(values,
                           [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });

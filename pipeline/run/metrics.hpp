@@ -1,11 +1,11 @@
-/// Numbers that stages record, as lines that are the same for the same run.
+/// Numbers that stages record, as reproducible lines.
 ///
 ///     stages, any thread ──► record ──► streams (stage, name) ──► flow ends ──► lines
 ///
 /// Several threads record at once, so the order of calls differs between two runs. Lines are
-/// therefore written when a flow has ended, stage by stage in flow order, names in alphabetical
-/// order, each in the order of its recording; a stage that many threads run has no such order, and
-/// its numbers are sorted. A killed run redoes a flow anyway, so nothing is lost by waiting.
+/// therefore written when a flow has ended: stages in flow order, names in alphabetical order,
+/// values in the order of recording. The values of a stage that runs on several threads are sorted
+/// instead. A killed run repeats the flow anyway, so nothing is lost by waiting.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@
 
 namespace seam::host {
 
-/// A number as it stands in metrics.jsonl: the shortest text that reads back as the same number;
+/// A number as in metrics.jsonl: the shortest text that reads back as the same number;
 /// null for nan, 1e999 for infinity, which readers turn back into infinity.
 std::string number_text(double number);
 
-/// Summed in their order, so that the same numbers give the same bits.
+/// Adds the values in order, so that equal inputs give bit-identical results.
 double mean(const std::vector<double>& values);
 
 /// The mean of a metric over one run of a flow.
@@ -36,12 +36,12 @@ struct FlowMean {
 };
 using FlowMeans = std::map<std::string, FlowMean>;  ///< by "stage.metric"
 
-/// What a stage recorded under one name while a flow ran.
+/// The values that a stage recorded under one name while a flow ran.
 struct RecordedSeries {
   std::string stage;
   std::string name;
   std::vector<double> values;
-  bool ordered = true;  ///< as they were recorded; otherwise many threads did, and they are sorted
+  bool ordered = true;  ///< in the order of recording; false: recorded by several threads, sorted
 
   /// "stage.name"
   [[nodiscard]] std::string metric() const { return stage + "." + name; }
@@ -57,12 +57,12 @@ class Metrics {
   /// From any thread.
   void record(std::string_view stage, std::string_view name, double value);
 
-  /// A number for a progress line: the last one recorded under "loss", or of any name before there
-  /// is one.
+  /// A number for a progress line: the last "loss"; before the first one, the last value of any
+  /// name.
   [[nodiscard]] std::optional<std::pair<std::string, double>> latest() const;
 
-  /// What was recorded since the last call, in the order of lines. `unordered`: stages that many
-  /// threads run. The means over the flow are value()'s from here on.
+  /// Returns the values recorded since the last call, in the order of lines. `unordered`: stages
+  /// that run on several threads. From now on, value() returns the means over this flow.
   std::vector<RecordedSeries> take(const std::vector<std::string>& stages,
                                    const std::vector<std::string>& unordered);
   /// The same as lines.
@@ -70,26 +70,27 @@ class Metrics {
                          const std::vector<std::string>& stages,
                          const std::vector<std::string>& unordered, std::string_view when = {});
 
-  /// Takes up the means of a run that goes on.
+  /// Restores the means of a resumed run.
   void restore(std::map<std::string, double> means) { means_ = std::move(means); }
 
   using Stream = std::map<std::string, std::vector<double>, std::less<>>;  ///< by metric's name
   using Recorded = std::map<std::string, Stream, std::less<>>;             ///< by stage
-  /// What these stages have recorded since the last take_lines(); they must not be at work.
+  /// The values that these stages have recorded since the last take_lines(); they must not be
+  /// running.
   [[nodiscard]] Recorded recorded_by(const std::vector<std::string>& stages) const;
-  /// As if these stages had recorded that since, and nothing else.
+  /// Replaces the values recorded by these stages since then.
   void put_back(const std::vector<std::string>& stages, Recorded recorded);
 
-  /// Names of the means that value() knows, for a run that goes on within an epoch.
+  /// Names of the means that value() returns, for a run that resumes within an epoch.
   [[nodiscard]] std::vector<std::string> of_this_epoch() const;
-  /// Of these names, the means are this epoch's; after restore().
+  /// Marks the means with these names as measured in this epoch; after restore().
   void restore_epoch(const std::vector<std::string>& names);
 
-  /// Forgets the values of the epoch before.
+  /// Discards the values of the previous epoch.
   void epoch_begins();
   /// The mean of "stage.name" over the last of this epoch's flows that recorded it.
   [[nodiscard]] std::optional<double> value(const std::string& name) const;
-  /// What the last take_lines() took.
+  /// The means of the values returned by the last take_lines().
   [[nodiscard]] const FlowMeans& last_flow() const { return last_flow_; }
   /// The newest means of the whole run so far, by "stage.name".
   [[nodiscard]] const std::map<std::string, double>& means() const { return means_; }

@@ -12,8 +12,9 @@
 namespace seam::host {
 namespace {
 
-/// Infinity is 1e999 in the file, which readers of IEEE numbers turn back into infinity; this one
-/// refuses it, and gets a text. No other key or text can hold `"value":`, since quotes are escaped.
+/// Infinity is 1e999 in the file, which readers of IEEE numbers turn back into infinity. This JSON
+/// parser rejects it, so it is replaced with a string. No other key or string can contain
+/// `"value":`, since quotes are escaped.
 std::string with_readable_infinity(std::string line) {
   constexpr std::string_view key = "\"value\":";
   const std::size_t at = line.find(key);
@@ -67,7 +68,7 @@ LastLine read_metrics(const std::filesystem::path& file,
       take(parsed(std::move(line)));
     } catch (const Json::exception& error) {
       throw Error(
-          fmt::format("line {} of '{}' is not a metric that a run wrote ({}); restore the "
+          fmt::format("line {} of '{}' is not a valid metric ({}); restore the "
                       "file, or start a new run",
                       number, file.string(), error.what()));
     }
@@ -75,8 +76,8 @@ LastLine read_metrics(const std::filesystem::path& file,
   if (stream.bad()) throw Error("cannot read '" + file.string() + "'");
   if (size != all_of_it && read != size) {
     throw Error(
-        fmt::format("'{}' does not have the {} bytes of whole lines that the run had "
-                    "written; restore the file, or start a new run",
+        fmt::format("'{}' is damaged: it should contain complete lines up to byte {}; "
+                    "restore the file, or start a new run",
                     file.string(), size));
   }
   return LastLine::whole;

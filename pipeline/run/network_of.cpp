@@ -11,7 +11,7 @@
 namespace seam::host {
 namespace {
 
-/// There is no run, so nothing is kept: what matters to the person who asked is said.
+/// Without a run, nothing is recorded; only warnings and errors are printed.
 class WarningsOnly final : public Services {
  public:
   void log(LogLevel level, std::string_view stage, std::string_view text) override {
@@ -25,7 +25,7 @@ class WarningsOnly final : public Services {
   [[nodiscard]] bool stop_requested() const override { return false; }
 };
 
-/// A stage and all that it refers to, open for as long as this lives.
+/// A stage and the stages that it refers to, open during the lifetime of this object.
 class OpenStages {
  public:
   OpenStages(CheckedPipeline& pipeline, const RunState& run) : pipeline_(pipeline), run_(run) {}
@@ -43,7 +43,7 @@ class OpenStages {
     }
   }
 
-  /// References make no circle: the loader has seen to that.
+  /// The loader has checked that references are not circular.
   void open(const std::string& name) {
     StageRunner& runner = *pipeline_.stages.at(name);
     if (std::ranges::find(opened_, &runner) != opened_.end()) return;

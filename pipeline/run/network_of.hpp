@@ -1,6 +1,6 @@
-/// What network a stage holds, without a run: the stage is opened on the CPU, asked and closed.
+/// Describes a stage's network without a run: the stage is opened on the CPU, queried and closed.
 ///
-///     what it refers to ──► opened ──► stage ──► opened, asked ──► all closed
+///     referenced stages ──► opened ──► stage ──► opened, queried ──► all closed
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace seam::host {
 
-/// None for a stage that tells of no network. What stages warn of goes to the standard error.
-/// Throws what a stage throws that cannot be opened, such as for a missing file of weights.
+/// Returns nullopt for a stage that does not describe a network. Warnings of stages go to standard
+/// error. Throws what a stage throws if it cannot be opened, such as for a missing weights file.
 std::optional<NetworkPart> network_of(CheckedPipeline& pipeline, const std::string& stage,
                                       int threads);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* first_gpu = "cuda:0";
 
-/// The version that the plugins' manifests name; empty where none has LibTorch.
+/// The LibTorch version in the plugins' manifests; empty if no plugin uses LibTorch.
 std::string libtorch_of(const std::vector<PluginFile>& plugins) {
   for (const PluginFile& plugin : plugins) {
     if (plugin.manifest.libtorch != "none") return plugin.manifest.libtorch;
@@ -26,7 +26,7 @@ Error no_device(const CheckedPipeline& pipeline, const std::vector<std::string>&
   const std::string libtorch = libtorch_of(pipeline.plugins);
   std::string text = fmt::format("device '{}' does not exist; ", pipeline.spec.device);
   if (pipeline.devices == nullptr) {
-    text += "no plugin of this pipeline uses LibTorch, so all of it runs on 'cpu'";
+    text += "no plugin in this pipeline uses LibTorch, so everything runs on 'cpu'";
   } else {
     text += fmt::format("there {} {}", devices.size() == 1 ? "is" : "are", enumerated(devices));
     if (libtorch.ends_with("+cpu")) {
@@ -36,8 +36,8 @@ Error no_device(const CheckedPipeline& pipeline, const std::vector<std::string>&
           libtorch);
     } else if (devices.size() == 1) {
       text += fmt::format(
-          "; LibTorch {} finds no GPU: `nvidia-smi` shows whether there is one that "
-          "this process may use",
+          "; LibTorch {} finds no GPU; check with `nvidia-smi` whether this process can "
+          "use one",
           libtorch);
     }
   }
@@ -79,8 +79,8 @@ void obey_numerics(const Numerics& numerics) {
   // MKL's products otherwise depend on the number of threads.
   ::setenv("MKL_CBWR", "AUTO,STRICT", 0);
   if (numerics.device == "cpu") return;
-  // cuBLAS gives the same bits each time only with a workspace of fixed size, of which it offers
-  // two; this is the larger one. What the user has set stays.
+  // cuBLAS is deterministic only with a workspace of fixed size. It supports two sizes; this is the
+  // larger one. A value set by the user is kept.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
 }
 

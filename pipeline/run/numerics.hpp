@@ -1,7 +1,7 @@
-/// Where and in what a run computes: what its results depend on besides the pipeline and the
-/// plugins.
+/// Device, precision and determinism of a run, on which its results depend in addition to the
+/// pipeline and the plugins.
 ///
-///     device = "auto" ──► what LibTorch has: cpu, cuda:0 ──► "cuda:0"
+///     device = "auto" ──► LibTorch's devices: cpu, cuda:0 ──► "cuda:0"
 ///     precision, deterministic ─────────────────────────────────┴──► Numerics ──► stages, summary
 #pragma once
 
@@ -25,13 +25,13 @@ std::string precision_name(Precision precision);
 /// "cuda:0 in bfloat16", "cpu in float32, not deterministic"
 std::string to_text(const Numerics& numerics);
 
-/// What the pipeline asks for, with the device that it comes to. Throws seam::Error (configuration)
-/// that lists the devices there are, where the one that is asked for is none of them. Asks LibTorch
-/// only where the pipeline does not say "cpu".
+/// Returns the numerics that the pipeline specifies, with "auto" replaced by a device. Throws
+/// seam::Error (configuration) that lists the available devices if the specified one does not
+/// exist. Queries LibTorch only if the pipeline specifies a device other than "cpu".
 Numerics numerics_for(const CheckedPipeline& pipeline);
 
-/// Tells libraries that read their environment variables when they are first used. Not safe once
-/// other threads read the environment.
+/// Sets environment variables that libraries read when they are first used. Not safe once other
+/// threads read the environment.
 void obey_numerics(const Numerics& numerics);
 
 }  // namespace seam::host

@@ -53,7 +53,7 @@ Recorder::Recorder(const RunDirectory& directory, const Sizes& sizes,
 
 void Recorder::opened(Metrics& metrics, const std::vector<std::string>& stages) {
   const std::vector<RecordedSeries> series = metrics.take(stages, {});
-  // A run that goes on has the numbers of its opening in the file already.
+  // The file of a resumed run already has the values that were recorded at its opening.
   if (metrics_.size() > 0) return;
   metrics_.append(metric_lines(series, 0, ""));
   if (tensorboard_) tensorboard_->opened(series);

@@ -1,8 +1,8 @@
 /// The line files of a run: metrics.jsonl, timing.jsonl and skipped.jsonl; and its event file for
-/// TensorBoard where one is asked for.
+/// TensorBoard, if enabled.
 ///
 ///     a flow ends ──► FlowRecord ──► lines
-///     checkpoint ──► sizes ──► resume cuts the files back to them
+///     checkpoint ──► sizes ──► resume truncates the files to them
 #pragma once
 
 #include <cstdint>
@@ -31,21 +31,21 @@ class Recorder {
     std::uint64_t skipped = 0;
   };
 
-  /// Opens the files and cuts them back. Throws seam::Error where one is shorter. `tensorboard` may
-  /// be null: no event file.
+  /// Opens the files and truncates them to these sizes. Throws seam::Error if one is shorter.
+  /// `tensorboard` may be null: no event file.
   Recorder(const RunDirectory& directory, const Sizes& sizes,
            std::unique_ptr<TensorBoardLog> tensorboard);
 
-  /// What stages recorded when they were opened.
+  /// Writes the values that stages recorded when they were opened.
   void opened(Metrics& metrics, const std::vector<std::string>& stages);
 
-  /// Adds a flow's numbers to the files. Also where the flow failed: the last numbers before a
-  /// fault are the interesting ones, and a run that goes on cuts them off. Returns what went wrong
-  /// first; the other files are written all the same.
+  /// Adds a flow's values to the files, even if the flow failed: the last values before an error
+  /// are of interest, and a resumed run truncates them. Returns the first error; the other files
+  /// are written nevertheless.
   [[nodiscard]] std::optional<Error> flow_ended(const FlowRecord& record, const FlowResult& result,
                                                 Metrics& metrics);
 
-  /// Before a checkpoint is written: all files that belong to it are on the disk then.
+  /// Syncs all files to disk; to be called before a checkpoint is written.
   void checkpoint(const Checkpoint& checkpoint);
   [[nodiscard]] Sizes sizes() const;
 

@@ -56,7 +56,7 @@ std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   return lines;
 }
 
-/// A run from its folder to its summary; the schedule's steps are FlowSteps'.
+/// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
 class Run final {
  public:
   Run(CheckedPipeline& pipeline, const RunOptions& options, Display& display, FlowRunner& flows)
@@ -73,27 +73,27 @@ class Run final {
  private:
   void start();
   void restore();
-  /// Of a run that begins with a checkpoint of another one: which, and where it goes on.
+  /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
   [[nodiscard]] bool is_initial(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
-  /// Refuses to resume over files of other content; a run that begins with another's checkpoint
-  /// warns.
+  /// Rejects data files that have changed since the run was started. A run that starts from another
+  /// run only warns.
   void check_data() const;
   void warn_of_differences() const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
   void restore_scores();
-  /// Null: none is asked for.
+  /// Null if no event file is wanted.
   [[nodiscard]] std::unique_ptr<TensorBoardLog> tensorboard_log() const;
   void go_through_schedule();
-  /// Does this and notes what it throws.
+  /// Runs `work` and notes what it throws.
   void attempt(const std::function<void()>& work);
   /// Notes an error; the first one is the run's.
   void failed(const Error& error);
   void end();
-  /// The score for people, and what to do next.
+  /// Shows the score and the suggested next command.
   void show_score();
   RunSummary summary();
 
@@ -109,9 +109,9 @@ class Run final {
   std::unique_ptr<Trace> trace_;  // null: none
   Launch launch_;
   RunIdentity identity_;
-  Checkpoint begin_;  // where the run goes on; as it is made where it begins
+  Checkpoint begin_;  // the start of this process; default-constructed for a new run
   bool from_checkpoint_ = false;
-  std::map<std::string, std::string> recorded_data_;  // of the run that goes on
+  std::map<std::string, std::string> recorded_data_;  // of the earlier run
   std::set<std::string> changed_keys_;                // of --from
   RunStages stages_;
   Scores scores_;
@@ -131,10 +131,10 @@ RunSummary Run::execute() {
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       show_score();
     });
-    return summary();  // the summary.json of the run that completed it stands
+    return summary();  // summary.json stays as the process that completed the run wrote it
   }
   if (!services_) return summary();  // there is no folder to end it in
-  // Nothing was begun: what summary.json says of the run so far stands.
+  // Nothing was started, so summary.json still describes the run.
   if (summary_.error && options_.start == Start::resume) return summary();
   if (!summary_.error) {
     attempt([this] {
@@ -154,7 +154,7 @@ void Run::attempt(const std::function<void()>& work) {
     work();
   } catch (const Error& error) {
     failed(error);
-  } catch (const std::filesystem::filesystem_error& error) {  // a disk, not a defect
+  } catch (const std::filesystem::filesystem_error& error) {  // an error of the disk, not a bug
     failed(Error(error.what(), Fault::data));
   } catch (const std::bad_alloc&) {
     failed(Error("out of memory", Fault::internal));
@@ -165,7 +165,7 @@ void Run::attempt(const std::function<void()>& work) {
 
 void Run::failed(const Error& error) {
   if (summary_.error) {
-    services_->message(LogLevel::error, "after that: " + error.full_message());
+    services_->message(LogLevel::error, "then another error occurred: " + error.full_message());
     return;
   }
   summary_.error = error;
@@ -174,8 +174,7 @@ void Run::failed(const Error& error) {
 }
 
 void Run::start() {
-  // First, so that a path that cannot be written leaves no folder behind; nor does what --from
-  // refuses.
+  // First, so that no folder is created if the trace cannot be written or --from is rejected.
   if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(options_.trace);
   std::optional<Beginning> begins_with;
   if (options_.start == Start::from) begins_with = beginning();
@@ -198,15 +197,15 @@ void Run::start() {
     for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
     lay_out(*begins_with, *directory_);
   }
-  // Behind the checkpoint: a folder without resolved.toml is no run, and is not resumed as one that
-  // has done nothing.
+  // After the checkpoint: a folder without resolved.toml is not a run folder, so it cannot be
+  // resumed as a run that has done nothing.
   if (!resume) write_whole_file(directory_->resolved(), headed_text(launch_, spec_.resolved));
   services_ = std::make_unique<RunServices>(
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
   if (begins_with) {
-    services_->note(fmt::format("beginning with {}: {}", to_text(launch_.from),
+    services_->note(fmt::format("starting from {}: {}", to_text(launch_.from),
                                 begins_with->differences.empty()
                                     ? "the same pipeline"
                                     : to_text(begins_with->differences)));
@@ -235,7 +234,7 @@ bool Run::is_initial(const std::string& key) const {
   return false;
 }
 
-/// Reads the newest checkpoint and says what differs from the run that wrote it.
+/// Reads the newest checkpoint and warns of differences from the run that wrote it.
 void Run::restore() {
   if (options_.start == Start::fresh) return;
   const Launch recorded =
@@ -256,15 +255,16 @@ void Run::restore() {
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
     const auto aside = CheckpointFolder::set_aside(damaged.file);
-    services_->message(LogLevel::warning,
-                       fmt::format("{}; it is kept as '{}', and the checkpoint before it is used",
-                                   damaged.how, aside.filename().string()));
+    services_->message(
+        LogLevel::warning,
+        fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used", damaged.how,
+                    aside.filename().string()));
   }
   if (!newest.checkpoint) {
     if (!recorded.from.run.empty()) {
       throw Error(
-          fmt::format("'{}' began with {} and has no checkpoint any more; start another run "
-                      "with --from",
+          fmt::format("'{}' was started from {}, but no longer has a checkpoint; start another "
+                      "run with --from",
                       directory_->path().string(), to_text(recorded.from)),
           Fault::configuration);
     }
@@ -275,7 +275,7 @@ void Run::restore() {
   from_checkpoint_ = true;
   refuse_other_pipeline(newest.file);
   warn_of_differences();
-  // As it was when the run began: another run that the weights came from may have gone on since.
+  // As recorded when the run began: the run that the weights came from may have continued since.
   identity_.chosen = begin_.chosen.value_or(std::vector<ChosenWeights>());
   scores_.began_with(identity_.chosen);
   summary_.position = begin_.position;
@@ -283,7 +283,7 @@ void Run::restore() {
   services_->metrics().restore(begin_.means);
   const bool within = begin_.flow || summary_.position.flows_done > 0;
   services_->note(
-      fmt::format("{} {}, from {}", options_.start == Start::resume ? "resuming" : "going on",
+      fmt::format("{} {}, from {}", options_.start == Start::resume ? "resuming" : "continuing",
                   within ? place_text(begin_.flow)
                          : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
                                        spec_.schedule.epochs),
@@ -301,11 +301,11 @@ void Run::check_data() const {
   const std::string text =
       "the content of " + enumerated(changed) + " has changed since the run was started";
   if (options_.start == Start::from) {
-    services_->message(LogLevel::warning, text + ": this run goes on with other data");
+    services_->message(LogLevel::warning, text + ": this run continues with different data");
     return;
   }
   throw Error(text +
-                  "; a run has one set of data, so restore the files, or begin another run "
+                  "; the data of a run must not change: restore the files, or start another run "
                   "with seam run --from " +
                   directory_->path().string(),
               Fault::configuration);
@@ -317,8 +317,8 @@ void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {
       in_results(differences_between(*begin_.pipeline, identity_.pipeline));
   if (differences.empty()) return;
   throw Error(
-      fmt::format("resolved.toml was changed after '{}' was written: {}; a run has one "
-                  "pipeline, so restore the file, or begin another run with other values: "
+      fmt::format("resolved.toml was changed after '{}' was written: {}; the pipeline of a run "
+                  "must not change: restore the file, or start another run with other values: "
                   "seam run --from {} --set KEY=VALUE",
                   newest.filename().string(), to_text(differences), directory_->path().string()),
       Fault::configuration);
@@ -362,7 +362,7 @@ void Run::open_stages() {
   RunState run = run_state(spec_, options_, *directory_, *services_);
   run.epoch = epoch;
   run.trainings = begin_.trainings;
-  // The checkpoint has their states, and what they began with may be gone since.
+  // The checkpoint has their states, and the initial weights may no longer exist.
   if (from_checkpoint_) {
     for (const auto& [name, runner] : pipeline_.stages) runner->forget_initial();
   }
@@ -379,11 +379,11 @@ void Run::open_stages() {
   scores_.began_with(identity_.chosen);
   if (from_checkpoint_) {
     stages_.load(begin_.stages, begin_.position);
-    begin_.stages.clear();  // the memory is the stages' now
+    begin_.stages.clear();  // frees memory
   }
 }
 
-/// Of the flows that the checkpoint covers; score.json may know of later ones.
+/// Restores the scores of the flows that the checkpoint covers; score.json may have later ones.
 void Run::restore_scores() {
   scores_.restore(directory_->metrics(), begin_.metrics_size);
   const std::vector<Score> scores = scores_.list();
@@ -401,14 +401,14 @@ std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
     services_->message(
         LogLevel::warning,
         "the checkpoint was written by a version of Seam that did not count training "
-        "steps; in TensorBoard, the steps of this run begin at 0");
+        "steps; in TensorBoard, the steps of this run start from 0");
   }
   return std::make_unique<TensorBoardLog>(directory_->path(), *spec_.tensorboard, axis,
                                           from_checkpoint_ ? &begin_ : nullptr, *services_);
 }
 
 void Run::go_through_schedule() {
-  std::filesystem::remove(directory_->summary());  // it told how the run ended before
+  std::filesystem::remove(directory_->summary());  // of the previous process
   Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size},
                     tensorboard_log());
   recorder.opened(services_->metrics(), stages_.opened());
@@ -437,7 +437,7 @@ void Run::go_through_schedule() {
                   directory_->path().string()));
 }
 
-/// The summary for programs and for people.
+/// Writes summary.json and shows the closing table and the score.
 void Run::end() {
   summary_.metrics = services_->metrics().means();
   attempt([this] { write_whole_file(directory_->summary(), to_json(summary_, spec_)); });
@@ -452,8 +452,8 @@ void Run::show_score() {
        summary_.complete ? scores_.lone_floors() : std::vector<std::string>()) {
     services_->message(
         LogLevel::warning,
-        fmt::format("the floor '{}' stands beside no score: no other stage of its type measures "
-                    "the same data by the same protocol",
+        fmt::format("the floor '{}' is not compared with any score: no other stage of its type "
+                    "evaluates the same data with the same protocol",
                     floor));
   }
   const Screen& screen = display_.screens().results;
@@ -464,7 +464,7 @@ void Run::show_score() {
 RunSummary Run::summary() {
   if (trace_) {
     if (const auto error = trace_->finish()) {
-      display_.message(fmt::format("the trace is not complete: {}", error->what()));
+      display_.message(fmt::format("the trace is incomplete: {}", error->what()));
     }
   }
   return std::move(summary_);

@@ -1,4 +1,4 @@
-/// Runs a checked pipeline from its first flow to its last: everything that `seam run` does.
+/// Runs a checked pipeline from its first flow to its last: the implementation of `seam run`.
 ///
 ///     CheckedPipeline ──► open stages ──► restore ──► schedule ──► close stages ──► RunSummary
 ///                             │              │           │
@@ -22,9 +22,9 @@
 namespace seam::host {
 
 enum class Start : std::uint8_t {
-  fresh,   ///< in a new run directory
-  resume,  ///< from the newest checkpoint of the run directory
-  from,    ///< in a new run directory, with a checkpoint of another run
+  fresh,   ///< in a new run folder
+  resume,  ///< from the newest checkpoint in the run folder
+  from,    ///< in a new run folder, from a checkpoint of another run
 };
 
 struct RunOptions {
@@ -32,38 +32,38 @@ struct RunOptions {
   Start start = Start::fresh;
   int threads = 1;
   Numerics numerics;
-  StopState* stop = nullptr;  ///< optional; the caller's, outlives the run
+  StopState* stop = nullptr;  ///< optional; outlives the run
   Timing timing = Timing::brief;
-  /// Of each flow: with its first batch only, the run writes no checkpoints.
+  /// Extent of each flow; a run of first batches writes no checkpoints.
   Extent extent = Extent::whole;
-  std::filesystem::path trace;  ///< a file for every stage's times; empty: none
-  /// With Start::from: the other run's folder and its pipeline, the caller's, outlives the run.
+  std::filesystem::path trace;  ///< file for a timeline of all stages; empty: none
+  /// With Start::from: the other run's folder and its pipeline, which outlives the run.
   std::filesystem::path from;
   const PipelineSpec* before = nullptr;
-  /// The clock for `checkpoint_every` in minutes and for the end that the progress line predicts;
+  /// The clock for `checkpoint_every` in minutes and for the remaining time in the progress line;
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-/// Never throws for what a user, a stage or a disk does: that is in the summary. Stages are closed
-/// when it returns.
+/// Never throws because of a user, a stage or a disk: these errors are in the summary. Stages are
+/// closed when it returns.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display);
-/// The same with another engine under it.
+/// The same with a different engine.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
                         FlowRunner& flows);
 
-/// Loading for a run: the thread budget is fixed, and told to all libraries, before the first
-/// plugin is loaded. `command_line` is --threads. Changes this process's environment variables.
+/// Loads a pipeline for a run: the thread budget is determined and set for all libraries before the
+/// first plugin is loaded. `command_line`: --threads. Changes this process's environment variables.
 struct PreparedRun {
   int threads = 1;
   LoadResult loaded;
 };
 PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line);
 
-/// How to load the pipeline of an earlier run, to resume it or to begin with it: its resolved.toml,
-/// with the very plugins that it used where `plugin_paths` offers no others; the search path is
-/// asked for what is not there any more. Throws seam::Error (configuration) where the folder is no
-/// run.
+/// Returns how to load the pipeline of an earlier run, to resume it or to start from it: its
+/// resolved.toml, with the plugins that it used unless `plugin_paths` provides others. Plugins that
+/// no longer exist are looked up on the search path. Throws seam::Error (configuration) if the
+/// folder is not a run folder.
 LoadOptions earlier_run_options(const std::filesystem::path& run_directory,
                                 std::vector<std::string> plugin_paths);
 

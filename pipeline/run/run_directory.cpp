@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view head_mark = "#: ";
 
-/// What remains of a pipeline's name in the name of a folder.
+/// A pipeline's name as part of a folder name.
 std::string folder_name(const std::string& name) {
   std::string result;
   for (const char c : name) {
@@ -50,8 +50,8 @@ void refuse_unless_empty(const fs::path& folder) {
   if (std::ranges::all_of(fs::directory_iterator(folder), is_lock)) return;
   const bool run = fs::exists(folder / "resolved.toml");
   throw Error("'" + folder.string() + "' " +
-                  (run ? "already holds a run; resume it with --resume, or name another folder"
-                       : "is not empty; name a new or empty folder with --run-dir"),
+                  (run ? "already contains a run; resume it with --resume, or choose another folder"
+                       : "is not empty; choose a new or empty folder with --run-dir"),
               Fault::configuration);
 }
 
@@ -165,7 +165,7 @@ Launch parse_launch(const std::string& text, const std::string& file) {
       launch.from = {text_of(*from, "run"), text_of(*from, "checkpoint")};
     }
   } catch (const toml::parse_error& error) {
-    throw Error("the lines '#:' at the head of '" + file +
+    throw Error("the '#:' lines at the top of '" + file +
                     "' are not valid TOML: " + std::string(error.description()) + "; restore them",
                 Fault::configuration);
   }
@@ -177,8 +177,8 @@ Launch read_launch(const fs::path& run_directory) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
     throw Error("'" + run_directory.string() +
-                    "' is not a run folder: it has no readable resolved.toml; --resume takes "
-                    "a folder that `seam run` wrote",
+                    "' is not a run folder: it has no readable resolved.toml; --resume needs "
+                    "a folder written by `seam run`",
                 Fault::configuration);
   }
   std::ostringstream text;
@@ -194,7 +194,7 @@ fs::path make_numbered_folder(const std::string& name) {
   for (int number = 1;; ++number) {
     fs::path path = fs::absolute(runs / (stem + std::to_string(number)));
     std::error_code error;
-    // True for the one process that made it.
+    // True only for the process that created it.
     if (fs::create_directory(path, error)) return path;
     if (error) throw folder_fault("cannot create the run folder", path, error);
   }
@@ -212,7 +212,7 @@ RunDirectory RunDirectory::create(const fs::path& requested, const std::string& 
 }
 
 RunDirectory RunDirectory::reopen(const fs::path& path) {
-  read_launch(path);  // says so where it is not the folder of a run
+  read_launch(path);  // throws if it is not a run folder
   return RunDirectory(fs::absolute(path).lexically_normal());
 }
 

@@ -1,18 +1,18 @@
-/// The folder that a run leaves.
+/// The run folder.
 ///
 ///     runs/sccapsnet-20260301-093000-1/
-///       resolved.toml     the pipeline, complete, headed by what it was run with
-///       metrics.jsonl     a line a number; the same bytes for the same run
-///       timing.jsonl      a line a flow that ran: seconds, images, peaks
-///       skipped.jsonl     a line a packet that failed and was skipped
-///       score.json        the metrics by which the run is judged
-///       events.out.tfevents.*   for TensorBoard, where it is asked for: one a process
-///       run.log           what was said
-///       summary.json      how it ended
+///       resolved.toml     the complete pipeline, after a head with version, plugins and data
+///       metrics.jsonl     one line per value; bit-identical for the same run
+///       timing.jsonl      one line per flow that ran: seconds, images, peaks
+///       skipped.jsonl     one line per packet that failed and was skipped
+///       score.json        the headline metrics
+///       events.out.tfevents.*   for TensorBoard, if enabled; one file per process
+///       run.log           messages
+///       summary.json      how the run ended
 ///       checkpoints/      epoch-12.safetensors
-///       reports/          what stages reported, Markdown
-///       crash.txt         which stage a process crashed in, if one did
-///       lock              held while a process works on the folder
+///       reports/          reports of stages, Markdown
+///       crash.txt         the stage in which a process crashed, if one did
+///       lock              locked while a process uses the folder
 #pragma once
 
 #include <filesystem>
@@ -36,7 +36,7 @@ struct PluginUsed {
   friend bool operator==(const PluginUsed&, const PluginUsed&) = default;
 };
 
-/// The checkpoint of another run with which a run began.
+/// The checkpoint of another run from which a run was started.
 struct RunOrigin {
   std::string run;         ///< its folder, absolute; empty: none
   std::string checkpoint;  ///< "epoch-24.safetensors"
@@ -47,10 +47,10 @@ struct RunOrigin {
 /// "demo-20260301-093000-1/epoch-24.safetensors"; empty for none.
 std::string to_text(const RunOrigin& origin);
 
-/// What a run was started with; the head of resolved.toml.
+/// The head of resolved.toml: how a run was started.
 struct Launch {
   std::string version;            ///< of Seam
-  std::string compiler;           ///< that built it
+  std::string compiler;           ///< that built Seam
   std::string started;            ///< date and time, UTC
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
@@ -71,19 +71,20 @@ Launch make_launch(const PipelineSpec& spec, const std::vector<PluginFile>& plug
 std::string headed_text(const Launch& launch, const std::string& pipeline);
 /// The pipeline in such a text.
 std::string pipeline_below_head(const std::string& text);
-/// Reads the head back; keys that are not there stay empty. Throws seam::Error (configuration).
+/// Reads the head; missing keys stay empty. Throws seam::Error (configuration).
 Launch parse_launch(const std::string& text, const std::string& file);
 Launch read_launch(const std::filesystem::path& run_directory);
 
-/// Makes runs/NAME-DATE-TIME-N, which did not exist; its absolute path.
+/// Creates a new folder runs/NAME-DATE-TIME-N and returns its absolute path.
 std::filesystem::path make_numbered_folder(const std::string& name);
 
 class RunDirectory {
  public:
-  /// Makes and locks a new one. `requested` may be empty: runs/NAME-DATE-TIME-N is made then.
-  /// Throws seam::Error (configuration) where the folder holds something already or is in use.
+  /// Creates and locks a new run folder: `requested`, or runs/NAME-DATE-TIME-N if it is empty.
+  /// Throws seam::Error (configuration) if the folder is not empty or in use.
   static RunDirectory create(const std::filesystem::path& requested, const std::string& pipeline);
-  /// Locks the folder of an earlier run. Throws seam::Error (configuration) where it is none.
+  /// Locks the folder of an earlier run. Throws seam::Error (configuration) if it is not a run
+  /// folder.
   static RunDirectory reopen(const std::filesystem::path& path);
 
   /// Absolute.

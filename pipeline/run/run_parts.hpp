@@ -1,4 +1,4 @@
-/// What a run is made of, for those that carry out parts of it.
+/// The parts of a run, for the classes that execute it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace seam::host {
 
-/// The parts of a run that its flows need; all are the run's and outlive the steps.
+/// The parts of a run that its flows need; the run owns them, and they outlive the steps.
 struct RunParts {
   CheckedPipeline& pipeline;
   const RunOptions& options;
@@ -26,23 +26,23 @@ struct RunParts {
   RunStages& stages;
   Recorder& recorder;
   Scores& scores;
-  RunSummary& summary;  ///< flows, skipped packets and the ledger's sentences are added to it
+  RunSummary& summary;  ///< receives flows, skipped packets and the ledger's sentences
   Trace* trace;         ///< null: none
 };
 
-/// How far earlier processes of the run have come in training.
+/// The training progress of earlier processes of the run.
 struct Progress {
-  std::int64_t trainings = 0;             ///< flows that trained and ended
-  std::int64_t training_steps = 0;        ///< theirs
-  std::optional<FlowUnderWay> under_way;  ///< the flow that the run goes on within
+  std::int64_t trainings = 0;             ///< training flows that have ended
+  std::int64_t training_steps = 0;        ///< of these flows
+  std::optional<FlowUnderWay> under_way;  ///< the interrupted flow that the run resumes
 };
 
-/// What a checkpoint says of the run that writes it.
+/// Properties of the run that its checkpoints record.
 struct RunIdentity {
   std::string pipeline;  ///< its resolved text
   std::string plugins;
   std::string numerics;
-  std::optional<Choice> best_by;  ///< as in Checkpoint; so is what follows
+  std::optional<Choice> best_by;  ///< this and the next: as in Checkpoint
   std::vector<ChosenWeights> chosen;
 };
 

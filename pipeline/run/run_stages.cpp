@@ -12,11 +12,11 @@
 namespace seam::host {
 namespace {
 
-/// By name: the host does not know LibTorch.
+/// By name, because the host does not depend on LibTorch.
 constexpr std::string_view trainable_name = "seam::Trainable";
 
-/// The stages that the schedule's flows use and those that they refer to, each after the ones it
-/// refers to.
+/// The stages of the scheduled flows and those that they refer to, each after the ones it refers
+/// to.
 std::vector<std::string> opening_order(const PipelineSpec& spec) {
   std::map<std::string, const StageSpec*> specs;
   for (const StageSpec& stage : spec.stages) specs.emplace(stage.name, &stage);
@@ -36,16 +36,16 @@ std::vector<std::string> opening_order(const PipelineSpec& spec) {
 }
 
 Error missing_state(const StageRunner& runner) {
-  const std::string begin = "the checkpoint has no state of stage '" + runner.name() + "', ";
+  const std::string begin = "the checkpoint has no state for stage '" + runner.name() + "'";
   if (runner.description().state_made_by_flow) {
     return Error(begin +
-                     "because the schedule that it was written with fills the stage again before "
-                     "anything reads it, or reads it no more; the schedule of resolved.toml does "
-                     "not: restore the schedule, or run a flow through the stage first",
+                     ": under the schedule it was written with, the stage is refilled before it is "
+                     "read, or is not read again. Under the schedule in resolved.toml it is read "
+                     "first: restore the schedule, or run a flow that fills the stage first",
                  Fault::configuration);
   }
-  return Error(begin + "which keeps one; the plugin that offers " + runner.type() +
-                   " has changed since the run was started",
+  return Error(begin + ", although the stage now saves one; the plugin that provides " +
+                   runner.type() + " has changed since the run was started",
                Fault::configuration);
 }
 
@@ -101,15 +101,15 @@ void RunStages::load(const std::vector<StageState>& saved, const SchedulePositio
       throw missing_state(runner);
     }
     if (state->use != runner.type()) {
-      throw Error("the checkpoint's state of stage '" + name + "' is that of a " + state->use +
-                      ", but the stage is a " + runner.type(),
+      throw Error("the checkpoint's state for stage '" + name + "' was saved by a " + state->use +
+                      ", but the stage is now a " + runner.type(),
                   Fault::configuration);
     }
     try {
       where_it_belongs(runner, [&] { runner.load(state->archive); });
     } catch (const Error& error) {
       if (error.fault() != Fault::data) throw;
-      // The file is whole, so it is the pipeline or a plugin that is not the one of then.
+      // The file is intact, so the pipeline or a plugin has changed.
       Error unfit(error.what(), Fault::configuration);
       for (const std::string& step : error.chain()) unfit.while_doing(step);
       throw unfit;

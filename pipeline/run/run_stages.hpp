@@ -1,7 +1,7 @@
-/// The stages of a run from open() to close(), each on the thread where it belongs.
+/// The stages of a run from open() to close(), each on its own thread.
 ///
-///     open    those that others refer to first          close   in the reverse order
-///     load    what a checkpoint holds ──► stages         save    stages ──► what it will hold
+///     open    referenced stages first                   close   in reverse order
+///     load    states in a checkpoint ──► stages         save    stages ──► states for a checkpoint
 #pragma once
 
 #include <functional>
@@ -21,34 +21,35 @@ namespace seam::host {
 
 class RunStages {
  public:
-  /// Both are the caller's and outlive this. Opens nothing yet.
+  /// Both outlive this object. Opens no stages yet.
   RunStages(CheckedPipeline& pipeline, FlowRunner& flows) : pipeline_(pipeline), flows_(flows) {}
 
-  /// Opens what the schedule's flows use and what that refers to. Throws what a stage throws, and
-  /// seam::Error (cancelled) where `stop` says so before one; opened() are open then.
+  /// Opens the stages of the scheduled flows and those that they refer to. Rethrows exceptions of
+  /// stages, and throws seam::Error (cancelled) if `stop` returns true before a stage; opened() are
+  /// open then.
   void open(const RunState& run, const std::function<bool()>& stop);
   /// Names, in the order of opening.
   [[nodiscard]] const std::vector<std::string>& opened() const { return opened_; }
 
-  /// Gives the stages their saved states. Throws seam::Error (configuration) where the state of a
-  /// stage is missing that the schedule needs from `position` on, or does not fit its stage.
+  /// Loads the saved states into the stages. Throws seam::Error (configuration) if a state that the
+  /// schedule needs from `position` on is missing, or if a state does not fit its stage.
   void load(const std::vector<StageState>& saved, const SchedulePosition& position);
-  /// The states that a run needs that goes on from `position`; those of `always` whatever the
-  /// schedule does with them.
+  /// Returns the states that a run needs to continue from `position`, and those of the stages in
+  /// `always`.
   [[nodiscard]] std::vector<StageState> save(const SchedulePosition& position,
                                              const std::vector<std::string>& always = {});
-  /// The states of a flow's stages that it may change although it does not train, and that a run
-  /// needs that goes on from `position`. Weights are none of them: only an optimizer changes them.
+  /// Returns the states that a flow may change although it does not train, and that a run needs to
+  /// continue from `position`. Without weights, because only an optimizer changes them.
   [[nodiscard]] std::vector<StageState> changeable_by(const FlowSpec& flow,
                                                       const SchedulePosition& position);
 
-  /// Closes all that are open. Returns what went wrong, in the order in which it did.
+  /// Closes all open stages. Returns the errors in order of occurrence.
   [[nodiscard]] std::vector<Error> close();
 
   [[nodiscard]] const StageRunner& at(const std::string& name) const {
     return *pipeline_.stages.at(name);
   }
-  /// Whether a flow has a stage that trains.
+  /// Returns whether the flow has a stage that trains.
   [[nodiscard]] bool trains(const FlowSpec& flow) const;
 
  private:

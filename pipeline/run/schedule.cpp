@@ -14,7 +14,8 @@ namespace {
 
 using FlowEnd = ScheduleSteps::FlowEnd;
 
-/// Whether every flow of an epoch has had a turn since the epoch `from`, where this process began.
+/// Returns whether every flow of the epochs has run since the epoch `from`, in which this process
+/// began.
 bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t from, std::int64_t epochs_done) {
   return epochs_done >= schedule.epochs ||
          std::ranges::all_of(schedule.each_epoch, [from, epochs_done](const ScheduledFlow& flow) {
@@ -32,7 +33,7 @@ Error never_recorded(const std::string& metric, const std::string& who,
   return Error(text, Fault::configuration);
 }
 
-/// Measures after an epoch; true: time to stop.
+/// Reads the metric after an epoch. Returns whether to stop.
 bool measure(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& position,
              const ScheduleSteps& steps) {
   if (!schedule.stop_early) return false;
@@ -45,7 +46,7 @@ bool measure(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& 
   return false;
 }
 
-/// The same for the checkpoints that are kept.
+/// The same for the metric that selects the checkpoint to keep.
 void measure_kept(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& position,
                   const ScheduleSteps& steps) {
   const std::string& metric = schedule.keep.best;
@@ -60,7 +61,8 @@ void measure_kept(const ScheduleSpec& schedule, std::int64_t from, SchedulePosit
   }
 }
 
-/// Runs the flows that are left one after the other; stopped where one was, or before the next.
+/// Runs the remaining flows. Returns `stopped` if one was stopped, or on a stop request before the
+/// next.
 ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
                       SchedulePosition& position, ScheduleSteps& steps) {
   while (position.flows_done < std::ssize(flows)) {

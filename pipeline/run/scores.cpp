@@ -60,7 +60,8 @@ std::string stage_of(const std::string& metric) {
   return metric.substr(0, metric.find('.'));
 }
 
-/// Only of a value that is one measurement: the error of a mean of several is not theirs.
+/// The standard error of a value that was recorded once. A mean of several values has a different
+/// error.
 std::optional<double> error_of(const FlowMeans& means, const std::string& metric) {
   const auto value = means.find(metric);
   const auto error = means.find(metric + std::string(error_suffix));
@@ -71,7 +72,7 @@ std::optional<double> error_of(const FlowMeans& means, const std::string& metric
   return error->second.value;
 }
 
-/// Puts the lines of metrics.jsonl together to the flows that wrote them.
+/// Groups the lines of metrics.jsonl by the flows that wrote them.
 class FlowsOfMetrics {
  public:
   explicit FlowsOfMetrics(Scores& scores) : scores_(scores) {}
@@ -91,7 +92,7 @@ class FlowsOfMetrics {
   }
 
  private:
-  /// Adds the metric whose lines end here to its flow.
+  /// Adds the metric, whose lines are complete, to its flow.
   void end_metric() {
     if (values_.empty()) return;
     const std::string metric = line_.metric();
@@ -175,7 +176,7 @@ Score score_of(const Json& json) {
     score.protocol = protocol.get<std::string>();
   }
   score.when = json.value("when", std::string());
-  // Runs of earlier versions have neither.
+  // Runs of earlier versions do not have the following keys.
   for (const Json& one : json.value("beside", Json::array())) {
     const Json& error = one.at("standard_error");
     score.beside.push_back({one.at("name").get<std::string>(), number(one.at("value")),
@@ -201,7 +202,7 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
                         const FlowMeans& means) {
   const PipelineSpec& spec = pipeline_.spec;
   const auto found = std::ranges::find(spec.flows, flow, &FlowSpec::name);
-  if (found == spec.flows.end()) return false;  // resolved.toml was changed since
+  if (found == spec.flows.end()) return false;  // resolved.toml has been changed
   std::vector<Recorded> recorded = recorded_headlines(pipeline_, *found, means);
   const int training = trains(pipeline_, *found) ? 2 : 1;
   const auto position = static_cast<std::size_t>(found - spec.flows.begin());
@@ -256,7 +257,7 @@ void Scores::note(const Rank& rank, Score score) {
   if (const auto before = scores_.find(rank); before != scores_.end()) {
     score.best = before->second.best;
   }
-  // What was measured before the epochs is no epoch's.
+  // A value measured before the epochs does not belong to an epoch.
   if (score.when != "before" && !std::isnan(score.value) &&
       (!score.best || is_better(score.value, score.best->value, score.better))) {
     score.best = {score.value, score.epoch};
@@ -352,7 +353,7 @@ std::vector<Score> read_scores(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error("cannot open '" + file.string() + "'");
   const auto refuse = [&](const std::string& why) {
-    return Error("'" + file.string() + "' is not the score of a run: " + why);
+    return Error("'" + file.string() + "' is not a valid score.json: " + why);
   };
   try {
     const Json root = Json::parse(stream);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace format = checkpoint_format;
 namespace {
 
-/// The worst last, as in the enumeration.
+/// In the order of the enumeration, the worst last.
 constexpr std::array<std::pair<std::string_view, SelectedOn>, 5> words{
     {{"last", SelectedOn::last},
      {"train", SelectedOn::train},
@@ -55,18 +55,18 @@ Json source_json(const StageSpec& stage, const Description& description) {
       has_file = true;
     } else if (parameter.kind == ValueKind::path && text != nullptr) {
       folders[parameter.name] = fs::weakly_canonical(fs::absolute(*text, error), error).string();
-    } else if (value != parameter.default_value) {  // so that a later version may have more of them
+    } else if (value != parameter.default_value) {  // so that later versions can add parameters
       parameters[parameter.name] = seam::to_text(value);
     }
   }
-  // A list says which pictures; where they lie differs between machines.
+  // A list identifies the images; the folders differ between machines.
   if (!has_file) parameters.merge(folders);
   Json json{{"use", stage.use}};
   for (const auto& [name, value] : parameters) json[name] = value;
   return json;
 }
 
-/// The last flow of an epoch that has the stage: its value counts.
+/// The last flow of an epoch that has the stage; its value is used.
 const FlowSpec* measuring_flow(const CheckedPipeline& pipeline, const std::string& stage) {
   const FlowSpec* found = nullptr;
   for (const ScheduledFlow& scheduled : pipeline.spec.schedule.each_epoch) {
@@ -83,31 +83,31 @@ std::string settings_text(const StageSpec& stage) {
   return text;
 }
 
-/// Whether packets reach the stage in this flow. A source, such as what a model was trained on, is
-/// not filled.
+/// Returns whether packets reach the stage in this flow. A source, such as a reference to the
+/// training data, is not filled.
 bool fills(const FlowSpec& flow, const std::string& stage) {
   return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
     return node.stage == stage && !node.inputs.empty();
   });
 }
 
-/// Of a checkpoint that its run's rule calls the best; none: the rule is not known.
+/// The rule by which a checkpoint is the best of its run; nullopt if it is unknown.
 std::optional<Choice> chooser_of(const std::map<std::string, std::string>& metadata) {
   if (const auto by = metadata.find(format::best_by_key); by != metadata.end()) {
     return choice_from(by->second);
   }
   Choice choice;
-  const auto metric = metadata.find("seam.run.kept_metric");  // all that earlier versions say
+  const auto metric = metadata.find("seam.run.kept_metric");  // earlier versions have only this
   if (metric == metadata.end()) return std::nullopt;
   choice.metric = unescaped(metric->second);
   return choice;
 }
 
-/// Adds what the file says of the weights that the stage takes from it.
+/// Adds the selections that the file records for the weights that the stage imports.
 void add_choices(const std::string& stage, const std::string& weights,
                  std::vector<ChosenWeights>& chosen) {
   const WeightsFile file = weights_file(weights);
-  if (!file.metadata.contains(format::version_key)) return;  // of another program
+  if (!file.metadata.contains(format::version_key)) return;  // written by another program
   const auto add = [&chosen](ChosenWeights one) {
     if (std::ranges::find(chosen, one) == chosen.end()) chosen.push_back(std::move(one));
   };

@@ -1,12 +1,14 @@
-/// How the epoch was chosen whose weights are measured. The best of many epochs on a list is better
-/// on that list than on another one, so a score that was chosen on its own list is biased upwards.
+/// How the epoch with the evaluated weights was selected. The best of many epochs on a list is
+/// better on this list than on another one, so a score for the list used for selection is biased
+/// upwards.
 ///
-///     run with `keep` or `stop_early` ──► checkpoint: seam.best_by, which metric on which pictures
+///     run with `keep` or `stop_early` ──► checkpoint: seam.best_by, its metric and images
 ///                                              │ weights = RUN
-///     run that measures ◄──────────────────────┘
-///        same pictures: selected_on = test     others: val     of the newest epoch: last
+///     run that evaluates ◄─────────────────────┘
+///        same images: selected_on = test     other images: val     the newest epoch: last
 ///
-/// What was chosen stays so through later trainings: checkpoints hand it on (seam.chosen).
+/// Selected weights count as selected after further training too: checkpoints pass this on
+/// (seam.chosen).
 #pragma once
 
 #include <cstdint>
@@ -25,10 +27,10 @@ struct CheckedPipeline;
 
 enum class Purpose : std::uint8_t { measures, trains };
 
-/// What chooses an epoch.
+/// The rule that selects an epoch.
 struct Choice {
   std::string metric;  ///< "stage.metric"
-  std::string flow;    ///< that records it; empty: a version of Seam that did not say it
+  std::string flow;    ///< that records it; empty: written by a version of Seam without this value
   Purpose purpose = Purpose::measures;
   std::string protocol;  ///< the stage's parameter of that name; may be empty
   std::string data;      ///< measured_data() of the flow
@@ -36,29 +38,29 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// The stage's parameter `protocol`, in which it says what its numbers may be compared with; empty
-/// where it has none.
+/// The stage's parameter `protocol`, which describes the results that its numbers may be compared
+/// with; empty if it has none.
 [[nodiscard]] std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage);
 
 /// Weights that a stage of the run imported from a checkpoint.
 struct ChosenWeights {
   std::string stage;
   std::string file;          ///< the checkpoint
-  std::optional<Choice> by;  ///< none: nothing says why
+  std::optional<Choice> by;  ///< none: unknown
 
   friend bool operator==(const ChosenWeights&, const ChosenWeights&) = default;
 };
 
-/// The worst is the greatest.
+/// The data of the selection; the greatest value is the worst.
 enum class SelectedOn : std::uint8_t {
-  last,     ///< nothing was chosen by a metric
+  last,     ///< not selected by a metric
   train,    ///< by a metric of a flow that trains
-  val,      ///< by a metric on other pictures, as far as their sources' parameters say
-  unknown,  ///< by what nobody wrote down
-  test,     ///< by a metric on the same pictures
+  val,      ///< by a metric on other images, according to the parameters of their sources
+  unknown,  ///< not recorded
+  test,     ///< by a metric on the same images
 };
 
-/// Chosen weights as a score sees them.
+/// Selected weights, for a score.
 struct SelectedWeights {
   std::string stage;
   std::string file;
@@ -69,39 +71,40 @@ struct SelectedWeights {
   friend bool operator==(const SelectedWeights&, const SelectedWeights&) = default;
 };
 
-/// The pictures that a flow begins with, as a text that is equal for equal ones: what its sources
-/// are and their parameters, files by their content. Folders count only where no file says more.
+/// The images that a flow reads, as a text that is equal for equal images: the types and parameters
+/// of its sources, with hashes of files. Folders count only for sources without a file.
 [[nodiscard]] std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow);
-/// The same, on which pictures the flows run that fill what `stage` of the flow depends on, such as
-/// a gallery, and how the stages are set that look there.
+/// The same, with the images of the flows that fill stages on which `stage` depends, such as a
+/// gallery, and with the parameters of the stages that search there.
 std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
                           const std::string& stage);
 
-/// What chooses the run's best epoch, by `keep` or else `stop_early`; none: nothing does.
+/// The rule that selects the run's best epoch: `keep`, or else `stop_early`; nullopt if neither
+/// does.
 [[nodiscard]] std::optional<Choice> rule_of(const CheckedPipeline& pipeline);
 
-/// What these stages, those that the run has opened, import where it begins, where it was chosen or
-/// may have been: not the newest checkpoint of a run, and not a file of another program. Throws
-/// what read_weights() throws.
+/// The initial weights of these open stages that were selected by a metric, or may have been.
+/// Without the newest checkpoint of a run and files of other programs. Throws what read_weights()
+/// throws.
 [[nodiscard]] std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,
                                                           std::span<const std::string> stages);
 
-/// `data`: measured_data() of the flow that measures.
+/// `data`: measured_data() of the flow that evaluates.
 [[nodiscard]] std::vector<SelectedWeights> selected(const std::vector<ChosenWeights>& chosen,
                                                     const std::string& data);
 
 /// "test"
 [[nodiscard]] std::string_view word_of(SelectedOn selected_on);
-/// Takes that back; another word is not known.
+/// Parses such a word; SelectedOn::unknown for any other word.
 [[nodiscard]] SelectedOn selected_on_from(std::string_view word);
 [[nodiscard]] Json to_json(const std::vector<SelectedWeights>& weights);
-/// Takes that back. Throws Json::exception.
+/// Parses such a JSON value. Throws Json::exception.
 [[nodiscard]] std::vector<SelectedWeights> selected_weights_from(const Json& json);
 
-/// As values of metadata: JSON, percent-encoded where it is not ASCII.
+/// As values of the metadata: JSON, with non-ASCII characters percent-encoded.
 [[nodiscard]] std::string text_of(const Choice& choice);
 [[nodiscard]] std::string text_of(const std::vector<ChosenWeights>& chosen);
-/// Take that back. Throw seam::Error for another text.
+/// Parse such a text. Throw seam::Error if it is invalid.
 [[nodiscard]] Choice choice_from(const std::string& text);
 [[nodiscard]] std::vector<ChosenWeights> chosen_weights_from(const std::string& text);
 

@@ -64,14 +64,14 @@ void RunServices::write_log(LogLevel level, std::string_view stage, std::string_
   if (!stage.empty()) line += fmt::format("[{}] ", stage);
   for (const char c : text) {
     line += c;
-    if (c == '\n') line += "    ";  // a line that begins with a blank belongs to the one before
+    if (c == '\n') line += "    ";  // a line that begins with a blank continues the previous one
   }
   const std::lock_guard lock(mutex_);
   if (log_failed_) return;
   try {
     log_.append(line + "\n");
   } catch (const Error& error) {
-    log_failed_ = true;  // a run is worth more than its log; said once
+    log_failed_ = true;  // the run continues without a log; reported once
     display_.message(fmt::format("run.log ends here: {}", error.what()));
   }
 }

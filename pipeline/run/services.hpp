@@ -1,5 +1,5 @@
-/// What a run does for its stages: their words, numbers and reports find their files and the
-/// person who watches.
+/// The run's services for stages: routes their log messages, metrics and reports to files and to
+/// the display.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace seam::host {
 
 class RunServices final : public Services {
  public:
-  /// Whether reports are shown as well as filed. A training makes the same ones again and again.
+  /// Whether reports are also shown. A training run makes the same reports repeatedly.
   enum class Reports : std::uint8_t { filed, shown };
 
-  /// `log` is added to; the folder `filed_in` is made when the first report comes.
+  /// Appends to `log`; creates the folder `filed_in` for the first report.
   RunServices(Display& display, const StopState* stop, const std::filesystem::path& log,
               std::filesystem::path filed_in, Reports reports);
 
@@ -32,14 +32,14 @@ class RunServices final : public Services {
   void report(std::string_view stage, std::string_view title, std::string_view text) override;
   [[nodiscard]] bool stop_requested() const override;
 
-  /// The host's own words: to the log, and to the person as Display::note or Display::message.
+  /// Messages of the host: written to the log, and shown by Display::note or Display::message.
   void note(std::string_view text);
   void message(LogLevel level, std::string_view text);
-  /// To the log alone.
+  /// Writes only to the log.
   void log_only(LogLevel level, std::string_view text) { write_log(level, "", text); }
 
-  /// Names the reports that follow: "epoch-0003-evaluate-...". `moment` is when in the schedule:
-  /// "before", "epoch-0003", "after".
+  /// Sets the names of the following reports: "epoch-0003-evaluate-...". `moment`: the part of the
+  /// schedule, "before", "epoch-0003" or "after".
   void flow_begins(const std::string& moment, const std::string& flow);
 
   [[nodiscard]] Metrics& metrics() { return metrics_; }
@@ -47,7 +47,7 @@ class RunServices final : public Services {
  private:
   void write_log(LogLevel level, std::string_view stage, std::string_view text);
 
-  Display& display_;       // both are the caller's and outlive the run
+  Display& display_;       // both are owned by the caller and outlive the run
   const StopState* stop_;  // may be null
   Metrics metrics_;
   std::mutex mutex_;
@@ -57,7 +57,7 @@ class RunServices final : public Services {
   Reports reports_;
   std::string report_prefix_;
   std::string moment_;
-  std::map<std::string, int> report_names_;  ///< of this moment, with how often each came
+  std::map<std::string, int> report_names_;  ///< in this moment, with the number of uses
 };
 
 }  // namespace seam::host

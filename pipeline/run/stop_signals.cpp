@@ -44,7 +44,7 @@ void die_by(int signal) {
 
 }  // namespace
 
-/// Does what it is asked to, one thing after the other, on a thread that nobody need wait for.
+/// Runs tasks one after the other on a separate thread, so that no caller has to wait.
 class StopSignals::Errands : public std::enable_shared_from_this<Errands> {
  public:
   void start() {
@@ -55,7 +55,8 @@ class StopSignals::Errands : public std::enable_shared_from_this<Errands> {
     waiting_.push_back(std::move(errand));
     wake_.notify_all();
   }
-  /// No more errands; returns when the one in hand is done, or hangs for a second.
+  /// Accepts no more tasks. Returns when the current one is done, or after it has hung for a
+  /// second.
   void end() {
     std::unique_lock lock(mutex_);
     waiting_.clear();
@@ -91,11 +92,11 @@ sigset_t stop_signal_set() {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) sigaddset(&set, signal);
-  // Whoever started the program with nohup wants it to go on when the terminal is closed: a blocked
-  // signal would be seen although it is ignored.
+  // Under nohup, the program should continue when the terminal is closed, but a blocked signal
+  // would be received although it is ignored.
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // NOLINT: a cast of the C library's
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // NOLINT: a cast in the C library
   return set;
 }
 
@@ -114,24 +115,24 @@ std::chrono::milliseconds grace_of(std::chrono::milliseconds limit) {
   return std::clamp(limit / share, least, most);
 }
 
-/// Until when something has to happen.
+/// Deadlines of a run that should stop.
 class StopSignals::Deadlines {
  public:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<Clock::time_point> limit;  ///< the run's time
-  std::optional<Clock::time_point> grace;  ///< for what is under way when that is over
-  std::optional<Clock::time_point> end;    ///< for what goes on although it is cancelled
+  std::optional<Clock::time_point> limit;  ///< time limit of the run
+  std::optional<Clock::time_point> grace;  ///< after the time limit, for the current step
+  std::optional<Clock::time_point> end;    ///< after cancelling, for stages that have not returned
   bool told_overdue = false;
 
-  /// For poll(): until the first of them; -1: there is none.
+  /// Timeout for poll(): until the first deadline; -1 if there is none.
   [[nodiscard]] int milliseconds_left() const {
     std::optional<Clock::time_point> first;
     for (const auto& deadline : {limit, grace, end}) {
       if (deadline && (!first || *deadline < *first)) first = deadline;
     }
     if (!first) return -1;
-    constexpr std::int64_t longest = 3'600'000;  // poll() takes an int; it is asked again then
+    constexpr std::int64_t longest = 3'600'000;  // poll() takes an int; it is called again then
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*first - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, longest));
   }
@@ -217,7 +218,7 @@ void StopSignals::time_passed(Deadlines& deadlines) {
   if (deadlines.told_overdue) std::_Exit(exit_code_);
   deadlines.told_overdue = true;
   deadlines.end = now + last_patience;
-  std::thread(overdue_).detach();  // not an errand: one of those may hang
+  std::thread(overdue_).detach();  // not in the task queue, because a task may hang
 }
 
 void StopSignals::signalled(int count, int signal, Deadlines& deadlines) {

@@ -42,7 +42,7 @@ std::string drops_text(const RunSummary& summary) {
   return text;
 }
 
-/// The brief text leaves out what nobody would act on.
+/// The brief text omits stalls that are too short to matter.
 std::string data_stall_text(const RunSummary& summary, Timing timing) {
   constexpr double slight = 0.05;   // of the flow's time
   constexpr double short_wait = 1;  // seconds
@@ -60,7 +60,7 @@ std::string data_stall_text(const RunSummary& summary, Timing timing) {
   return text;
 }
 
-/// With `on_error = "skip"` a stage that can do nothing at all does not end a run.
+/// Warns of stages that failed on all packets, which does not end a run with `on_error = "skip"`.
 std::string useless_stages_text(const RunSummary& summary) {
   std::string text;
   if (summary.error) return text;
@@ -68,8 +68,8 @@ std::string useless_stages_text(const RunSummary& summary) {
     for (const StageCount& stage : flow.stages) {
       if (stage.received < 2 || stage.failed < stage.received) continue;
       text += fmt::format(
-          "warning: stage '{}' failed on all of its {} packets in {}; its `on_error` let the run "
-          "continue; to end such a run, set `max_errors` in [pipeline]\n",
+          "warning: stage '{}' failed on all of its {} packets in {}; the run continued because of "
+          "`on_error`; to end such runs, set `max_errors` in [pipeline]\n",
           stage.stage, count_text(stage.received), flow.flow);
     }
   }
@@ -85,7 +85,7 @@ std::string ledger_text(const RunSummary& summary) {
     }
     if (discarded == 0) return "ledger: every packet is accounted for\n";
     return fmt::format(
-        "ledger: every packet is accounted for; {} under way were discarded when the "
+        "ledger: every packet is accounted for; {} in flight were discarded when the "
         "run ended\n",
         count_text(discarded));
   }
@@ -137,7 +137,7 @@ StageCount read_stage(const Json& stage) {
   count.emitted = stage.at("emitted").get<std::uint64_t>();
   count.failed = stage.at("failed").get<std::uint64_t>();
   count.busy_seconds = stage.at("busy_seconds").get<double>();
-  count.backward_seconds = stage.value("backward_seconds", 0.0);  // of earlier versions: unknown
+  count.backward_seconds = stage.value("backward_seconds", 0.0);  // unknown in earlier versions
   count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
   for (const auto& [reason, number] : stage.at("dropped").items()) {
     count.dropped[reason] = number.get<std::uint64_t>();
@@ -159,7 +159,7 @@ std::string wall_text(const StageCount& stage, const FlowTotal& flow) {
   return fmt::format("{:.0f} %", 100 * share_of_wall(stage, flow));
 }
 
-/// Of the time of one packet; nothing for a source, which receives none.
+/// A percentile of the time per packet; empty for a source, which receives no packets.
 std::string percentile_text(const StageCount& stage, double share) {
   if (stage.packet_times.empty()) return "";
   const double milliseconds = 1e3 * stage.packet_times.percentile(share);
@@ -167,13 +167,13 @@ std::string percentile_text(const StageCount& stage, double share) {
                              : fmt::format("{:.0f} ms", milliseconds);
 }
 
-/// The share of its time; nothing for a stage without gradients.
+/// The percentage of the stage's time; empty for a stage without gradients.
 std::string backward_text(const StageCount& stage) {
   if (stage.backward_seconds <= 0) return "";
   return fmt::format("{:.0f} %", 100 * stage.backward_seconds / seconds_of(stage));
 }
 
-/// Removes a column in which only the title says something; whether it did.
+/// Removes a column that has only a title. Returns whether it did.
 bool drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t column) {
   const bool empty = std::ranges::all_of(rows.begin() + 1, rows.end(),
                                          [&](const auto& row) { return row[column].empty(); });
@@ -296,7 +296,7 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
     for (const Json& flow : root.at("flows")) flows.push_back(read_flow(flow));
     return flows;
   } catch (const Json::exception& error) {
-    throw Error("'" + summary.string() + "' is not the summary of a run: " + error.what(),
+    throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
                 Fault::data);
   }
 }

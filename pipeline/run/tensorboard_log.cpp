@@ -95,7 +95,7 @@ void TensorBoardLog::flow_ended(const FlowRecord& record, const std::vector<Reco
   const double began = seconds_of(record.began);
   std::vector<std::string> events;
   for (const ScalarsAtStep& at : scalars_of(series, record.flow, before, steps)) {
-    // When each was recorded is not known; they are spread over the flow's time.
+    // The time of each value is not known, so they are spread over the flow's duration.
     const double share =
         steps == 0 ? 1 : static_cast<double>(at.step - before) / static_cast<double>(steps);
     events.push_back(
@@ -126,10 +126,10 @@ void TensorBoardLog::add_pictures(const FlowRecord& record, const Moment& moment
   if (problems.empty()) return;
   services_.message(
       LogLevel::warning,
-      fmt::format("{} left out of what TensorBoard shows of flow '{}'; the first: {}",
+      fmt::format("{} omitted from TensorBoard for flow '{}'; the first: {}",
                   problems.size() == 1
-                      ? "a picture or set of pictures is"
-                      : fmt::format("{} pictures or sets of pictures are", problems.size()),
+                      ? "an image or set of images is"
+                      : fmt::format("{} images or sets of images are", problems.size()),
                   record.flow, problems.front()));
 }
 
@@ -158,8 +158,8 @@ void TensorBoardLog::add_histograms(const Checkpoint& checkpoint, const Moment& 
       if (histogram.not_finite > 0) {
         services_.message(
             LogLevel::warning,
-            fmt::format("{} values of '{}' are NaN or infinite after epoch {}; its histogram for "
-                        "TensorBoard leaves them out",
+            fmt::format("{} values of '{}' are NaN or infinite after epoch {}; they are omitted "
+                        "from its TensorBoard histogram",
                         histogram.not_finite, name, checkpoint.position.epochs_done));
       }
       if (histogram.buckets.empty()) continue;
@@ -169,7 +169,7 @@ void TensorBoardLog::add_histograms(const Checkpoint& checkpoint, const Moment& 
 }
 
 void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
-  std::vector<std::string> without;  // histograms, though a pattern matches
+  std::vector<std::string> without;  // tensors that match a pattern but have no histogram
   std::vector<std::string> names;
   for (const StageState& stage : checkpoint.stages) {
     for (const auto& [tensor, entry] : stage.archive.entries()) {
@@ -187,14 +187,14 @@ void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
       continue;
     }
     std::string text = fmt::format(
-        "the pattern '{}' of 'tensorboard' matches no tensor of the checkpoint", pattern);
+        "the pattern '{}' of 'tensorboard' matches no tensor in the checkpoint", pattern);
     if (const std::string nearest = did_you_mean(pattern, names); !nearest.empty()) {
       text += "; " + nearest;
     }
     services_.message(LogLevel::warning, text);
   }
   if (!without.empty()) {
-    services_.log_only(LogLevel::info, "no histograms of what has no floating-point values: " +
+    services_.log_only(LogLevel::info, "no histograms for empty or non-floating-point tensors: " +
                                            enumerated(without));
   }
 }

@@ -1,11 +1,11 @@
-/// What a run writes for TensorBoard, in `tensorboard --logdir runs`.
+/// The data that a run writes for TensorBoard (`tensorboard --logdir runs`).
 ///
 ///     a flow ends ──► metrics ──► scalars    train/loss.loss, evaluate/recall.none.r@1
-///                 ──► what stages drew ──► pictures
+///                 ──► images drawn by stages
 ///     checkpoint after an epoch ──► histograms of weights
 ///
-/// All stand on one axis: the training steps of the whole run or, where nothing trains, its epochs.
-/// Steps count what is done: the first batch's loss is at 1, an evaluation after 64 batches at 64.
+/// All use one axis: the training steps of the whole run or, if no flow trains, its epochs. Steps
+/// count finished batches: the first batch's loss is at 1, an evaluation after 64 batches at 64.
 #pragma once
 
 #include <cstdint>
@@ -34,33 +34,34 @@ struct ScalarsAtStep {
   friend bool operator==(const ScalarsAtStep&, const ScalarsAtStep&) = default;
 };
 
-/// A metric that was recorded at each of a flow's `steps` has its values there, which come after
-/// `before`. One recorded less often is spread over them, of one recorded more often each step has
-/// the mean; without steps, or where values have no order, the flow's end has the mean of all.
+/// A metric that was recorded at each of a flow's `steps`, which come after `before`, has its
+/// values there. A metric recorded less often is spread over the steps; for one recorded more
+/// often, each step has a mean. Without steps, or if the values have no order, the flow's end has
+/// the mean of all.
 [[nodiscard]] std::vector<ScalarsAtStep> scalars_of(const std::vector<RecordedSeries>& series,
                                                     const std::string& flow, std::int64_t before,
                                                     std::int64_t steps);
 
 class TensorBoardLog {
  public:
-  /// Begins an event file in the run's folder, at the checkpoint `from` or, where it is null, at
-  /// the run's beginning. The services are the caller's and outlive this.
+  /// Starts an event file in the run folder, at the checkpoint `from` or, if it is null, at the
+  /// beginning of the run. The services outlive this object.
   TensorBoardLog(std::filesystem::path run, TensorBoardSpec spec, StepAxis axis,
                  const Checkpoint* from, RunServices& services);
 
-  // All throw seam::Error where the file cannot be written.
-  /// What stages recorded when they were opened.
+  // All throw seam::Error if the file cannot be written.
+  /// Writes the values that stages recorded when they were opened.
   void opened(const std::vector<RecordedSeries>& series);
-  /// Nothing is written of half a flow that does not train: its means would be of other data.
+  /// Writes nothing for a partial flow that does not train: its means would cover different data.
   void flow_ended(const FlowRecord& record, const std::vector<RecordedSeries>& series,
                   const FlowResult& result);
-  /// Before the checkpoint is written; what precedes is on the disk then.
+  /// To be called before the checkpoint is written; syncs the file to disk.
   void checkpoint(const Checkpoint& checkpoint);
 
  private:
   void add_pictures(const FlowRecord& record, const tensorboard::Moment& moment);
   void add_histograms(const Checkpoint& checkpoint, const tensorboard::Moment& moment);
-  /// Says of patterns that match nothing, and of tensors that have no histogram, what is the case.
+  /// Reports patterns without matches, and tensors without histograms.
   void tell_of_patterns(const Checkpoint& checkpoint);
   [[nodiscard]] std::int64_t step_of(const Checkpoint& checkpoint) const;
 
@@ -69,8 +70,8 @@ class TensorBoardLog {
   StepAxis axis_;
   RunServices& services_;
   EventFile file_;
-  std::int64_t drawn_epochs_;  ///< the last ones after which there were histograms
-  bool told_ = false;          ///< of patterns
+  std::int64_t drawn_epochs_;  ///< epochs done at the last histograms
+  bool told_ = false;          ///< patterns were reported
 };
 
 }  // namespace seam::host

@@ -88,7 +88,7 @@ std::optional<double> cgroup_quota(const fs::path& root) {
 
 int CoreCount::usable() const {
   if (!quota) return std::max(affinity, 1);
-  // Rounded down: a thread more than the quota feeds is put to sleep in the middle of its work.
+  // Rounded down: with more threads than the quota allows, threads are suspended during their work.
   return std::clamp(static_cast<int>(std::floor(*quota)), 1, std::max(affinity, 1));
 }
 
@@ -108,8 +108,8 @@ SpinPolicy spin_policy() {
     const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): called first
     if (value != nullptr && *value != '\0') return {variable, value, true};
   }
-  // What libgomp itself falls back to where it has more threads than cores; the threads of other
-  // processes are unknown to it. docs/running.md has the measurements.
+  // libgomp uses this value itself if it has more threads than cores, but it does not know about
+  // the threads of other processes. docs/running.md has the measurements.
   return {"GOMP_SPINCOUNT", "1000", false};
 }
 

@@ -1,4 +1,4 @@
-/// How long a run may take, as the command line writes it; StopSignals ends it then.
+/// Parses the time limit of a run on the command line; StopSignals enforces it.
 #pragma once
 
 #include <chrono>

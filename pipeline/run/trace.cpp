@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t bytes_of_a_write = std::size_t{1} << 20;
 
-/// To the nanosecond.
+/// With nanosecond resolution.
 double microseconds(std::chrono::steady_clock::duration time) {
   constexpr double of_a_microsecond = 1000;
   return static_cast<double>(std::chrono::nanoseconds(time).count()) / of_a_microsecond;
@@ -48,7 +48,7 @@ std::optional<Error> Trace::finish() {
   return error_;
 }
 
-/// Numbers a thread when it is first seen, and says its name.
+/// Returns the number of the thread; assigns it and writes the thread's name on first use.
 int Trace::thread_number(const StageCall& call) {
   const auto [place, added] =
       threads_.try_emplace(std::this_thread::get_id(), static_cast<int>(threads_.size()) + 1);

@@ -1,12 +1,11 @@
-/// Writes when each stage worked on which packet, for Perfetto (ui.perfetto.dev) and
-/// chrome://tracing.
+/// Writes a timeline of stages and packets, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 ///
 ///     worker 1    decode 12 │ decode 15 │ augment 12 │
 ///     worker 2    decode 13 │ decode 14 │
 ///     compute            model 0                │ loss 0 │ adam 0 │
 ///
-/// The format is the "JSON Array Format" of Chrome's Trace Event Format: it is added to while the
-/// run goes on, and a file that a killed run leaves can be opened too.
+/// The format is the "JSON Array Format" of Chrome's Trace Event Format: it is written during the
+/// run, and the incomplete file of a killed run can be opened too.
 #pragma once
 
 #include <chrono>
@@ -24,12 +23,12 @@ namespace seam::host {
 
 class Trace final : public CallListener {
  public:
-  /// Replaces the file. Throws seam::Error where it cannot be written.
+  /// Replaces the file. Throws seam::Error if it cannot be written.
   explicit Trace(const std::filesystem::path& path);
 
   void called(const StageCall& call) override;
-  /// Writes what is left. Returns what went wrong since the beginning: the run goes on without a
-  /// trace where its disk is full.
+  /// Writes the remaining events. Returns the first error, if any: a run continues without a trace
+  /// if the disk is full.
   [[nodiscard]] std::optional<Error> finish();
 
  private:

@@ -41,9 +41,9 @@ std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twi
     if (named(one)) continue;
     problems.push_back(twin_problem(
         spec,
-        fmt::format("it also differs from its twin '{}' in {}: it is {}, and there {}", spec.twin,
+        fmt::format("it also differs from its twin '{}' in {}: {} here, {} there", spec.twin,
                     one.key, one.now.value_or("not set"), one.before.value_or("not set")),
-        {"make them equal, or name the key in `differs_in` of [pipeline]"}));
+        {"make them equal, or add the key to `differs_in` in [pipeline]"}));
   }
   for (const std::string& name : spec.differs_in) {
     if (std::ranges::any_of(differences,
@@ -51,7 +51,7 @@ std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twi
       continue;
     }
     problems.push_back(twin_problem(
-        spec, fmt::format("`differs_in` names '{}', in which it is equal to its twin", name)));
+        spec, fmt::format("`differs_in` names '{}', but the twins do not differ there", name)));
   }
   return problems;
 }

@@ -1,11 +1,11 @@
-/// Two pipeline files that are compared must differ in what is compared and in nothing else. One
-/// names the other and says in what they differ:
+/// Two pipeline files for a comparison must differ only in the compared aspect. One of them names
+/// the other and the keys in which they differ:
 ///
 ///     [pipeline]
 ///     twin       = "capsules-hard.toml"
-///     differs_in = ["stage.model", "path.embed"]      keys, or the beginnings of keys
+///     differs_in = ["stage.model", "path.embed"]      keys, or beginnings of keys
 ///
-/// `seam check` finds what differs besides.
+/// `seam check` reports other differences.
 #pragma once
 
 #include <filesystem>
@@ -18,15 +18,15 @@
 
 namespace seam::host {
 
-/// Where the file's twin is: relative to the file. Empty: it has none.
+/// The path of the file's twin, which the file gives relative to itself. Empty: it has none.
 [[nodiscard]] std::filesystem::path twin_of(const PipelineSpec& spec);
 
 /// A problem of the file with its twin.
 [[nodiscard]] Problem twin_problem(const PipelineSpec& spec, std::string message,
                                    std::vector<std::string> notes = {});
 
-/// A problem for each difference in results that `differs_in` does not name, and for each of its
-/// names for which there is no difference. `twin`: the resolved text of the other file.
+/// Returns a problem for each difference that affects results and is not named in `differs_in`, and
+/// for each of its names without a difference. `twin`: the resolved text of the other file.
 [[nodiscard]] std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twin);
 
 }  // namespace seam::host

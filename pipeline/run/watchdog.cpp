@@ -13,7 +13,7 @@
 namespace seam::host {
 namespace {
 
-/// Which call of the stage has not returned, if any.
+/// Describes the call of the stage that has not returned, if any.
 std::optional<std::string> inside_text(const StageActivity& stage) {
   if (stage.inside > 0) return "is processing " + packets_text(stage.inside);
   switch (stage.call) {
@@ -22,7 +22,7 @@ std::optional<std::string> inside_text(const StageActivity& stage) {
     case StageActivity::Call::produce:
       return "is producing a packet";
     case StageActivity::Call::end:
-      return stage.kind == StageKind::collector ? "is emitting what it gathered"
+      return stage.kind == StageKind::collector ? "is emitting the packets it collected"
                                                 : "is finishing after its last packet";
     case StageActivity::Call::none:
       break;
@@ -33,11 +33,11 @@ std::optional<std::string> inside_text(const StageActivity& stage) {
 std::string doing_text(const StageActivity& stage, const LimitSpec& limits) {
   if (auto inside = inside_text(stage)) return *inside;
   if (stage.waits_for_room) {
-    return fmt::format(
-        "waits for room: the limit of [limits] packets = {} or bytes = {} is reached",
-        limits.packets, limits.bytes);
+    return fmt::format("is waiting because [limits] packets = {} or bytes = {} is reached",
+                       limits.packets, limits.bytes);
   }
-  return stage.waiting > 0 ? "has not started on its waiting packets" : "waits for packets";
+  return stage.waiting > 0 ? "has queued packets but is not processing any"
+                           : "is waiting for packets";
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Watchdog::Watchdog(std::string place, const FlowProgress& progress, const LimitS
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
-      // Nothing is notified: only the request to stop ends the wait early.
+      // There are no notifications: only a stop request ends the wait early.
       wake.wait_for(lock, stop, limit / 4, [] { return false; });
       if (stop.stop_requested()) return;
       const std::vector<StageActivity> activity = progress.activity();

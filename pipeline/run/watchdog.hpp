@@ -1,10 +1,10 @@
-/// Notices that a flow stands still, and says where.
+/// Detects that a flow makes no progress, and reports the activity of its stages.
 ///
 ///     look, look, look ...            nothing done since the last look?  ──► for too long?
-///     (a thread of its own)                                                   ──► one message
+///     (separate thread)                                                       ──► one message
 ///
-/// It only speaks: a stage may need its time, and what hangs in a library cannot be stopped from
-/// outside. Who reads the message knows which stage to blame.
+/// It only reports: a stage may need the time, and code that hangs in a library cannot be stopped
+/// from outside. The message shows which stage is responsible.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,15 @@
 
 namespace seam::host {
 
-/// Tells when too long has passed without a change: at the limit, then at twice that, and so on.
+/// Detects long periods without a change: at the limit, then at twice that, and so on.
 class StallClock {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   StallClock(std::chrono::nanoseconds limit, Time now) : limit_(limit), next_(limit), since_(now) {}
 
-  /// `done` is any number that changes when something happens. Returns how long nothing has, where
-  /// that is to be said now.
+  /// `done`: any number that changes with progress. Returns the time without a change if it should
+  /// be reported now.
   std::optional<std::chrono::nanoseconds> look(std::uint64_t done, Time now);
 
  private:
@@ -38,13 +38,13 @@ class StallClock {
   std::uint64_t done_ = 0;
 };
 
-/// What a person is told: which stages are at work, which wait and for what. `place` is "flow
+/// The message for users: which stages are working, which are waiting, and for what. `place`: "flow
 /// 'train' in epoch 2 of 4".
 std::string stall_text(const std::string& place, double seconds,
                        const std::vector<StageActivity>& activity, const LimitSpec& limits);
 
-/// What is said where a cancelled run does not end: which stages have not returned.
-/// `run_directory`: empty where there is none yet.
+/// The message if a cancelled run does not end: which stages have not returned. `run_directory`:
+/// empty if there is none yet.
 std::string overdue_text(const std::vector<StageActivity>& activity,
                          const std::string& run_directory);
 

@@ -20,7 +20,7 @@ format::Event event_at(const Moment& moment) {
 std::string version_event(double wall_time) {
   format::Event event;
   event.set_wall_time(wall_time);
-  event.set_file_version("brain.Event:2");  // from 2 on, readers obey START
+  event.set_file_version("brain.Event:2");  // from 2 on, readers respect START
   return event.SerializeAsString();
 }
 

@@ -1,4 +1,4 @@
-/// Events of TensorBoard, as the bytes of a record.
+/// TensorBoard events as the bytes of a record.
 ///
 ///     Scalar, Histogram, picture ──► summary ──► record ──► events.out.tfevents.*
 ///     START (of a run that resumed) and CHECKPOINT ──► session log
@@ -17,7 +17,7 @@
 
 namespace seam::host::tensorboard {
 
-/// When something was written, and where on TensorBoard's axis it stands.
+/// When something was written, and its position on TensorBoard's axis.
 struct Moment {
   double wall_time = 0;  ///< seconds since 1970
   std::int64_t step = 0;
@@ -25,7 +25,7 @@ struct Moment {
 
 /// Stored as float32, as TensorBoard shows it; NaN and infinities as such.
 struct Scalar {
-  std::string tag;  ///< UTF-8, as all texts here
+  std::string tag;  ///< UTF-8, like all strings here
   double value = 0;
 
   friend bool operator==(const Scalar&, const Scalar&) = default;
@@ -33,9 +33,9 @@ struct Scalar {
 
 /// The first event of a file.
 [[nodiscard]] std::string version_event(double wall_time);
-/// The run resumed: what earlier files have from this step on no longer counts.
+/// The run resumed: events of earlier files from this step on are obsolete.
 [[nodiscard]] std::string start_event(const Moment& moment);
-/// All that precedes belongs to the checkpoint of this name.
+/// Everything before belongs to the checkpoint with this name.
 [[nodiscard]] std::string checkpoint_event(const Moment& moment, const std::string& checkpoint);
 [[nodiscard]] std::string scalars_event(const Moment& moment, const std::vector<Scalar>& scalars);
 [[nodiscard]] std::string histogram_event(const Moment& moment, const std::string& tag,
@@ -47,14 +47,14 @@ struct Scalar {
 
 enum class EventKind : std::uint8_t { other, start, checkpoint, summary };
 
-/// What a run that resumes has to know of an event.
+/// The properties of an event that a resumed run needs.
 struct EventHead {
   EventKind kind = EventKind::other;
   std::int64_t step = 0;
-  std::string checkpoint;  ///< its name, where it is one
+  std::string checkpoint;  ///< its name, if the event is a checkpoint
 };
 
-/// None where the bytes are no event.
+/// Returns nullopt if the bytes are not an event.
 [[nodiscard]] std::optional<EventHead> read_event(std::string_view bytes);
 
 }  // namespace seam::host::tensorboard

@@ -43,7 +43,7 @@ std::vector<double> values_of(const Archive::Entry& entry) {
   return values;
 }
 
-/// Which bucket a value is in. In halves: the range of two doubles may be no double.
+/// The bucket of a value. Computed with halves, because the range of two doubles may overflow.
 std::size_t bucket_of(double value, double least, double greatest, std::size_t buckets) {
   const double share = (value / 2 - least / 2) / (greatest / 2 - least / 2);
   return std::min(static_cast<std::size_t>(share * static_cast<double>(buckets)), buckets - 1);
@@ -83,7 +83,7 @@ Histogram histogram_of(const Archive::Entry& entry) {
   histogram.least = least;
   histogram.greatest = greatest;
   histogram.count = static_cast<double>(values.size());
-  // Narrower than the numbers are apart, buckets would have equal limits.
+  // Buckets narrower than the spacing of the numbers would have equal limits.
   const bool single = !(least / 2 + (greatest / 2 - least / 2) / most_buckets > least / 2);
   const std::size_t buckets = single ? 1 : most_buckets;
   histogram.buckets.assign(buckets, 0);

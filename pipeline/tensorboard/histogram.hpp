@@ -1,4 +1,4 @@
-/// How a tensor's values are distributed, as TensorBoard draws it.
+/// The distribution of a tensor's values, as TensorBoard draws it.
 ///
 ///     f32[10,512] ──► least, greatest, sum, 64 buckets of equal width
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace seam::host::tensorboard {
 
-/// Of the values that are finite; without any, `count` is 0 and there are no buckets.
+/// Covers the finite values; if there are none, `count` is 0 and there are no buckets.
 struct Histogram {
   double least = 0;
   double greatest = 0;
@@ -19,14 +19,14 @@ struct Histogram {
   double sum = 0;
   double sum_of_squares = 0;
   std::vector<double> limits;    ///< the buckets' upper ends, rising
-  std::vector<double> buckets;   ///< how many values each has
+  std::vector<double> buckets;   ///< number of values in each
   std::uint64_t not_finite = 0;  ///< values that are in no bucket
 };
 
-/// Whether a tensor of this type ("f32", "i64", ...) can be drawn: f64, f32, f16 and bf16 can.
+/// Whether tensors of this type ("f32", "i64", ...) can be drawn: f64, f32, f16 and bf16.
 [[nodiscard]] bool has_histogram(std::string_view type);
 
-/// Of an entry whose type has one; values are in this machine's byte order.
+/// Computes the histogram of an entry of such a type, in this machine's byte order.
 [[nodiscard]] Histogram histogram_of(const Archive::Entry& entry);
 
 /// A half-precision number ("f16", IEEE binary16) as a float.

@@ -11,7 +11,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr unsigned bits_of_byte = 8;
 
-/// A big-endian number, as both formats have them; the bytes must be there.
+/// Reads a big-endian number, as in both formats; the bytes must exist.
 std::uint32_t number_at(Bytes file, std::size_t at, std::size_t bytes) {
   std::uint32_t number = 0;
   for (const std::byte byte : file.subspan(at, bytes)) {
@@ -52,7 +52,7 @@ std::optional<PictureHeader> png_header(Bytes file) {
   return sound(number_at(file, width_at, 4), number_at(file, height_at, 4), channels());
 }
 
-/// Segments of a marker and a length each, up to the frame header (SOF0 to SOF15).
+/// Segments, each with a marker and a length, up to the frame header (SOF0 to SOF15).
 std::optional<PictureHeader> jpeg_header(Bytes file) {
   constexpr std::uint32_t marker_start = 0xFF;
   constexpr std::array<std::uint32_t, 3> no_frame{0xC4, 0xC8, 0xCC};  // tables, among the SOFs

@@ -1,4 +1,4 @@
-/// What the head of a JPEG or PNG file says of the picture, without decoding it.
+/// Reads the size of an image from the header of a JPEG or PNG file, without decoding it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct PictureHeader {
   friend bool operator==(const PictureHeader&, const PictureHeader&) = default;
 };
 
-/// None where the bytes are neither, or end before they say it.
+/// Returns nullopt if the bytes are neither format or end too early.
 [[nodiscard]] std::optional<PictureHeader> picture_header(std::span<const std::byte> file);
 
 }  // namespace seam::host::tensorboard

@@ -33,8 +33,8 @@ T number_from(std::string_view bytes) {
   return number;
 }
 
-/// The next `count` bytes, or as many as there are. In pieces: a damaged length is not a reason to
-/// ask for that much memory.
+/// Reads the next `count` bytes, or as many as exist. In pieces, so that a damaged length does not
+/// allocate that much memory.
 std::string next_bytes(std::istream& file, std::uint64_t count) {
   constexpr std::uint64_t piece = 1 << 20;
   std::string bytes;

@@ -18,7 +18,7 @@ std::string count_text(std::uint64_t count) {
 }
 
 std::string number_for_people(double number) {
-  constexpr double least = 1e4;  // from here on, four digits need an exponent
+  constexpr double least = 1e4;  // from here on, an exponent is needed for four digits
   constexpr double most = 1e7;
   const double size = std::abs(number);
   std::array<char, 32> text{};

@@ -1,4 +1,4 @@
-/// Counts as people read them.
+/// Counts and numbers in readable form.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// JSON for programs that read what this one says: values keep the order in which they were added.
+/// JSON output for other programs; values keep their insertion order.
 ///
 ///     json_line({{"stage", "loss"}, {"value", 0.25}})     {"stage":"loss","value":0.25}
 #pragma once
@@ -10,7 +10,8 @@ namespace seam::host {
 
 using Json = nlohmann::ordered_json;
 
-/// On one line; bytes that are not UTF-8 become U+FFFD, and numbers that JSON does not have null.
+/// On one line; invalid UTF-8 bytes become U+FFFD, and numbers that JSON cannot represent become
+/// null.
 std::string json_line(const Json& json);
 
 }  // namespace seam::host

@@ -46,7 +46,7 @@ Row cells_of(std::string_view line) {
       cells.back() += line[at];
     }
   }
-  if (cells.size() > 1 && trimmed(cells.back()).empty()) cells.pop_back();  // behind the last bar
+  if (cells.size() > 1 && trimmed(cells.back()).empty()) cells.pop_back();  // after the last bar
   for (std::string& cell : cells) cell = plain(trimmed(cell));
   return cells;
 }
@@ -74,7 +74,7 @@ std::string table_as_text(const std::vector<std::string_view>& lines, std::size_
       rows.push_back(std::move(row));
     }
   }
-  // As many columns at a time as fit, behind the first.
+  // The first column, then as many others as fit.
   std::string text;
   for (std::size_t from = 1; from == 1 || from < columns.size();) {
     std::vector<TableColumn> part{columns.front()};

@@ -4,8 +4,9 @@
 ///     |------|----:|-----:|   ──►    none  0.5  0.9
 ///     | `none` | 0.5 | 0.9 |
 ///
-/// Tables become aligned columns. One that is wider than the screen goes on below itself, with its
-/// first column again. Other lines stay, without the marks of code, emphasis and headings.
+/// Tables become aligned columns. A table that is wider than the screen is continued below, with
+/// its first column repeated. Other lines are kept without the marks of code, emphasis and
+/// headings.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// A third of the letters may be wrong, and one letter always.
+/// A third of the letters may be wrong, but at least one.
 std::size_t most_mistakes(std::string_view name) {
   return std::max<std::size_t>(1, (name.size() + 1) / 3);
 }
@@ -61,7 +61,7 @@ std::vector<std::string> nearest_names(std::string_view name,
   near.erase(std::unique(near.begin(), near.end()), near.end());
   std::vector<std::string> names;
   for (auto& [mistakes, candidate] : near) {
-    // A much nearer one leaves no doubt.
+    // If one name is much nearer, it is the only suggestion.
     if (names.size() == count || mistakes > near.front().first + 1) break;
     names.push_back(std::move(candidate));
   }

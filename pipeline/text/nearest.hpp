@@ -8,9 +8,9 @@
 
 namespace seam::host {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`, no place
-/// edited twice (optimal string alignment, the restricted Damerau-Levenshtein distance). Bytes are
-/// compared; letters differing in case alone count as equal.
+/// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`,
+/// without editing a position twice (optimal string alignment, the restricted Damerau-Levenshtein
+/// distance). Bytes are compared; letters that differ only in case count as equal.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Up to `count` of the candidates that a typing mistake may have turned into `name`, nearest

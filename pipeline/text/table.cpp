@@ -39,7 +39,7 @@ std::size_t total(const Widths& widths) {
   return sum;
 }
 
-/// Takes a character after the other from the widest flexible column.
+/// Shortens the widest flexible column by one character at a time.
 void narrow(const std::vector<TableColumn>& columns, std::size_t width, Widths& widths) {
   while (total(widths) > width) {
     std::optional<std::size_t> widest;

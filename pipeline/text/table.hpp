@@ -1,4 +1,4 @@
-/// Rows of texts as aligned columns, where asked for fitted to the width of a terminal.
+/// Rows of strings as aligned columns, optionally fitted to the width of a terminal.
 ///
 ///     metric      value
 ///     recall.r@1   0.66
@@ -15,7 +15,7 @@ namespace seam::host {
 enum class Align : std::uint8_t { left, right };
 enum class Room : std::uint8_t {
   fixed,
-  flexible,  ///< may be cut where the table is too wide
+  flexible,  ///< may be cut if the table is too wide
 };
 
 struct TableColumn {
@@ -24,17 +24,17 @@ struct TableColumn {
   Room room = Room::fixed;
 };
 
-/// Two blanks between columns, a line a row. Where that is wider than `width` characters, the
+/// One line per row, with two blanks between columns. If that is wider than `width` characters, the
 /// widest flexible columns are cut, down to a few characters, and end in "…". None: any width.
 std::string table_text(const std::vector<TableColumn>& columns,
                        const std::vector<std::vector<std::string>>& rows,
                        std::optional<std::size_t> width);
 
-/// The same without titles and without a limit; columns beyond `aligns` go to the left.
+/// The same without titles and without a limit; columns beyond `aligns` are left-aligned.
 std::string columns(const std::vector<std::vector<std::string>>& rows,
                     const std::vector<Align>& aligns);
 
-/// How wide table_text() is where nothing is cut.
+/// The width of table_text() if nothing is cut.
 std::size_t table_width(const std::vector<TableColumn>& columns,
                         const std::vector<std::vector<std::string>>& rows);
 

@@ -18,7 +18,7 @@ bool begins_character(char byte) {
 }
 
 std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never set by the program
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 

@@ -1,4 +1,4 @@
-/// Text for a terminal: its width, colours where they are wanted, how much room a text takes.
+/// Terminal output: width, colours and the displayed width of a text.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace seam::host {
 
-/// What a text is printed on.
+/// The properties of an output stream.
 struct Screen {
   static constexpr std::size_t usual_width = 80;
 
@@ -20,26 +20,27 @@ struct Screen {
   friend bool operator==(const Screen&, const Screen&) = default;
 };
 
-/// How wide the terminal behind a file descriptor is; none: it is no terminal, or does not say.
+/// The width of the terminal of a file descriptor; nullopt if it is not a terminal or its width is
+/// unknown.
 std::optional<std::size_t> terminal_width(int descriptor);
 
-/// What `--color` says.
+/// The value of `--color`.
 enum class ColourUse : std::uint8_t { automatic, always, never };
 
-/// The screen behind a file descriptor. In colour by itself where it is a terminal that knows more
-/// than "dumb" and NO_COLOR (no-color.org) is not set to anything. Reads the environment.
+/// The screen of a file descriptor. By default it is in colour if it is a terminal other than
+/// "dumb" and NO_COLOR (no-color.org) is not set or empty. Reads the environment.
 Screen screen_of(int descriptor, ColourUse use);
 
 enum class Paint : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
-/// The text between escape sequences, or as it is.
+/// Returns the text between escape sequences, or unchanged.
 std::string painted(const Screen& screen, Paint paint, std::string_view text);
 
-/// How many columns a text takes: its characters, if none is a wide one. Escape sequences take
-/// none.
+/// The number of columns of a text: its number of characters, unless there are wide ones. Escape
+/// sequences take none.
 std::size_t columns_of(std::string_view text);
-/// The first `width` columns of a text without escape sequences; never half a character.
+/// The first `width` columns of a text without escape sequences; characters are never split.
 std::string cut(std::string_view text, std::size_t width);
-/// The same, with an ellipsis in front of its end where it was too long: "…dicted.r@10".
+/// The same, but a text that is too long keeps its end, after an ellipsis: "…dicted.r@10".
 std::string cut_front(std::string_view text, std::size_t width);
 
 }  // namespace seam::host

@@ -12,6 +12,6 @@
 #include "stages/dataset/table.hpp"
 #include "stages/dataset/wardrobe.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(Att, Category, Folder, Inshop, Landmarks, Lfw, LfwPairs, Mnist, Sop, Table, Wardrobe)

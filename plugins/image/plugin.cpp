@@ -6,6 +6,6 @@
 #include "stages/image/erase.hpp"
 #include "stages/image/resize.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(Augment, Crop, Decode, Erase, Resize)

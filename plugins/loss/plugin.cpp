@@ -17,7 +17,7 @@
 #include "stages/loss/triplet.hpp"
 #include "stages/loss/visibility.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(Arcface, Attributes, BatchHard, Contrastive, CostSensitive, CrossBatchMemory,
             CrossEntropy, DoubleMargin, Landmark, Margin, MultiSimilarity, ProxyAnchor,

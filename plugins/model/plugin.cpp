@@ -23,7 +23,7 @@
 #include "stages/model/spatial_group_enhance.hpp"
 #include "stages/model/torchscript.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(AlexNet, Capsnet, CapsuleDecoder, CapsuleModule, CnnEmbedding, Concat, DenseDecoder,
             Descriptors, FashionNet, Inception, LeNet, Rccapsnet, RccapsnetCls, Resnet, Sccapsnet,

@@ -4,6 +4,6 @@
 #include "stages/report/neighbours.hpp"
 #include "stages/report/pictures.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(DrawnNeighbours, DuplicatePictures, FedPictures)

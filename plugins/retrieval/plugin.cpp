@@ -6,6 +6,6 @@
 #include "stages/retrieval/rerank.hpp"
 #include "stages/retrieval/search.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(Index, QueryExpansion, Recall, Rerank, Search)

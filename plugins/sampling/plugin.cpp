@@ -6,6 +6,6 @@
 #include "stages/sampling/shuffle.hpp"
 #include "stages/sampling/triplets.hpp"
 
-using namespace seam::stages;  // the stages' classes are all this file is about
+using namespace seam::stages;  // this file only registers their classes
 
 SEAM_PLUGIN(DrawnPairs, Mined, Pk, Shuffle, Triplets)

@@ -9,15 +9,15 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # One code model everywhere, so that libraries and test programs can share precompiled headers: GCC
-# refuses a header compiled with -fPIE where a source says -fPIC.
+# rejects a header compiled with -fPIE for a source compiled with -fPIC.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE "-fPIC")
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 
-# Paths go into the cache relative to the checkout, so that checkouts share it: what one compiled, a fresh clone need not. (A
-# debugger may then show the sources of the checkout that compiled them.)
+# Paths go into the cache relative to the checkout, so that checkouts share it: a fresh clone need not compile again
+# what another one compiled. (A debugger may then show the sources of the checkout that compiled them.)
 find_program(SEAM_CCACHE ccache)
 if(SEAM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=true
@@ -42,7 +42,7 @@ if(SEAM_LIBFUZZER)
 endif()
 
 # A group hides a missing include in one of its sources; a build with SEAM_UNITY=OFF finds it.
-option(SEAM_UNITY "Compile sources in groups, which takes a fraction of the time" ON)
+option(SEAM_UNITY "Compile sources in groups, in a fraction of the time" ON)
 
 # Compiles the target's sources in groups. The groups are formed when all targets are known.
 function(seam_group_sources name)
@@ -52,7 +52,7 @@ function(seam_group_sources name)
   endif()
 endfunction()
 
-# To be called once, after the last target.
+# Call it once, after the last target.
 function(seam_form_groups)
   get_property(targets GLOBAL PROPERTY SEAM_GROUPED)
   set(lines "")

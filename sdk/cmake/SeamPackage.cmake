@@ -1,5 +1,5 @@
-# The Debian package: scripts/package. What it depends on is read off its libraries, so it must be built
-# against Debian's own LibTorch and OpenCV.
+# The Debian package: scripts/package. Its dependencies are determined from its libraries, so it must be built against
+# Debian's own LibTorch and OpenCV.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME seam)
 set(CPACK_PACKAGE_VENDOR "Seam")
@@ -12,7 +12,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")  # libseam.so itself
-# What only authors of plugins need.
+# Needed only by plugin authors.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "cmake, g++")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libgtest-dev, libtorch-dev, libopencv-dev")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Trains, evaluates and compares image-retrieval models. An experiment is a TOML file

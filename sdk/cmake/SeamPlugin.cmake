@@ -1,15 +1,14 @@
 # seam_add_plugin(NAME SOURCES ... [LINK ...] [TENSOR [PRECOMPILE]] [OPENCV] [OUTPUT_DIRECTORY dir]
 #                 [NO_INSTALL])
 #
-# A shared library of stages. The flags are those the host's loader relies on: hidden symbols, no
-# undefined ones (the linker says what is missing, not the user's first run), never unloaded. Once
-# installed it finds libseam.so in its own tree and LibTorch where it was at build time.
-# TENSOR and OPENCV link Seam::tensor and Seam::opencv. PRECOMPILE: LibTorch's headers, which cost 20 s a
-# source, are compiled once; worth it from the second source or edit on.
+# A shared library of stages. The host's loader relies on its flags: hidden symbols, no undefined ones (so that the
+# linker reports missing symbols, not the user's first run), never unloaded. An installed plugin finds libseam.so in its
+# own tree and LibTorch in its location at build time. TENSOR and OPENCV link Seam::tensor and Seam::opencv. PRECOMPILE:
+# LibTorch's headers, which cost 20 s per source, are compiled once; worth it from the second source or edit on.
 function(seam_add_plugin name)
   cmake_parse_arguments(arg "TENSOR;PRECOMPILE;OPENCV;NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
-    message(FATAL_ERROR "seam_add_plugin(${name}): name its SOURCES")
+    message(FATAL_ERROR "seam_add_plugin(${name}): its SOURCES are missing")
   endif()
   if(NOT arg_OUTPUT_DIRECTORY)
     set(arg_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/seam/plugins")
@@ -35,7 +34,7 @@ function(seam_add_plugin name)
   endif()
   target_link_options(${name} PRIVATE -Wl,-z,nodelete)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT SEAM_SANITIZE)
-    target_link_options(${name} PRIVATE -Wl,-z,defs)  # sanitizers leave symbols to the program
+    target_link_options(${name} PRIVATE -Wl,-z,defs)  # sanitizers leave their symbols to the program
   endif()
   set_property(GLOBAL APPEND PROPERTY SEAM_PLUGINS ${name})
   if(NOT arg_NO_INSTALL)

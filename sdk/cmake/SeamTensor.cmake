@@ -2,8 +2,8 @@
 find_package(Torch REQUIRED)
 find_package(OpenMP REQUIRED)  # at::parallel_for is an inline function: parallel only under -fopenmp
 
-# LibTorch's targets speak of each other by name wherever they are used (1.13 does), but are only
-# known in the folder that found them.
+# LibTorch's targets refer to each other by name wherever they are used (in 1.13), but are known only in the folder that
+# found them.
 get_property(found DIRECTORY PROPERTY IMPORTED_TARGETS)
 set_target_properties(${found} PROPERTIES IMPORTED_GLOBAL TRUE)
 
@@ -13,13 +13,13 @@ target_include_directories(Seam::tensor SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_compile_definitions(Seam::tensor INTERFACE SEAM_WITH_TENSOR)
 target_link_libraries(Seam::tensor INTERFACE Seam::sdk ${TORCH_LIBRARIES})
 # OpenMP's target names its library by path, and LibTorch brings one of the same name in a folder of
-# its own: CMake would warn of that for each program. The compiler's own flag says it without a path.
+# its own: CMake would warn of that for each program. The compiler's flag does not need a path.
 separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
 target_compile_options(Seam::tensor INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>")
 target_link_options(Seam::tensor INTERFACE ${openmp_flags})
 
-# Where plugins find LibTorch once they are installed. INSTALL_RPATH_USE_LINK_PATH says it for folders outside
-# the project alone, and scripts/setup unpacks a LibTorch inside.
+# The location of LibTorch for installed plugins. INSTALL_RPATH_USE_LINK_PATH covers only folders outside the project,
+# and scripts/setup unpacks a LibTorch inside.
 list(GET TORCH_INCLUDE_DIRS 0 torch_include)
 get_filename_component(torch_libraries "${torch_include}/../lib" ABSOLUTE)
 if(NOT torch_libraries MATCHES "^/usr/")

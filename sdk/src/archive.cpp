@@ -24,8 +24,8 @@ Archive::Entry scalar(const char* type, const T& value) {
 template <class T>
 T scalar_of(const std::string& name, const Archive::Entry& entry) {
   if (!entry.shape.empty()) {
-    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
-                ", but a single number is needed");
+    throw Error("saved entry '" + name + "' has shape " + shape_text(entry.shape) +
+                ", but a single number is expected");
   }
   T value;
   std::memcpy(&value, entry.bytes.data(), sizeof(T));
@@ -36,7 +36,7 @@ T scalar_of(const std::string& name, const Archive::Entry& entry) {
 
 std::optional<std::uint64_t> element_size(std::string_view type) {
   using Known = std::pair<std::string_view, std::uint64_t>;
-  // The last five are what LibTorch calls the types that Seam has no name of its own for.
+  // The last five are LibTorch's names of types for which Seam has no name.
   static constexpr std::array known{
       Known{"text", 1},         Known{"bool", 1},          Known{"u8", 1},
       Known{"i32", 4},          Known{"i64", 8},           Known{"f16", 2},
@@ -49,23 +49,24 @@ std::optional<std::uint64_t> element_size(std::string_view type) {
 }
 
 std::string problem_with(const Archive::Entry& entry) {
-  constexpr std::size_t most_dimensions = 64;  // LibTorch takes no more in most of its functions
+  constexpr std::size_t most_dimensions = 64;  // most LibTorch functions accept no more
   const auto element = element_size(entry.type);
   if (!element) {
     return "has elements of an unknown type '" + entry.type +
            "'; text, bool, u8, i32, i64, f16, bf16, f32 and f64 can be saved";
   }
   if (entry.shape.size() > most_dimensions) {
-    return "has " + std::to_string(entry.shape.size()) + " dimensions; 64 are the most";
+    return "has " + std::to_string(entry.shape.size()) + " dimensions; the maximum is 64";
   }
-  // Dimensions of size 0 count as 1 here: their neighbours must not overflow a stride either.
+  // Dimensions of size 0 count as 1 here, because strides of other dimensions must not overflow
+  // either.
   constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t bytes = *element;
   for (const std::int64_t size : entry.shape) {
-    if (size < 0) return "has the shape " + shape_text(entry.shape) + ", with a negative size";
+    if (size < 0) return "has shape " + shape_text(entry.shape) + ", with a negative size";
     const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
     if (bytes > limit / factor) {
-      return "has the shape " + shape_text(entry.shape) + ", which is more than memory can hold";
+      return "has shape " + shape_text(entry.shape) + ", which is more than memory can hold";
     }
     bytes *= factor;
   }
@@ -125,8 +126,8 @@ double Archive::number(const std::string& name) const {
 std::string Archive::text(const std::string& name) const {
   const Entry& entry = get(name, "text");
   if (entry.shape.size() != 1) {
-    throw Error("saved entry '" + name + "' has the shape " + shape_text(entry.shape) +
-                ", but a text has one dimension");
+    throw Error("saved entry '" + name + "' has shape " + shape_text(entry.shape) +
+                ", but a string has one dimension");
   }
   return {reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()};
 }

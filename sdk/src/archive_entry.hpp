@@ -1,4 +1,4 @@
-/// What makes an entry of an archive a valid one.
+/// Validity of archive entries.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace seam {
 
-/// How many bytes an element of that type takes; nothing for types that cannot be saved.
+/// Size in bytes of an element of that type; nullopt for types that cannot be saved.
 std::optional<std::uint64_t> element_size(std::string_view type);
 
-/// What is wrong with an entry, as the end of a sentence; empty for one whose bytes are those of
-/// its type and shape. Whoever reads an entry relies on this.
+/// Returns what is wrong with an entry, as the end of a sentence; empty if its bytes match its type
+/// and shape. Readers of entries rely on this.
 std::string problem_with(const Archive::Entry& entry);
 
 }  // namespace seam

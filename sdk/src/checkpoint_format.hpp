@@ -1,5 +1,5 @@
 /// File names of a run's checkpoints, and the keys of their metadata that are read outside the run:
-/// pipeline/run writes checkpoints, weights.cpp takes weights from them.
+/// pipeline/run writes checkpoints, weights.cpp reads weights from them.
 #pragma once
 
 #include <charconv>
@@ -29,7 +29,7 @@ inline constexpr std::string_view old_name_end = ".seam";  ///< of versions befo
   return std::string(name_begin) + std::to_string(epochs) + std::string(name_end);
 }
 
-/// 12 of "epoch-12.safetensors"; nothing for other names.
+/// 12 for "epoch-12.safetensors"; nullopt for other names.
 [[nodiscard]] inline std::optional<std::int64_t> epochs_of(
     std::string_view name, std::string_view end_of_name = name_end) {
   if (!name.starts_with(name_begin) || !name.ends_with(end_of_name)) return std::nullopt;
@@ -41,7 +41,7 @@ inline constexpr std::string_view old_name_end = ".seam";  ///< of versions befo
   return epochs;
 }
 
-/// A checkpoint between two epochs, or behind the flows of `after`; the older one is less.
+/// A checkpoint between two epochs, or after the flows of `after`; older ones compare less.
 struct WholeEpochs {
   std::int64_t epochs = 0;
   bool after = false;
@@ -49,7 +49,7 @@ struct WholeEpochs {
   friend auto operator<=>(const WholeEpochs&, const WholeEpochs&) = default;
 };
 
-/// {12, true} of "epoch-12-after.safetensors"; nothing for files within an epoch and other names.
+/// {12, true} for "epoch-12-after.safetensors"; nullopt for files within an epoch and other names.
 [[nodiscard]] inline std::optional<WholeEpochs> whole_epochs_of(std::string_view name) {
   if (const auto epochs = epochs_of(name)) return WholeEpochs{*epochs, false};
   const auto epochs = epochs_of(name, std::string(after_mark) + std::string(name_end));

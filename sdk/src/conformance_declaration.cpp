@@ -1,4 +1,4 @@
-// What a stage says of itself: its declaration, and the values that its parameters refuse.
+// Checks a stage's declaration and the values that its parameters reject.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double exact_integers = 9007199254740992.0;  // 2^53
 
-/// As a stage's name, without a family.
+/// Whether it has the form of a stage's name without a family.
 bool is_name(std::string_view text) {
   return is_stage_name(text) && text.find('.') == std::string_view::npos;
 }
@@ -23,18 +23,18 @@ bool is_name(std::string_view text) {
 void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
   const std::string which = "parameter '" + parameter.name + "' ";
   if (!is_name(parameter.name)) {
-    findings.push_back(which + "is not written in lower case, digits and underscores");
+    findings.push_back(which + "must consist of lower-case letters, digits and underscores");
   }
   if (parameter.doc.empty()) findings.push_back(which + "has no description");
   if (parameter.default_value && !parameter.required) {
     if (const auto problem = problem_with(parameter, *parameter.default_value)) {
-      findings.push_back(which + "refuses its own default: " + *problem);
+      findings.push_back(which + "rejects its own default: " + *problem);
     }
   }
   const bool of_choices =
       parameter.kind == ValueKind::enumeration || parameter.kind == ValueKind::enumerations;
   if (parameter.kind == ValueKind::enumeration && !parameter.default_value && !parameter.required) {
-    findings.push_back(which + "has a default that is none of its choices");
+    findings.push_back(which + "has a default that is not one of its choices");
   }
   if (of_choices && parameter.choices.empty()) findings.push_back(which + "has no values");
 }
@@ -58,7 +58,7 @@ std::vector<std::string> parameter_names(const Description& description) {
   return names;
 }
 
-/// Values that no parameter of this kind may take.
+/// Values that no parameter of this kind may accept.
 std::vector<Value> bad_values(const ParameterInfo& parameter) {
   const std::string no_choice = "no such choice";
   std::vector<Value> values;
@@ -68,7 +68,7 @@ std::vector<Value> bad_values(const ParameterInfo& parameter) {
       break;
     case ValueKind::integer:
       values = {1.5, std::string("1"), true};
-      // Beyond that a double does not tell a bound from the number next to it.
+      // Beyond that, a double cannot distinguish a bound from the next integer.
       if (parameter.least && std::abs(*parameter.least) < exact_integers) {
         values.emplace_back(static_cast<std::int64_t>(*parameter.least) - 1);
       }
@@ -113,11 +113,11 @@ std::vector<Value> bad_values(const ParameterInfo& parameter) {
   return values;
 }
 
-/// Whether the error is one for the person who wrote the file.
+/// Checks that the error is addressed to the author of the pipeline file.
 void expect_refusal(const Error& error, const std::string& what, Findings& findings) {
   if (error.fault() != Fault::configuration) {
-    findings.push_back(
-        what + " is refused, but not by an error of Fault::configuration: " + error.full_message());
+    findings.push_back(what +
+                       " is rejected, but not with Fault::configuration: " + error.full_message());
   }
 }
 
@@ -133,7 +133,7 @@ Findings describes_itself(const Candidate& candidate) {
     StageRunner runner(candidate.name, candidate.name, candidate.make());
     const Description& description = runner.description();
     if (description.doc.empty())
-      findings.push_back("declare() does not say what the stage does: d.doc(...)");
+      findings.push_back("declare() does not describe the stage: add d.doc(...)");
     std::set<std::string> names;
     for (const ParameterInfo& parameter : description.parameters) {
       describe_parameter(parameter, findings);
@@ -166,7 +166,7 @@ Findings describes_itself(const Candidate& candidate) {
     Declaration again;
     runner.stage().declare(again);  // the host does so after the parameters are set
     if (parameter_names(again.description()) != parameter_names(description)) {
-      findings.push_back("declare() declares other parameters when it is called again");
+      findings.push_back("declare() declares different parameters when it is called again");
     }
   });
   return findings;
@@ -183,7 +183,7 @@ Findings refuses_bad_parameters(const Candidate& candidate) {
     } catch (const Error& error) {
       expect_refusal(error, what, findings);
       if (std::string_view(error.what()).find(name) == std::string_view::npos) {
-        findings.push_back(what + " is refused without its name: " + error.what());
+        findings.push_back(what + " is rejected without naming the parameter: " + error.what());
       }
     }
   };

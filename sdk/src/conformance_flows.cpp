@@ -1,4 +1,4 @@
-// What a stage keeps from one flow to the next, and how its flows end.
+// Checks a stage's state across flows, and how its flows end.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ constexpr std::array thread_counts{1, 2, 5};
 constexpr std::array<std::string_view, 4> all_labels{field::category.name, field::categories.name,
                                                      field::item.name, field::items.name};
 
-/// Gives a fresh stage, and the stages before it, what save() wrote.
+/// Loads the saved state into a fresh stage and the stages before it.
 void load(Harness& harness, const std::vector<Archive>& saved) {
   harness.open();
   harness.runner().load(saved.front());
@@ -39,10 +39,10 @@ std::string first_difference(const Archive& a, const Archive& b) {
   return {};
 }
 
-/// What pictures get for labels; with both, a stage that asks which are equal shows as well.
+/// Labels of the images; two sets, so that a stage that only compares labels is found as well.
 enum class Labels : std::uint8_t { one_for_all, each_its_own };
 
-/// Gives the packet's pictures other labels. `next`: the first number that is free.
+/// Gives the packet's images different labels. `next`: the first free number.
 void relabel(Packet& packet, std::string_view label, Labels labels, std::int64_t& next) {
   if (!packet.has(label)) return;
   const auto number = [&] { return labels == Labels::one_for_all ? 0 : next++; };
@@ -62,7 +62,8 @@ void relabel(Packet& packet, std::string_view label, Labels labels, std::int64_t
   }
 }
 
-/// A flow that evaluates the example's packets with these labels, without what they are in the end.
+/// A flow that evaluates the example's packets with these labels; the result does not contain the
+/// labels.
 Result labelled(const Candidate& candidate, const std::vector<std::string_view>& which,
                 std::optional<Labels> how) {
   Trial trial(candidate, false);
@@ -88,7 +89,7 @@ Findings ends_an_empty_flow(const Candidate& candidate) {
   return with_trial(candidate, [](Trial& trial, Findings& findings) {
     for (int flow = 0; flow < 2; ++flow) trial->finish();
     for (const Error& error : trial->errors()) {
-      // "There is no query" is a fine thing to say; a division by nothing is not.
+      // An error such as "there is no query" is acceptable here; a division by zero is not.
       if (error.fault() != Fault::data) findings.push_back(error.full_message());
     }
   });
@@ -98,7 +99,7 @@ Findings ends_once(const Candidate& candidate) {
   return with_trial(candidate, [&](Trial& trial, Findings& findings) {
     trial.flow();
     (void)take(*trial);
-    // A stage with state may well report on earlier flows: as one does that loads this state.
+    // A stage with state may report on earlier flows, as does a stage that loads this state.
     Trial fresh(candidate, trial.training());
     if (trial.description().keeps_state) load(*fresh, save(*trial));
     fresh->finish();
@@ -106,8 +107,7 @@ Findings ends_once(const Candidate& candidate) {
     trial->finish();
     const Result left = take(*trial);
     if (const auto found = difference(nothing, left)) {
-      findings.push_back("state of one flow is left over in the next one, which is empty: " +
-                         *found);
+      findings.push_back("state leaks from a flow into the next, empty one: " + *found);
     }
   });
 }
@@ -136,9 +136,9 @@ Findings keeps_its_state(const Candidate& candidate) {
     const std::vector<Archive> saved = save(*trial);
     if (!trial.description().keeps_state) {
       if (!saved.front().empty()) {
-        findings.emplace_back("save() writes something, but declare() does not say keeps_state()");
+        findings.emplace_back("save() writes state, but declare() does not call keeps_state()");
       }
-      // A resumed run begins with fresh stages.
+      // A resumed run starts with fresh stages.
       trial.flow(0);
       if (const auto found = difference(first, take(*trial)); found && !trial.training()) {
         findings.push_back("a flow depends on the one before, but nothing is saved: " + *found);
@@ -146,7 +146,7 @@ Findings keeps_its_state(const Candidate& candidate) {
       return;
     }
     if (saved.front().empty())
-      findings.emplace_back("declare() says keeps_state(), but save() writes nothing");
+      findings.emplace_back("declare() calls keeps_state(), but save() writes nothing");
     trial.flow(1);
     const Result second = take(*trial);
     const std::vector<Archive> saved_at_end = save(*trial);
@@ -154,12 +154,12 @@ Findings keeps_its_state(const Candidate& candidate) {
     Trial resumed(candidate, trial.training());
     load(*resumed, saved);
     if (!(resumed->runner().save() == saved.front())) {
-      findings.push_back("after load(), save() writes something else: " +
+      findings.push_back("after load(), save() writes something different: " +
                          first_difference(saved.front(), resumed->runner().save()));
     }
     resumed.flow(1);
     if (const auto found = difference(second, take(*resumed))) {
-      findings.push_back("after load() it goes on differently: " + *found);
+      findings.push_back("after load() its results differ: " + *found);
     }
     if (!(save(*resumed).front() == saved_at_end.front())) {
       findings.push_back("after load() and a flow its state differs: " +
@@ -173,7 +173,7 @@ Findings owns_up_to_labels(const Candidate& candidate) {
   expecting_nothing_thrown(findings, "working on the example", [&] {
     Trial trial(candidate, false);
     const Description& description = trial.description();
-    // Of a label that a stage needs nobody doubts that it is read.
+    // A label that a stage needs is obviously read.
     std::vector<std::string_view> unread;
     std::ranges::copy_if(all_labels, std::back_inserter(unread), [&](std::string_view label) {
       return find_field(description.accepts, label) != nullptr &&
@@ -185,8 +185,8 @@ Findings owns_up_to_labels(const Candidate& candidate) {
     const Result once = labelled(candidate, unread, std::nullopt);
     for (const Labels how : {Labels::one_for_all, Labels::each_its_own}) {
       if (const auto found = difference(once, labelled(candidate, unread, how))) {
-        findings.push_back("with other labels, and not in training: " + *found +
-                           "; declare() says with reads_label() that evaluation reads them");
+        findings.push_back("with different labels, in evaluation: " + *found +
+                           "; declare() must call reads_label() if evaluation reads them");
         return;
       }
     }
@@ -208,17 +208,17 @@ Findings is_cancelled_anywhere(const Candidate& candidate) {
   cancelled("when it is open", [](Trial& trial) { trial->open(); });
   cancelled("in a flow", [](Trial& trial) { trial.feed(first_packets); });
   cancelled("after a flow", [](Trial& trial) { trial.flow(); });
-  cancelled("after a flow that is asked to stop", [](Trial& trial) {
+  cancelled("after a flow that was stopped", [](Trial& trial) {
     trial->services().stop = true;
     try {
       if (trial.kind() == StageKind::source) {
         trial->open();
         trial->runner().interrupt();
-        trial->runner().interrupt();  // both signals of an impatient user
+        trial->runner().interrupt();  // like two signals from the user
       }
       trial.flow();
     } catch (const Error& error) {
-      if (error.fault() != Fault::cancelled) throw;  // "stopped after 1 of 4" is what was asked for
+      if (error.fault() != Fault::cancelled) throw;  // the requested outcome
     }
   });
   return joined(all);

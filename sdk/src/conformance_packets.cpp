@@ -1,4 +1,4 @@
-// What becomes of the packets that a stage is given.
+// Checks how a stage handles its packets.
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@
 namespace seam::testing::checks {
 namespace {
 
-/// Whether one is a copy of the other, on another device perhaps.
+/// Whether one is a copy of the other, possibly on a different device.
 bool same_value(const Packet::Slot& a, const Packet::Slot& b) {
   return a.type->name == b.type->name && a.type->equal != nullptr &&
          a.type->equal(a.value.get(), b.value.get());
 }
 
-/// A transform's or sampler's packet beside the one that it was.
+/// Compares a packet of a transform or sampler with the received one.
 void compare_with_input(const Packet& out, const Packet& in, const Description& description,
                         Findings& findings) {
   for (const Packet::Slot& slot : out.slots()) {
@@ -33,14 +33,14 @@ void compare_with_input(const Packet& out, const Packet& in, const Description& 
   }
 }
 
-/// What to do where all that was put in is dropped.
+/// Advice for the case that all packets are dropped.
 std::string why_dropped(const std::vector<Dropped>& drops) {
   if (drops.empty()) return {};
   return ": " + std::to_string(drops.size()) +
          (drops.size() == 1 ? " packet was" : " packets were") + " dropped (" +
          drops.front().reason +
-         "); give the example packets or parameters for which the stage has an output. Made-up "
-         "pictures have 16 x 12 pixels and 3 channels";
+         "); give the example packets or parameters for which the stage has an output. Generated "
+         "images have 16 x 12 pixels and 3 channels";
 }
 
 bool repeats(const std::vector<Packet>& packets) {
@@ -64,7 +64,7 @@ Findings works_on_its_example(const Candidate& candidate) {
                              : candidate.example.parameters.contains(parameter.name);
       if (!given) {
         findings.push_back("parameter '" + parameter.name +
-                           "' is required: say it in the example's " +
+                           "' is required: set it in the example's " +
                            (parameter.kind == ValueKind::reference ? "connect" : "parameters"));
       }
     }
@@ -75,26 +75,29 @@ Findings works_on_its_example(const Candidate& candidate) {
     if (source) {
       trial->produce(most_from_a_source);
     } else {
-      trial->push_all(inputs);  // copies: the fields' values are shared until somebody changes them
+      trial->push_all(inputs);  // copies: they share the fields' values until one is changed
     }
     trial->finish();
     for (std::size_t at = 0; at < inputs.size(); ++at) {
       if (const auto found = difference(as_they_were[at], inputs[at])) {
-        findings.push_back("it writes into a packet's value in place, which others may share: " +
-                           *found + "; make a new one and set that");
+        findings.push_back(
+            "it modifies a packet's value in place, although other packets may share it: " +
+            *found + "; create a new value and set it");
       }
     }
     for (const Error& error : trial->errors()) findings.push_back(error.full_message());
     if (!trial->errors().empty()) {
       for (const std::string& name : trial.taken_away()) {
-        findings.push_back("the example's packets have a field '" + name +
-                           "' that was taken away, because the stage does not declare that it "
-                           "reads it; if it does: d.needs(...) or d.accepts(...)");
+        findings.push_back(
+            "field '" + name +
+            "' was removed from the example packets because the stage does not declare that it "
+            "reads it; if it does, add d.needs(...) or d.accepts(...)");
       }
       return;
     }
     if (trial.kind() != StageKind::sink && trial->outputs().empty()) {
-      findings.push_back("nothing comes out for the example" + why_dropped(trial->drops()));
+      findings.push_back("the stage emits nothing for the example packets" +
+                         why_dropped(trial->drops()));
     }
     for (const Packet& out : trial->outputs()) {
       if (trial.kind() == StageKind::source || description.replaces_packets) {
@@ -104,10 +107,9 @@ Findings works_on_its_example(const Candidate& candidate) {
       const auto in = std::ranges::find_if(
           inputs, [&](const Packet& packet) { return packet.origin() == out.origin(); });
       if (in == inputs.end()) {
-        findings.push_back(
-            "a packet of " + out.origin().text() +
-            " comes out, but none of that origin was taken in; declare replaces_packets() "
-            "where packets stand for several");
+        findings.push_back("a packet of " + out.origin().text() +
+                           " comes out, but no packet with that origin was received; declare "
+                           "replaces_packets() if each packet replaces several");
       } else {
         compare_with_input(out, *in, description, findings);
       }
@@ -139,23 +141,22 @@ Findings accounts_for_every_packet(const Candidate& candidate) {
         const std::vector<Origin>& origins = out.get(field::origins);
         seen.insert(seen.end(), origins.begin(), origins.end());
       } else {
-        complete = false;  // it does not say what its packets are made of
+        complete = false;  // it does not provide `origins` of its packets
       }
     }
-    // One that sends a packet on twice draws from what it took in: what it did not draw is not
-    // lost.
+    // A stage that emits a packet twice samples from the received packets: those it did not draw
+    // are not lost.
     const bool draws = trial.kind() == StageKind::collector && repeats(trial->outputs());
     if (!complete || draws) return;
     for (const Dropped& dropped : trial->drops()) seen.push_back(dropped.origin);
     for (const Packet& in : inputs) {
       const auto times = std::ranges::count(seen, in.origin());
       if (times == 0 && trial->errors().empty()) {
-        findings.push_back(in.origin().text() +
-                           " was taken in, but neither came out nor was dropped");
+        findings.push_back(in.origin().text() + " was received, but neither emitted nor dropped");
       }
       if (times > 1) {
         findings.push_back(in.origin().text() +
-                           " is accounted for more than once: it came out or was dropped " +
+                           " is accounted for more than once: it was emitted or dropped " +
                            std::to_string(times) + " times");
       }
     }

@@ -1,4 +1,4 @@
-// Whether a stage does anything with its parameters.
+// Checks that a stage uses its parameters.
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@
 namespace seam::testing::checks {
 namespace {
 
-/// A bound of a range is tried only up to here: larger ones may ask for all memory.
+/// Bounds of a range are tried only up to here: larger values may need all memory.
 constexpr double largest_bound_tried = 1000;
 
-/// All that a user can see of a run.
+/// Everything that a user can see of a run.
 struct Effect {
   std::string declaration;
   std::vector<Result> flows;
@@ -78,7 +78,7 @@ Effect effect_of(const Candidate& candidate, bool training, const Example::Param
   return effect;
 }
 
-/// Values to try in place of `now`, which may be none.
+/// Values to try instead of `now`, which may be empty.
 std::vector<Value> other_values(const ParameterInfo& parameter, const std::optional<Value>& now) {
   std::vector<Value> values;
   const auto number = [&](double value) {
@@ -161,7 +161,7 @@ class ParameterCheck {
         if (excused) {
           findings.push_back("parameter '" + parameter.name +
                              "' is listed in without_effect, but " + to_text(value) +
-                             " has an effect; delete it from the list");
+                             " has an effect; remove it from the list");
         }
         return;
       }
@@ -170,9 +170,9 @@ class ParameterCheck {
     if (values.empty() || excused) return;
     findings.push_back(
         "parameter '" + parameter.name + "' changes nothing" +
-        (now ? ": " + to_text(*now) + " is as good as " + tried : ", tried: " + tried) +
-        "; if it should, extend the example so that it shows, or give a value that does in its "
-        "`second`, or other parameters that it depends on in its `given`");
+        (now ? ": " + to_text(*now) + " has the same effect as " + tried : ", tried: " + tried) +
+        "; if it should, extend the example so that the effect shows, set a value with an effect "
+        "in `second`, or set other parameters that it depends on in `given`");
   }
 
  private:
@@ -205,8 +205,7 @@ Findings each_parameter_matters(const Candidate& candidate) {
     const auto is_known = [&](const std::string& name) {
       const bool known =
           std::ranges::find(parameters, name, &ParameterInfo::name) != parameters.end();
-      if (!known)
-        findings.push_back("the example names a parameter '" + name + "' that is not one");
+      if (!known) findings.push_back("the example sets '" + name + "', which is not a parameter");
       return known;
     };
     for (const auto& [name, value] : candidate.example.second) is_known(name);

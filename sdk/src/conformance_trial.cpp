@@ -10,8 +10,8 @@
 namespace seam::testing::checks {
 namespace {
 
-/// Leaves the packet what the stage says that it reads, and says where it came from. Adds what it
-/// takes away to `taken_away`.
+/// Removes the fields that the stage does not declare as read, and sets the origin. Adds the names
+/// of removed fields to `taken_away`.
 Packet prepared(Packet packet, std::size_t number, const Description& description,
                 Names& taken_away) {
   std::vector<std::string_view> surplus;
@@ -20,7 +20,7 @@ Packet prepared(Packet packet, std::size_t number, const Description& descriptio
                       find_field(description.accepts, slot.name) != nullptr ||
                       std::ranges::find(description.gathers, slot.name, &GatheredField::from) !=
                           description.gathers.end();
-    // Without needs there is nothing to be strict about: such a stage passes on whatever it gets.
+    // A stage without needs is not restricted: it passes on whatever it receives.
     if (!read && !description.needs.empty()) surplus.push_back(slot.name);
   }
   for (const std::string_view name : surplus) {
@@ -51,19 +51,19 @@ std::optional<std::string> difference(const Packet& a, const Packet& b) {
   for (const Packet::Slot& slot : a.slots()) {
     const Packet::Slot* other = find_slot(b, slot.name);
     const std::string field = "field '" + std::string(slot.name) + "' ";
-    if (other == nullptr) return field + "is there only once";
+    if (other == nullptr) return field + "is present in only one of them";
     if (slot.type->name != other->type->name) return field + "changes its type";
     if (slot.type->equal != nullptr && !slot.type->equal(slot.value.get(), other->value.get())) {
-      return field + "has another value";
+      return field + "has a different value";
     }
   }
-  if (a.slots().size() != b.slots().size()) return "has other fields";
+  if (a.slots().size() != b.slots().size()) return "has different fields";
   return std::nullopt;
 }
 
 RunDirectory::RunDirectory() {
   std::string pattern = (std::filesystem::temp_directory_path() / "seam-trial-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder " + pattern);
+  if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot create a folder " + pattern);
   path_ = pattern;
 }
 
@@ -108,7 +108,8 @@ std::vector<Packet> Trial::packets() {
   for (std::size_t at = 0; at < packets.size(); ++at) {
     packets[at] = prepared(std::move(packets[at]), at, description(), taken_away_);
     if (candidate_.move_to_device) candidate_.move_to_device(packets[at]);
-    for (std::size_t before = 0; before < at; ++before) {  // the checks tell packets apart by these
+    for (std::size_t before = 0; before < at;
+         ++before) {  // the checks distinguish packets by their origins
       if (!(packets[before].origin() == packets[at].origin())) continue;
       Origin origin = packets[at].origin();
       origin.item += " (packet " + std::to_string(at) + ")";
@@ -131,7 +132,7 @@ void Trial::feed(std::size_t most) {
 std::vector<bool> modes(const Candidate& candidate) {
   if (candidate.example.training) return {*candidate.example.training};
   const StageRunner runner(candidate.name, candidate.name, candidate.make());
-  if (runner.description().trains) return {true};  // the host never runs it otherwise
+  if (runner.description().trains) return {true};  // the host runs it only in training
   return {false, true};
 }
 
@@ -168,7 +169,7 @@ Result take(Harness& harness) {
   for (const auto& [name, reported] : harness.metrics()) {
     std::vector<double> values = reported;
     if (parallel)
-      std::sort(values.begin(), values.end());  // reported by whichever thread came first
+      std::sort(values.begin(), values.end());  // in the order in which threads reported them
     std::string line = "metric '" + name + "':";
     for (const double value : values) line += ' ' + to_text(Value{value});
     result.rest.push_back(std::move(line));

@@ -1,8 +1,8 @@
-/// What the conformance checks share: a stage on trial, and what its flows bring.
+/// Shared by the conformance checks: a stage on trial and the results of its flows.
 ///
 ///     Candidate ──► Trial: a harness, the example's packets ──► flow() ──► take() ──► Result
 ///
-/// The checks are in files by what they look at: conformance_declaration.cpp,
+/// The checks are grouped into files by subject: conformance_declaration.cpp,
 /// conformance_packets.cpp, conformance_flows.cpp and conformance_parameters.cpp.
 #pragma once
 
@@ -37,14 +37,14 @@ inline constexpr std::size_t most_from_a_source = 64;
 
 using Names = std::set<std::string, std::less<>>;
 
-/// Null where there is none of that name.
+/// Null if there is none with that name.
 const FieldInfo* find_field(const std::vector<FieldInfo>& fields, std::string_view name);
 const Packet::Slot* find_slot(const Packet& packet, std::string_view name);
 
-/// What is different, in words, or nothing.
+/// Returns a description of the first difference, or nullopt.
 std::optional<std::string> difference(const Packet& a, const Packet& b);
 
-/// A temporary folder that goes with its owner.
+/// A temporary folder, deleted with its owner.
 class RunDirectory {
  public:
   RunDirectory();
@@ -62,7 +62,7 @@ class RunDirectory {
   std::filesystem::path path_;
 };
 
-/// A stage in its harness, with what it refers to and a run directory.
+/// A stage in its harness, with the stages that it refers to and a run folder.
 class Trial {
  public:
   Trial(const Candidate& candidate, bool training, const Example::Parameters& more = {},
@@ -74,21 +74,21 @@ class Trial {
   [[nodiscard]] StageKind kind() { return harness_->runner().kind(); }
   [[nodiscard]] bool training() const { return training_; }
 
-  /// The example's packets, as far as the stage says that it reads them.
+  /// The example's packets with only the fields that the stage declares as read.
   std::vector<Packet> packets();
-  /// All packets of a flow, or the first of them, without its end.
+  /// Pushes all packets of a flow, or the first of them, without ending it.
   void feed(std::size_t most = std::numeric_limits<std::size_t>::max());
   void flow(std::int64_t epoch = 0) {
     harness_->epoch(epoch);
     feed();
     harness_->finish();
   }
-  /// Fields that the example's packets had and the stage does not say that it reads.
+  /// Fields of the example's packets that the stage does not declare as read.
   [[nodiscard]] const Names& taken_away() const { return taken_away_; }
 
  private:
   RunDirectory directory_;
-  std::shared_ptr<void> connected_;  // goes after the harness, which refers to it
+  std::shared_ptr<void> connected_;  // destroyed after the harness, which refers to it
   std::unique_ptr<Harness> harness_;
   const Candidate& candidate_;  // the check's
   bool training_;
@@ -96,22 +96,22 @@ class Trial {
   Names taken_away_;
 };
 
-/// What a flow brought, to be compared with another one's.
+/// The results of a flow, to be compared with those of another.
 struct Result {
   std::vector<Packet> outputs;
-  std::vector<std::string> rest;  ///< drops, errors, metrics and reports, a line each
+  std::vector<std::string> rest;  ///< drops, errors, metrics and reports, one line each
 };
 
-/// Takes what has come out so far.
+/// Takes the outputs so far.
 Result take(Harness& harness);
 
-/// What is different, in words, or nothing.
+/// Returns a description of the first difference, or nullopt.
 std::optional<std::string> difference(const Result& a, const Result& b);
 
 /// Saves the stage and the stages before it.
 std::vector<Archive> save(Harness& harness);
 
-/// The check's own finding for whatever is thrown where nothing may be.
+/// Adds a finding if `body` throws, although it must not.
 template <class Body>
 void expecting_nothing_thrown(Findings& findings, const std::string& doing, Body&& body) {
   try {

@@ -15,8 +15,7 @@ bool is_number(const std::string& text) {
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// A name begins with a letter; a number may be the least that is accepted: "20+". Longer numbers
-/// than that fit no tensor.
+/// A name begins with a letter; a number may be a minimum: "20+". Longer numbers exceed any tensor.
 bool is_dimension(std::string_view text) {
   constexpr std::size_t most_digits = 18;
   if (std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
@@ -27,7 +26,7 @@ bool is_dimension(std::string_view text) {
   return text.size() <= most_digits && is_number(std::string(text));
 }
 
-/// 20 of "20+"; nothing for a number or a name.
+/// 20 for "20+"; nullopt for a number or a name.
 std::optional<std::int64_t> lower_bound_of(const std::string& text) {
   if (text.size() < 2 || text.back() != '+') return std::nullopt;
   const std::string number = text.substr(0, text.size() - 1);
@@ -75,7 +74,7 @@ TensorContract TensorContract::parse(std::string_view text) {
       refuse("a dimension is empty");
     } else if (!is_dimension(dimension)) {
       refuse("'" + dimension +
-             "' is not a dimension: a name (N), a number (3) or a least number (20+)");
+             "' is not a dimension; use a name (N), a number (3) or a minimum (20+)");
     } else {
       contract.dimensions_.push_back(std::move(dimension));
     }
@@ -143,7 +142,7 @@ std::optional<std::string> TensorContract::first_violation(
 }
 
 std::string list_violation(std::int64_t length, std::string_view contract) {
-  if (contract == "*[N]") return {};  // what nearly all say, and any length keeps
+  if (contract == "*[N]") return {};  // the most frequent contract, which any length satisfies
   return TensorContract::parse(contract).first_violation("*", {length}).value_or(std::string());
 }
 

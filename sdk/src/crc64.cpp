@@ -9,8 +9,8 @@ constexpr std::uint64_t ecma_reflected = 0xC96C5795D7870F42U;
 
 using CrcTables = std::array<std::array<std::uint64_t, 256>, 8>;
 
-/// tables[k][b]: what byte b does to the state when k further bytes follow it, so that eight bytes
-/// are taken in one step.
+/// tables[k][b]: the effect of byte b on the state if k further bytes follow it, so that one step
+/// processes eight bytes.
 constexpr CrcTables make_crc_tables() {
   CrcTables tables{};
   for (std::size_t byte = 0; byte < 256; ++byte) {

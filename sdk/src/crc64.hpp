@@ -1,4 +1,4 @@
-/// CRC-64, which says whether a file is the one that was written.
+/// CRC-64, to detect changes in a written file.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace seam {
 
-/// CRC-64/XZ (ECMA-182 polynomial, reflected), fed piece by piece. Exported for tests.
+/// CRC-64/XZ (ECMA-182 polynomial, reflected), updated piece by piece. Exported for tests.
 class SEAM_EXPORT Crc64 {
  public:
   void add(std::span<const std::byte> bytes);

@@ -12,7 +12,7 @@
 namespace seam {
 namespace {
 
-/// The shortest text that reads back as the same number, and as a number rather than an integer.
+/// The shortest text that parses to the same number, as a floating-point number.
 std::string number_text(double number) {
   std::array<char, 32> buffer{};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
@@ -125,7 +125,7 @@ std::optional<std::string> no_choice(const ParameterInfo& parameter, const std::
       std::ranges::find(parameter.choices, text) != parameter.choices.end()) {
     return std::nullopt;
   }
-  return quoted(text) + " is none of " + joined(parameter.choices);
+  return quoted(text) + " is not one of " + joined(parameter.choices);
 }
 
 template <class List, class Check>
@@ -332,7 +332,7 @@ FieldBuilder Declaration::add_field(std::vector<FieldInfo>& fields, FieldInfo fi
   if (!shared.empty() && shared != field.type) {
     throw Error("field '" + field.name + "' is shared by all plugins and is of type " +
                     readable_type(shared) + ", not " + readable_type(field.type) +
-                    "; give a field of your own another name",
+                    "; rename your own field",
                 Fault::internal);
   }
   return FieldBuilder(fields.emplace_back(std::move(field)));
@@ -342,20 +342,20 @@ FieldInfo gathered(const FieldInfo& one, const std::string& name) {
   const bool rows = !one.contract.empty() && Field<int>{one.name, one.contract}.by_row();
   if (rows || one.gathered_type.empty()) {
     throw Error("field '" + one.name + "' cannot be gathered: " +
-                    (rows ? "it holds the rows of a batch already"
-                          : "the type " + readable_type(one.type) + " does not say how"),
+                    (rows ? "it already holds the rows of a batch"
+                          : "the type " + readable_type(one.type) + " does not define how"),
                 Fault::configuration);
   }
   const std::string_view shared = shared_field_type(name);
   if (!shared.empty() && shared != one.gathered_type) {
     throw Error("field '" + one.name + "' is gathered as " + readable_type(one.gathered_type) +
-                    ", but the name '" + name + "' stands for " + readable_type(shared) +
-                    "; give it another name",
+                    ", but the name '" + name + "' belongs to a shared field of type " +
+                    readable_type(shared) + "; use a different name",
                 Fault::configuration);
   }
   FieldInfo field{name, one.gathered_type, one.gathered_contract, one.doc, {}, {}};
   if (field.contract.empty() || one.contract.empty()) return field;
-  // The sizes of one value, behind the rows: "*[5,2]" of an f32[N,...] is f32[N,5,2].
+  // The sizes of one value, after the rows: "*[5,2]" of an f32[N,...] is f32[N,5,2].
   const TensorContract all = TensorContract::parse(field.contract);
   const TensorContract each = TensorContract::parse(one.contract);
   if (!all.open_ended()) return field;

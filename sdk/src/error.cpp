@@ -7,7 +7,8 @@ namespace seam {
 Error::Error(const std::string& message, Fault fault)
     : std::runtime_error(message), fault_(fault) {}
 
-// Here and not in the header: the key function that gives the class one type_info in all libraries.
+// The key function, defined here and not in the header, so that the class has one type_info in all
+// libraries.
 Error::~Error() = default;
 
 Error& Error::while_doing(std::string what) {

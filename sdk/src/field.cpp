@@ -39,7 +39,7 @@ std::string readable_type(std::string_view type) {
 
 std::string_view lasting_name(std::string_view name) {
   static std::mutex mutex;
-  static std::set<std::string, std::less<>> names;  // its elements stay where they are
+  static std::set<std::string, std::less<>> names;  // references to its elements stay valid
   const std::scoped_lock lock(mutex);
   const auto known = names.find(name);
   return known != names.end() ? *known : *names.emplace(name).first;
@@ -48,7 +48,7 @@ std::string_view lasting_name(std::string_view name) {
 std::string_view shared_field_type(std::string_view name) {
   using Entry = std::pair<std::string_view, std::string_view>;
   const auto of = []<class T>(const Field<T>& key) { return Entry(key.name, type_name<T>()); };
-  // Tensor fields by name: this library does not know LibTorch.
+  // Tensor fields by name, because this library does not depend on LibTorch.
   const auto tensor = [](std::string_view key) { return Entry(key, "at::Tensor"); };
   static const std::array shared{
       of(field::path),         of(field::image),      of(field::item),

@@ -8,10 +8,10 @@
 namespace seam::testing {
 namespace {
 
-/// How many rows each packet's lists have: a stage that counts on one number of rows is found out.
+/// Number of rows of each packet's lists; they differ, to find stages that assume a fixed number.
 constexpr std::array<std::int64_t, 6> rows_of_packet{2, 3, 1, 2, 3, 1};
 
-/// A gradient with a bright spot, another one for each number.
+/// A gradient with a bright spot, different for each number.
 Image made_up_image(std::int64_t number) {
   constexpr int height = 16;
   constexpr int width = 12;
@@ -43,14 +43,15 @@ T made_up(std::int64_t number) {
   }
 }
 
-/// The length of a list: what its contract says, as 3 of "*[3]", else that of the packet's batch.
+/// The length of a list: that of its contract, such as 3 for "*[3]", otherwise that of the packet's
+/// batch.
 std::int64_t length_of(const FieldInfo& field, std::int64_t rows) {
   if (field.contract.empty()) return rows;
   const TensorContract contract = TensorContract::parse(field.contract);
   std::int64_t length = rows;
   if (!contract.dimensions().empty()) {
     const std::string& first = contract.dimensions().front();
-    std::from_chars(first.data(), first.data() + first.size(), length);  // a name changes nothing
+    std::from_chars(first.data(), first.data() + first.size(), length);  // no effect for a name
   }
   return length;
 }
@@ -89,7 +90,7 @@ std::vector<Packet> made_up_packets(const Description& description) {
       if (!put_any<Image, std::string, std::int64_t, double, float, Role, Origin>(packet, field,
                                                                                   number, rows)) {
         throw Error("field '" + field.name + "' is of type " + readable_type(field.type) +
-                        ", which the suite cannot make up: give the example its packets",
+                        ", which the suite cannot generate: set the packets of the example",
                     Fault::configuration);
       }
     }

@@ -23,8 +23,9 @@ void Packet::put(Slot slot) {
 
 bool Packet::is_shared(const std::shared_ptr<void>& value) {
   if (value.use_count() > 1) return true;
-  // use_count() orders nothing: the last other owner let go of its reference with a release, which
-  // takes an acquire here. ThreadSanitizer knows no fences, but letting go of a copy acquires too.
+  // use_count() does not order memory accesses: the last other owner dropped its reference with a
+  // release, which needs an acquire here. ThreadSanitizer does not support fences, but dropping a
+  // copy acquires too.
   if constexpr (std::string_view(SEAM_SANITIZER) == "thread") {
     std::shared_ptr<void>(value).reset();
   } else {

@@ -48,7 +48,7 @@ Random::Random(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
                std::uint64_t sequence) {
   const std::uint64_t key = mix(seed ^ mix(stream));
   key_ = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)};
-  // Word 0 counts blocks; the other three place the draw.
+  // Word 0 counts blocks; the other three identify the draw.
   counter_ = {0, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(sequence),
               static_cast<std::uint32_t>(sequence >> 32U)};
 }

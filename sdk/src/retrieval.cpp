@@ -9,7 +9,7 @@
 namespace seam::retrieval {
 namespace {
 
-/// Of one mask's result for `queries` queries of a gallery of `images`; empty where all is well.
+/// Checks one mask's result for `queries` queries on a gallery of `images`; empty if it is valid.
 std::string problem_with(const Ranking& ranking, std::size_t queries, std::int64_t images) {
   const Neighbours& found = ranking.neighbours;
   const std::string under = " under mask " + to_string(ranking.mask);
@@ -38,7 +38,7 @@ std::string problem_with(const Ranking& ranking, std::size_t queries, std::int64
     const bool first = i % static_cast<std::size_t>(found.k) == 0;
     const bool rises = first || found.distances[i] >= found.distances[i - 1];
     if (std::isnan(found.distances[i]) || !rises) {
-      return "its distances" + under + " are not in rising order";
+      return "its distances" + under + " are not in ascending order";
     }
     if ((row < 0) != (ranking.items[i] < 0) || (!first && found.rows[i - 1] < 0 && row >= 0)) {
       return "its rows and items" + under + " do not end at the same neighbour";
@@ -98,7 +98,7 @@ std::string problem_with(const Rankings& rankings) {
              std::to_string(rankings.gallery_items) + " items";
     }
   }
-  if (rankings.by_mask.empty()) return "it has the result of no mask";
+  if (rankings.by_mask.empty()) return "it has no result for any mask";
   for (auto ranking = rankings.by_mask.begin(); ranking != rankings.by_mask.end(); ++ranking) {
     std::string problem = problem_with(*ranking, queries, rankings.gallery_images);
     if (!problem.empty()) return problem;

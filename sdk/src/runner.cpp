@@ -72,7 +72,7 @@ StageRunner::~StageRunner() = default;
 
 namespace {
 
-/// "std::out_of_range": who reads the message may know nothing of C++, but whoever fixes the stage
+/// "std::out_of_range": the reader of the message may not know C++, but the developer of the stage
 /// does.
 std::string type_of(const std::exception& error) {
   const std::unique_ptr<char, decltype(&std::free)> name(
@@ -80,7 +80,7 @@ std::string type_of(const std::exception& error) {
   return name ? name.get() : typeid(error).name();
 }
 
-/// LibTorch adds the addresses of its own functions to a message.
+/// Removes the stack trace that LibTorch adds to messages.
 std::string without_frames(std::string_view message) {
   message = message.substr(0, message.find("\nException raised from "));
   return std::string(message.substr(0, message.find_last_not_of('\n') + 1));
@@ -89,7 +89,7 @@ std::string without_frames(std::string_view message) {
 constexpr std::string_view one_count =
     "the fields of one batch must have the same number of rows, but ";
 
-/// Most packets have none, and for them this is all that counting costs.
+/// Most packets have no rows, and this check avoids counting for them.
 inline bool has_rows(const Packet& packet) {
   for (const Packet::Slot& slot : packet.slots()) {
     if (slot.by_row) return true;
@@ -97,12 +97,12 @@ inline bool has_rows(const Packet& packet) {
   return false;
 }
 
-/// Branches that meet may each be right and still not fit each other: no stage sees such a packet.
+/// Branches may each be correct and still not match: such a packet is not passed to a stage.
 [[gnu::noinline]] void count_rows_before(const std::string& stage, const Packet& packet) {
   const std::string mismatch = packet.row_mismatch();
   if (mismatch.empty()) return;
-  throw Error("the branches that meet before stage '" + stage +
-                  "' hand on different rows: " + std::string(one_count) + mismatch +
+  throw Error("the branches that join before stage '" + stage +
+                  "' have different numbers of rows: " + std::string(one_count) + mismatch +
                   "; a branch that adds or removes rows cannot be joined with one that keeps them",
               Fault::configuration);
 }
@@ -111,14 +111,15 @@ bool is_by_row(const FieldInfo& field) {
   return !field.contract.empty() && Field<std::int64_t>{field.name, field.contract}.by_row();
 }
 
-/// Packet::row_mismatch, for fields too whose N only the stage's declaration names, not their key.
+/// Packet::row_mismatch, including fields whose N is only in the stage's declaration, not in their
+/// key.
 std::string row_mismatch(const Packet& packet, const std::vector<FieldInfo>& provided) {
   std::optional<Packet> marked;
   for (const FieldInfo& field : provided) {
     if (!is_by_row(field)) continue;
     const auto slot = std::ranges::find(packet.slots(), field.name, &Packet::Slot::name);
     if (slot == packet.slots().end() || slot->by_row) continue;
-    if (!marked) marked = packet;  // handles only
+    if (!marked) marked = packet;  // copies only handles
     Packet::Slot by_row = *slot;
     by_row.by_row = true;
     marked->put(std::move(by_row));
@@ -146,8 +147,9 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
   } catch (const std::exception& error) {
     return failed(
         Error(without_frames(error.what()) + " (a " + type_of(error) + ")", Fault::internal));
-  } catch (...) {  // a plugin may throw anything; nothing of it may reach the graph
-    return failed(Error("the stage threw something that is not a std::exception", Fault::internal));
+  } catch (...) {  // a plugin may throw anything; no exception may reach the graph
+    return failed(
+        Error("the stage threw an exception that is not a std::exception", Fault::internal));
   }
 }
 
@@ -176,7 +178,7 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
     }
     found->assign(fitted);
   }
-  // Contracts may depend on the values just set. Parameters keep their first defaults.
+  // Contracts may depend on the new values. Parameters keep their first defaults.
   Declaration again;
   guarded_or_throw("declaring its parameters and fields", [&] { stage_->declare(again); });
   static_cast<Configured&>(description) = std::move(again.description());
@@ -222,7 +224,7 @@ void StageRunner::open(const RunState& run) {
 }
 
 void StageRunner::begin(const RunState& run) {
-  guarded_or_throw("beginning a flow", [&] {
+  guarded_or_throw("starting a flow", [&] {
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
     stage_->begin(context);
@@ -251,7 +253,7 @@ Archive StageRunner::save() const {
 }
 
 void StageRunner::load(const Archive& archive) {
-  guarded_or_throw("taking back its saved state", [&] { stage_->load(archive); });
+  guarded_or_throw("loading its saved state", [&] { stage_->load(archive); });
 }
 
 void StageRunner::enter_thread(const RunState& run) const {
@@ -270,7 +272,7 @@ Outcome StageRunner::produce(const RunState& run, Emitter& emitter, More& more) 
 }
 
 void StageRunner::interrupt() const {
-  // Nobody waits for the outcome: the run is ending, and produce() says what went wrong.
+  // The outcome is not needed: the run is ending, and produce() reports the error.
   (void)guarded("interrupting", nullptr, [&] {
     static_cast<Source&>(*stage_).interrupt();
     return Outcome::delivered();
@@ -352,7 +354,7 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
     }
     if (!problem.empty()) {
       return guarded("checking what it provides", &packet, [&]() -> Outcome {
-        throw Error("stage '" + name_ + "' promised field '" + field.name + "'" +
+        throw Error("stage '" + name_ + "' declares that it provides field '" + field.name + "'" +
                         (field.contract.empty() ? "" : " as " + field.contract) + ", but " +
                         problem,
                     Fault::internal);

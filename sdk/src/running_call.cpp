@@ -11,7 +11,7 @@ namespace {
 
 constexpr int internal_error = 5;  // as in docs/exit-codes.md
 
-// The state of a process, which handlers of its end and of signals can reach in no other way.
+// Global state, because exit and signal handlers cannot reach it in any other way.
 thread_local const RunningCall* innermost = nullptr;
 std::atomic<void (*)(const RunningCall&)> told = nullptr;
 const pid_t home = ::getpid();
@@ -21,8 +21,8 @@ const pid_t home = ::getpid();
   __builtin_unreachable();
 }
 
-/// Whether the thread that ends the program is in a stage's call. A child process that a stage
-/// forks may end as it likes.
+/// Whether the thread that ends the program is in a stage's call. Child processes that a stage
+/// forks are ignored.
 const RunningCall* ending_call() {
   return ::getpid() == home ? innermost : nullptr;
 }
@@ -51,7 +51,7 @@ RunningCall::RunningCall(const std::string& stage_name, const std::string& stage
       doing(doing_what),
       packet(its_packet),
       outer_(innermost) {
-  // Behind the plugin's own handlers and static objects, so that it runs before them.
+  // Registered after the plugin's handlers and static objects, so that it runs before them.
   [[maybe_unused]] static const bool registered =
       std::atexit(at_end) == 0 && std::at_quick_exit(at_end) == 0;
   innermost = this;
@@ -71,7 +71,7 @@ void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&)) {
 
 }  // namespace seam::host
 
-// In the place of the C library's, which would end the program unseen.
+// Overrides the C library's function, which would end the program without a message.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name is given
 extern "C" SEAM_EXPORT void _exit(int status) {
   if (const seam::host::RunningCall* call = seam::host::ending_call()) {

@@ -1,5 +1,5 @@
-/// Which stage's code each thread is in: for a crash, which has no exception to name it, and for a
-/// plugin that ends the program.
+/// Tracks which stage's code each thread runs, to name it if it crashes (without an exception) or
+/// ends the program.
 ///
 ///     StageRunner ──► RunningCall ──► the stage's method
 ///                        ▲ current_call(), on the same thread, also from a signal handler
@@ -13,7 +13,8 @@
 
 namespace seam::host {
 
-/// A call of a stage's method, for as long as it lasts. What it points to belongs to the caller.
+/// A call of a stage's method, during its lifetime. The objects that it points to belong to the
+/// caller.
 class SEAM_EXPORT RunningCall {
  public:
   RunningCall(const std::string& stage, const std::string& type, std::string_view doing,
@@ -27,17 +28,17 @@ class SEAM_EXPORT RunningCall {
   const std::string& stage;
   const std::string& type;
   std::string_view doing;  ///< "processing a packet"
-  const Packet* packet;    ///< null: it has none
+  const Packet* packet;    ///< null: none
 
  private:
   const RunningCall* outer_;
 };
 
-/// The innermost one of the calling thread; null: none. Safe in a signal handler.
+/// The innermost call of the current thread; null: none. Safe in a signal handler.
 [[nodiscard]] SEAM_EXPORT const RunningCall* current_call();
 
-/// Calls `tell` before the program ends because a stage called exit(), quick_exit() or _exit().
-/// The program then exits with 5: what a batch job sees must not be the stage's 0.
+/// Calls `tell` if a stage ends the program by exit(), quick_exit() or _exit(). The program then
+/// exits with 5, so that a batch system does not see the stage's 0.
 SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&));
 
 }  // namespace seam::host

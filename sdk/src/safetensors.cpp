@@ -25,11 +25,11 @@ namespace seam {
 namespace fs = std::filesystem;
 namespace {
 
-// Not in the order of the file: an ordered object searches all its keys for each new one.
+// Does not keep the order of the file: an ordered object searches all its keys for each new one.
 using Json = nlohmann::json;
 
 constexpr std::size_t length_size = sizeof(std::uint64_t);
-// As in the format's reference implementation, which refuses more.
+// As in the format's reference implementation, which rejects larger headers.
 constexpr std::uint64_t most_header = 100'000'000;
 constexpr const char* metadata_key = "__metadata__";
 constexpr const char* types_key = "seam.types";
@@ -38,15 +38,16 @@ constexpr const char* checkpoint_key = "seam.checkpoint";
 constexpr std::string_view checksum_kind = "crc64:";
 constexpr std::string_view no_checksum = "0000000000000000";
 
-/// How a type of archives is stored.
+/// How an archive type is stored.
 struct Stored {
   std::string_view type;
   std::string_view dtype;
-  std::string_view as;  ///< the type of archives that the dtype alone says
-  bool pairs = false;   ///< of numbers: there is a last dimension of 2
+  std::string_view as;  ///< the archive type that the dtype implies
+  bool pairs = false;   ///< pairs of numbers: there is a last dimension of 2
 };
 
-// The complex types by PyTorch's names: C64 is new in the format and unknown to most readers.
+// The complex types by PyTorch's names: C64 is new in the format, and most readers do not support
+// it.
 constexpr std::array stored_types{Stored{"bool", "BOOL", "bool"},
                                   Stored{"u8", "U8", "u8"},
                                   Stored{"i32", "I32", "i32"},
@@ -62,7 +63,7 @@ constexpr std::array stored_types{Stored{"bool", "BOOL", "bool"},
                                   Stored{"ComplexFloat", "F32", "f32", true},
                                   Stored{"ComplexDouble", "F64", "f64", true}};
 
-/// The archive type of a dtype; nothing where there is none.
+/// The archive type of a dtype; nullopt if there is none.
 std::optional<std::string_view> type_of(std::string_view dtype) {
   if (dtype == "C64") return "ComplexFloat";
   const auto* const found = std::ranges::find(stored_types, dtype, &Stored::dtype);
@@ -80,7 +81,7 @@ std::string dumped(const Json& json) {
   try {
     return json.dump();
   } catch (const nlohmann::json::exception&) {
-    throw Error("a name or a text of the metadata is not UTF-8 and cannot be saved: " +
+    throw Error("a name or string in the metadata is not valid UTF-8 and cannot be saved: " +
                     json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 400),
                 Fault::internal);
   }
@@ -92,7 +93,7 @@ struct Placed {
   const Stored* stored;
 };
 
-/// In the order in which they stand in the file.
+/// In the order of the file.
 std::vector<Placed> placed(const std::map<std::string, const Archive::Entry*>& tensors) {
   std::vector<Placed> order;
   for (const auto& [name, entry] : tensors) {
@@ -100,7 +101,7 @@ std::vector<Placed> placed(const std::map<std::string, const Archive::Entry*>& t
       throw Error("tensor '" + name + "' " + problem, Fault::internal);
     }
     if (name == metadata_key)
-      throw Error("no tensor can be called '" + name + "'", Fault::internal);
+      throw Error("'" + name + "' is reserved and cannot be a tensor name", Fault::internal);
     order.push_back({&name, entry, std::ranges::find(stored_types, entry->type, &Stored::type)});
   }
   std::ranges::stable_sort(order, std::greater(), [](const Placed& tensor) {
@@ -109,7 +110,7 @@ std::vector<Placed> placed(const std::map<std::string, const Archive::Entry*>& t
   return order;
 }
 
-/// Length and text of the header, with zeros for the checksum.
+/// Length and text of the header, with zeros instead of the checksum.
 std::string header_of(const std::vector<Placed>& tensors,
                       const std::map<std::string, std::string>& metadata) {
   Json header = {{metadata_key, Json::object()}};
@@ -132,8 +133,8 @@ std::string header_of(const std::vector<Placed>& tensors,
   while (text.size() % length_size != 0) text += ' ';
   if (text.size() > most_header) {
     throw Error("the names and metadata of " + std::to_string(tensors.size()) + " tensors take " +
-                    std::to_string(text.size()) + " bytes; " + std::to_string(most_header) +
-                    " are the most that a safetensors file can have",
+                    std::to_string(text.size()) + " bytes, more than the " +
+                    std::to_string(most_header) + " that a safetensors header may have",
                 Fault::internal);
   }
   std::string length(length_size, '\0');
@@ -142,8 +143,8 @@ std::string header_of(const std::vector<Placed>& tensors,
   return length + text;
 }
 
-/// Where the digits of the checksum stand in a header; npos where there are none. A quote within a
-/// text has a backslash before it, so that this finds a key.
+/// The position of the checksum's digits in a header; npos if there is no checksum. Only a key can
+/// match, because quotes within strings are escaped.
 std::size_t checksum_place(std::string_view header) {
   const std::string before = '"' + std::string(checksum_key) + "\":\"" + std::string(checksum_kind);
   const std::size_t found = header.find(before);
@@ -166,7 +167,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 // ---------------------------------------------------------------------------------- reading
 
-/// What the header says, while refusing what JSON allows and the format does not.
+/// Parses the header, rejecting JSON that the format does not allow.
 Json parse_header(std::string_view text, const fs::path& file) {
   constexpr int deepest = 3;  // {"name": {"shape": [
   std::vector<std::set<std::string>> names;
@@ -196,7 +197,7 @@ std::map<std::string, std::string> texts_of(const Json& object, const std::strin
   std::map<std::string, std::string> texts;
   if (!object.is_object()) throw damaged(file, what + " is not a JSON object");
   for (const auto& [key, value] : object.items()) {
-    if (!value.is_string()) throw damaged(file, what + " has '" + key + "', which is not a text");
+    if (!value.is_string()) throw damaged(file, what + " has '" + key + "', which is not a string");
     texts.emplace(key, value.get<std::string>());
   }
   return texts;
@@ -252,7 +253,7 @@ Described described(const std::string& name, const Json& json, const fs::path& f
   return tensor;
 }
 
-/// Compares the tensors' places with one another and with the bytes that are there.
+/// Checks the tensors' positions against each other and the available bytes.
 void check_places(std::vector<Described>& tensors, std::uint64_t before, std::uint64_t available,
                   const fs::path& file) {
   std::ranges::sort(tensors, [](const Described& a, const Described& b) {
@@ -276,18 +277,18 @@ void check_places(std::vector<Described>& tensors, std::uint64_t before, std::ui
   }
   if (at < available) {
     throw damaged(
-        file, "it goes on for " + std::to_string(available - at) + " bytes after its last tensor");
+        file, "it has " + std::to_string(available - at) + " extra bytes after its last tensor");
   }
 }
 
-/// A tensor that is stored under another type gets its own back.
+/// Restores the original type of a tensor that is stored under a different one.
 void restore_type(Archive::Entry& entry, const std::string& name, const std::string& type,
                   const fs::path& file) {
   const auto* const stored = std::ranges::find(stored_types, type, &Stored::type);
   const bool pairs = !entry.shape.empty() && entry.shape.back() == 2;
   if (stored == stored_types.end() || stored->as == stored->type || stored->as != entry.type ||
       (stored->pairs && !pairs)) {
-    throw damaged(file, "tensor '" + name + "' is said to be of type '" + type +
+    throw damaged(file, "the metadata says that tensor '" + name + "' has type '" + type +
                             "', which is not stored as " + entry.type);
   }
   if (stored->pairs) entry.shape.pop_back();
@@ -307,24 +308,26 @@ void check_checksum(std::span<const std::byte> bytes, std::size_t header_end,
     sum = std::string(checksum_kind) + hexadecimal(checksum.value());
   }
   if (sum == said) return;
-  throw damaged(file, std::string("its checksum does not fit its content; whoever changes a file "
-                                  "leaves '") +
-                          checksum_key + "' out of its metadata");
+  throw damaged(
+      file,
+      std::string(
+          "its checksum does not match its content; a program that modifies a file must remove '") +
+          checksum_key + "' from the metadata");
 }
 
-/// A file of another kind is better named than called damaged.
+/// A file in a known different format gets its own message instead of being called damaged.
 void refuse_other_kinds(std::span<const std::byte> bytes, const fs::path& file) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
                                std::min<std::size_t>(bytes.size(), 8));
   if (start == "SEAMCKPT") {
     throw Error("'" + file.string() +
-                    "' is a checkpoint of an earlier version of Seam, which this one does not "
-                    "read; checkpoints are safetensors files now",
+                    "' is a checkpoint in an old format that this version cannot read; checkpoints "
+                    "are now safetensors files",
                 Fault::configuration);
   }
   if (start.starts_with("PK\x03\x04") || start.starts_with("\x80\x02")) {
     throw Error("'" + file.string() +
-                    "' is a file of torch.save, which only Python can read; convert it there: "
+                    "' was written by torch.save and can only be read by Python; convert it there: "
                     "safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
                     "\"weights.safetensors\")",
                 Fault::configuration);
@@ -345,7 +348,7 @@ std::vector<std::byte> read_file(const fs::path& path) {
   std::vector<std::byte> bytes(size);
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (static_cast<std::uintmax_t>(stream.gcount()) != size) {
-    throw fault("it ended while it was read");
+    throw fault("the file ended early while it was being read");
   }
   return bytes;
 }
@@ -388,8 +391,8 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes, const fs::path& 
                             std::to_string(behind) + " are left");
   }
   if (length > most_header) {
-    throw damaged(file, "its header takes " + std::to_string(length) + " bytes; " +
-                            std::to_string(most_header) + " are the most");
+    throw damaged(file, "its header takes " + std::to_string(length) + " bytes; the maximum is " +
+                            std::to_string(most_header));
   }
   const std::size_t data_at = length_size + static_cast<std::size_t>(length);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_size,
@@ -425,7 +428,7 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes, const fs::path& 
     for (const auto& [name, type] : texts_of(parse_header(types.mapped(), file), types_key, file)) {
       const auto found = content.tensors.find(name);
       if (found == content.tensors.end()) {
-        throw damaged(file, "it says the type of '" + name + "', which it does not have");
+        throw damaged(file, "it gives a type for '" + name + "', which is not in the file");
       }
       restore_type(found->second, name, type, file);
     }

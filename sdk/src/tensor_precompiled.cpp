@@ -1,1 +1,1 @@
-// Exists so that the precompiled header has a target to belong to.
+// Exists only because the precompiled header needs a target with a source.

@@ -23,7 +23,7 @@ void RecordingServices::report(std::string_view /*stage*/, std::string_view titl
   reports.push_back({std::string(title), std::string(text)});
 }
 
-/// Puts what a source or collector emits into the harness's lists.
+/// Collects the packets of a source or collector in the harness's lists.
 class Harness::Collecting final : public Emitter {
  public:
   explicit Collecting(Harness& harness) : harness_(harness) {}
@@ -60,7 +60,7 @@ Harness::~Harness() {
   if (errors_asked_ || errors_.empty()) return;
   std::cerr << "harness: stage '" << runner_.name() << "' failed on " << errors_.size()
             << (errors_.size() == 1 ? " packet" : " packets")
-            << ", and no test asked for errors():\n"
+            << ", and the test did not call errors():\n"
             << errors_.front().full_message() << std::endl;
 }
 
@@ -154,7 +154,7 @@ Harness& Harness::push(Packet packet) {
 Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
   begin_flow();
   for (Packet& packet : packets) {
-    // The host lets no such packet reach a stage.
+    // The host never passes such a packet to a stage.
     if (const std::string mismatch = packet.row_mismatch(); !mismatch.empty()) {
       throw Error(
           "the test pushes a batch whose fields have different numbers of rows: " + mismatch,
@@ -188,7 +188,7 @@ Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
         if (threads <= 1) outcomes[at] = runner_.transform(run_, packet);
         break;
       case StageKind::collector: {
-        const Packet taken(packet.origin());  // what a message needs of it
+        const Packet taken(packet.origin());  // what messages need of it
         note(taken, runner_.collect(run_, std::move(packet), emitter));
       }
         continue;
@@ -196,7 +196,7 @@ Harness& Harness::push_all(std::vector<Packet> packets, int threads) {
         outcomes[at] = runner_.consume(run_, packet);
         break;
       case StageKind::source:
-        throw Error("a source takes no packets; use produce()", Fault::internal);
+        throw Error("a source receives no packets; use produce()", Fault::internal);
     }
     note(packet, outcomes[at]);
     if (outcomes[at] && kind != StageKind::sink) outputs_.push_back(std::move(packet));

@@ -1,4 +1,4 @@
-// What a user names in `weights = ...`: a file, or a run whose checkpoint is one.
+// Resolves `weights = ...`: a file, or a run folder with a checkpoint.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,10 +24,10 @@ Error configuration(const std::string& what) {
 struct File {
   fs::path path;
   Safetensors content;
-  std::map<std::string, std::string> newest = {};  // a run's newest checkpoint's metadata
+  std::map<std::string, std::string> newest = {};  // metadata of the run's newest checkpoint
 };
 
-/// The best checkpoint of a run, or the newest.
+/// The best checkpoint of a run, or the newest one.
 File checkpoint_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
   std::optional<std::pair<format::WholeEpochs, fs::path>> newest;
@@ -41,15 +41,14 @@ File checkpoint_of(const fs::path& run) {
     if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
   }
   if (error) {
-    throw configuration("'" + run.string() +
-                        "' is a folder, but not that of a run with checkpoints ('" +
-                        folder.string() + "': " + error.message() +
-                        "); name a safetensors file or the folder of a run");
+    throw configuration(
+        "'" + run.string() + "' is a folder, but not a run folder with checkpoints ('" +
+        folder.string() + "': " + error.message() + "); pass a safetensors file or a run folder");
   }
   if (!newest && older_format) {
     throw configuration("the checkpoints of run '" + run.string() +
-                        "' are of an earlier version of Seam, which this one does not read; "
-                        "checkpoints are safetensors files now");
+                        "' are in an old format that this version cannot read; checkpoints are now "
+                        "safetensors files");
   }
   if (!newest) {
     throw configuration("run '" + run.string() + "' has no checkpoint yet");
@@ -58,22 +57,23 @@ File checkpoint_of(const fs::path& run) {
   const auto best = file.content.metadata.find(format::best_key);
   file.newest = file.content.metadata;
   if (best == file.content.metadata.end() || best->second == file.path.filename()) return file;
-  // Only a name in this folder: a file must not send its reader elsewhere.
+  // Only a file name in this folder: a checkpoint must not refer to other folders.
   const fs::path better = folder / fs::path(best->second).filename();
   if (!fs::exists(better, error)) {
-    throw configuration("the best checkpoint of run '" + run.string() + "' is '" + better.string() +
-                        "', which is not there; name the file to take, such as '" +
-                        file.path.string() + "'");
+    throw configuration("the best checkpoint of run '" + run.string() + "', '" + better.string() +
+                        "', does not exist; pass the file to use, such as '" + file.path.string() +
+                        "'");
   }
   return {better, read_safetensors(better), std::move(file.newest)};
 }
 
-/// The file that the user means.
+/// The file that the path refers to.
 File file_of(const fs::path& file_or_run) {
   std::error_code error;
   if (!fs::exists(file_or_run, error)) {
-    throw configuration("there is no '" + file_or_run.string() +
-                        "'; weights come from a safetensors file or the folder of a run");
+    throw configuration(
+        "'" + file_or_run.string() +
+        "' does not exist; weights are loaded from a safetensors file or a run folder");
   }
   if (fs::is_directory(file_or_run, error)) return checkpoint_of(file_or_run);
   return {file_or_run, read_safetensors(file_or_run)};
@@ -107,7 +107,7 @@ std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
   if (!own.empty()) return own;
   if (file.content.metadata.contains(format::version_key)) {
     const std::string names = stages_of(file.content);
-    throw configuration("checkpoint '" + file.path.string() + "' has no weights of a stage '" +
+    throw configuration("checkpoint '" + file.path.string() + "' has no weights for a stage '" +
                         stage + "'; its stages are " + (names.empty() ? "none" : names));
   }
   if (file.content.tensors.empty()) {

@@ -16,12 +16,12 @@ std::string name_of(const Packet& packet, std::int64_t row) {
   return "row " + std::to_string(row);
 }
 
-/// The byte that `batch` made the number of.
+/// The byte that `batch` converted to the value.
 std::uint8_t byte_of(float value, const Packet& packet, std::int64_t row) {
   if (!(value >= 0.F && value <= 1.F)) {
     throw Error(name_of(packet, row) + " has a pixel value of " + std::to_string(value) +
-                    ", and a histogram of colours needs values from 0 to 1; use a batch without "
-                    "`mean` and `deviation`",
+                    ", but a colour histogram needs values from 0 to 1; use a batch without `mean` "
+                    "and `deviation`",
                 Fault::configuration);
   }
   return static_cast<std::uint8_t>(std::lround(255.F * value));
@@ -35,7 +35,7 @@ std::int64_t hsv_bin(const std::array<std::uint8_t, 3>& rgb, const HsvBins& bins
   const std::int64_t blue = rgb[2];
   const std::int64_t value = std::max({red, green, blue});
   const std::int64_t chroma = value - std::min({red, green, blue});
-  std::int64_t hue = 0;  // of 6 * chroma, which is the whole circle
+  std::int64_t hue = 0;  // scaled so that 6 * chroma is the whole circle
   if (chroma > 0) {
     if (value == red) {
       hue = green - blue;
@@ -57,20 +57,20 @@ std::int64_t hsv_bin(const std::array<std::uint8_t, 3>& rgb, const HsvBins& bins
 
 void HsvHistogram::declare(Declaration& d) {
   d.doc(
-      "Takes the histogram of each picture's colours, in hue, saturation and value, for its "
-      "embedding: a baseline without training. A trained model that retrieves no better has "
-      "learned nothing but colours.");
-  d.parameter("hues", bins_.hues, "ranges of the hue").range(1, 360);
-  d.parameter("saturations", bins_.saturations, "ranges of the saturation").range(1, 256);
-  d.parameter("values", bins_.values, "ranges of the value, the largest of red, green and blue")
+      "Uses the HSV colour histogram of each image as its embedding: a baseline without training. "
+      "A trained model that does not retrieve better has learned nothing but colours.");
+  d.parameter("hues", bins_.hues, "number of ranges of the hue").range(1, 360);
+  d.parameter("saturations", bins_.saturations, "number of ranges of the saturation").range(1, 256);
+  d.parameter("values", bins_.values,
+              "number of ranges of the value, the maximum of red, green and blue")
       .range(1, 256);
   d.parameter("scale", scale_,
-              "root: square roots of the shares, which have length 1, so that distances rank "
-              "pictures as the Bhattacharyya coefficient of their histograms does; share: the "
-              "shares, whose sum is 1",
+              "root: square roots of the fractions, a vector of length 1, so that distances rank "
+              "images like the Bhattacharyya coefficient of their histograms; share: the "
+              "fractions, whose sum is 1",
               {{"root", Scale::root}, {"share", Scale::share}});
   d.needs(field::images).doc("values from 0 to 1: a batch without `mean` and `deviation`");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::origins).doc("to name a rejected image in errors");
   d.provides(field::embedding).contract("f32[N," + std::to_string(bins_.count()) + "]");
 }
 
@@ -78,7 +78,7 @@ void HsvHistogram::process(Packet& packet, Context& context) {
   const Tensor images = on_host(packet.get(field::images));
   const std::int64_t rows = images.size(0);
   const std::int64_t pixels = images.size(2) * images.size(3);
-  if (rows > 0 && pixels == 0) throw Error("a picture without pixels has no histogram");
+  if (rows > 0 && pixels == 0) throw Error("an image without pixels has no histogram");
   Tensor embedding = torch::zeros({rows, bins_.count()});
   std::vector<std::int64_t> counts(static_cast<std::size_t>(bins_.count()));
   for (std::int64_t row = 0; row < rows; ++row) {

@@ -1,5 +1,5 @@
-/// Stage `baseline.hsv_histogram`: the share of a picture's pixels in each range of hue, saturation
-/// and value is its embedding; nothing is trained.
+/// Stage `baseline.hsv_histogram`: the embedding is the fraction of an image's pixels in each range
+/// of hue, saturation and value; nothing is trained.
 ///
 ///     images [N,3,H,W] ──► bytes ──► hue, saturation, value ──► histogram ──► root ──► embedding
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace seam::stages {
 
-/// How many ranges each coordinate is cut into.
+/// The number of ranges of each coordinate.
 struct HsvBins {
   std::int64_t hues = 18;
   std::int64_t saturations = 4;

@@ -8,14 +8,14 @@ namespace seam::stages {
 
 void Pixels::declare(Declaration& d) {
   d.doc(
-      "Takes the pixels of each picture for its embedding: a baseline without training. A trained "
-      "model that retrieves no better has learned nothing. `image.resize` decides how many pixels "
-      "there are.");
+      "Uses the pixels of each image as its embedding: a baseline without training. A trained "
+      "model that does not retrieve better has learned nothing. `image.resize` determines the "
+      "number of pixels.");
   d.parameter("centred", centred_,
-              "subtract the mean of all values of the picture, so that brightness does not count; "
-              "with unit_length, distances rank pictures as their correlation does");
+              "subtract the mean of all values of the image, so that brightness has no effect; "
+              "with unit_length, distances rank images in the same order as correlation");
   d.parameter("unit_length", unit_length_,
-              "scale to length 1, so that contrast does not count; a picture whose values are all "
+              "scale to length 1, so that contrast has no effect; an image whose values are all "
               "zero stays zero");
   d.needs(field::images);
   d.provides(field::embedding);
@@ -46,12 +46,12 @@ void centre(std::span<float> values) {
 void scale_to_unit_length(std::span<float> values) {
   double squares = 0;
   for (const float value : values) squares += static_cast<double>(value) * value;
-  // What rounding leaves of a picture of one colour has no direction either: 8-bit pixels that
-  // differ at all are longer by far.
+  // The rounding errors of an image of one colour have no meaningful direction either; 8-bit pixels
+  // that differ at all give a much larger length.
   constexpr double least = 1e-6;
   const double length = std::sqrt(squares);
   if (!(length > least * std::sqrt(static_cast<double>(values.size())))) {
-    if (!std::isnan(length)) std::fill(values.begin(), values.end(), 0.F);  // NaN is the index's
+    if (!std::isnan(length)) std::fill(values.begin(), values.end(), 0.F);  // the index reports NaN
     return;
   }
   for (float& value : values) value = static_cast<float>(value / length);

@@ -1,6 +1,6 @@
-/// Stage `baseline.pixels`: the pixels of each picture are its embedding; nothing is trained.
+/// Stage `baseline.pixels`: the pixels of each image are its embedding; nothing is trained.
 ///
-///     images [N,3,H,W] ──► minus the picture's mean ──► unit length ──► embedding [N,3*H*W]
+///     images [N,3,H,W] ──► minus the image's mean ──► unit length ──► embedding [N,3*H*W]
 #pragma once
 
 #include <seam/tensor.hpp>

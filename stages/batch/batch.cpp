@@ -40,10 +40,10 @@ struct BatchMemory::Shelf {
   };
   using Block = std::unique_ptr<float, Free>;
   static constexpr std::align_val_t alignment{64};
-  static constexpr std::size_t most_blocks = 4;  // one in the model, the rest on their way
+  static constexpr std::size_t most_blocks = 4;  // one in the model, the rest in flight
 
   std::mutex mutex;
-  std::size_t count = 0;  // floats of each block
+  std::size_t count = 0;  // number of floats per block
   std::vector<Block> blocks;
 };
 
@@ -111,33 +111,35 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
 
 void Batch::declare(Declaration& d) {
   d.doc(
-      "Gathers single pictures into one tensor, with the fields of each picture in the same order. "
+      "Collects single images into one tensor, with the fields of each image in the same order. "
       "Packets that share a `group` stay together.");
-  d.parameter("size", size_, "largest number of pictures in a batch").range(1, 1 << 20);
+  d.parameter("size", size_, "maximum number of images per batch").range(1, 1 << 20);
   d.parameter("group_size", group_size_,
-              "pictures in a whole group, such as 3 for triplets: a group that has lost one is "
-              "dropped; 0 takes groups of any size")
+              "images in a complete group, such as 3 for triplets; incomplete groups are dropped. "
+              "0: groups may have any size")
       .range(0, 1 << 20);
-  d.parameter("last", last_, "a last batch that is not full is kept or dropped",
+  d.parameter("last", last_, "whether to keep or drop an incomplete last batch",
               {{"keep", Last::keep}, {"drop", Last::drop}});
   d.parameter(
-      "memory", layout_, "how the tensor lies in memory; its dimensions are N,3,H,W",
+      "memory", layout_, "memory layout of the tensor, whose dimensions are always N,3,H,W",
       {{"channels_last", MemoryLayout::channels_last}, {"contiguous", MemoryLayout::contiguous}});
-  d.parameter("mean", mean_, "subtracted from values of 0 to 1: red, green, blue; none: 0");
-  d.parameter("deviation", deviation_, "divides what is left: red, green, blue; none: 1");
-  d.parameter("carry", carry_,
-              "further fields to gather, whatever their type: \"view\", called \"views\" in the "
-              "batch, or \"view as angles\"; numbers become a tensor, other types a vector unless "
-              "they say otherwise");
+  d.parameter("mean", mean_,
+              "per-channel mean (RGB) to subtract from the values, which are 0 to 1; empty: 0");
+  d.parameter("deviation", deviation_,
+              "per-channel standard deviation (RGB) to divide by; empty: 1");
+  d.parameter(
+      "carry", carry_,
+      "further fields to collect, of any type: \"view\", named \"views\" in the batch, or \"view "
+      "as angles\"; numbers become a tensor, other types a vector unless their FieldTraits differ");
   carried_.declare(d, carry_);
-  d.needs(field::image).doc("of one size in a flow");
-  d.accepts(field::item).doc("empty where it is absent");
-  d.accepts(field::category).doc("-1 where it is absent");
-  d.accepts(field::index).doc("-1 where it is absent");
-  d.accepts(field::path).doc("empty where it is absent, or where there is a `box`");
-  d.accepts(field::box).doc("a file with boxes may show several pictures");
-  d.accepts(field::group).doc("-1 where it is absent: each picture stands for itself");
-  d.accepts(field::role).doc("single where it is absent");
+  d.needs(field::image).doc("all images of a flow must have the same size");
+  d.accepts(field::item).doc("empty if absent");
+  d.accepts(field::category).doc("-1 if absent");
+  d.accepts(field::index).doc("-1 if absent");
+  d.accepts(field::path).doc("empty if absent, or if there is a `box`");
+  d.accepts(field::box).doc("a file with boxes may contain several images");
+  d.accepts(field::group).doc("-1 if absent: each image is its own group");
+  d.accepts(field::role).doc("single if absent");
   d.provides(field::images);
   d.provides(field::items);
   d.provides(field::categories);
@@ -173,7 +175,7 @@ void Batch::begin(Context& /*context*/) {
 void Batch::check(const Packet& packet) const {
   const Image& image = packet.get(field::image);
   if (image.empty() || image.bytes() == 0 || image.channels() != 3) {
-    throw Error("a batch needs pictures of three channels; this one has " +
+    throw Error("a batch needs images with three channels; this one has " +
                 std::to_string(image.channels()));
   }
   if (!pattern_) return;
@@ -198,7 +200,7 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
   }
   if (group_.size() == static_cast<std::size_t>(size_)) {
     throw Error("group " + std::to_string(packet.get(field::group)) + " has more than the " +
-                    std::to_string(size_) + " pictures of a batch; raise size",
+                    std::to_string(size_) + " images of a batch; raise size",
                 Fault::configuration);
   }
   group_.push_back(std::move(packet));
@@ -213,7 +215,7 @@ void Batch::close_group(Emitter& emitter) {
   if (whole > 0 && group_.size() != whole) {
     for (const Packet& packet : group_) {
       emitter.drop(packet, "its group has " + std::to_string(group_.size()) + " of " +
-                               std::to_string(whole) + " pictures");
+                               std::to_string(whole) + " images");
     }
     group_.clear();
     return;
@@ -226,7 +228,7 @@ void Batch::close_group(Emitter& emitter) {
 
 void Batch::emit(Emitter& emitter) {
   Packet batch = gather();
-  ready_.clear();  // frees the pictures before the model runs
+  ready_.clear();  // frees the images before the model runs
   emitter.emit(std::move(batch));
 }
 
@@ -238,7 +240,7 @@ More Batch::end(Emitter& emitter, Context& /*context*/) {
     } else {
       for (const Packet& packet : ready_) {
         emitter.drop(packet, "the last batch has " + std::to_string(ready_.size()) + " of " +
-                                 std::to_string(size_) + " pictures, and last = \"drop\"");
+                                 std::to_string(size_) + " images, and last = \"drop\"");
       }
     }
   }
@@ -272,7 +274,7 @@ Packet Batch::gather() {
     groups.push_back(value_or(packet, field::group, std::int64_t{-1}));
     roles.push_back(value_or(packet, field::role, Role::single));
     origins.push_back(packet.origin());
-    // Of a file of many boxes, the path does not tell which picture this is.
+    // The path does not identify an image if its file has several boxes.
     paths.push_back(packet.has(field::box) ? std::filesystem::path()
                                            : value_or(packet, field::path, {}));
   }

@@ -1,4 +1,4 @@
-/// The stage that turns single pictures into tensors for a model.
+/// The stage that turns single images into tensors for a model.
 ///
 ///     image image image ... ──► [ batch ] ──► images f32[N,3,H,W], items, categories, `carry`
 ///     └─ group 7 ──┘ └─ group 8               never a group in two batches
@@ -22,25 +22,25 @@ namespace seam::stages {
 
 /// How a batch lies in memory; its dimensions are N, 3, H, W either way.
 enum class MemoryLayout : std::uint8_t {
-  channels_last,  ///< pixel by pixel, as pictures do; what convolutions on CPUs like best
+  channels_last,  ///< pixel by pixel, like images; fastest for convolutions on CPUs
   contiguous,     ///< plane by plane
 };
 
-/// Where a batch waits for the device.
+/// The memory in which a batch waits for the device.
 enum class HostMemory : std::uint8_t {
   pageable,  ///< for a run on the CPU
-  /// For a run on a GPU, which copies it while the host goes on. LibTorch keeps and lends these
-  /// blocks: one whose tensor is gone is reused once the copies from it have ended.
+  /// For a run on a GPU, which copies it while the host continues. LibTorch owns these blocks:
+  /// after its tensor is destroyed, a block is reused once the copies from it have finished.
   pinned,
 };
 
-/// Memory of past batches for those to come. Fresh memory costs a page fault every 4 KiB, which is
-/// more than filling it; a tensor's memory comes back here when its last handle goes, on any thread
-/// and even after the pool itself.
+/// Reuses the memory of past batches. Fresh memory costs a page fault every 4 KiB, which takes
+/// longer than filling it. A tensor's memory returns here when its last handle is destroyed, on any
+/// thread and even after the pool itself.
 class BatchMemory {
  public:
   explicit BatchMemory(HostMemory kind = HostMemory::pageable);
-  /// Room for `count` floats, uninitialised, aligned to 64 bytes; pageable.
+  /// Memory for `count` floats, uninitialised, aligned to 64 bytes; pageable.
   [[nodiscard]] std::shared_ptr<float> take(std::size_t count);
   /// The same as f32[count], in memory of the kind.
   [[nodiscard]] Tensor floats(std::size_t count);
@@ -56,7 +56,7 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
                         const Normalisation& normalisation = {},
                         MemoryLayout layout = MemoryLayout::channels_last);
 
-/// Gathers pictures until `size` are there or the next group does not fit.
+/// Collects images until there are `size` of them or the next group does not fit.
 class Batch final : public Collector {
  public:
   static constexpr std::string_view name = "batch";
@@ -70,7 +70,7 @@ class Batch final : public Collector {
 
  private:
   enum class Last : std::uint8_t { keep, drop };
-  /// The flow's first picture, whose size the others must have.
+  /// The flow's first image, whose size the others must have.
   struct Pattern {
     Origin origin;
     int height = 0;
@@ -94,7 +94,7 @@ class Batch final : public Collector {
   BatchMemory memory_;
   std::optional<Pattern> pattern_;
   CarriedFields carried_;
-  std::vector<Packet> ready_;  // whole groups
+  std::vector<Packet> ready_;  // complete groups
   std::vector<Packet> group_;  // the group that is arriving
 };
 

@@ -20,8 +20,8 @@ std::string plural(const std::string& name) {
                       name.ends_with("ss") || name.ends_with("z");
   if (hisses) return name + "es";
   if (name.ends_with("s")) {
-    refuse("'" + name + "' looks like a plural: say what it is called in the batch, as in '" +
-           name + " as batch_" + name + "'");
+    refuse("'" + name + "' looks like a plural; give its name in the batch, as in '" + name +
+           " as batch_" + name + "'");
   }
   if (name.size() > 1 && name.back() == 'y' &&
       vowels.find(name[name.size() - 2]) == std::string_view::npos) {
@@ -30,7 +30,7 @@ std::string plural(const std::string& name) {
   return name + "s";
 }
 
-/// What every batch has: of single pictures, and in the batch.
+/// The fields of every batch: name for single images, and in the batch.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> gathered_anyway{
     {{"image", "images"},
      {"item", "items"},
@@ -53,7 +53,7 @@ const Packet::Slot& slot_of(const Packet& packet, const std::string& name) {
 torch::ScalarType scalar_type(std::string_view element, const std::string& field) {
   if (const auto type = scalar_type_of(element)) return *type;
   throw Error("the numbers of field '" + field + "' are of type '" + std::string(element) +
-                  "', which is none of f32, f64, f16, bf16, i64, i32, u8 and bool",
+                  "', which is not one of f32, f64, f16, bf16, i64, i32, u8 and bool",
               Fault::internal);
 }
 
@@ -87,8 +87,9 @@ CarriedField parse_carried(const std::string& text) {
   const bool named = at != std::string::npos;
   if (named) field.name = text.substr(at + as.size());
   if (!is_field_name(field.from) || (named && !is_field_name(field.name))) {
-    refuse("'" + text + "' is neither a field, as in \"view\", nor a field and what it is called " +
-           "in the batch, as in \"view as angles\"");
+    refuse("'" + text +
+           "' is neither a field name (\"view\") nor a field with its name in the batch (\"view as "
+           "angles\")");
   }
   if (!named) field.name = plural(field.from);
   return field;
@@ -104,16 +105,18 @@ void CarriedFields::declare(Declaration& declaration, const std::vector<std::str
         refuse("'" + field.from + "' is in every batch, as '" + std::string(name) + "'");
       }
       if (field.name == name || field.name == from) {
-        refuse("'" + entry + "': every batch or its pictures have a field '" + field.name +
-               "'; give it another name, as in '" + field.from + " as batch_" + field.name + "'");
+        refuse("'" + entry + "': every batch or its images have a field '" + field.name +
+               "'; give it a different name, as in '" + field.from + " as batch_" + field.name +
+               "'");
       }
     }
     if (field.name == field.from) {
-      refuse("'" + entry + "': the batch's field needs another name than the picture's, since in " +
-             "one flow a name stands for one type");
+      refuse("'" + entry +
+             "': the field in the batch needs a different name from the field of the images, "
+             "because a name has only one type in a flow");
     }
     for (const Carried& other : fields_) {
-      if (other.from == field.from) refuse("'" + field.from + "' is there twice");
+      if (other.from == field.from) refuse("'" + field.from + "' is listed twice");
       if (other.name == field.name) {
         refuse("'" + other.from + "' and '" + field.from + "' would both be '" + field.name +
                "' in the batch");
@@ -134,13 +137,14 @@ void CarriedFields::check(const Packet& packet) {
     const Packet::Slot* slot = find_slot(packet, field.from);
     if (slot == nullptr) {
       throw Error("'" + packet.origin().text() + "' has no field '" + field.from +
-                  "', which 'carry' asks for" +
+                  "', which 'carry' needs" +
                   (field.pattern ? "; '" + field.pattern->origin.text() + "' has it" : ""));
     }
     const Gathering& gathering = slot->type->gathering;
     if (gathering.type.empty()) {
-      throw Error("field '" + field.from + "' cannot be gathered: the type " +
-                      readable_type(slot->type->name) + " does not say how",
+      throw Error("field '" + field.from +
+                      "' cannot be collected: no FieldTraits define this for the type " +
+                      readable_type(slot->type->name),
                   Fault::configuration);
     }
     Pattern pattern{packet.origin(), std::string(slot->type->name), {}, {}};
@@ -164,7 +168,7 @@ void CarriedFields::check(const Packet& packet) {
       throw Error("field '" + field.from + "' of '" + packet.origin().text() + "' is " +
                   pattern.element + shape_text(pattern.sizes) + ", but that of '" +
                   first.origin.text() + "' is " + first.element + shape_text(first.sizes) +
-                  ", and a tensor's rows have one size");
+                  ", but all rows of a tensor must have the same size");
     }
   }
 }
@@ -184,8 +188,8 @@ void CarriedFields::gather(std::span<const Packet> packets, Packet& batch) const
       const bool has_rows = gathered.type->rows != nullptr;
       batch.put({field.lasting_name, gathered.type, std::move(gathered.value), has_rows});
     } catch (Error& error) {
-      error.while_doing("gathering field '" + field.from + "' of " +
-                        std::to_string(packets.size()) + " pictures, the first of them '" +
+      error.while_doing("collecting field '" + field.from + "' of " +
+                        std::to_string(packets.size()) + " images, the first of them '" +
                         packets.front().origin().text() + "'");
       throw;
     }

@@ -1,5 +1,5 @@
-/// What a batch gathers beside the fields that every batch has: fields of any type, as their
-/// FieldTraits say.
+/// Collects further fields into a batch, in addition to the fields of every batch: of any type, as
+/// defined by their FieldTraits.
 ///
 ///     view 2        view 0             views      i64[2]       numbers: a tensor
 ///     points [5,2]  points [5,2]  ──►  points as marks: f32[2,5,2]
@@ -17,32 +17,32 @@
 
 namespace seam::stages {
 
-/// A field to gather: "view", in the batch "views"; "x_1 as left", in the batch "left".
+/// A field to collect: "view", in the batch "views"; "x_1 as left", in the batch "left".
 struct CarriedField {
   std::string from;
   std::string name;
 };
 
 /// Reads one entry of `carry`. Without " as " the batch's name is the plural: view, views; box,
-/// boxes; entry, entries. Throws seam::Error (configuration) where the text is neither form, or
-/// where the name ends in "s" and has no plural of its own.
+/// boxes; entry, entries. Throws seam::Error (configuration) if the text has neither form, or if
+/// the name ends in "s" and no plural is given.
 [[nodiscard]] CarriedField parse_carried(const std::string& text);
 
 class CarriedFields {
  public:
-  /// Declares what the entries gather. Throws seam::Error (configuration) for entries that
-  /// parse_carried refuses, that gather what every batch has, or that share a name.
+  /// Declares the fields of the entries. Throws seam::Error (configuration) for entries that
+  /// parse_carried rejects, that are in every batch anyway, or that share a name.
   void declare(Declaration& declaration, const std::vector<std::string>& entries);
-  /// Forgets the pictures of the flow before.
+  /// Forgets the images of the previous flow.
   void begin();
-  /// Throws seam::Error naming both pictures where this one lacks a field, or where its value has
-  /// another type or other sizes than that of the flow's first picture.
+  /// Throws seam::Error naming both images if this one lacks a field, or if its value differs in
+  /// type or sizes from that of the flow's first image.
   void check(const Packet& packet);
   /// Adds the fields to the batch. All packets have passed check().
   void gather(std::span<const Packet> packets, Packet& batch) const;
 
  private:
-  /// What the first picture's value is like.
+  /// Type and sizes of the first image's value.
   struct Pattern {
     Origin origin;
     std::string type;

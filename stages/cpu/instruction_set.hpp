@@ -13,7 +13,7 @@
 namespace seam::stages {
 
 enum class InstructionSet : std::uint8_t {
-  baseline,  ///< what any x86-64 processor has, or another kind of processor
+  baseline,  ///< any x86-64 processor, or a different kind of processor
   avx2,      ///< x86-64-v3: AVX2 and FMA
   avx512,    ///< x86-64-v4: AVX-512 F, BW, CD, DQ and VL
 };

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names in a folder that begin and end so, with digits between.
+/// The names in a folder that consist of this prefix, digits and this suffix.
 std::set<std::string> numbered(const fs::path& folder, std::string_view prefix,
                                std::string_view ending) {
   std::set<std::string> found;
@@ -33,7 +33,7 @@ std::set<std::string> numbered(const fs::path& folder, std::string_view prefix,
   return found;
 }
 
-/// Throws where the folder has not exactly the names with the numbers 1 to `count`.
+/// Throws unless the folder has exactly the names with the numbers 1 to `count`.
 void check_numbered(const fs::path& folder, std::string_view prefix, std::string_view ending,
                     std::int64_t count, const std::string& parameter) {
   std::set<std::string> found = numbered(folder, prefix, ending);
@@ -42,24 +42,24 @@ void check_numbered(const fs::path& folder, std::string_view prefix, std::string
     if (found.erase(name) == 1) continue;
     throw Error("'" + (folder / name).string() +
                 "' is missing; unpack the AT&T faces again, or set '" + parameter +
-                "' to how many this copy has");
+                "' to the number in this copy");
   }
   if (found.empty()) return;
-  throw Error("'" + (folder / *found.begin()).string() + "' is there, but '" + parameter +
-              "' says that there are " + std::to_string(count) +
-              ", numbered from 1; this is not the AT&T data set, or another part of it");
+  throw Error("'" + (folder / *found.begin()).string() + "' exists, but '" + parameter +
+              "' is set to " + std::to_string(count) +
+              " (numbered from 1); this is not the AT&T data set, or a different part of it");
 }
 
-/// The numbers as a set; throws where one comes twice or is of no picture.
+/// The numbers as a set; throws if one is repeated or no image has it.
 std::set<std::int64_t> chosen_of(const std::vector<std::int64_t>& pictures, std::int64_t images) {
   std::set<std::int64_t> chosen;
   for (const std::int64_t picture : pictures) {
     if (picture > images) {
       throw Error("'pictures' has " + std::to_string(picture) + ", but each subject has " +
-                  counted(images, "picture") + ", numbered from 1");
+                  counted(images, "image") + ", numbered from 1");
     }
     if (!chosen.insert(picture).second) {
-      throw Error("'pictures' has " + std::to_string(picture) + " twice; name each picture once");
+      throw Error("'pictures' has " + std::to_string(picture) + " twice; list each image once");
     }
   }
   return chosen;
@@ -69,19 +69,20 @@ std::set<std::int64_t> chosen_of(const std::vector<std::int64_t>& pictures, std:
 
 void Att::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the AT&T (ORL) faces, a picture a packet, subject by subject. Folds have all "
-      "pictures of a subject in one: the others are never seen in training.");
+      "Serves the AT&T (ORL) faces, one image per packet, subject by subject. All images of a "
+      "subject are in the same fold, so held-out subjects are never seen in training.");
   declaration.parameter("root", root_, "the folder with s1 to s40, each with 1.pgm to 10.pgm")
       .required()
       .folder_with({"s1", "s2"});
-  declaration.parameter("subjects", subject_count_, "how many subjects there must be")
+  declaration.parameter("subjects", subject_count_, "number of subjects that must exist")
       .range(1, 100'000);
-  declaration.parameter("images", images_per_subject_, "how many pictures each must have")
+  declaration
+      .parameter("images", images_per_subject_, "number of images that each subject must have")
       .range(1, 100'000);
   declaration
       .parameter("pictures", pictures_,
-                 "which pictures of each subject to serve, by their numbers; all if empty. For "
-                 "classifiers, which learn from some and are measured on others")
+                 "numbers of the images to serve for each subject; empty: all. For classifiers, "
+                 "which train on some images and are evaluated on others")
       .range(1, 100'000);
   rows_.declare(declaration, {.item = "the subject: \"s1\"",
                               .category = "the subject's number, from 0",

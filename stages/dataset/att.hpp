@@ -1,4 +1,4 @@
-/// The source `dataset.att`: the AT&T (ORL) faces, ten grey pictures of each of forty people.
+/// The source `dataset.att`: the AT&T (ORL) faces, ten grey images of each of forty people.
 ///
 ///     ROOT/s1/1.pgm     item "s1", category 0, index 0
 ///     ROOT/s1/10.pgm    item "s1", category 0, index 9

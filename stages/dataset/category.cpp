@@ -20,9 +20,9 @@ constexpr const char* official_partition = "Eval/list_eval_partition.txt";
 
 void Category::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves one split of DeepFashion's Category and Attribute Prediction Benchmark, an image a "
-      "packet.\n\nThe lists are read and joined as a whole before the first image: their counts, "
-      "categories, statuses and boxes, and that they are of the same images.");
+      "Serves one split of DeepFashion's Category and Attribute Prediction Benchmark, one image "
+      "per packet.\n\nAll lists are read and checked before the first image is served: counts, "
+      "categories, statuses and boxes, and that all lists cover the same images.");
   declaration
       .parameter("root", root_,
                  "the folder that the lists' image names are relative to, with 'img'")
@@ -39,33 +39,33 @@ void Category::declare(Declaration& declaration) {
                         {{"train", CategorySplit::train},
                          {"val", CategorySplit::validation},
                          {"test", CategorySplit::test}});
-  declaration.parameter(
-      "categories", numbers_,
-      "used: number those that an image of any split is of, 46 in the official lists; all: every "
-      "one that is named, 50 in the official lists",
-      {{"used", CategoryNumbers::used}, {"all", CategoryNumbers::all}});
+  declaration.parameter("categories", numbers_,
+                        "used: number only the categories that occur in some split (46 in the "
+                        "official lists); all: number every listed category (50)",
+                        {{"used", CategoryNumbers::used}, {"all", CategoryNumbers::all}});
   declaration.parameter("boxes", boxes_,
-                        "field: hand on the item's bounding box as the field 'box', which "
-                        "image.crop with box = true cuts out; ignore: whole pictures",
+                        "field: provide the item's bounding box as the field 'box', which "
+                        "image.crop with box = true cuts out; ignore: use whole images",
                         {{"ignore", Boxes::ignore}, {"field", Boxes::field}});
   const std::array<const char*, 3> official{"209222", "40000", "40000"};
   for (std::size_t split = 0; split < split_names.size(); ++split) {
     declaration
         .parameter(std::string("expect_") + split_names[split], expected_[split],
-                   "how many " + std::string(split_names[split]) + " images the lists must have (" +
-                       official[split] + " in the official ones)")
+                   "number of " + std::string(split_names[split]) +
+                       " images that the lists must have (" + official[split] +
+                       " in the official ones)")
         .at_least(0);
   }
   declaration
       .parameter("expect_categories", expected_categories_,
-                 "how many categories must be numbered (46 used ones in the official lists)")
+                 "number of categories that must be numbered (46 used ones in the official lists)")
       .at_least(1);
-  rows_.declare(declaration, {.item = "the folder that the image lies in",
+  rows_.declare(declaration, {.item = "the image's folder",
                               .category = "from 0, in the order of list_category_cloth.txt",
                               .index = "position in the split, from 0, before folds cut it"});
   if (boxes_ == Boxes::field) {
     declaration.provides(field::box)
-        .doc("left, top, right and bottom in pixels of the file's picture");
+        .doc("left, top, right and bottom in pixels of the image in the file");
   }
   declaration.offers<CategoryNames>(*this);
   declaration.offers<PublishedLists>(*this);
@@ -94,32 +94,33 @@ CategoryList Category::read() const {
 void Category::check(const CategoryList& list) const {
   for (std::size_t split = 0; split < expected_.size(); ++split) {
     if (!expected_[split] || *expected_[split] == list.images[split]) continue;
-    throw Error("'" + (root_ / partition_).string() + "': " + grouped(list.images[split]) + " " +
-                split_names[split] + " images, but " + grouped(*expected_[split]) +
-                " were expected; this is another list than the experiment was written for");
+    throw Error(
+        "'" + (root_ / partition_).string() + "': " + grouped(list.images[split]) + " " +
+        split_names[split] + " images, but " + grouped(*expected_[split]) +
+        " were expected; this is a different list from the one the experiment was written for");
   }
   const auto categories = static_cast<std::int64_t>(list.categories.size());
   if (!expected_categories_ || *expected_categories_ == categories) return;
-  throw Error("'" + (root_ / annotations_).string() +
-              "': " + counted(categories, "category", "categories") + ", but " +
-              grouped(*expected_categories_) +
-              " were expected; this is another list than the experiment was written for");
+  throw Error(
+      "'" + (root_ / annotations_).string() + "': " +
+      counted(categories, "category", "categories") + ", but " + grouped(*expected_categories_) +
+      " were expected; this is a different list from the one the experiment was written for");
 }
 
-/// From the test split of the official lists, which published numbers are of. Nothing is known of
-/// which images these are, so a list in another place is another list.
+/// Difference from the test split of the official lists, which published results are for. The
+/// images of that split cannot be verified, so a list in a different place counts as different.
 std::string Category::difference_of(const CategoryList& list) const {
   std::string text;
   const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
   for (std::size_t split = 0; split < split_names.size(); ++split) {
     if (list.images[split] == official_images[split]) continue;
-    add(counted(list.images[split], std::string(split_names[split]) + " image") + " where " +
-        grouped(official_images[split]) + " are official");
+    add(counted(list.images[split], std::string(split_names[split]) + " image") +
+        " instead of the official " + grouped(official_images[split]));
   }
   const auto categories = static_cast<std::int64_t>(list.categories.size());
   if (categories != official_categories) {
-    add(counted(categories, "category", "categories") + " where " + grouped(official_categories) +
-        " are official");
+    add(counted(categories, "category", "categories") + " instead of the official " +
+        grouped(official_categories));
   }
   if (partition_ != fs::path(official_partition)) {
     add("the partition '" + partition_.string() + "'");
@@ -153,10 +154,10 @@ void Category::open(Context& context) {
     box_of_row_.push_back(row.box);
   }
   const std::string name_of_list = (root_ / annotations_ / "list_category_img.txt").string();
-  if (rows.empty()) throw Error("'" + (root_ / partition_).string() + "' holds no " + images);
+  if (rows.empty()) throw Error("'" + (root_ / partition_).string() + "' has no " + images);
   if (!fs::exists(rows.front().path, fault)) {
     throw Error("'" + rows.front().path.string() + "' is missing, the first of the " + images +
-                "; unpack the images under root, so that '" + rows.front().name + "' is there");
+                "; unpack the images under root, so that '" + rows.front().name + "' exists");
   }
   context.info("train " + counted(list.images[0], "image") + ", val " +
                counted(list.images[1], "image") + ", test " + counted(list.images[2], "image") +

@@ -25,15 +25,15 @@ std::vector<std::string> vocabulary_of(const ListText& list) {
     }
     if (std::find(names.begin(), names.end(), row.columns[0]) != names.end()) {
       fail_at(list.name, row.line,
-              "category " + in_quotes(row.columns[0]) + " is named a second time");
+              "category " + in_quotes(row.columns[0]) + " is listed a second time");
     }
     names.emplace_back(row.columns[0]);
   }
-  if (names.empty()) fail_at(list.name, 1, "no category is named");
+  if (names.empty()) fail_at(list.name, 1, "no category is listed");
   return names;
 }
 
-/// The folder of an image; throws where the path leaves the data set's root.
+/// The folder of an image; throws if the path leaves the data set's root.
 std::string folder_of(const ListText& list, const CountedRow& row) {
   const std::string_view path = row.columns[0];
   if (!stays_below_root(path)) {
@@ -44,13 +44,13 @@ std::string folder_of(const ListText& list, const CountedRow& row) {
   const std::size_t end = path.rfind('/');
   if (end == std::string_view::npos) {
     fail_at(list.name, row.line,
-            "image name " + in_quotes(path) + " has no folder, which names its item");
+            "image name " + in_quotes(path) + " has no folder, which is the name of its item");
   }
   const std::string_view folder = path.substr(0, end);
   return std::string(folder.substr(folder.rfind('/') + 1));  // npos + 1 is 0
 }
 
-/// Finds images of another list by their names, each once.
+/// Finds the images of a list for the rows of another one, by name, each once.
 class Join {
  public:
   Join(const ListText& images, const std::vector<CountedRow>& rows) : images_(images) {
@@ -65,7 +65,7 @@ class Join {
     }
   }
 
-  /// The number of the row that has the image, for each row of `rows`.
+  /// For each row of `rows`, the index of the row with its image in the first list.
   [[nodiscard]] std::vector<std::size_t> places_of(const ListText& list,
                                                    const std::vector<CountedRow>& rows) const {
     std::vector<std::int64_t> seen(places_.size());  // on which line
@@ -135,7 +135,7 @@ void take_boxes(const ListText& list, const Join& join, CategoryList& result) {
       const std::optional<std::int64_t> number = whole_number(rows[i].columns[side + 1]);
       if (!number || *number > most) {
         fail_at(list.name, rows[i].line,
-                in_quotes(rows[i].columns[side + 1]) + " is no pixel's place");
+                in_quotes(rows[i].columns[side + 1]) + " is not a pixel position");
       }
       box[side] = static_cast<float>(*number);
     }
@@ -146,7 +146,7 @@ void take_boxes(const ListText& list, const Join& join, CategoryList& result) {
   }
 }
 
-/// Without those that no image is of.
+/// Removes the categories without images.
 void leave_out_unused(CategoryList& result) {
   std::vector<std::int64_t> number(result.categories.size(), -1);
   for (const CategoryRow& row : result.rows) number[static_cast<std::size_t>(row.category)] = 0;
@@ -175,7 +175,7 @@ CategoryList join_category_lists(const CategoryLists& lists, CategoryNumbers num
     const auto known = static_cast<std::int64_t>(result.categories.size());
     if (!label || *label < 1 || *label > known) {
       fail_at(list.name, row.line,
-              "category label " + in_quotes(row.columns[1]) + " is none of 1 to " +
+              "category label " + in_quotes(row.columns[1]) + " is not one of 1 to " +
                   std::to_string(known) + ", the categories of '" + lists.categories.name + "'");
     }
     result.rows.push_back({.path = std::string(row.columns[0]),

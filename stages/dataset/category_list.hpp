@@ -23,23 +23,23 @@ enum class CategorySplit : std::uint8_t { train, validation, test };
 
 /// Which categories are numbered, from 0, in the order of the vocabulary.
 enum class CategoryNumbers : std::uint8_t {
-  used,  ///< those that an image of any split is of: 46 of the official 50
+  used,  ///< only those that occur in some split: 46 of the official 50
   all,
 };
 
 struct CategoryRow {
   std::string path;  ///< as written, relative to the data set's root
-  std::string item;  ///< the folder that the image lies in
+  std::string item;  ///< the image's folder
   std::int64_t category = 0;
   CategorySplit split = CategorySplit::train;
   std::array<float, 4> box{};  ///< left, top, right, bottom; zeros without a list of boxes
-  std::int64_t line = 0;       ///< of the list of images
+  std::int64_t line = 0;       ///< line in the list of images
 };
 
 struct CategoryList {
   std::vector<CategoryRow> rows;         ///< in the order of the list of images
   std::vector<std::string> categories;   ///< by number
-  std::array<std::int64_t, 3> images{};  ///< a split's number is the index
+  std::array<std::int64_t, 3> images{};  ///< indexed by the split
 };
 
 struct CategoryLists {
@@ -49,10 +49,10 @@ struct CategoryLists {
   std::optional<ListText> boxes;
 };
 
-/// Throws seam::Error naming file and line where a list is not as parse_counted_list wants it; a
-/// category is named twice, or its type is not 1, 2 or 3; a label is no number of a category; a
-/// status is none of train, val and test; a box is no box; a path is absolute, climbs out with
-/// "..", has no folder, or is listed twice; or the lists are not of the same images.
+/// Throws seam::Error with file and line if a list does not have the form that parse_counted_list
+/// needs; a category is listed twice, or its type is not 1, 2 or 3; a label is not the number of a
+/// category; a status is not train, val or test; a box is invalid; a path is absolute, climbs out
+/// with "..", has no folder, or is listed twice; or the lists do not cover the same images.
 [[nodiscard]] CategoryList join_category_lists(const CategoryLists& lists,
                                                CategoryNumbers numbers = CategoryNumbers::used);
 

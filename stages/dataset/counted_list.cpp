@@ -21,13 +21,13 @@ std::string listed(const std::vector<std::string_view>& names) {
 
 enum class RowLengths : std::uint8_t { equal, ragged };
 
-/// Whether a row, or the column names, may have so many columns.
+/// Throws unless a row, or the line of column names, has the right number of columns.
 void check_length(const ListText& list, std::int64_t line, std::size_t found,
                   const std::vector<std::string_view>& columns, RowLengths lengths) {
   const bool ragged = lengths == RowLengths::ragged;
   if (ragged ? found >= columns.size() : found == columns.size()) return;
   fail_at(list.name, line,
-          counted(found, "column") + " where there must be " + (ragged ? "at least " : "") +
+          counted(found, "column") + " instead of " + (ragged ? "at least " : "") +
               std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
 }
 
@@ -102,17 +102,17 @@ std::vector<CountedRow> parse(const ListText& list, const std::vector<std::strin
     } else if (found[0] != columns[0]) {
       fail_at(list.name, line,
               "the second line must hold the column names '" + listed(columns) +
-                  "', but begins with " + in_quotes(found[0]));
+                  "', but it begins with " + in_quotes(found[0]));
     }
   }
   if (!count)
-    fail_at(list.name, 1, "the file is empty; the number of rows is expected in its first line");
+    fail_at(list.name, 1, "the file is empty; the first line must hold the number of rows");
   if (*count != static_cast<std::int64_t>(rows.size())) {
     fail_at(list.name, 1,
-            "the first line promises " + counted(*count, "row") + ", but " +
+            "the first line declares " + counted(*count, "row") + ", but " +
                 grouped(static_cast<std::int64_t>(rows.size())) +
-                " follow; the file is cut short or was edited: fetch it again, or correct "
-                "its count");
+                " follow; the file is truncated or was edited: download it again, or correct the "
+                "count");
   }
   return rows;
 }

@@ -23,7 +23,7 @@ bool CsvReader::take_line_end() {
   } else if (at_ == before) {
     return false;
   }
-  ++line_;  // a single CR ends a line as well
+  ++line_;  // a single CR ends a line too
   return true;
 }
 
@@ -53,8 +53,7 @@ void CsvReader::read_quoted(std::string& cell) {
   while (true) {
     if (at_end()) {
       fail(opened,
-           "the quotes that open on this line are never closed; write a quote inside of "
-           "them twice");
+           "the quotes that open on this line are never closed; double a quote inside quotes");
     }
     const char c = text_[at_++];
     if (c == '\0') fail(line_, "a NUL byte: this is not a text file, or not UTF-8");
@@ -70,8 +69,8 @@ void CsvReader::read_quoted(std::string& cell) {
   }
   if (at_end() || text_[at_] == separator_ || text_[at_] == '\n' || text_[at_] == '\r') return;
   fail(line_,
-       "behind closing quotes comes neither a separator nor the end of the line; write a "
-       "quote inside of quotes twice");
+       "closing quotes must be followed by a separator or the end of the line; double a quote "
+       "inside quotes");
 }
 
 void CsvReader::read_plain(std::string& cell) {
@@ -81,8 +80,8 @@ void CsvReader::read_plain(std::string& cell) {
     if (c == separator_ || c == '\n' || c == '\r') break;
     if (c == '"') {
       fail(line_,
-           "a quote inside a cell that does not begin with one; put the whole cell into "
-           "quotes and write the one inside twice");
+           "a quote inside a cell that does not begin with one; put the whole cell into quotes and "
+           "double the quote inside");
     }
     if (c == '\0') fail(line_, "a NUL byte: this is not a text file, or not UTF-8");
   }

@@ -17,15 +17,15 @@ namespace seam::stages {
 
 struct CsvRow {
   std::vector<std::string> cells;
-  std::int64_t line = 0;  ///< where it begins, from 1
+  std::int64_t line = 0;  ///< first line of the row, from 1
 };
 
 class CsvReader {
  public:
-  /// `text` outlives the reader; `name` stands for the file in messages.
+  /// `text` must outlive the reader; `name` is the file's name in messages.
   CsvReader(std::string_view text, std::string name, char separator);
-  /// The next row, or false at the end. Throws seam::Error naming file and line where quotes are
-  /// not closed, stand inside a cell, or are followed by anything but a separator, and for NUL.
+  /// Reads the next row; returns false at the end. Throws seam::Error with file and line if quotes
+  /// are not closed, are inside a cell, or are followed by anything but a separator, and for NUL.
   bool next(CsvRow& row);
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -33,7 +33,7 @@ class CsvReader {
   [[noreturn]] void fail(std::int64_t line, const std::string& what) const;
   void read_quoted(std::string& cell);
   void read_plain(std::string& cell);
-  /// Takes a line end, if there is one.
+  /// Consumes a line end, if there is one.
   bool take_line_end();
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
 

@@ -20,7 +20,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// What lies below a root; paths are relative to it.
+/// The content of a root; paths are relative to it.
 struct Found {
   std::vector<fs::path> pictures;
   std::vector<fs::path> others;   ///< files with other endings
@@ -38,7 +38,7 @@ class Walk {
 
   Found run() {
     enter({});
-    // By folder, then by name: the order in which a file system lists them is its own.
+    // By folder, then by name: file systems list files in any order.
     std::sort(found_.pictures.begin(), found_.pictures.end());
     std::sort(found_.others.begin(), found_.others.end());
     return std::move(found_);
@@ -51,8 +51,7 @@ class Walk {
     const fs::path real = fs::canonical(folder, fault);
     if (!fault && std::find(way_.begin(), way_.end(), real) != way_.end()) {
       throw Error("'" + folder.string() +
-                  "' is a link to a folder that it lies in: remove it, or "
-                  "set recursive = false");
+                  "' is a link to one of its parent folders: remove it, or set recursive = false");
     }
     if (fault) fail(folder, fault);
     way_.push_back(real);
@@ -66,7 +65,7 @@ class Walk {
         if (below.empty()) found_.classes.insert(name.string());
         enter(below / name);
       } else if (endings_.contains(lower(name.extension().string()))) {
-        // A link to nothing as well: to leave it out would be to lose a picture silently.
+        // Includes broken links: leaving one out would silently lose an image.
         found_.pictures.push_back(below / name);
       } else {
         found_.others.push_back(below / name);
@@ -87,24 +86,23 @@ class Walk {
   Found found_;
 };
 
-/// The folder of the root that a picture lies in; empty for one that lies in the root itself.
+/// The top-level folder of an image; empty for an image directly in the root.
 std::string class_of(const fs::path& picture) {
   return picture.has_parent_path() ? picture.begin()->string() : std::string();
 }
 
-/// What `automatic` stands for. Throws where pictures lie in the root and in folders.
+/// The meaning of `automatic`. Throws if there are images both in the root and in folders.
 FolderItems items_for(const Found& found, const fs::path& root) {
   const auto in_root = [](const fs::path& picture) { return !picture.has_parent_path(); };
   const auto flat = std::find_if(found.pictures.begin(), found.pictures.end(), in_root);
   const auto deep = std::find_if_not(found.pictures.begin(), found.pictures.end(), in_root);
   if (flat == found.pictures.end()) return FolderItems::by_class;
   if (deep == found.pictures.end()) return FolderItems::by_picture;
-  throw Error(
-      "'" + root.string() + "' has pictures in itself ('" + flat->string() +
-          "') and in folders ('" + deep->string() +
-          "'), so it is not clear what the folders mean; set items = \"picture\" where each "
-          "picture is an item, items = \"class\" where the folders are, or recursive = false",
-      Fault::configuration);
+  throw Error("'" + root.string() + "' contains images directly ('" + flat->string() +
+                  "') and in folders ('" + deep->string() +
+                  "'), so it is unclear what the folders mean; set items = \"picture\" if each "
+                  "image is an item, items = \"class\" if each folder is one, or recursive = false",
+              Fault::configuration);
 }
 
 std::string item_of(const fs::path& picture, FolderItems items) {
@@ -136,28 +134,27 @@ std::string listed(const std::vector<std::string>& texts) {
 
 void Folder::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the pictures of a folder, one a packet, in the order of their names. Folders in it "
-      "are classes, as in torchvision's ImageFolder; a flat folder is one of pictures without "
-      "labels, each an item of its own.");
-  declaration.parameter("root", root_, "the folder with the pictures").required().folder_with({});
-  declaration.parameter("recursive", recursive_,
-                        "read the folders in it too, at any depth; false: the pictures that lie "
-                        "directly in root");
+      "Serves the images in a folder, one per packet, sorted by name. Subfolders are classes, as "
+      "in torchvision's ImageFolder; in a flat folder images have no labels, and each is a "
+      "separate item.");
+  declaration.parameter("root", root_, "the folder with the images").required().folder_with({});
+  declaration.parameter(
+      "recursive", recursive_,
+      "whether to read subfolders too, at any depth; false: only the images directly in root");
   declaration.parameter("items", items_,
-                        "what is an item: the folder of root that a picture lies in (class), the "
-                        "folder that it lies in, however deep (folder), or each picture; auto: "
-                        "class where all pictures lie in folders, picture where none does",
+                        "what counts as an item: the top-level folder of an image (class), its "
+                        "innermost folder (folder), or each image (picture); auto: class if all "
+                        "images are in folders, picture if none is",
                         {{"auto", FolderItems::automatic},
                          {"class", FolderItems::by_class},
                          {"folder", FolderItems::by_folder},
                          {"picture", FolderItems::by_picture}});
-  declaration.parameter(
-      "categories", categories_,
-      "the folders of root in the order of their category numbers, for roots that "
-      "must agree, such as train and test; none: sorted");
+  declaration.parameter("categories", categories_,
+                        "top-level folders in the order of their category numbers, for roots that "
+                        "must agree, such as train and test; empty: sorted by name");
   declaration.parameter("extensions", extensions_,
-                        "endings of the files to read, in lower or upper case; others are left out "
-                        "and counted in the log");
+                        "extensions of the files to read, in lower or upper case; other files are "
+                        "left out and counted in the log");
   rows_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
 }
@@ -165,23 +162,23 @@ void Folder::declare(Declaration& declaration) {
 void Folder::open(Context& context) {
   std::error_code fault;
   if (!fs::is_directory(root_, fault)) {
-    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the pictures");
+    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the images");
   }
   Found found = Walk(root_, extensions_, recursive_).run();
   if (found.pictures.empty()) {
-    throw Error("no picture in '" + root_.string() + "'" +
+    throw Error("no image in '" + root_.string() + "'" +
                 (recursive_ ? " or its folders" : " itself, and recursive is false") +
-                "; files are read that end in " + listed(extensions_) +
+                "; only files ending in " + listed(extensions_) + " are read" +
                 (found.others.empty() ? "" : ", but there is " + first_few(found.others)));
   }
   const FolderItems items = items_ == FolderItems::automatic ? items_for(found, root_) : items_;
 
-  // All folders count, empty ones too: a category has one number whatever a copy of the data lacks.
+  // Empty folders count too: a category has the same number in an incomplete copy of the data.
   vocabulary_ = categories_;
   if (vocabulary_.empty()) {
     if (std::any_of(found.pictures.begin(), found.pictures.end(),
                     [](const fs::path& picture) { return !picture.has_parent_path(); })) {
-      vocabulary_.emplace_back();  // of the pictures in root
+      vocabulary_.emplace_back();  // of the images in root
     }
     vocabulary_.insert(vocabulary_.end(), found.classes.begin(), found.classes.end());
   }
@@ -192,14 +189,14 @@ void Folder::open(Context& context) {
     const std::string folder = class_of(picture);
     if (items == FolderItems::by_class && folder.empty()) {
       throw Error("'" + (root_ / picture).string() +
-                  "' lies in no folder of 'root', and items is \"class\"; move it into one, or "
+                  "' is not in a folder of 'root', but items is \"class\"; move it into one, or "
                   "set items = \"picture\"");
     }
     const auto known = std::find(vocabulary_.begin(), vocabulary_.end(), folder);
     if (known == vocabulary_.end()) {
-      throw Error("'" + (root_ / picture).string() + "' lies in " +
+      throw Error("'" + (root_ / picture).string() + "' is in " +
                       (folder.empty() ? "'root' itself" : "folder '" + folder + "'") +
-                      ", which 'categories' does not have",
+                      ", which is not in 'categories'",
                   Fault::configuration);
     }
     used.insert(folder);
@@ -208,11 +205,11 @@ void Folder::open(Context& context) {
   }
   for (const std::string& category : vocabulary_) {
     if (used.contains(category)) continue;
-    context.warn("category '" + category + "' has no picture in '" + root_.string() + "'");
+    context.warn("category '" + category + "' has no image in '" + root_.string() + "'");
   }
   if (!found.others.empty()) {
-    context.info(counted(found.others.size(), "file") + " with another ending " +
-                 (found.others.size() == 1 ? "is" : "are") + " left out (" +
+    context.info(counted(found.others.size(), "file") + " with a different extension " +
+                 (found.others.size() == 1 ? "was" : "were") + " left out (" +
                  first_few(found.others) + ")");
   }
   std::set<std::string_view> distinct;

@@ -1,5 +1,5 @@
-/// The source `dataset.folder`: the pictures of a folder, with the folders in it as classes, as
-/// torchvision's ImageFolder reads them, or a flat folder of pictures that nobody has labelled.
+/// The source `dataset.folder`: the images in a folder, with subfolders as classes, as
+/// torchvision's ImageFolder reads them, or a flat folder of unlabelled images.
 ///
 ///     ROOT/boots/a.jpg       item "boots", category 0
 ///     ROOT/boots/old/b.jpg   item "boots", category 0
@@ -21,13 +21,12 @@
 
 namespace seam::stages {
 
-/// What makes two pictures of a folder the same item.
+/// When two images of a folder are the same item.
 enum class FolderItems : std::uint8_t {
-  automatic,  ///< by_class where all pictures lie in folders of the root, by_picture where none
-              ///< does
-  by_class,   ///< the folder of the root that they lie in
-  by_folder,  ///< the folder that they lie in, however deep
-  by_picture  ///< nothing: each picture is an item
+  automatic,  ///< by_class if all images are in folders of the root, by_picture if none is
+  by_class,   ///< same top-level folder
+  by_folder,  ///< same innermost folder
+  by_picture  ///< never: each image is an item
 };
 
 class Folder final : public Source, public CategoryNames {
@@ -48,7 +47,7 @@ class Folder final : public Source, public CategoryNames {
   FolderItems items_ = FolderItems::automatic;
   std::vector<std::string> categories_;
   std::vector<std::string> vocabulary_;  // categories_, or what was found
-  /// What image.decode reads, by the names that such files usually have.
+  /// The usual extensions of the formats that image.decode reads.
   std::vector<std::string> extensions_{"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
                                        "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};
   PictureRows rows_;

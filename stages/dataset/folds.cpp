@@ -11,7 +11,7 @@ namespace seam::stages {
 
 namespace {
 
-/// Every item once, sorted by name and then shuffled.
+/// The distinct items, sorted by name and then shuffled.
 std::vector<std::string_view> shuffled(std::span<const std::string> items, std::uint64_t seed) {
   std::vector<std::string_view> names(items.begin(), items.end());
   std::sort(names.begin(), names.end());
@@ -45,7 +45,7 @@ std::vector<bool> held_out(std::span<const std::string> items, std::int64_t coun
   std::vector<std::string_view> names = shuffled(items, seed);
   if (count >= static_cast<std::int64_t>(names.size())) {
     throw Error("the split has " + counted(names.size(), "item") + ", and hold_out is " +
-                    std::to_string(count) + ": none would be left; lower 'hold_out'",
+                    std::to_string(count) + ": no item would be left; lower 'hold_out'",
                 Fault::configuration);
   }
   names.resize(static_cast<std::size_t>(count));
@@ -59,21 +59,20 @@ std::vector<bool> held_out(std::span<const std::string> items, std::int64_t coun
 void Folds::declare(Declaration& declaration) {
   declaration
       .parameter("folds", folds_,
-                 "cut the split into so many folds for cross-validation, each item in one; 1: none")
+                 "number of cross-validation folds, each item in exactly one; 1: no folds")
       .range(1, 1'000'000);
   declaration.parameter("fold", fold_, "which fold is held out, from 0").range(0, 999'999);
   declaration
-      .parameter("hold_out", hold_out_,
-                 "hold out so many items for validation, all pictures of each; instead of folds")
+      .parameter(
+          "hold_out", hold_out_,
+          "number of items to hold out for validation, with all their images; alternative to folds")
       .at_least(1);
   declaration.parameter("part", part_,
-                        "serve the other folds or the one that is held out; with hold_out the "
-                        "other items or those",
+                        "train: everything except the held-out fold or items; held_out: only these",
                         {{"train", FoldPart::train}, {"held_out", FoldPart::held_out}});
   declaration.parameter(
       "fold_seed", seed_,
-      "another seed, another cut; stages of one experiment need the same, for the same "
-      "items");
+      "seed of the split; stages of one experiment must use the same seed to get the same items");
 }
 
 std::vector<std::size_t> Folds::chosen(std::span<const std::string> items) const {
@@ -93,7 +92,7 @@ std::vector<std::size_t> Folds::chosen(std::span<const std::string> items) const
     if (folds_ != 1) {
       throw Error("folds is " + std::to_string(folds_) + " and hold_out is " +
                       std::to_string(*hold_out_) +
-                      ": a split is cut in one way; remove one of them",
+                      ": only one of them can be used; remove the other",
                   Fault::configuration);
     }
     const std::vector<bool> held = held_out(items, *hold_out_, seed_);

@@ -15,13 +15,14 @@
 namespace seam::stages {
 namespace {
 
-constexpr std::int64_t most_bytes = std::int64_t{1} << 34;  // 16 GiB: no data set in this format
+constexpr std::int64_t most_bytes = std::int64_t{1}
+                                    << 34;  // 16 GiB, larger than any data set in this format
 
 struct Close {
   void operator()(gzFile file) const { gzclose(file); }
 };
 
-/// A file's content, decompressed where it is compressed.
+/// A file's content, decompressed if necessary.
 class Content {
  public:
   explicit Content(const std::filesystem::path& file)
@@ -31,7 +32,7 @@ class Content {
     }
   }
 
-  /// Fills the bytes and returns how many there were, fewer at the end of the file only.
+  /// Fills the bytes and returns their number, which is smaller only at the end of the file.
   std::size_t read(std::span<std::uint8_t> bytes) {
     constexpr std::size_t portion = std::size_t{1} << 20;
     std::size_t done = 0;
@@ -41,8 +42,8 @@ class Content {
       int fault = Z_OK;
       const char* text = gzerror(file_.get(), &fault);
       if (got < 0 || (fault != Z_OK && fault != Z_STREAM_END)) {
-        throw Error("the file '" + name_ + "' is damaged or cut short: " +
-                    (fault == Z_ERRNO ? "it cannot be read" : text) + "; fetch it again");
+        throw Error("the file '" + name_ + "' is damaged or truncated: " +
+                    (fault == Z_ERRNO ? "it cannot be read" : text) + "; download it again");
       }
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
@@ -61,7 +62,7 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes) {
   return text;
 }
 
-/// The values after the header. Memory grows with what the file has, not with what it promises.
+/// The values after the header. Memory grows with the actual content, not with the declared sizes.
 std::vector<std::uint8_t> read_values(Content& content, std::size_t count) {
   constexpr std::size_t portion = std::size_t{64} << 20;
   std::vector<std::uint8_t> values;
@@ -89,8 +90,8 @@ IdxArray read_idx(const std::filesystem::path& file, int dimensions, const std::
   std::array<std::uint8_t, 4> word{};
   if (content.read(word) < word.size() || word[0] != 0 || word[1] != 0) {
     throw Error("'" + name +
-                "' is no idx file: it does not begin with two zero bytes, a type and "
-                "a number of dimensions");
+                "' is not an idx file: it does not begin with two zero bytes, a type and a number "
+                "of dimensions");
   }
   constexpr int unsigned_bytes = 8;
   if (word[2] != unsigned_bytes || word[3] != dimensions) {
@@ -98,19 +99,19 @@ IdxArray read_idx(const std::filesystem::path& file, int dimensions, const std::
                 counted(std::int64_t{word[3]}, "dimension") + ", but " + what +
                 " are of type 8 (unsigned bytes) in " +
                 counted(std::int64_t{dimensions}, "dimension") +
-                "; are the files of pictures and labels mixed up?");
+                "; were the image and label files swapped?");
   }
   IdxArray array;
   std::int64_t count = 1;
   for (int i = 0; i < dimensions; ++i) {
     if (content.read(word) < word.size()) {
-      throw Error("'" + name + "' ends within its header; fetch it again");
+      throw Error("'" + name + "' ends within its header; download it again");
     }
     std::int64_t size = 0;
     for (const std::uint8_t byte : word) size = 256 * size + byte;
     array.sizes.push_back(size);
     if (size == 0 || count > most_bytes / size) {
-      throw Error("'" + name + "' says that its sizes are " + sizes_text(array.sizes) +
+      throw Error("'" + name + "' declares the sizes " + sizes_text(array.sizes) +
                   (size == 0 ? ": it is empty" : ": more than 16 GiB, so it is damaged"));
     }
     count *= size;
@@ -118,12 +119,12 @@ IdxArray read_idx(const std::filesystem::path& file, int dimensions, const std::
   array.values = read_values(content, static_cast<std::size_t>(count));
   const auto found = static_cast<std::int64_t>(array.values.size());
   if (found < count) {
-    throw Error("'" + name + "' is cut short: its sizes are " + sizes_text(array.sizes) + ", " +
-                counted(count, "byte") + ", but " + grouped(found) + " follow; fetch it again");
+    throw Error("'" + name + "' is truncated: its sizes are " + sizes_text(array.sizes) + ", " +
+                counted(count, "byte") + ", but " + grouped(found) + " follow; download it again");
   }
   if (std::array<std::uint8_t, 1> further{}; content.read(further) > 0) {
-    throw Error("'" + name + "' is longer than its sizes say, " + sizes_text(array.sizes) +
-                "; it is no idx file, or was damaged");
+    throw Error("'" + name + "' is longer than its declared sizes, " + sizes_text(array.sizes) +
+                "; it is damaged or not an idx file");
   }
   return array;
 }

@@ -4,7 +4,7 @@
 ///           │  └ dimensions  └ 10,000       28            28
 ///           └ type: 08 is unsigned bytes
 ///
-/// Numbers have their highest byte first. Source: yann.lecun.com/exdb/mnist.
+/// Numbers are big-endian. Source: yann.lecun.com/exdb/mnist.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct IdxArray {
   std::vector<std::uint8_t> values;
 };
 
-/// Reads an array of unsigned bytes with so many dimensions. `what` says in messages what the file
-/// should hold: "pictures". Throws seam::Error naming the file where it cannot be read, is damaged,
-/// is no idx file, is of another type or number of dimensions, has a size of 0, or holds fewer or
-/// more bytes than its sizes say.
+/// Reads an array of unsigned bytes with this number of dimensions. `what` is the expected content
+/// in messages: "images". Throws seam::Error with the file's name if it cannot be read, is damaged,
+/// is not an idx file, has a different type or number of dimensions, has a size of 0, or holds
+/// fewer or more bytes than its sizes declare.
 [[nodiscard]] IdxArray read_idx(const std::filesystem::path& file, int dimensions,
                                 const std::string& what);
 

@@ -1,4 +1,4 @@
-/// Foreign bytes as they may appear in a message: in quotes, printable, and not endless.
+/// Foreign bytes for use in a message: in quotes, printable, and of limited length.
 #pragma once
 
 #include <cstddef>

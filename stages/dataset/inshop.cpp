@@ -4,12 +4,12 @@ namespace seam::stages {
 
 void Inshop::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves one split of a data set in DeepFashion's In-Shop layout, an image a packet.\n\n"
-      "The partition list is checked as a whole before the first image: its count, statuses, item "
-      "ids, and that no item is in both train and test.");
+      "Serves one split of a data set in DeepFashion's In-Shop layout, one image per "
+      "packet.\n\nThe whole partition list is checked before the first image is served: its count, "
+      "statuses, item ids, and that no item is in both train and test.");
   declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
       .required()
-      .folder_with({"img"});  // the list may lie elsewhere
+      .folder_with({"img"});  // the list may be elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);

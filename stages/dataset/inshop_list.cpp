@@ -71,7 +71,7 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
   return value;
 }
 
-/// The pieces of "img/WOMEN/Dresses/id_00000002/02_1_front.jpg" that the reader needs.
+/// The parts of "img/WOMEN/Dresses/id_00000002/02_1_front.jpg" that the reader needs.
 struct PathParts {
   std::string_view department;  ///< "WOMEN"
   std::string_view category;    ///< "Dresses"
@@ -79,7 +79,7 @@ struct PathParts {
   std::string_view file;        ///< "02_1_front.jpg"
 };
 
-/// Says in `fault` what is wrong with the path, where something is.
+/// Splits a path, or describes in `fault` what is wrong with it.
 std::optional<PathParts> split_path(std::string_view path, std::string& fault) {
   if (path.front() == '/') {
     fault = "must be relative to the data set's root";
@@ -121,7 +121,7 @@ class Parser {
 
   InshopList parse(const ExpectedCounts& expected) {
     const std::int64_t declared = read_head();
-    // The count is not trusted with memory: it may be any number.
+    // Memory is not allocated by the declared count, which may be any number.
     list_.rows.reserve(static_cast<std::size_t>(std::min<std::int64_t>(declared, 1 << 20)));
     std::string_view line;
     while (lines_.next(line)) {
@@ -130,11 +130,12 @@ class Parser {
     }
     const auto found = static_cast<std::int64_t>(list_.rows.size());
     if (found != declared) {
-      throw Error(name_ + ":1: the first line promises " + std::to_string(declared) +
-                  (declared == 1 ? " image, but " : " images, but ") + std::to_string(found) +
-                  (found == 1 ? " row follows" : " rows follow") + " (the last on line " +
-                  std::to_string(lines_.number()) +
-                  "); the file is cut short or was edited: fetch it again, or correct its count");
+      throw Error(
+          name_ + ":1: the first line declares " + std::to_string(declared) +
+          (declared == 1 ? " image, but " : " images, but ") + std::to_string(found) +
+          (found == 1 ? " row follows" : " rows follow") + " (the last on line " +
+          std::to_string(lines_.number()) +
+          "); the file is truncated or was edited: download it again, or correct the count");
     }
     number_categories();
     take_stock();
@@ -159,7 +160,7 @@ class Parser {
     if (!lines_.next(line)) {
       throw Error(name_ +
                   ": the file is empty; expected the number of images on line 1, column names on "
-                  "line 2, then one row an image");
+                  "line 2, then one row per image");
     }
     const Columns first = split_columns(line);
     const auto declared = first.count == 1 ? whole_number(first.at[0]) : std::nullopt;
@@ -196,7 +197,7 @@ class Parser {
     const auto parts = split_path(path, fault);
     if (!parts) fail("image name " + in_quotes(path) + " " + fault);
     if (parts->item != item_id) {
-      fail("image " + in_quotes(path) + " lies in the folder of item " + in_quotes(parts->item) +
+      fail("image " + in_quotes(path) + " is in the folder of item " + in_quotes(parts->item) +
            " but is listed as item " + in_quotes(item_id));
     }
     const auto [twin, is_new] = seen_paths_.try_emplace(path, lines_.number());
@@ -240,7 +241,7 @@ class Parser {
              std::to_string(seen.first_line[trained]) + ") and in " +
              std::string(split_name(other)) + " (line " +
              std::to_string(seen.first_line[index_of(other)]) +
-             "); a model may not be measured on items it was trained on");
+             "); a model must not be evaluated on items it was trained on");
       }
     }
   }
@@ -283,10 +284,10 @@ class Parser {
                                                             expected.gallery};
     for (std::size_t split = 0; split < 3; ++split) {
       if (wanted[split] && *wanted[split] != list_.report.images[split]) {
-        throw Error(name_ + ": " + std::to_string(list_.report.images[split]) + " " +
-                    std::string(split_names[split]) + " images, but " +
-                    std::to_string(*wanted[split]) +
-                    " were expected; this is another list than the experiment was written for");
+        throw Error(
+            name_ + ": " + std::to_string(list_.report.images[split]) + " " +
+            std::string(split_names[split]) + " images, but " + std::to_string(*wanted[split]) +
+            " were expected; this is a different list from the one the experiment was written for");
       }
     }
   }
@@ -334,8 +335,8 @@ std::string InshopReport::text() const {
   };
   add(single_image_train_items, "train item", " has one image, so no positive but itself",
       " have one image each, so no positive but itself");
-  add(items_in_several_categories, "item", " lies in more than one category folder",
-      " lie in more than one category folder");
+  add(items_in_several_categories, "item", " is in more than one category folder",
+      " are in more than one category folder");
   const std::string unanswered = lone_queries == 1
                                      ? "1 query cannot be answered"
                                      : std::to_string(lone_queries) + " queries cannot be answered";

@@ -1,5 +1,5 @@
-/// Reads the partition list of DeepFashion's In-Shop benchmark, the file that says which image is
-/// of which item and belongs to training, to the queries or to the gallery.
+/// Reads the partition list of DeepFashion's In-Shop benchmark, the file that assigns each image to
+/// an item and to training, queries or gallery.
 ///
 ///     52712                                                      <- number of rows
 ///     image_name item_id evaluation_status                       <- column names
@@ -25,7 +25,7 @@ enum class Split : std::uint8_t { train, query, gallery };
 
 /// "train", "query" or "gallery".
 [[nodiscard]] std::string_view split_name(Split split);
-/// The reverse; nothing where the word is none of the three.
+/// The reverse; nullopt if the word is none of the three.
 [[nodiscard]] std::optional<Split> split_from_name(std::string_view name);
 
 /// One image of the list.
@@ -38,26 +38,26 @@ struct InshopRow {
   std::int64_t line = 0;  ///< line of the list, counted from 1
 };
 
-/// What a reader of results wants to know about a list before trusting a number made with it.
+/// Properties of a list that matter for judging results computed with it.
 struct InshopReport {
-  std::array<std::int64_t, 3> images{};  ///< a Split's number is the index
+  std::array<std::int64_t, 3> images{};  ///< indexed by Split
   std::array<std::int64_t, 3> items{};
   /// Train items with one image: they have no positive but themselves (12 in the official list).
   std::vector<std::string> single_image_train_items;
-  /// Legal: 99 items of the official list lie in more than one category folder.
+  /// Allowed: 99 items of the official list are in more than one category folder.
   std::vector<std::string> items_in_several_categories;
   /// Query items without a gallery image: no search can find them. None in the official list.
   std::vector<std::string> query_items_without_gallery;
   std::int64_t lone_queries = 0;  ///< the images of those items
 
-  /// The report in a few lines of plain text, without a final newline.
+  /// The report as a few lines of plain text, without a final newline.
   [[nodiscard]] std::string text() const;
 };
 
 struct InshopList {
   std::vector<InshopRow> rows;  ///< every data row, in file order
   /// "MEN_Denim" ... sorted bytewise. One vocabulary over all splits, so that a category has the
-  /// same number whichever split is served (the released code sorts each split on its own).
+  /// same number whichever split is served (the released code sorts each split separately).
   std::vector<std::string> categories;
   InshopReport report;
 
@@ -65,7 +65,7 @@ struct InshopList {
   [[nodiscard]] std::vector<InshopRow> of(Split split) const;
 };
 
-/// How many images each split must have; a split without a number is not checked.
+/// Required number of images in each split; a split without a number is not checked.
 struct ExpectedCounts {
   std::optional<std::int64_t> train;
   std::optional<std::int64_t> query;
@@ -75,18 +75,19 @@ struct ExpectedCounts {
   [[nodiscard]] static ExpectedCounts official() { return {25'882, 14'218, 12'612}; }
 };
 
-/// Parses a list held in memory. `name` stands for the file in messages. Accepts any run of blanks
+/// Parses a list held in memory. `name` is the file's name in messages. Accepts any run of blanks
 /// between columns, CRLF, a missing last newline and a UTF-8 byte order mark.
 ///
-/// Throws seam::Error naming file and line where: line 1 is no count or line 2 no column names; the
-/// count and the rows differ; a row has not three columns; a status is unknown; an item id is not
-/// "id_" and digits; a path is absolute, climbs out with "..", is listed twice, or has no folders
-/// DEPARTMENT/CATEGORY/ITEM before its name; the item folder and the item id differ; an item is
-/// both in train and in query or gallery; or a split has not the expected number of images.
+/// Throws seam::Error with file and line if: line 1 is not a count or line 2 does not have the
+/// column names; the count and the rows differ; a row does not have three columns; a status is
+/// unknown; an item id is not "id_" and digits; a path is absolute, climbs out with "..", is listed
+/// twice, or has no folders DEPARTMENT/CATEGORY/ITEM before its name; the item folder and the item
+/// id differ; an item is both in train and in query or gallery; or a split does not have the
+/// expected number of images.
 [[nodiscard]] InshopList parse_inshop_list(std::string_view text, const std::string& name,
                                            const ExpectedCounts& expected = {});
 
-/// Reads a list file; errors as parse_inshop_list's, and one where the file cannot be read.
+/// Reads a list file; throws like parse_inshop_list, and if the file cannot be read.
 [[nodiscard]] InshopList read_inshop_list(const std::filesystem::path& file,
                                           const ExpectedCounts& expected = {});
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t columns_before = 3;  // image, clothes type, variation type
 constexpr std::size_t columns_each = 3;    // state, x, y
 
-/// Which of the eight landmarks a row lists, in its order.
+/// Which of the eight landmarks a row lists, in order.
 std::span<const std::size_t> landmarks_of_type(const ListText& list, const CountedRow& row) {
   static constexpr std::array<std::size_t, 6> upper{0, 1, 2, 3, 6, 7};
   static constexpr std::array<std::size_t, 4> lower{4, 5, 6, 7};
@@ -38,7 +38,7 @@ float place(const ListText& list, std::int64_t line, std::string_view text) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   constexpr double most = 1 << 24;  // whole numbers that a float holds
   if (fault != std::errc() || end != text.data() + text.size() || !(std::abs(value) <= most)) {
-    fail_at(list.name, line, in_quotes(text) + " is no place of a landmark in pixels");
+    fail_at(list.name, line, in_quotes(text) + " is not a landmark position in pixels");
   }
   return static_cast<float>(value);
 }
@@ -71,13 +71,13 @@ LandmarksOfImage landmarks_of(const ListText& list, const CountedRow& row) {
   return found;
 }
 
-/// What a list is of: "image" or "item".
+/// The entries of a list: "image" or "item".
 struct Subject {
   const ListText& list;
   std::string_view noun;
 };
 
-/// Notes that something is listed on a line; throws where it has been listed before.
+/// Records that an entry is listed on a line; throws if it was listed before.
 void note(std::unordered_map<std::string_view, std::int64_t>& lines, const Subject& subject,
           const CountedRow& row) {
   const auto [known, is_new] = lines.try_emplace(row.columns[0], row.line);
@@ -92,8 +92,8 @@ void note(std::unordered_map<std::string_view, std::int64_t>& lines, const Subje
   fail_at(subject.list.name, row.line,
           std::string(subject.noun) + " " + in_quotes(row.columns[0]) + " is not in '" +
               partition_name +
-              "'; the lists are of different releases, or the partition is of a part of the data "
-              "set: unlisted = \"ignore\" accepts that");
+              "'; the lists are of different releases, or the partition covers only a part of the "
+              "data set: unlisted = \"ignore\" accepts that");
 }
 
 [[noreturn]] void report_missing(const Subject& subject, std::string_view name,
@@ -160,7 +160,7 @@ ItemAttributes join_attributes(const ListText& names, const ListText& items,
   for (const InshopRow& row : partition.rows) first_line.try_emplace(row.item, row.line);
   ItemAttributes result;
   result.count = parse_ragged_list(names, {"attribute_name"}).size();
-  if (result.count == 0) fail_at(names.name, 1, "no attribute is named");
+  if (result.count == 0) fail_at(names.name, 1, "no attribute is listed");
   std::unordered_map<std::string_view, std::int64_t> lines;
   for (const CountedRow& row : parse_ragged_list(items, {"item_id", "attribute_labels"})) {
     note(lines, subject, row);

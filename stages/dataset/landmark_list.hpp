@@ -7,7 +7,7 @@
 ///                                                       │ │ '-----' a landmark: state, x, y
 ///             1 upper-body (6), 2 lower-body (4), 3 full-body (8 landmarks)
 ///
-///     list_attr_cloth.txt   463, attribute_name, a name a line
+///     list_attr_cloth.txt   463, attribute_name, one name per line
 ///     list_attr_items.txt   7982, item_id attribute_labels, then id_00000001 -1 1 0 ...
 ///
 /// Source: Liu et al., "DeepFashion", CVPR 2016, version 1.2 of the benchmark's README.
@@ -25,7 +25,7 @@
 
 namespace seam::stages {
 
-/// What becomes of images and items that the partition list does not have.
+/// How to treat images and items that are not in the partition list.
 enum class Unlisted : std::uint8_t { refuse, ignore };
 
 struct LandmarksOfImage {
@@ -33,27 +33,27 @@ struct LandmarksOfImage {
   LandmarkVisibility states{};
 };
 
-/// The landmarks of each row of the partition, in its order. `partition_name` stands for its file
-/// in messages.
+/// The landmarks of each row of the partition, in its order. `partition_name` is its file's name in
+/// messages.
 ///
-/// Throws seam::Error naming file and line where a list is not as parse_ragged_list wants it, a
-/// clothes type is not 1, 2 or 3, a row has not the landmarks of its type, a state is not 0, 1 or
-/// 2, a place is no number, an image is listed twice, one of the partition is missing, or one is
-/// not in the partition and that is to be refused.
+/// Throws seam::Error with file and line if a list does not have the form that parse_ragged_list
+/// needs, a clothes type is not 1, 2 or 3, a row does not have the landmarks of its type, a state
+/// is not 0, 1 or 2, a position is not a number, an image is listed twice, an image of the
+/// partition is missing, or an image is not in the partition and `unlisted` rejects that.
 [[nodiscard]] std::vector<LandmarksOfImage> join_landmarks(const ListText& landmarks,
                                                            const InshopList& partition,
                                                            const std::string& partition_name,
                                                            Unlisted unlisted);
 
 struct ItemAttributes {
-  std::size_t count = 0;  ///< of attributes
-  /// As field::attributes has them.
+  std::size_t count = 0;  ///< number of attributes
+  /// In the form of field::attributes.
   std::unordered_map<std::string, std::vector<std::uint8_t>> of_item;
 };
 
-/// The attributes of the partition's items. Throws seam::Error as join_landmarks does: where an
-/// item has not a label for each attribute, a label is not 1, -1 or 0, or items are missing,
-/// listed twice, or not in the partition and that is to be refused.
+/// The attributes of the partition's items. Throws seam::Error as join_landmarks does: if an item
+/// does not have a label for each attribute, a label is not 1, -1 or 0, or items are missing,
+/// listed twice, or not in the partition and `unlisted` rejects that.
 [[nodiscard]] ItemAttributes join_attributes(const ListText& names, const ListText& items,
                                              const InshopList& partition,
                                              const std::string& partition_name, Unlisted unlisted);

@@ -9,35 +9,35 @@ namespace seam::stages {
 void Landmarks::declare(Declaration& declaration) {
   declaration.doc(
       "Serves one split of DeepFashion's In-Shop benchmark, or of a data set in its layout, with "
-      "the landmarks of each image and, where asked for, the attributes of its item.\n\nThe lists "
-      "are read and joined as a whole before the first image: their counts, types, states and "
-      "places, and that they are of the same images and items.");
+      "the landmarks of each image and, optionally, the attributes of its item.\n\nAll lists are "
+      "read and checked before the first image is served: counts, types, states and positions, and "
+      "that all lists cover the same images and items.");
   declaration.parameter("root", root_, "the folder that holds 'img', 'Eval' and 'Anno'")
       .required()
-      .folder_with({"img"});  // the lists may lie elsewhere
+      .folder_with({"img"});  // the lists may be elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
   declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
-  declaration.parameter("attributes", attributes_,
-                        "field: hand on the attributes of each image's item; ignore: do without "
-                        "their lists",
-                        {{"ignore", Attributes::ignore}, {"field", Attributes::field}});
+  declaration.parameter(
+      "attributes", attributes_,
+      "field: provide the attributes of each image's item; ignore: do not read the attribute lists",
+      {{"ignore", Attributes::ignore}, {"field", Attributes::field}});
   declaration.parameter("attribute_lists", attribute_lists_,
                         "the folder of list_attr_items.txt and list_attr_cloth.txt, relative to "
                         "root");
-  declaration.parameter("unlisted", unlisted_,
-                        "images and items that have landmarks or attributes, but are not in the "
-                        "partition list: an error, or, for a list of a part of the data set, "
-                        "ignored",
-                        {{"refuse", Unlisted::refuse}, {"ignore", Unlisted::ignore}});
+  declaration.parameter(
+      "unlisted", unlisted_,
+      "how to treat images and items that have landmarks or attributes, but are not in the "
+      "partition list: refuse reports an error; ignore accepts a list of a part of the data set",
+      {{"refuse", Unlisted::refuse}, {"ignore", Unlisted::ignore}});
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
   declaration.offers<PublishedLists>(server_);
   SplitServer::declare_counts(declaration, expected_);
   declaration
       .parameter("expect_attributes", expected_attributes_,
-                 "how many attributes must be named (463 in the official list)")
+                 "number of attributes that must be listed (463 in the official list)")
       .at_least(1);
-  declaration.provides(field::landmarks).doc("in pixels of the file's picture");
+  declaration.provides(field::landmarks).doc("in pixels of the image in the file");
   declaration.provides(field::visibility);
   if (attributes_ == Attributes::field) declaration.provides(field::attributes);
 }
@@ -46,8 +46,8 @@ void Landmarks::open(Context& context) {
   const bool with_attributes = attributes_ == Attributes::field;
   if (expected_attributes_ && !with_attributes) {
     throw Error(
-        "`expect_attributes` has no effect without `attributes = \"field\"`; remove it, or ask for "
-        "attributes",
+        "`expect_attributes` has no effect without `attributes = \"field\"`; remove it, or set "
+        "`attributes = \"field\"`",
         Fault::configuration);
   }
   const InshopList partition = server_.open(root_, list_, expected_, context);
@@ -89,13 +89,14 @@ void Landmarks::open_attributes(const InshopList& partition, const Context& cont
   }
   const double share = known == 0 ? 0 : static_cast<double>(positive) / static_cast<double>(known);
   context.info(counted(of_item_.count, "attribute") + "; of the known labels of the " +
-               std::string(split_name(server_.split())) + " images, a share of " + text_of(share) +
-               " is positive");
+               std::string(split_name(server_.split())) + " images, a fraction of " +
+               text_of(share) + " is positive");
   const auto found = static_cast<std::int64_t>(of_item_.count);
   if (!expected_attributes_ || *expected_attributes_ == found) return;
-  throw Error("'" + names.name + "': " + counted(found, "attribute") + ", but " +
-              grouped(*expected_attributes_) +
-              " were expected; this is another list than the experiment was written for");
+  throw Error(
+      "'" + names.name + "': " + counted(found, "attribute") + ", but " +
+      grouped(*expected_attributes_) +
+      " were expected; this is a different list from the one the experiment was written for");
 }
 
 void Landmarks::begin(Context& /*context*/) {

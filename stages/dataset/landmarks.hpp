@@ -1,5 +1,5 @@
-/// The source `dataset.landmarks`: In-Shop's images with the landmarks of what they show and, where
-/// asked for, the attributes of the item.
+/// The source `dataset.landmarks`: In-Shop's images with their landmarks and, optionally, the
+/// attributes of the item.
 ///
 ///     list_eval_partition.txt ──┐
 ///     list_landmarks_inshop.txt ┼──► path, item, category, index, landmarks, visibility,

@@ -28,7 +28,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return found;
 }
 
-/// What a list of pairs is called in messages.
+/// The description of a list of pairs in messages.
 constexpr const char* pair_list = "the list of pairs";
 
 /// The people of a list, or of one of its folds; sorted.
@@ -48,27 +48,27 @@ bool has(const std::vector<std::string>& sorted, const std::string& name) {
 
 void Lfw::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the pictures of Labeled Faces in the Wild (LFW), one a packet, person by person. "
-      "Folds have all pictures of a person in one. For the pairs of its lists there is "
+      "Serves the images of Labeled Faces in the Wild (LFW), one per packet, person by person. All "
+      "images of a person are in the same fold. For the pairs of its lists, use "
       "`dataset.lfw_pairs`.");
   declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
       .required()
       .folder_with({});
-  declaration.parameter("expect", expect_, "how many pictures there must be; 0: any number")
+  declaration.parameter("expect", expect_, "number of images that must exist; 0: any number")
       .at_least(0);
   declaration
       .parameter("only", only_,
-                 "a list of pairs (pairsDevTrain.txt): only its people are served, less "
-                 "those that are left out")
+                 "a list of pairs (pairsDevTrain.txt); serve only the people on it, except those "
+                 "in leave_out")
       .must_exist();
   declaration
       .parameter("leave_out", leave_out_,
-                 "a list of pairs (pairs.txt) whose people are not served: who trains on "
-                 "the people that are measured measures nothing")
+                 "a list of pairs (pairs.txt) whose people are not served: an evaluation on people "
+                 "seen in training is meaningless")
       .must_exist();
   declaration
       .parameter("leave_out_fold", leave_out_fold_,
-                 "only the people of this fold of the list, from 0")
+                 "leave out only the people in this fold of leave_out, from 0")
       .range(0, 999'999);
   rows_.declare(declaration, {.item = "the person's name",
                               .category = "the person's number in the order of names, from 0",
@@ -79,7 +79,7 @@ void Lfw::declare(Declaration& declaration) {
 std::vector<std::string> Lfw::left_out() const {
   if (leave_out_.empty()) {
     if (!leave_out_fold_) return {};
-    throw Error("'leave_out_fold' is set, but 'leave_out' names no list", Fault::configuration);
+    throw Error("'leave_out_fold' is set, but 'leave_out' is not", Fault::configuration);
   }
   const LfwPairList list = parse_lfw_pairs(read_list_text(leave_out_, pair_list));
   if (leave_out_fold_ && *leave_out_fold_ >= list.folds) {
@@ -95,8 +95,8 @@ void Lfw::check_present(const std::vector<std::string>& people, const fs::path& 
   for (const std::string& person : people) {
     if (has(people_, person)) continue;
     const std::string text = "'" + list.string() + "' has '" + person +
-                             "', of whom there is no folder in '" + root_.string() + "'";
-    if (expect_ > 0) throw Error(text + "; nobody of that name can be " + what);
+                             "', who has no folder in '" + root_.string() + "'";
+    if (expect_ > 0) throw Error(text + ", so this person cannot be " + what);
     context.warn(text);
   }
 }
@@ -127,20 +127,21 @@ void Lfw::open(Context& context) {
       const std::string expected = LfwImage{person, ++number}.path();
       const std::string found = person + "/" + file.filename().string();
       if (found != expected) {
-        throw Error("'" + (root_ / found).string() + "' is there where '" + expected +
-                    "' is expected; this copy lacks a picture or has another file");
+        throw Error("'" + (root_ / found).string() + "' was found where '" + expected +
+                    "' was expected; this copy lacks an image or has an additional file");
       }
       if (is_served) rows.push_back({file, found, person, category, images, 0});
       ++images;
     }
   }
   if (expect_ > 0 && images != expect_) {
-    throw Error("'" + root_.string() + "' has " + counted(images, "picture") + ", but " +
-                grouped(expect_) + " are expected; fetch them again, or set expect = 0 for a part");
+    throw Error("'" + root_.string() + "' has " + counted(images, "image") + ", but " +
+                grouped(expect_) +
+                " are expected; download them again, or set expect = 0 for a part of the data set");
   }
   check_present(hidden, leave_out_, "left out", context);
   check_present(wanted, only_, "served", context);
-  if (rows.empty()) throw Error("no picture in '" + root_.string() + "' is to be served");
+  if (rows.empty()) throw Error("no image in '" + root_.string() + "' is left to be served");
   const auto others = static_cast<std::int64_t>(people_.size()) - served_people;
   const std::string by = only_.empty()        ? "'leave_out'"
                          : leave_out_.empty() ? "'only'"

@@ -1,8 +1,8 @@
-/// The source `dataset.lfw`: Labeled Faces in the Wild, 13,233 pictures of 5,749 people.
+/// The source `dataset.lfw`: Labeled Faces in the Wild, 13,233 images of 5,749 people.
 ///
 ///     ROOT/Abel_Pacheco/Abel_Pacheco_0001.jpg      item "Abel_Pacheco"
 ///
-/// Pairs of its lists are `dataset.lfw_pairs`.
+/// For the pairs of its lists, use `dataset.lfw_pairs`.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class Lfw final : public Source, public CategoryNames {
   [[nodiscard]] const std::vector<std::string>& category_names() const override { return people_; }
 
  private:
-  /// Names of the people that are not to be served, sorted.
+  /// Names of the people that are left out, sorted.
   [[nodiscard]] std::vector<std::string> left_out() const;
-  /// Throws, or warns where any number of pictures is fine, where someone has no folder.
+  /// Throws if a person has no folder, or only warns if `expect` is 0.
   void check_present(const std::vector<std::string>& people, const std::filesystem::path& list,
                      const std::string& what, const Context& context) const;
 

@@ -34,11 +34,11 @@ class LfwPairParser {
         blank_ = line_;
       }
     }
-    if (line_ == 0) fail(1, "the file is empty; a count is expected in its first line");
+    if (line_ == 0) fail(1, "the file is empty; the first line must hold a count");
     if (count() < promised()) {
-      fail(line_, "the list ends behind " + counted(count(), "pair") +
-                      ", but the first line promises " + promise() +
-                      "; a line is missing, or the first line is of another list");
+      fail(line_, "the list ends after " + counted(count(), "pair") +
+                      ", but the first line declares " + promise() +
+                      "; a line is missing, or the first line belongs to a different list");
     }
     return std::move(result_);
   }
@@ -70,11 +70,11 @@ class LfwPairParser {
     }
     if (numbers.size() != columns.size() || numbers.empty() || numbers.size() > 2) {
       fail(1, (columns.size() == 3 || columns.size() == 4
-                   ? std::string("the first line is a pair: the list has lost the line before it")
+                   ? std::string("the first line is a pair; the line with the counts is missing")
                    : "the first line is " +
                          in_quotes(list_.text.substr(
                              0, std::min<std::size_t>(list_.text.find('\n'), 40)))) +
-                  "; it must say how many pairs of each kind there are: \"10 300\" in pairs.txt, "
+                  "; it must hold the number of pairs of each kind: \"10 300\" in pairs.txt, "
                   "\"1100\" in pairsDevTrain.txt, \"500\" in pairsDevTest.txt");
     }
     if (numbers.size() == 2) result_.folds = numbers.front();
@@ -84,10 +84,11 @@ class LfwPairParser {
   [[nodiscard]] LfwImage image(std::string_view person, std::string_view digits) const {
     const auto number = whole_number(digits);
     if (!number || *number < 1 || *number > 9999) {
-      fail(line_, in_quotes(digits) + " is no image's number; these are 1 to 9999");
+      fail(line_, in_quotes(digits) + " is not an image number from 1 to 9999");
     }
     if (person.find('/') != std::string_view::npos || person.starts_with('.')) {
-      fail(line_, in_quotes(person) + " is no person's name: it would leave the data set's folder");
+      fail(line_,
+           in_quotes(person) + " is not a person's name: it would leave the data set's folder");
     }
     return {std::string(person), *number};
   }
@@ -99,30 +100,30 @@ class LfwPairParser {
                       "number, name, number)");
     }
     if (count() == promised()) {
-      fail(line_, "a further pair, but the first line promises " + promise());
+      fail(line_, "an additional pair, but the first line declares " + promise());
     }
     const std::int64_t each = result_.pairs_of_each_kind;
     const std::int64_t in_fold = count() % (2 * each);
     const std::int64_t fold = count() / (2 * each);
     if (const bool same = columns.size() == 3; same != (in_fold < each)) {
       fail(line_, std::string("a pair of ") + (same ? "one person" : "two persons") +
-                      " where pair " + std::to_string(in_fold % each + 1) + " of " +
+                      " instead of pair " + std::to_string(in_fold % each + 1) + " of " +
                       std::to_string(each) + " of " + (same ? "two persons" : "one person") +
                       " of fold " + std::to_string(fold + 1) +
-                      " is expected; a line is missing or too many before it, or the first line is "
-                      "of another list");
+                      "; a line before it is missing or superfluous, or the first line belongs to "
+                      "a different list");
     }
     const bool same = columns.size() == 3;
     LfwPair pair{image(columns[0], columns[1]),
                  same ? image(columns[0], columns[2]) : image(columns[2], columns[3]), count(),
                  fold, line_};
-    if (pair.first == pair.second) fail(line_, "the pair has one image twice");
+    if (pair.first == pair.second) fail(line_, "the pair has the same image twice");
     if (!same && pair.same()) {
       fail(line_, "a pair of two persons names " + in_quotes(pair.first.person) + " twice");
     }
     const auto [known, fresh] = line_of_pair_.try_emplace(
         std::pair<LfwImage, LfwImage>(std::minmax(pair.first, pair.second)), line_);
-    if (!fresh) fail(line_, "the pair is in line " + std::to_string(known->second) + " too");
+    if (!fresh) fail(line_, "the pair is already on line " + std::to_string(known->second));
     result_.pairs.push_back(std::move(pair));
   }
 

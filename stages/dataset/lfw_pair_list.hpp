@@ -33,7 +33,7 @@ struct LfwImage {
 struct LfwPair {
   LfwImage first;
   LfwImage second;
-  std::int64_t number = 0;  ///< in the list, from 0
+  std::int64_t number = 0;  ///< position in the list, from 0
   std::int64_t fold = 0;
   std::int64_t line = 0;
 
@@ -42,13 +42,13 @@ struct LfwPair {
 
 struct LfwPairList {
   std::int64_t folds = 1;
-  std::int64_t pairs_of_each_kind = 0;  ///< in a fold
+  std::int64_t pairs_of_each_kind = 0;  ///< per fold
   std::vector<LfwPair> pairs;
 };
 
-/// Throws seam::Error naming file and line where the first line is no count, a line is no pair, a
-/// pair of the other kind stands where the first line says, a pair has one image twice or is there
-/// twice, or the list has more or fewer pairs than the first line promises.
+/// Throws seam::Error with file and line if the first line is not a count, a line is not a pair, a
+/// pair is not of the kind that the first line implies, a pair has the same image twice or is
+/// listed twice, or the list has more or fewer pairs than the first line declares.
 [[nodiscard]] LfwPairList parse_lfw_pairs(const ListText& list);
 
 }  // namespace seam::stages

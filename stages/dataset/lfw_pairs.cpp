@@ -13,27 +13,27 @@ namespace seam::stages {
 
 void LfwPairs::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the pairs of a list of Labeled Faces in the Wild (LFW), two packets a pair, which "
-      "share a `group`: View 1 (pairsDevTrain.txt, pairsDevTest.txt) to develop with, View 2 "
-      "(pairs.txt, 10 folds of 300 + 300 pairs) to report. `batch` with group_size = 2 and carry = "
-      "[\"same_item as same\", \"pair_fold\"] keeps the pairs together.");
+      "Serves the pairs of a list of Labeled Faces in the Wild (LFW), two packets per pair, which "
+      "share a `group`: View 1 (pairsDevTrain.txt, pairsDevTest.txt) for development, View 2 "
+      "(pairs.txt, 10 folds of 300 + 300 pairs) for reporting. `batch` with group_size = 2 and "
+      "carry = [\"same_item as same\", \"pair_fold\"] keeps the pairs together.");
   declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
       .required()
       .folder_with({});
   declaration.parameter("list", list_, "the list of pairs").required().must_exist();
-  declaration.parameter("part", part_,
-                        "all pairs, or the list's folds without `fold` (train), or that one "
-                        "(held_out)",
-                        {{"all", Part::all}, {"train", Part::train}, {"held_out", Part::held_out}});
+  declaration.parameter(
+      "part", part_, "all: all pairs; train: the list's folds except `fold`; held_out: only `fold`",
+      {{"all", Part::all}, {"train", Part::train}, {"held_out", Part::held_out}});
   declaration.parameter("fold", fold_, "which of the list's folds is held out, from 0")
       .range(0, 999'999);
   declaration
-      .parameter("expect", expect_,
-                 "how many pairs the list must have: 6000 in pairs.txt, 2200 and 1000 in View 1")
+      .parameter(
+          "expect", expect_,
+          "number of pairs that the list must have: 6000 in pairs.txt, 2200 and 1000 in View 1")
       .at_least(1);
-  declaration.parameter("shuffle", shuffle_,
-                        "serve pairs in another order in every epoch, which depends on the run's "
-                        "seed: to train with");
+  declaration.parameter(
+      "shuffle", shuffle_,
+      "for training: shuffle the pairs in every epoch, depending on the run's seed");
   declaration.provides(field::path).doc("the image's file");
   declaration.provides(field::item).doc("the person's name");
   declaration.provides(field::index).doc("position in the list: 2k and 2k + 1 for pair k");
@@ -50,8 +50,8 @@ void LfwPairs::check_images() const {
       if (std::filesystem::is_regular_file(root_ / image->path(), fault)) continue;
       throw Error(*list_name_ + ":" + std::to_string(pair.line) + ": '" +
                   (root_ / image->path()).string() +
-                  "' is missing; set 'root' to the folder with the people's folders, or fetch the "
-                  "images again");
+                  "' is missing; set 'root' to the folder with the people's folders, or download "
+                  "the images again");
     }
   }
 }
@@ -59,15 +59,16 @@ void LfwPairs::check_images() const {
 void LfwPairs::open(Context& context) {
   if ((part_ == Part::all) == fold_.has_value()) {
     throw Error(fold_ ? "'fold' is set, but part is \"all\"; set part to \"train\" or \"held_out\""
-                      : "part names some of the list's folds, but 'fold' is not set",
+                      : "'part' needs a fold, but 'fold' is not set",
                 Fault::configuration);
   }
   LfwPairList list = parse_lfw_pairs(read_list_text(list_, "the list of pairs"));
   list_name_ = std::make_shared<const std::string>(list_.string());
   const auto all = static_cast<std::int64_t>(list.pairs.size());
   if (expect_ && *expect_ != all) {
-    throw Error(*list_name_ + ": " + counted(all, "pair") + ", but " + grouped(*expect_) +
-                " were expected; this is another list than the experiment was written for");
+    throw Error(
+        *list_name_ + ": " + counted(all, "pair") + ", but " + grouped(*expect_) +
+        " were expected; this is a different list from the one the experiment was written for");
   }
   if (fold_ && (*fold_ >= list.folds || list.folds == 1)) {
     throw Error(*list_name_ + ": fold is " + std::to_string(*fold_) + ", but the list has " +

@@ -1,7 +1,7 @@
-/// The source `dataset.lfw_pairs`: the pairs of a list of Labeled Faces in the Wild, two pictures a
+/// The source `dataset.lfw_pairs`: the pairs of a list of Labeled Faces in the Wild, two images per
 /// pair.
 ///
-///     pairs.txt ──► fold, part ──► packets 2k, 2k + 1: the pictures of a pair
+///     pairs.txt ──► fold, part ──► packets 2k, 2k + 1: the images of a pair
 #pragma once
 
 #include <cstddef>

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 void Mnist::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the pictures of MNIST, of Fashion-MNIST, or of any data set in their idx files, one "
-      "a packet, as grey pictures of three equal channels. No image.decode is needed.");
+      "Serves MNIST, Fashion-MNIST or any data set in the same idx format, one image per packet, "
+      "as grey images with three equal channels. image.decode is not needed.");
   declaration
       .parameter("root", root_,
                  "the folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
@@ -26,21 +26,20 @@ void Mnist::declare(Declaration& declaration) {
   declaration.parameter("split", split_, "train: the files train-*; test: the files t10k-*",
                         {{"train", Part::train}, {"test", Part::test}});
   declaration.parameter("classes", classes_,
-                        "what the labels 0, 1, 2, ... are called; a label without a name is "
-                        "refused");
+                        "names of the labels 0, 1, 2, ...; a label without a name is rejected");
   declaration.parameter("shuffle", shuffle_,
-                        "serve in another order in every epoch, which depends on the run's seed");
+                        "shuffle the images in every epoch, depending on the run's seed");
   declaration
       .parameter("skip", skip_,
-                 "leave out so many pictures, the first of the file; with limit, this "
-                 "holds pictures out for validation")
+                 "number of images to skip at the start of the file; together with limit, this "
+                 "holds out images for validation")
       .at_least(0);
-  declaration.parameter("limit", limit_, "serve only so many pictures, the first ones behind skip")
+  declaration.parameter("limit", limit_, "serve at most this many images, counted after skip")
       .at_least(1);
   declaration
-      .parameter("expect", expect_,
-                 "how many pictures the files must have (60000 and 10000 in MNIST and "
-                 "Fashion-MNIST)")
+      .parameter(
+          "expect", expect_,
+          "number of images that the files must have (60000 and 10000 in MNIST and Fashion-MNIST)")
       .at_least(1);
   declaration.provides(field::image);
   declaration.provides(field::item).doc("the name of its class");
@@ -65,14 +64,15 @@ fs::path Mnist::find(const std::string& file) const {
         "no file '" + plain.string() +
         "', with or without .gz; set 'root' to the folder "
         "with the data set's four files" +
-        (split_ == Part::train ? ", or split = \"test\" where it has only those of t10k" : ""));
+        (split_ == Part::train ? ", or split = \"test\" if it has only the t10k files" : ""));
   }
   return has_plain ? plain : compressed;
 }
 
 void Mnist::open(Context& context) {
   if (classes_.empty()) {
-    throw Error("'classes' is empty; name the labels 0, 1, 2, ...", Fault::configuration);
+    throw Error("'classes' is empty; list the names of the labels 0, 1, 2, ...",
+                Fault::configuration);
   }
   for (auto at = classes_.begin(); at != classes_.end(); ++at) {
     if (std::find(classes_.begin(), at, *at) == at) continue;
@@ -81,24 +81,25 @@ void Mnist::open(Context& context) {
   const std::string part = split_ == Part::train ? "train" : "t10k";
   const fs::path images_file = find(part + "-images-idx3-ubyte");
   const fs::path labels_file = find(part + "-labels-idx1-ubyte");
-  IdxArray images = read_idx(images_file, 3, "pictures");
+  IdxArray images = read_idx(images_file, 3, "images");
   IdxArray labels = read_idx(labels_file, 1, "labels");
   const std::int64_t count = images.sizes[0];
   if (labels.sizes[0] != count) {
-    throw Error("'" + images_file.string() + "' holds " + counted(count, "picture") + ", but '" +
+    throw Error("'" + images_file.string() + "' holds " + counted(count, "image") + ", but '" +
                 labels_file.string() + "' holds " + counted(labels.sizes[0], "label") +
-                "; they are not of one data set");
+                "; they are not from the same data set");
   }
   if (expect_ && *expect_ != count) {
-    throw Error("'" + images_file.string() + "' holds " + counted(count, "picture") + ", but " +
-                grouped(*expect_) +
-                " were expected; this is another data set than the experiment was written for");
+    throw Error(
+        "'" + images_file.string() + "' holds " + counted(count, "image") + ", but " +
+        grouped(*expect_) +
+        " were expected; this is a different data set from the one the experiment was written for");
   }
   constexpr std::int64_t longest_side = 65'535;
   if (images.sizes[1] > longest_side || images.sizes[2] > longest_side) {
-    throw Error("'" + images_file.string() + "' holds pictures of " +
+    throw Error("'" + images_file.string() + "' holds images of " +
                 std::to_string(images.sizes[1]) + "x" + std::to_string(images.sizes[2]) +
-                " pixels, and no picture has more than " + grouped(longest_side) + " a side");
+                " pixels, but no side may exceed " + grouped(longest_side));
   }
   file_ = std::make_shared<const std::string>(images_file.string());
   height_ = static_cast<int>(images.sizes[1]);
@@ -113,7 +114,7 @@ void Mnist::check_labels(const fs::path& file) const {
   const auto wrong = std::find_if(labels_.begin(), labels_.end(),
                                   [&](std::uint8_t label) { return label >= classes_.size(); });
   if (wrong == labels_.end()) return;
-  throw Error("'" + file.string() + "': the label of picture " +
+  throw Error("'" + file.string() + "': the label of image " +
               std::to_string(wrong - labels_.begin()) + " (from 0) is " + std::to_string(*wrong) +
               ", but 'classes' names " + counted(classes_.size(), "label") +
               ", from 0; name them all");
@@ -123,7 +124,7 @@ void Mnist::choose(Context& context) {
   const auto count = static_cast<std::int64_t>(labels_.size());
   if (skip_ >= count) {
     throw Error("skip is " + grouped(skip_) + ", but '" + *file_ + "' holds " +
-                    counted(count, "picture") + ": none is left",
+                    counted(count, "image") + ": no image is left",
                 Fault::configuration);
   }
   const std::int64_t served = std::min(limit_.value_or(count), count - skip_);
@@ -132,15 +133,15 @@ void Mnist::choose(Context& context) {
   for (std::int64_t row = skip_; row < skip_ + served; ++row) {
     seen[labels_[static_cast<std::size_t>(row)]] = true;
   }
-  context.info(counted(count, "picture") + " of " + std::to_string(height_) + "x" +
+  context.info(counted(count, "image") + " of " + std::to_string(height_) + "x" +
                std::to_string(width_) + " pixels, serving " + grouped(served) + " of " +
                counted(std::count(seen.begin(), seen.end(), true), "class", "classes"));
   if (limit_ && *limit_ > served) {
-    context.warn("limit is " + grouped(*limit_) + ", but only " + counted(served, "picture") +
+    context.warn("limit is " + grouped(*limit_) + ", but only " + counted(served, "image") +
                  (served == 1 ? " is there" : " are there"));
   }
   for (std::size_t label = 0; label < seen.size(); ++label) {
-    if (!seen[label]) context.warn("no picture of class '" + classes_[label] + "' is served");
+    if (!seen[label]) context.warn("no image of class '" + classes_[label] + "' is served");
   }
 }
 

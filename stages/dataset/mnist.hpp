@@ -1,4 +1,5 @@
-/// The source `dataset.mnist`: pictures of MNIST, Fashion-MNIST, or any data set in their files.
+/// The source `dataset.mnist`: images of MNIST, Fashion-MNIST, or any data set in the same idx
+/// format.
 ///
 ///     train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz ──► image, item, category, index
 #pragma once
@@ -28,8 +29,8 @@ class Mnist final : public Source, public CategoryNames {
  private:
   enum class Part : std::uint8_t { train, test };
 
-  /// The file of that name in root, compressed or not. Throws seam::Error where there is none, or
-  /// both.
+  /// The file with this name in root, compressed or not. Throws seam::Error if neither or both
+  /// exist.
   [[nodiscard]] std::filesystem::path find(const std::string& file) const;
   void check_labels(const std::filesystem::path& file) const;
   void choose(Context& context);

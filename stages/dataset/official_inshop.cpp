@@ -46,7 +46,7 @@ std::string difference_in(const InshopList& list, const OfficialCategory& offici
            counted(of_items, "item");
   };
   return std::string(official.category) + " has " + text(images, found) +
-         " where the official list has " + text(official.images.value_or(0), official.items);
+         " instead of the official " + text(official.images.value_or(0), official.items);
 }
 
 }  // namespace
@@ -60,15 +60,15 @@ std::string difference_from_official(const InshopList& list) {
     const std::int64_t items = list.report.items[at];
     if (images == official_images[at] && items == official_items[at]) continue;
     add("the " + std::string(split_name(split)) + " split has " + counted(images, "image") +
-        " of " + counted(items, "item") + " where " + grouped(official_images[at]) + " of " +
-        grouped(official_items[at]) + " are official");
+        " of " + counted(items, "item") + " instead of the official " +
+        grouped(official_images[at]) + " of " + grouped(official_items[at]));
   }
   const auto categories = static_cast<std::int64_t>(list.categories.size());
   if (categories != official_categories) {
-    add(counted(categories, "category", "categories") + " where " + grouped(official_categories) +
-        " are official");
+    add(counted(categories, "category", "categories") + " instead of the official " +
+        grouped(official_categories));
   }
-  // Enough is said where already the counts differ.
+  // If the counts already differ, single categories need not be compared.
   for (const OfficialCategory& official : official_queries) {
     if (!text.empty()) break;
     text = difference_in(list, official);

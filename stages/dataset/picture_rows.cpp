@@ -6,8 +6,7 @@
 namespace seam::stages {
 
 void PictureRows::declare(Declaration& declaration, const PictureFieldDocs& docs) {
-  declaration
-      .parameter("limit", limit_, "serve only so many images, the first ones; for quick runs")
+  declaration.parameter("limit", limit_, "serve only the first N images, for quick runs")
       .at_least(1);
   folds_.declare(declaration);
   declaration.provides(field::path).doc("the image's file");

@@ -1,4 +1,4 @@
-/// Serves a list of pictures, a packet a row: what data sets of any layout share.
+/// Serves a list of images, one packet per row: the common part of all data set layouts.
 ///
 ///     rows ──► those of the fold ──► up to `limit` ──► those of this rank ──► packets
 ///
@@ -22,14 +22,14 @@ namespace seam::stages {
 
 struct PictureRow {
   std::filesystem::path path;  ///< the file to read
-  std::string name;            ///< as the list has it, for messages
+  std::string name;            ///< as in the list, for messages
   std::string item;
   std::int64_t category = 0;
   std::int64_t index = 0;  ///< rising
-  std::int64_t line = 0;   ///< of the list; 0 where there are no lines
+  std::int64_t line = 0;   ///< of the list; 0 if it has no lines
 };
 
-/// What a stage's page says of the fields where there is more to say than their names do.
+/// Descriptions of the fields on a stage's page, if their names do not suffice.
 struct PictureFieldDocs {
   std::string item = {};
   std::string category = {};
@@ -38,20 +38,20 @@ struct PictureFieldDocs {
 
 class PictureRows final : public ServedItems {
  public:
-  /// Declares `limit`, the folds' parameters, and the fields path, item, category and index; offers
-  /// ServedItems.
+  /// Declares `limit`, the folds' parameters, and the fields path, item, category and index;
+  /// provides ServedItems.
   void declare(Declaration& declaration, const PictureFieldDocs& docs = {});
-  /// Takes the rows of a split, in order, and logs what is cut away. `list` and `images`, what the
-  /// rows are called, are for messages.
+  /// Receives the rows of a split, in order, and logs which part of them is served. `list` and
+  /// `images` (the noun for the rows) are for messages.
   void open(std::vector<PictureRow> rows, const std::string& list, const Context& context,
             const std::string& images = "images");
-  /// How many of the rows that open() was given are served, on all ranks together.
+  /// Number of rows that are served, on all ranks together.
   [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(served_.size()); }
-  /// Back to the first row.
+  /// Returns to the first row.
   void begin() { next_ = 0; }
-  /// Adds further fields to the packet of a row, given its position among the rows.
+  /// Adds fields to the packet of a row, given its position among the rows.
   using Addition = std::function<void(Packet& packet, std::size_t row)>;
-  /// Emits the next picture of this rank.
+  /// Emits the next image of this rank.
   More produce(Emitter& emitter, const Context& context, const Addition& add = {});
   [[nodiscard]] const Names& served_items() const override { return items_; }
 

@@ -1,4 +1,4 @@
-/// Whether a name of a list stays within the data set: "img/a.jpg" does; "/a.jpg", "../a.jpg" and
+/// Whether a name in a list stays within the data set: "img/a.jpg" does; "/a.jpg", "../a.jpg" and
 /// "img//a.jpg" do not.
 #pragma once
 

@@ -23,10 +23,10 @@ std::string text_of(const SopCounts& counts) {
 
 void Sop::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves one split of Stanford Online Products, an image a packet.\n\nThe lists are read and "
-      "checked as a whole before the first image: their columns and ids, and that no class is in "
-      "both splits. Where their counts are not the published ones, the run goes on, and reports "
-      "say that its numbers are not comparable.");
+      "Serves one split of Stanford Online Products, one image per packet.\n\nThe whole lists are "
+      "checked before the first image is served: their columns and ids, and that no class is in "
+      "both splits. If their counts differ from the published ones, the run continues, and reports "
+      "mark its results as not comparable.");
   declaration
       .parameter("root", root_,
                  "the folder that holds Ebay_train.txt, Ebay_test.txt and the images")
@@ -36,7 +36,7 @@ void Sop::declare(Declaration& declaration) {
                         {{"train", SopSplit::train}, {"test", SopSplit::test}});
   rows_.declare(declaration, {.item = "the class_id of the list",
                               .category = "the super_class_id of the list, counted from 0",
-                              .index = "position in the split, from 0, before it is cut"});
+                              .index = "position in the split, from 0, before folds cut it"});
   declaration.offers<CategoryNames>(*this);
   declaration.offers<PublishedLists>(*this);
 }
@@ -61,7 +61,7 @@ std::string Sop::difference_of(const SopLists& lists) const {
     const SopCounts published = published_sop_counts()[split];
     if (lists.counts[split] == published) continue;
     add(std::string("the ") + split_names[split] + " list has " + text_of(lists.counts[split]) +
-        " where " + text_of(published) + " are published");
+        " instead of the published " + text_of(published));
   }
   if (split_ != SopSplit::test) add("images of the train list");
   const std::int64_t all = lists.counts[static_cast<std::size_t>(split_)].images;
@@ -85,7 +85,7 @@ void Sop::open(Context& context) {
   std::error_code fault;
   if (!fs::exists(rows.front().path, fault)) {
     throw Error("'" + rows.front().path.string() + "' is missing, the first of the " + images +
-                "; unpack the images under root, so that '" + rows.front().name + "' is there");
+                "; unpack the images under root, so that '" + rows.front().name + "' exists");
   }
   for (std::size_t each = 0; each < split_names.size(); ++each) {
     context.info(std::string(split_names[each]) + " " + text_of(lists.counts[each]));
@@ -96,13 +96,14 @@ void Sop::open(Context& context) {
   }
   if (lists.not_in_info > 0 || lists.only_in_info > 0) {
     context.warn(
-        "Ebay_info.txt is not of the images of Ebay_train.txt and Ebay_test.txt: it lacks " +
+        "Ebay_info.txt does not list the same images as Ebay_train.txt and Ebay_test.txt: it "
+        "lacks " +
         grouped(lists.not_in_info) + " of them and has " + grouped(lists.only_in_info) + " others");
   }
   if (split_ == SopSplit::test && lists.lone_test_images > 0) {
     context.warn(counted(lists.lone_test_images, "test image") +
                  (lists.lone_test_images == 1 ? " has" : " have") +
-                 " no other image of the same class: no model can find one");
+                 " no other image of the same class, so no model can find one");
   }
   vocabulary_ = lists.categories;
   rows_.open(std::move(rows), list.string(), context, images);

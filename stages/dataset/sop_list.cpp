@@ -22,17 +22,17 @@ std::int64_t id(const ListText& list, std::int64_t line, std::size_t column,
   const std::optional<std::int64_t> number = whole_number(text);
   if (number && *number >= 1 && (column != 2 || *number <= most_categories)) return *number;
   fail_at(list.name, line,
-          std::string(names[column]) + " is " + in_quotes(text) + "; a whole number from 1" +
-              (column == 2 ? " to " + std::to_string(most_categories) : std::string()) +
-              " is needed");
+          std::string(names[column]) + " is " + in_quotes(text) +
+              ", but must be a whole number from 1" +
+              (column == 2 ? " to " + std::to_string(most_categories) : std::string()));
 }
 
 SopRow parse_row(const ListText& list, std::int64_t line,
                  const std::vector<std::string_view>& columns) {
   if (columns.size() != names.size()) {
-    fail_at(list.name, line,
-            counted(columns.size(), "column") +
-                " where there must be 4: image_id class_id super_class_id path");
+    fail_at(
+        list.name, line,
+        counted(columns.size(), "column") + " instead of 4: image_id class_id super_class_id path");
   }
   SopRow row{std::string(columns[3]), id(list, line, 0, columns[0]), id(list, line, 1, columns[1]),
              id(list, line, 2, columns[2]) - 1, line};
@@ -73,7 +73,7 @@ std::vector<SopRow> parse(const ListText& list) {
   return rows;
 }
 
-/// Where a row stands, for messages about another one like it.
+/// The location of a row, for messages about a duplicate of it.
 struct Place {
   const ListText* list;
   const SopRow* row;
@@ -97,12 +97,12 @@ class Join {
       if (item->second.list != &list) {
         fail_at(list.name, row.line,
                 "class " + std::to_string(row.item) + " is in " + item->second.text() +
-                    " too; a model may not be measured on classes it was trained on");
+                    " too; a model must not be evaluated on classes it was trained on");
       }
     }
   }
 
-  /// How many rows of `info` the lists do not have; throws where they have them otherwise.
+  /// The number of rows of `info` that are not in the lists; throws if a row contradicts them.
   [[nodiscard]] std::int64_t unknown(const ListText& info, const std::vector<SopRow>& rows) const {
     std::int64_t unknown = 0;
     for (const SopRow& row : rows) {
@@ -117,9 +117,8 @@ class Join {
       }
       fail_at(info.name, row.line,
               "image_id " + std::to_string(row.image) +
-                  " is of another class, super-class or path"
-                  " than in " +
-                  known->second.text() + "; the lists are of different releases");
+                  " has a different class, super-class or path than in " + known->second.text() +
+                  "; the lists are of different releases");
     }
     return unknown;
   }
@@ -145,7 +144,7 @@ std::string_view name_in(std::string_view path) {
 }
 
 std::vector<std::string> names_of_categories(const SopLists& lists) {
-  std::map<std::int64_t, std::string_view> found;  // empty where there are several
+  std::map<std::int64_t, std::string_view> found;  // empty if there are several
   for (const std::vector<SopRow>& rows : lists.rows) {
     for (const SopRow& row : rows) {
       const std::string_view name = name_in(row.path);
@@ -183,7 +182,7 @@ SopLists join_sop_lists(const ListText& train, const ListText& test,
   }
   lists.categories = names_of_categories(lists);
   if (!info) return lists;
-  Join of_info;  // only to find what is listed twice
+  Join of_info;  // only to find duplicates
   const std::vector<SopRow> rows = parse(*info);
   of_info.add(*info, rows);
   lists.only_in_info = join.unknown(*info, rows);

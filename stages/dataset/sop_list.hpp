@@ -2,7 +2,7 @@
 ///
 ///     image_id class_id super_class_id path                      <- column names
 ///     1        1        1              bicycle_final/111085122871_0.JPG
-///                                      '-----'- what super-class 1 is called
+///                                      '-----'- name of super-class 1
 ///
 /// Ebay_train.txt and Ebay_test.txt are the two halves, of different classes; Ebay_info.txt has the
 /// rows of both. Source: H. O. Song, Y. Xiang, S. Jegelka, S. Savarese, "Deep Metric Learning via
@@ -24,9 +24,9 @@ enum class SopSplit : std::uint8_t { train, test };
 struct SopRow {
   std::string path;           ///< as written, relative to the data set's root
   std::int64_t image = 0;     ///< image_id
-  std::int64_t item = 0;      ///< class_id: what is retrieved
+  std::int64_t item = 0;      ///< class_id, the unit of retrieval
   std::int64_t category = 0;  ///< super_class_id - 1
-  std::int64_t line = 0;      ///< of its list
+  std::int64_t line = 0;      ///< line in its list
 };
 
 /// Images and classes of a split.
@@ -37,30 +37,30 @@ struct SopCounts {
   friend bool operator==(const SopCounts&, const SopCounts&) = default;
 };
 
-/// 59,551 images of 11,318 classes to train with, 60,502 of 11,316 to test with.
+/// 59,551 training images of 11,318 classes, 60,502 test images of 11,316 classes.
 [[nodiscard]] constexpr std::array<SopCounts, 2> published_sop_counts() {
   return {SopCounts{59'551, 11'318}, SopCounts{60'502, 11'316}};
 }
 
 struct SopLists {
-  std::array<std::vector<SopRow>, 2> rows;  ///< a split's number is the index; in file order
+  std::array<std::vector<SopRow>, 2> rows;  ///< indexed by the split; in file order
   std::array<SopCounts, 2> counts;
-  /// By number, of both lists: the folder that all images of the super-class lie in, without
-  /// "_final", or else "super-class 3".
+  /// Super-class names by number, for both lists: the folder of all its images, without "_final",
+  /// or else "super-class 3".
   std::vector<std::string> categories;
   /// Test images that have no other image of their class: no search can find them.
   std::int64_t lone_test_images = 0;
-  /// Images of both lists that Ebay_info.txt does not have, and the other way round.
+  /// Images of both lists that are not in Ebay_info.txt, and the reverse.
   std::int64_t not_in_info = 0;
   std::int64_t only_in_info = 0;
 };
 
-/// Joins the lists. `info` may be left out: it says nothing that the others do not.
+/// Joins the lists. `info` is optional: it contains nothing that the others lack.
 ///
-/// Throws seam::Error naming file and line where the first line is no column names, a row has
-/// another number of columns than 4, an id is no whole number from 1 (super-classes: to 4096), a
-/// path is absolute or climbs out with "..", an image id or a path is listed twice in both lists
-/// together, a class is in both, a list has no images, or `info` contradicts a list about an image.
+/// Throws seam::Error with file and line if the first line does not have the column names, a row
+/// does not have 4 columns, an id is not a whole number from 1 (super-classes: to 4096), a path is
+/// absolute or climbs out with "..", an image id or a path is listed twice in both lists together,
+/// a class is in both, a list has no images, or `info` contradicts a list about an image.
 [[nodiscard]] SopLists join_sop_lists(const ListText& train, const ListText& test,
                                       const std::optional<ListText>& info = {});
 

@@ -28,11 +28,11 @@ void SplitServer::declare_counts(Declaration& declaration, ExpectedCounts& expec
     declaration.parameter(parameter, member, doc).at_least(0);
   };
   expect("expect_train", expected.train,
-         "how many train images the list must have (25882 in the official one)");
+         "number of train images that the list must have (25882 in the official one)");
   expect("expect_query", expected.query,
-         "how many query images the list must have (14218 in the official one)");
+         "number of query images that the list must have (14218 in the official one)");
   expect("expect_gallery", expected.gallery,
-         "how many gallery images the list must have (12612 in the official one)");
+         "number of gallery images that the list must have (12612 in the official one)");
 }
 
 InshopList SplitServer::open(const std::filesystem::path& root, const std::filesystem::path& list,
@@ -48,7 +48,7 @@ InshopList SplitServer::open(const std::filesystem::path& root, const std::files
   InshopList parsed = read_inshop_list(file, expected);
   const std::vector<InshopRow> images = parsed.of(split_);
   const std::string split(split_name(split_));
-  if (images.empty()) throw Error("'" + file.string() + "' holds no " + split + " images");
+  if (images.empty()) throw Error("'" + file.string() + "' has no " + split + " images");
   if (!std::filesystem::exists(root / images.front().path, fault)) {
     throw Error("'" + (root / images.front().path).string() + "' is missing, the first " + split +
                 " image of '" + file.string() +
@@ -84,7 +84,7 @@ InshopList SplitServer::open(const std::filesystem::path& root, const std::files
 
 void SplitServer::tell_difference(const Context& context) const {
   if (difference_.empty() || split_ == Split::train) return;
-  context.info("not what published numbers were measured on: " + difference_);
+  context.info("not the data of published results: " + difference_);
 }
 
 }  // namespace seam::stages

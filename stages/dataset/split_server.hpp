@@ -1,4 +1,5 @@
-/// Serves one split of an In-Shop list, a packet an image: what all data sets in that layout share.
+/// Serves one split of an In-Shop list, one packet per image: the common part of all data sets in
+/// this layout.
 ///
 ///     list ──► rows of the split ──► PictureRows: fold, `limit`, rank ──► packets
 ///
@@ -24,22 +25,22 @@ class SplitServer final : public PublishedLists {
   void declare(Declaration& declaration);
   /// Declares `expect_train`, `expect_query` and `expect_gallery`.
   static void declare_counts(Declaration& declaration, ExpectedCounts& expected);
-  /// Reads the list, logs what is worth knowing about it and returns it. Throws seam::Error as
-  /// read_inshop_list does, where the split is empty, or where its first image is not under `root`.
+  /// Reads the list, logs a summary and returns the list. Throws seam::Error as read_inshop_list
+  /// does, if the split is empty, or if its first image is not under `root`.
   InshopList open(const std::filesystem::path& root, const std::filesystem::path& list,
                   const ExpectedCounts& expected, const Context& context);
-  /// Back to the first image.
+  /// Returns to the first image.
   void begin() { rows_.begin(); }
-  /// Emits the next image of this rank, with fields that are added given its position in the split.
+  /// Emits the next image of this rank; `add` may add fields, given its position in the split.
   More produce(Emitter& emitter, const Context& context, const PictureRows::Addition& add = {}) {
     return rows_.produce(emitter, context, add);
   }
   [[nodiscard]] Split split() const { return split_; }
   /// Of all splits, from open() on.
   [[nodiscard]] const std::vector<std::string>& category_names() const { return categories_; }
-  /// Logs how the pictures of an evaluation differ from the official ones, where they do.
+  /// Logs how the images of an evaluation differ from the official ones, if they do.
   void tell_difference(const Context& context) const;
-  /// From In-Shop's official queries and gallery.
+  /// Difference from In-Shop's official queries and gallery.
   [[nodiscard]] std::string difference() const override { return difference_; }
   [[nodiscard]] std::string published_name() const override { return "inshop"; }
 

@@ -26,13 +26,13 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
   field.name = at == std::string::npos ? text : text.substr(at + as.size());
   if (!is_field_name(field.name) || field.column.empty()) {
     throw Error("parameter '" + parameter + "': '" + text +
-                    "' cannot be a field's name; write what the field is called behind the column, "
-                    "as in \"Weight (kg) as weight\"",
+                    "' is not a valid field name; add one after the column, as in \"Weight (kg) as "
+                    "weight\"",
                 Fault::configuration);
   }
   if (!shared_field_type(field.name).empty()) {
     throw Error("parameter '" + parameter + "': the field '" + field.name +
-                    "' is there already; give this one another name, as in \"" + field.column +
+                    "' already exists; give this one a different name, as in \"" + field.column +
                     " as table_" + field.name + "\"",
                 Fault::configuration);
   }
@@ -42,7 +42,8 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
 std::string read_text(const fs::path& file) {
   std::error_code fault;
   if (!fs::is_regular_file(file, fault)) {
-    throw Error("no file '" + file.string() + "'; set 'table' to a CSV file with a line a picture");
+    throw Error("no file '" + file.string() +
+                "'; set 'table' to a CSV file with one line per image");
   }
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
@@ -58,39 +59,42 @@ std::string read_text(const fs::path& file) {
 
 void Table::declare(Declaration& declaration) {
   declaration.doc(
-      "Serves the pictures that a CSV file lists, a packet a line.\n\nThe first line names the "
-      "columns. The table is checked as a whole before the first picture.");
+      "Serves the images listed in a CSV file, one packet per line.\n\nThe first line names the "
+      "columns. The whole table is checked before the first image is served.");
   declaration.parameter("table", table_, "the CSV file").required().must_exist();
   declaration.parameter("root", root_,
-                        "the folder that paths are relative to; if unset, the table's own");
+                        "the folder that paths are relative to; default: the table's folder");
   declaration.parameter(
-      "separator", separator_, "what stands between cells",
+      "separator", separator_, "separator between cells",
       {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});
-  declaration.parameter("split", options_.split,
-                        "serve the rows with this value in the column 'split'; \"query\" and "
-                        "\"gallery\": the rows whose 'is_query' or 'is_gallery' is true, if there "
-                        "is such a column; \"validation/query\": only those of one split; "
-                        "\"*\": all rows; empty: all rows of a table without splits");
-  declaration.parameter("path_column", options_.path, "the column of files; none: 'path'");
+  declaration.parameter(
+      "split", options_.split,
+      "serve the rows with this value in the column 'split'; \"query\" and \"gallery\": the rows "
+      "whose 'is_query' or 'is_gallery' is true, if the column exists; \"validation/query\": only "
+      "those of one split; \"*\": all rows; empty: all rows of a table without splits");
+  declaration.parameter("path_column", options_.path, "the column of files; default: 'path'");
   declaration.parameter("item_column", options_.item,
-                        "the column of items; none: 'item' or 'label'");
-  declaration.parameter("category_column", options_.category,
-                        "the column of categories; none: 'category', and 0 without that column");
+                        "the column of items; default: 'item' or 'label'");
+  declaration.parameter(
+      "category_column", options_.category,
+      "the column of categories; default: 'category', or all 0 without that column");
   declaration.parameter("split_column", options_.split_column,
-                        "the column of splits; none: 'split'");
-  declaration.parameter("boxes", options_.boxes,
-                        "the columns x_1, y_1, x_2 and y_2: refuse a table that has such a box, "
-                        "hand it on as the field 'box', or ignore it and use whole pictures",
-                        {{"refuse", TableBoxes::refuse},
-                         {"field", TableBoxes::field},
-                         {"ignore", TableBoxes::ignore}});
+                        "the column of splits; default: 'split'");
+  declaration.parameter(
+      "boxes", options_.boxes,
+      "the columns x_1, y_1, x_2 and y_2: reject a table that has such a box (refuse), provide it "
+      "as the field 'box' (field), or use whole images (ignore)",
+      {{"refuse", TableBoxes::refuse},
+       {"field", TableBoxes::field},
+       {"ignore", TableBoxes::ignore}});
   declaration.parameter("texts", texts_,
-                        "further columns to hand on as fields: \"colour\", or \"Main colour as "
+                        "further columns to provide as fields: \"colour\", or \"Main colour as "
                         "colour\" to name the field");
   declaration.parameter("integers", integers_, "the same for columns of whole numbers");
   declaration.parameter("numbers", numbers_, "the same for columns of numbers");
   declaration
-      .parameter("expect", expect_, "how many images the split must have, before folds cut it")
+      .parameter("expect", expect_,
+                 "number of images that the split must have, before folds cut it")
       .at_least(0);
   rows_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
@@ -108,7 +112,7 @@ void Table::declare_fields(Declaration& declaration) {
       TableField field = parse_field(parameter, entry);
       if (!names.insert(field.name).second) {
         throw Error(std::string("parameter '") + parameter + "': there are two fields '" +
-                        field.name + "'; name one with \" as \"",
+                        field.name + "'; rename one with \" as \"",
                     Fault::configuration);
       }
       declaration.provides(Field<T>{lasting_name(field.name)}).doc("column '" + field.column + "'");
@@ -120,7 +124,7 @@ void Table::declare_fields(Declaration& declaration) {
   add("numbers", numbers_, options_.numbers, double{});
   if (options_.boxes == TableBoxes::field) {
     declaration.provides(field::box)
-        .doc("left, top, right and bottom in pixels of the file's picture");
+        .doc("left, top, right and bottom in pixels of the image in the file");
   }
 }
 
@@ -136,23 +140,24 @@ void Table::open(Context& context) {
   TableList list = parse_table(read_text(table_), table_.string(), options_);
   const auto served = static_cast<std::int64_t>(list.rows.size());
   if (expect_ && *expect_ != served) {
-    throw Error(table_.string() + ": " + counted(served, "image") + " of the split, but " +
-                std::to_string(*expect_) +
-                " were expected; this is another table than the experiment was written for");
+    throw Error(
+        table_.string() + ": " + counted(served, "image") + " of the split, but " +
+        std::to_string(*expect_) +
+        " were expected; this is a different table from the one the experiment was written for");
   }
   const TableRow& first = list.rows.front();
   if (!fs::exists(root / first.path, fault)) {
     throw Error(table_.string() + ":" + std::to_string(first.line) + ": '" +
                 (root / first.path).string() +
-                "' is missing, the first picture; set 'root' to the folder that the table's paths "
+                "', the first image, is missing; set 'root' to the folder that the table's paths "
                 "are relative to");
   }
   const std::vector<std::string>& shared = list.items_in_train_and_elsewhere;
   if (!shared.empty()) {
     context.warn(counted(shared.size(), "item") + (shared.size() == 1 ? " is" : " are") +
-                 " in split 'train' and in another one (" + shared.front() +
+                 " both in split 'train' and in another split (" + shared.front() +
                  (shared.size() == 1 ? "" : ", ...") +
-                 "): a model is measured on items that it was trained on");
+                 "): the model is evaluated on items that it was trained on");
   }
   std::vector<PictureRow> rows;
   std::set<std::string_view> items;

@@ -1,4 +1,4 @@
-/// The source `dataset.table`: pictures listed in a CSV file, with items, categories, splits and
+/// The source `dataset.table`: images listed in a CSV file, with items, categories, splits and
 /// further columns as fields.
 #pragma once
 
@@ -43,7 +43,7 @@ class Table final : public Source, public CategoryNames {
   std::optional<std::int64_t> expect_;
 
   std::vector<std::string> vocabulary_;
-  std::vector<TableRow> values_;  // of each row: what PictureRows does not know
+  std::vector<TableRow> values_;  // values of each row that PictureRows does not hold
   PictureRows rows_;
 };
 

@@ -66,14 +66,14 @@ class TableParser {
     if (splits_of_flag_.size() > 1) {
       throw Error(reader_.name() + ": the rows of split " + in_quotes(options_.split) +
                       " are of several splits, " + listed(splits_of_flag_) +
-                      ", one of which may be that to tune on; set 'split' to " +
+                      ", one of which may be for tuning; set 'split' to " +
                       in_quotes(*splits_of_flag_.begin() + "/" + options_.split) +
-                      " or to that of another",
+                      " or to the same with a different split",
                   Fault::configuration);
     }
     if (list_.rows.empty()) {
       throw Error(reader_.name() + ": no row is of split " + in_quotes(options_.split) +
-                  "; there are " + listed(splits_));
+                  "; the splits are " + listed(splits_));
     }
     for (const auto& [item, seen] : splits_of_item_) {
       if (seen.contains("train") && seen.size() > 1) {
@@ -98,24 +98,24 @@ class TableParser {
       head_.cells[at] = trimmed(head_.cells[at]);
       const std::string& column = head_.cells[at];
       if (!column.empty() && !columns_.emplace(column, at).second) {
-        fail(head_.line, "column " + in_quotes(column) + " is there twice");
+        fail(head_.line, "column " + in_quotes(column) + " occurs twice");
       }
     }
-    path_ = wanted(options_.path.empty() ? "path" : options_.path, "of the pictures' files",
+    path_ = wanted(options_.path.empty() ? "path" : options_.path, "with the images' files",
                    "path_column");
     item_ = item_column();
     category_ = options_.category.empty()
                     ? found("category")
-                    : wanted(options_.category, "of categories", "category_column");
+                    : wanted(options_.category, "with categories", "category_column");
     split_ = options_.split_column.empty()
                  ? found("split")
-                 : wanted(options_.split_column, "of splits", "split_column");
+                 : wanted(options_.split_column, "with splits", "split_column");
     is_query_ = found("is_query");
     is_gallery_ = found("is_gallery");
     const bool by_flag = flag_of_split().has_value();
     if (!options_.split.empty() && options_.split != "*" && !split_ && !by_flag) {
       fail(head_.line, "there is no column 'split', but split is " + in_quotes(options_.split) +
-                           "; there are " + listed(head_.cells) + ": set 'split_column'");
+                           "; the columns are " + listed(head_.cells) + ": set 'split_column'");
     }
     find_boxes();
     const auto find_fields = [this](const std::vector<TableField>& fields,
@@ -138,28 +138,28 @@ class TableParser {
                               const std::string& parameter) const {
     const Column at = found(column);
     if (!at) {
-      fail(head_.line, "there is no column " + in_quotes(column) + " " + what + "; there are " +
-                           listed(head_.cells) +
+      fail(head_.line, "there is no column " + in_quotes(column) + " " + what +
+                           "; the columns are " + listed(head_.cells) +
                            (parameter.empty() ? "" : ": set '" + parameter + "'") +
-                           (head_.cells.size() == 1 ? ", or another 'separator'" : ""));
+                           (head_.cells.size() == 1 ? ", or a different 'separator'" : ""));
     }
     return at;
   }
 
   [[nodiscard]] Column item_column() const {
-    if (!options_.item.empty()) return wanted(options_.item, "of items", "item_column");
+    if (!options_.item.empty()) return wanted(options_.item, "with items", "item_column");
     const Column item = found("item");
     const Column label = found("label");
     if (item && label) {
       fail(head_.line,
-           "there is a column 'item' and a column 'label'; set 'item_column' to the one "
-           "that says which pictures show the same");
+           "there are both a column 'item' and a column 'label'; set 'item_column' to the one that "
+           "identifies the same object");
     }
-    return item ? item : label ? label : wanted("item", "(or 'label') of items", "item_column");
+    return item ? item : label ? label : wanted("item", "(or 'label') with items", "item_column");
   }
 
-  /// The column of yes and no that says which rows are of the split, for "query" and "gallery", and
-  /// for "validation/query" and the like.
+  /// The yes/no column that selects the rows of the split, for "query" and "gallery", and for
+  /// "validation/query" and the like.
   [[nodiscard]] Column flag_of_split() const {
     const std::string_view split = options_.split;
     const std::string_view part = split.substr(split.rfind('/') + 1);
@@ -167,7 +167,7 @@ class TableParser {
     if (part == "gallery") return is_gallery_;
     return {};
   }
-  /// Whether the flag chooses the row, which is of the split.
+  /// Whether the flag selects the row, which is in the split.
   [[nodiscard]] bool is_flagged(std::size_t column, const std::string& split) {
     if (!flag(column)) return false;
     const std::size_t slash = options_.split.rfind('/');
@@ -180,9 +180,10 @@ class TableParser {
     const auto there = std::count_if(box_columns.begin(), box_columns.end(),
                                      [&](auto column) { return found(column).has_value(); });
     if (options_.boxes == TableBoxes::ignore) return;
-    if (options_.boxes == TableBoxes::refuse && there < 4) return;  // columns of something else
+    if (options_.boxes == TableBoxes::refuse && there < 4)
+      return;  // columns with a different meaning
     for (std::size_t side = 0; side < box_columns.size(); ++side) {
-      box_[side] = *wanted(std::string(box_columns[side]), "of boxes", "");
+      box_[side] = *wanted(std::string(box_columns[side]), "with boxes", "");
     }
     has_boxes_ = true;
   }
@@ -201,12 +202,11 @@ class TableParser {
     if (has_boxes_) read_box(row);
     const auto [first, fresh] = seen_.try_emplace(std::pair(row.path, row.box), row_.line);
     if (!fresh) {
-      fail(row_.line, "picture " + in_quotes(row.path) +
-                          " is listed a second time; first on line " +
+      fail(row_.line, "image " + in_quotes(row.path) + " is listed a second time; first on line " +
                           std::to_string(first->second) +
                           (is_query_ ? ""
-                                     : ". One that is both a query and in the gallery has one "
-                                       "row and columns 'is_query' and 'is_gallery'"));
+                                     : ". An image that is both a query and in the gallery needs "
+                                       "one row with columns 'is_query' and 'is_gallery'"));
     }
     std::string category;
     if (category_) {
@@ -250,7 +250,7 @@ class TableParser {
       if (cell == no) return false;
     }
     fail(row_.line, "column " + in_quotes(head_.cells[column]) + " holds " + in_quotes(cell) +
-                        "; accepted are True, False, 1, 0 and nothing");
+                        "; accepted are True, False, 1, 0 and an empty cell");
   }
 
   template <class T>
@@ -268,12 +268,12 @@ class TableParser {
     const bool none = std::all_of(box_.begin(), box_.end(), [&](std::size_t column) {
       return trimmed(row_.cells[column]).empty();
     });
-    if (none && options_.boxes == TableBoxes::refuse) return;  // as if the columns were not there
+    if (none && options_.boxes == TableBoxes::refuse) return;  // as if there were no such columns
     if (options_.boxes == TableBoxes::refuse) {
       fail(row_.line,
-           "the picture has a box (columns x_1, y_1, x_2, y_2); set boxes = \"field\" "
-           "and put image.crop with box = true behind image.decode, or boxes = "
-           "\"ignore\" to use whole pictures");
+           "the image has a box (columns x_1, y_1, x_2, y_2); set boxes = \"field\" and put "
+           "image.crop with box = true after image.decode, or set boxes = \"ignore\" to use whole "
+           "images");
     }
     for (std::size_t side = 0; side < row.box.size(); ++side) {
       row.box[side] = number<float>(box_[side], "a number");
@@ -281,8 +281,8 @@ class TableParser {
     const auto [left, top, right, bottom] = row.box;
     if (left < 0 || top < 0 || right <= left || bottom <= top) {
       fail(row_.line,
-           "the box is empty or begins outside of the picture: x_1 must be from 0 to "
-           "below x_2, and y_1 from 0 to below y_2");
+           "the box is empty or begins outside the image: x_1 must be from 0 to below x_2, and y_1 "
+           "from 0 to below y_2");
     }
   }
 
@@ -336,7 +336,7 @@ class TableParser {
   std::vector<std::string> categories_of_rows_;
   bool named_categories_ = false;
   std::set<std::string> splits_;
-  std::set<std::string> splits_of_flag_;  // of the rows that a flag chose
+  std::set<std::string> splits_of_flag_;  // of the rows that a flag selected
   std::map<std::string, std::set<std::string>> splits_of_item_;
 };
 

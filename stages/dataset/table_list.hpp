@@ -1,9 +1,9 @@
-/// Reads a table of pictures from CSV, with the columns that people have:
+/// Reads a table of images from CSV, with columns in common use:
 ///
 ///     path,item,category,split               or those of open-metric-learning:
 ///     a.jpg,id_7,boots,train                 label,path,split,is_query,is_gallery,category,...
 ///
-/// Columns may stand in any order; those that nobody asks for are left alone.
+/// Columns may be in any order; those that no option names are ignored.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ namespace seam::stages {
 
 /// What to do with the columns x_1, x_2, y_1 and y_2.
 enum class TableBoxes : std::uint8_t {
-  refuse,  ///< a table that has them: it is not said what they are for
-  field,   ///< each row has one
-  ignore   ///< the whole picture counts
+  refuse,  ///< reject a table that has them, since their purpose is not specified
+  field,   ///< each row has a box
+  ignore   ///< use the whole image
 };
 
 /// A column that becomes a field.
@@ -29,12 +29,12 @@ struct TableField {
 
 struct TableOptions {
   char separator = ',';
-  // Names of columns; empty: the usual ones.
+  // Names of columns; empty: the defaults.
   std::string path;
   std::string item;
   std::string category;
   std::string split_column;
-  std::string split;  ///< which rows; "*": all; empty: the only one that there is
+  std::string split;  ///< rows to read; "*": all; empty: the only split
   TableBoxes boxes = TableBoxes::refuse;
   std::vector<TableField> texts;
   std::vector<TableField> integers;
@@ -54,25 +54,25 @@ struct TableRow {
 };
 
 struct TableList {
-  std::vector<TableRow> rows;  ///< of the split, in file order
-  /// Sorted bytewise over all splits; empty where the table numbers them itself or has none.
+  std::vector<TableRow> rows;  ///< rows of the split, in file order
+  /// Sorted bytewise over all splits; empty if the table numbers them itself or has none.
   std::vector<std::string> categories;
   std::int64_t rows_of_all_splits = 0;
-  /// Items of the split "train" that are in another split too.
+  /// Items of the split "train" that are also in another split.
   std::vector<std::string> items_in_train_and_elsewhere;
 };
 
-/// Parses a table held in memory; `name` stands for the file in messages. A column is found by the
-/// name that the options give, else: path; item or label; category; split. Rows are of split
-/// "query" or "gallery" where the column is_query or is_gallery, if there is one, says so.
+/// Parses a table held in memory; `name` is the file's name in messages. Columns have the names in
+/// the options, or by default: path; item or label; category; split. Rows are in split "query" or
+/// "gallery" if the column is_query or is_gallery exists and is true.
 ///
-/// Categories are numbers where each cell is a whole number, else positions in the sorted
+/// Categories are the cells' numbers if each cell is a whole number, else positions in the sorted
 /// vocabulary of the whole table.
 ///
-/// Throws seam::Error naming file and line where: a column is missing, there twice, or can be
-/// meant in two ways; a row has more or fewer cells than the first line; a cell that is read is
-/// empty (texts may be) or no number; a picture, with its box, is listed twice; no row is of the
-/// split; there are boxes and it is not said what for; or CsvReader finds something.
+/// Throws seam::Error with file and line if: a column is missing, duplicated or ambiguous; a row
+/// has more or fewer cells than the first line; a cell that is read is empty (texts may be) or not
+/// a number; an image, with its box, is listed twice; no row is in the split; there are boxes but
+/// no choice how to use them; or CsvReader throws.
 [[nodiscard]] TableList parse_table(std::string_view text, const std::string& name,
                                     const TableOptions& options);
 

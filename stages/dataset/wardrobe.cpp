@@ -9,22 +9,27 @@ namespace seam::stages {
 void Wardrobe::declare(Declaration& declaration) {
   declaration.doc(
       "Serves one split of a wardrobe: photographs of garments that Seam draws itself.\n\n"
-      "Where the folder does not hold the wardrobe of these parameters, it is drawn first. Stages "
-      "that serve different splits of one root need the same parameters.");
+      "If the folder does not contain a wardrobe with these parameters, it is drawn first. Stages "
+      "that serve different splits of the same root must have the same parameters.");
   declaration.parameter("root", root_, "the folder to draw into and to serve from");
   server_.declare(declaration);
   declaration.offers<CategoryNames>(*this);
-  declaration.parameter("items", options_.items, "garments, over fourteen categories in turn")
+  declaration
+      .parameter("items", options_.items,
+                 "number of garments, distributed over fourteen categories")
       .range(2, 1'000'000);
-  declaration.parameter("colours", options_.colours, "colourways of each garment").range(1, 12);
-  declaration.parameter("views", options_.views, "photographs of each colourway").range(1, 60);
+  declaration.parameter("colours", options_.colours, "number of colourways of each garment")
+      .range(1, 12);
+  declaration.parameter("views", options_.views, "number of photographs of each colourway")
+      .range(1, 60);
   declaration.parameter("size", options_.size, "side of the images").range(32, 1024).unit("px");
   declaration
       .parameter("test_share", options_.test_share,
-                 "share of the garments that are in query and gallery, not in train")
+                 "fraction of the garments that are in query and gallery instead of train")
       .range(0, 1);
-  declaration.parameter("seed", options_.seed, "another seed, another wardrobe");
-  declaration.parameter("threads", threads_, "threads to draw with; the images do not depend on it")
+  declaration.parameter("seed", options_.seed, "seed of the wardrobe");
+  declaration
+      .parameter("threads", threads_, "number of threads that draw; the images do not depend on it")
       .range(1, 256);
 }
 

@@ -1,4 +1,4 @@
-/// Lines of comma-separated values, as RFC 4180 has them.
+/// Lines of comma-separated values, as in RFC 4180.
 ///
 ///     csv_line({"a.jpg", "3", "the \"best\""})     a.jpg,3,"the ""best"""
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace seam::stages {
 
-/// One line with its end: "\n", as every reader takes it. Values with commas, quotes or line breaks
-/// are quoted, and those that begin or end with a blank.
+/// One line including its end, "\n", which every reader accepts. Values with commas, quotes or line
+/// breaks are quoted, and those that begin or end with a blank.
 std::string csv_line(const std::vector<std::string>& values);
 
 /// The shortest text that is read as the same float.

@@ -10,7 +10,7 @@
 namespace seam::stages {
 namespace {
 
-/// Of a list that a batch may lack.
+/// The value at a row of a list that a batch may lack.
 template <class T>
 std::string text_at(const Packet& packet, const Field<std::vector<T>>& key, std::size_t row) {
   if (!packet.has(key)) return {};
@@ -22,7 +22,7 @@ std::string text_at(const Packet& packet, const Field<std::vector<T>>& key, std:
   }
 }
 
-/// The number of the first row that has an element that is not finite; -1: none.
+/// The first row with an element that is not finite, or -1.
 std::int64_t first_infinite_row(const Tensor& vectors) {
   const Tensor bad = vectors.isfinite().all(1).logical_not().nonzero();
   return bad.size(0) == 0 ? -1 : bad[0][0].item<std::int64_t>();
@@ -33,17 +33,18 @@ std::int64_t first_infinite_row(const Tensor& vectors) {
 void Embeddings::declare(Declaration& d) {
   d.doc(
       "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as float32 of "
-      "[rows, dimensions], and as `NAME.csv` a line for each row: `row`, `path` (as the data set "
-      "names the picture), `index`, `item`, `category` and `list` (the list or folder that named "
-      "it). The files appear when the flow has ended, and are replaced where it runs again. "
-      "Embeddings with NaN or infinite elements are refused.");
-  d.parameter("folder", folder_, "where the files are put; relative to the run's folder");
-  d.parameter("name", file_name_, "of both files, without an ending; empty: the stage's name");
+      "[rows, dimensions], and as `NAME.csv` with one line per row: `row`, `path` (the image's "
+      "name in the data set), `index`, `item`, `category` and `list` (the list or folder that "
+      "named it). The files are written when the flow has ended and are replaced if it runs again. "
+      "Embeddings with NaN or infinite elements are rejected.");
+  d.parameter("folder", folder_, "folder of the files, relative to the run folder");
+  d.parameter("name", file_name_,
+              "name of both files, without an extension; empty: the stage's name");
   d.needs(field::embedding);
   d.needs(field::origins);
-  d.accepts(field::indices).doc("empty where it is absent or -1");
-  d.accepts(field::items).doc("empty where it is absent");
-  d.accepts(field::categories).doc("empty where it is absent or -1");
+  d.accepts(field::indices).doc("empty if absent or -1");
+  d.accepts(field::items).doc("empty if absent");
+  d.accepts(field::categories).doc("empty if absent or -1");
 }
 
 void Embeddings::begin(Context& context) {
@@ -88,14 +89,14 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
 
 void Embeddings::end(Context& context) {
   if (files_->rows == 0) {
-    throw Error("no embedding arrived, so there is nothing to export");
+    throw Error("no embedding was received, so there is nothing to export");
   }
   Files files = std::move(*files_);
   files_.reset();
   files.vectors.rewrite_start(npy_header(files.rows, files.dimensions));
   files.vectors.finish();
   files.table.finish();
-  // First without the old one, so that no moment shows vectors beside the table of others.
+  // The old table is removed first, so that vectors never appear next to a table of other vectors.
   std::error_code ignored;
   std::filesystem::remove(files.vectors.path(), ignored);
   const std::string shown = files.vectors.path().string();
@@ -106,7 +107,8 @@ void Embeddings::end(Context& context) {
 }
 
 void Embeddings::close() {
-  files_.reset();  // the flow did not end: half a file would be mistaken for a whole one
+  files_.reset();  // the flow did not end, and an incomplete file would be mistaken for a complete
+                   // one
 }
 
 }  // namespace seam::stages

@@ -1,4 +1,4 @@
-/// The stage at the end of a flow that embeds pictures: files that NumPy and spreadsheets read.
+/// The stage at the end of a flow that embeds images: files for NumPy and spreadsheets.
 ///
 ///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32[rows,E], NAME.csv
 #pragma once
@@ -25,7 +25,7 @@ class Embeddings final : public Compute<Sink> {
   void close() override;
 
  private:
-  /// The pair of files of the flow that runs.
+  /// The pair of files of the running flow.
   struct Files {
     ExportedFile vectors;
     ExportedFile table;

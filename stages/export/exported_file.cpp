@@ -80,24 +80,25 @@ void ExportedFile::commit() {
 void OneFlow::enter(const Context& context) {
   if (flow_.empty()) flow_ = context.flow();
   if (flow_ == context.flow()) return;
-  throw Error("stage '" + std::string(context.stage()) + "' is in the flows '" + flow_ + "' and '" +
-                  std::string(context.flow()) +
-                  "', and the second would replace the files of the first; give each flow a stage "
-                  "of its own",
-              Fault::configuration);
+  throw Error(
+      "stage '" + std::string(context.stage()) + "' is in the flows '" + flow_ + "' and '" +
+          std::string(context.flow()) +
+          "', and the second would replace the files of the first; give each flow a separate stage",
+      Fault::configuration);
 }
 
 fs::path export_path(const fs::path& folder, const std::string& name, const Context& context) {
   const std::string file = name.empty() ? std::string(context.stage()) : name;
   if (file == "." || file == ".." || fs::path(file).filename() != file) {
     throw Error("parameter 'name' is '" + file +
-                    "', but a file's name without a folder is needed; 'folder' says where",
+                    "', but must be a file name without a folder; use 'folder' for the folder",
                 Fault::configuration);
   }
   if (!folder.is_absolute() && context.run_directory().empty()) {
-    throw Error("the run keeps no folder; give an absolute path as 'folder'", Fault::configuration);
+    throw Error("the run has no run folder; give an absolute path as 'folder'",
+                Fault::configuration);
   }
-  return context.run_directory() / folder / file;  // an absolute folder stays as it is
+  return context.run_directory() / folder / file;  // an absolute folder is used as is
 }
 
 }  // namespace seam::stages

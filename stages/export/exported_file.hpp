@@ -1,7 +1,7 @@
-/// A file that a flow leaves: whole, or not at all.
+/// A file that a flow writes: complete, or not at all.
 ///
 ///     open ──► table.csv.part ──► commit ──► table.csv
-///                    └──► gone where the flow fails
+///                    └──► removed if the flow fails
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace seam::stages {
 class ExportedFile {
  public:
   ExportedFile() = default;
-  /// Begins `file`, making its folders. Throws seam::Error with the system's reason.
+  /// Begins `file`, creating its folders. Throws seam::Error with the system's reason.
   explicit ExportedFile(std::filesystem::path file);
   ~ExportedFile();
   ExportedFile(const ExportedFile&) = delete;
@@ -28,11 +28,11 @@ class ExportedFile {
 
   void write(std::string_view text);
   void write(std::span<const std::byte> bytes);
-  /// Replaces the beginning of what was written.
+  /// Replaces the beginning of the written content.
   void rewrite_start(std::string_view text);
-  /// All is on the disk now, still under the name of a part.
+  /// Completes the content on disk, still under the temporary name.
   void finish();
-  /// Gives the finished file its name, in the place of an older one.
+  /// Gives the finished file its name, replacing an older one.
   void commit();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -41,22 +41,22 @@ class ExportedFile {
   [[nodiscard]] std::filesystem::path part() const;
   void check();
 
-  std::filesystem::path path_;  // empty: nothing is under way
+  std::filesystem::path path_;  // empty: no file in progress
   std::ofstream stream_;
 };
 
-/// Which flow a stage writes the files of. A second flow would replace the files of the first.
+/// The flow whose files a stage writes. A second flow would replace the files of the first.
 class OneFlow {
  public:
-  /// Throws seam::Error (configuration) for another flow than that of the calls before.
+  /// Throws seam::Error (configuration) if the flow differs from that of the previous calls.
   void enter(const Context& context);
 
  private:
   std::string flow_;
 };
 
-/// `folder`, or the run's where it is empty or relative; `name`, or the stage's where that is
-/// empty. Throws seam::Error (configuration) where there is no run's folder, and for names that are
+/// The path of `name` (empty: the stage's name) in `folder`, which is relative to the run folder.
+/// Throws seam::Error (configuration) if a run folder is needed but missing, and for names that are
 /// paths.
 std::filesystem::path export_path(const std::filesystem::path& folder, const std::string& name,
                                   const Context& context);

@@ -17,22 +17,23 @@ std::string number_or_empty(std::int64_t number) {
 
 void NearestNeighbours::declare(Declaration& d) {
   d.doc(
-      "Writes the nearest gallery pictures of every query as `NAME.csv`, nearest first: `query` "
-      "and `picture` as their data sets name them, with index, item and the picture's category; "
-      "`rank` from 1; `distance` by the `metric` that was compared, and for cosine also "
-      "`similarity`, the cosine itself. After query expansion or re-ranking, `metric` also names "
-      "the method, and after re-ranking `similarity` is empty: distances are then those of the "
-      "re-ranking. A line for each neighbour and mask that was searched. The "
-      "file appears when the flow has ended, and is replaced where it runs again.");
-  d.reference("index", gallery_, "the `retrieval.index` stage that the search looked through");
-  d.parameter("k", k_, "how many neighbours to write; the search must find as many")
+      "Writes the nearest gallery images of every query as `NAME.csv`, nearest first: `query` and "
+      "`picture` as their data sets name them, with index, item and the image's category; `rank` "
+      "from 1; `distance` by the `metric` of the search, and for cosine also `similarity`, the "
+      "cosine itself. After query expansion or re-ranking, `metric` also names the method, and "
+      "after re-ranking `similarity` is empty: distances are then those of the re-ranking. One "
+      "line per neighbour and searched mask. The file is written when the flow has ended and is "
+      "replaced if it runs again.");
+  d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
+  d.parameter("k", k_, "number of neighbours to write; the search must find at least this many")
       .range(1, 100000);
-  d.parameter("folder", folder_, "where the file is put; relative to the run's folder");
-  d.parameter("name", file_name_, "of the file, without its ending; empty: the stage's name");
+  d.parameter("folder", folder_, "folder of the file, relative to the run folder");
+  d.parameter("name", file_name_,
+              "name of the file, without its extension; empty: the stage's name");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);
-  d.accepts(field::indices).doc("empty where it is absent or -1");
-  d.accepts(field::items).doc("empty where it is absent");
+  d.accepts(field::indices).doc("empty if absent or -1");
+  d.accepts(field::items).doc("empty if absent");
 }
 
 void NearestNeighbours::begin(Context& context) {
@@ -86,7 +87,7 @@ void NearestNeighbours::write_neighbours(const Packet& packet, std::size_t query
 }
 
 void NearestNeighbours::end(Context& context) {
-  if (queries_ == 0) throw Error("no query arrived, so there is nothing to export");
+  if (queries_ == 0) throw Error("no query was received, so there is nothing to export");
   ExportedFile file = std::move(*file_);
   file_.reset();
   const std::string shown = file.path().string();

@@ -1,4 +1,4 @@
-/// The stage at the end of a search: what was found, as a table.
+/// The stage at the end of a search that writes the results as a table.
 ///
 ///     rankings, origins ──► [ export.neighbours ] ──► NAME.csv
 ///                                  │ index

@@ -1,4 +1,4 @@
-/// The header of NumPy's .npy files, format 1.0: what numpy.load reads.
+/// The header of NumPy's .npy files, format 1.0, for numpy.load.
 ///
 ///     \x93NUMPY 1 0  u16 length  {'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), }
 ///
@@ -10,8 +10,8 @@
 
 namespace seam::stages {
 
-/// For float32 of that many rows and columns; 128 bytes whatever the numbers, so that it can be
-/// written again once the rows are counted.
+/// The header for float32 with this many rows and columns; always 128 bytes, so that it can be
+/// rewritten once the rows are counted.
 std::string npy_header(std::int64_t rows, std::int64_t columns);
 
 }  // namespace seam::stages

@@ -1,5 +1,6 @@
-/// What each observation of an evaluation scored, left in the run's folder, so that models can be
-/// compared observation by observation (`seam compare --paired`). docs/scores.md has the format.
+/// The scores of each observation of an evaluation, written into the run folder so that models can
+/// be compared observation by observation (`seam compare --paired`). docs/scores.md describes the
+/// format.
 ///
 ///     epoch,observation,cluster,none.r@1,none.mrr@50
 ///     23,list.txt:17 (img/a.jpg),id_0007,1,1
@@ -16,19 +17,19 @@ namespace seam::stages {
 
 /// One observation: a query, a pair.
 struct Outcome {
-  std::string observation;  ///< the same in every run that measures it; empty: it has no name
-  std::string cluster;      ///< of those that succeed and fail together, such as an item's
-  std::vector<std::optional<double>> values;  ///< by metric; none: left out of its mean
+  std::string observation;  ///< the same name in every run that evaluates it; empty: unnamed
+  std::string cluster;  ///< observations that succeed and fail together, such as those of an item
+  std::vector<std::optional<double>> values;  ///< one per metric; nullopt: left out of its mean
 };
 
-/// What a row is called wherever its list lies: "list.txt:17 (img/a.jpg)", with the row's index
-/// where the list has no lines. Empty where its origin and index are not known.
+/// The name of a row, independent of its list's folder: "list.txt:17 (img/a.jpg)", with the row's
+/// index if the list has no lines. Empty if its origin and index are unknown.
 [[nodiscard]] std::string observation_name(const Packet& batch, std::size_t row);
 
-/// Replaces `outcomes/FLOW.STAGE.csv` in the run's folder, if it keeps one; each outcome has as
-/// many values as there are metrics. Where an observation has no name, or two have one, they cannot
-/// be told apart: the file is removed, since it would be that of an earlier evaluation. Throws
-/// seam::Error with the system's reason.
+/// Replaces `outcomes/FLOW.STAGE.csv` in the run folder, if there is one; each outcome has one
+/// value per metric. If an observation has no name, or two have the same name, they cannot be
+/// distinguished: the file is then removed, because it would belong to an earlier evaluation.
+/// Throws seam::Error with the system's reason.
 void write_outcomes(const std::vector<std::string>& metrics, const std::vector<Outcome>& outcomes,
                     const Context& context);
 

@@ -11,15 +11,15 @@ namespace seam::stages {
 
 void SameGallery::check(const retrieval::Gallery& gallery, const retrieval::Rankings& rankings) {
   const auto refuse = [](const std::string& how) {
-    throw Error("the search looked through another gallery than the one that 'index' names: " +
-                    how + "; name the stage that the search names",
+    throw Error("the search used a different gallery from the one in 'index': " + how +
+                    "; use the same 'index' as the search",
                 Fault::configuration);
   };
-  if (!gallery.ready()) refuse("this one has no pictures yet");
+  if (!gallery.ready()) refuse("the one in 'index' has no images yet");
   const auto rows = gallery.rows();
   if (rankings.gallery_images != static_cast<std::int64_t>(rows.size())) {
-    refuse("that has " + std::to_string(rankings.gallery_images) + " pictures, this one " +
-           std::to_string(rows.size()));
+    refuse("the search's has " + std::to_string(rankings.gallery_images) +
+           " images, the one in 'index' has " + std::to_string(rows.size()));
   }
   if (item_of_row_.empty()) {
     std::unordered_map<std::string_view, std::int64_t> numbers;
@@ -32,7 +32,7 @@ void SameGallery::check(const retrieval::Gallery& gallery, const retrieval::Rank
     for (std::size_t i = 0; i < ranking.items.size(); ++i) {
       const std::int64_t row = ranking.neighbours.rows[i];
       if (row >= 0 && item_of_row_.at(static_cast<std::size_t>(row)) != ranking.items[i]) {
-        refuse("they show other items");
+        refuse("their items differ");
       }
     }
   }

@@ -1,4 +1,5 @@
-/// Rankings name gallery images by row. Rows of another gallery would silently be other pictures.
+/// Rankings identify gallery images by row. Rows of a different gallery would silently be different
+/// images.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@ namespace seam::stages {
 
 class SameGallery {
  public:
-  /// Before the first rankings of a flow.
+  /// To be called before the first rankings of a flow.
   void begin() { item_of_row_.clear(); }
-  /// Throws seam::Error (configuration) where the rankings are those of another gallery, as far as
-  /// sizes and items tell.
+  /// Throws seam::Error (configuration) if the rankings are for a different gallery, judging by
+  /// sizes and items.
   void check(const retrieval::Gallery& gallery, const retrieval::Rankings& rankings);
 
  private:

@@ -9,56 +9,57 @@ namespace seam::stages {
 
 void Augment::declare(Declaration& d) {
   d.doc(
-      "Rotates, shifts, shears, zooms, flips and brightens a picture at random: one composed "
-      "affine map with bilinear interpolation, edges repeated, then a horizontal flip, then "
+      "Rotates, shifts, shears, zooms, flips and brightens an image at random: one composed affine "
+      "map with bilinear interpolation and repeated edges, then a horizontal flip, then "
       "brightness, then saturation and hue, or grey. The conventions are those of "
       "Keras-Preprocessing 1.1.0. A preset gives all ranges; a parameter that is set replaces its "
       "part of the preset.");
-  d.parameter(
-      "preset", preset_,
-      "as_released: the released code of SCCapsNet and RCCapsNet, its library's two defects "
-      "included; corrected: the same without them; as_published: the thesis's text",
-      {{"corrected", Preset::corrected},
-       {"as_published", Preset::as_published},
-       {"as_released", Preset::as_released}});
-  d.parameter("rotation_degrees", rotation_degrees_, "uniform in plus and minus this")
+  d.parameter("preset", preset_,
+              "as_released: the released code of SCCapsNet and RCCapsNet, including the two bugs "
+              "of its library; corrected: the same without them; as_published: the thesis's text",
+              {{"corrected", Preset::corrected},
+               {"as_published", Preset::as_published},
+               {"as_released", Preset::as_released}});
+  d.parameter("rotation_degrees", rotation_degrees_, "uniform in ± this angle")
       .range(0, 180)
       .unit("degrees");
-  d.parameter("shift", shift_, "uniform in plus and minus this fraction of the side").range(0, 1);
-  d.parameter("shear_degrees", shear_degrees_, "uniform in plus and minus this")
+  d.parameter("shift", shift_, "uniform in ± this fraction of the side").range(0, 1);
+  d.parameter("shear_degrees", shear_degrees_, "uniform in ± this angle")
       .range(0, 80)
       .unit("degrees");
-  d.parameter("zoom_least", zoom_least_, "zoom of each side is uniform from this; below 1 enlarges")
+  d.parameter("zoom_least", zoom_least_,
+              "minimum of the zoom factor, uniform and separate for each side; below 1 enlarges")
       .range(0.01, 100);
-  d.parameter("zoom_most", zoom_most_, "... to this").range(0.01, 100);
-  d.parameter("flip_probability", flip_probability_, "how often left and right change places")
+  d.parameter("zoom_most", zoom_most_, "maximum of the zoom factor").range(0.01, 100);
+  d.parameter("flip_probability", flip_probability_, "probability of a horizontal flip")
       .range(0, 1);
-  d.parameter("brightness_least", brightness_least_, "the factor is uniform from this")
+  d.parameter("brightness_least", brightness_least_, "minimum of the brightness factor (uniform)")
       .range(0, 100);
-  d.parameter("brightness_most", brightness_most_, "... to this").range(0, 100);
+  d.parameter("brightness_most", brightness_most_, "maximum of the brightness factor")
+      .range(0, 100);
   d.parameter("stretch", stretch_,
-              "multiply the picture so that its largest value is 255, before brightness: a defect "
-              "of Keras-Preprocessing up to 1.1.0");
+              "scale the values so that the largest is 255, before brightness: a bug of "
+              "Keras-Preprocessing up to 1.1.0");
   d.parameter("saturation_least", saturation_least_,
-              "how colourful: the factor is uniform from this; 0 is grey")
+              "minimum of the saturation factor (uniform); 0 is grey")
       .range(0, 100);
-  d.parameter("saturation_most", saturation_most_, "... to this").range(0, 100);
-  d.parameter("hue_degrees", hue_degrees_,
-              "colours turn on the colour circle, uniform in plus and minus this")
+  d.parameter("saturation_most", saturation_most_, "maximum of the saturation factor")
+      .range(0, 100);
+  d.parameter("hue_degrees", hue_degrees_, "hue rotation, uniform in ± this angle")
       .range(0, 180)
       .unit("degrees");
   d.parameter("grey_probability", grey_probability_,
-              "how often a picture becomes grey: as with a saturation of 0")
+              "probability of making an image grey, as with a saturation of 0")
       .range(0, 1);
   d.parameter("centre", centre_,
-              "what rotation and zoom leave in place: the middle, or the pixel to its lower right, "
-              "as Keras-Preprocessing up to 1.1.0 has it",
+              "fixed point of rotation and zoom: the centre, or the pixel to its lower right, as "
+              "in Keras-Preprocessing up to 1.1.0",
               {{"preset", CentreChoice::of_preset},
                {"middle", CentreChoice::middle},
                {"keras_1_1_0", CentreChoice::keras_1_1_0}});
   d.needs(field::image);
-  d.accepts(field::landmarks).doc("moved with the picture; left and right change places in a flip");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
+  d.accepts(field::landmarks).doc("moved with the image; a flip swaps left and right");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   d.provides(field::image);
 }
 

@@ -1,4 +1,4 @@
-/// The stage that shows a training picture differently every epoch.
+/// The stage that varies a training image in every epoch.
 ///
 ///     image ──► [ image.augment ] ──► image of the same size
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace seam::stages {
 
-/// Draws one Augmentation a packet (augment_image.hpp) from (run seed, stage, epoch, sequence
+/// Draws one Augmentation per packet (augment_image.hpp) from (run seed, stage, epoch, sequence
 /// number), so the number of threads changes nothing.
 class Augment final : public ParallelTransform {
  public:

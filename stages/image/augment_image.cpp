@@ -10,7 +10,7 @@
 namespace seam::stages {
 namespace {
 
-/// Multiplies all bytes, rounding and cutting at 255.
+/// Multiplies all bytes, rounding and clamping to 255.
 void multiply(Image& image, double factor) {
   std::array<std::uint8_t, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -62,7 +62,7 @@ Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random)
   drawn.brightness = random.uniform(ranges.brightness_least, ranges.brightness_most);
   drawn.saturation = random.uniform(ranges.saturation_least, ranges.saturation_most);
   drawn.hue_degrees = within(ranges.hue_degrees);
-  drawn.grey = random.coin(ranges.grey_probability);  // the last: it came after the others
+  drawn.grey = random.coin(ranges.grey_probability);  // last, because it was added after the others
   return drawn;
 }
 
@@ -92,7 +92,7 @@ SourceMap source_map(const Augmentation& augmentation, int height, int width, Ce
   map.column = sine * down + cosine * right + centre_column - map.column_by_row * centre_row -
                map.column_by_column * centre_column;
   if (augmentation.flip) {
-    // Column c of the mirrored picture is column width - 1 - c of the one before it.
+    // Column c of the mirrored image is column width - 1 - c of the original.
     map.row += map.row_by_column * (width - 1);
     map.column += map.column_by_column * (width - 1);
     map.row_by_column = -map.row_by_column;
@@ -104,12 +104,12 @@ SourceMap source_map(const Augmentation& augmentation, int height, int width, Ce
 Image augment_image(const Image& image, const Augmentation& augmentation, Centre centre,
                     Contrast contrast) {
   Image result = moved_and_brightened(image, augmentation, centre, contrast);
-  // Saturation and hue keep the luma, so what they would do cannot be seen in a grey picture.
+  // Saturation and hue keep the luma, so they have no effect on a grey image.
   const double saturation = augmentation.grey ? 0 : augmentation.saturation;
   const double hue_degrees = augmentation.grey ? 0 : augmentation.hue_degrees;
   if (saturation == 1 && hue_degrees == 0) return result;
   if (result.data() == image.data())
-    result = warp_bilinear(image, {});  // the caller's stays as it is
+    result = warp_bilinear(image, {});  // the caller's image stays unchanged
   recolour(result, colour_matrix(saturation, hue_degrees));
   return result;
 }

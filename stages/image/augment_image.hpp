@@ -1,5 +1,5 @@
-/// Random views of a training picture: one affine map, a flip and a brightness, in one pass; then,
-/// where asked for, other colours.
+/// Random views of a training image: one affine map, a flip and a brightness, in one pass; then,
+/// optionally, other colours.
 ///
 ///     AugmentationRanges ──► draw ──► Augmentation ──► augment_image
 ///     (a stage's parameters)  │       (numbers, for     (pure)
@@ -19,37 +19,37 @@
 
 namespace seam::stages {
 
-/// What rotation, shear and zoom leave in place.
+/// The fixed point of rotation, shear and zoom.
 enum class Centre : std::uint8_t {
-  middle,       ///< (n - 1) / 2 in each direction: the middle of the picture
+  middle,       ///< (n - 1) / 2 in each direction: the centre of the image
   keras_1_1_0,  ///< (n + 1) / 2: Keras-Preprocessing before 1.1.1, a pixel to the lower right
 };
 
 /// How brightness treats the range of values.
 enum class Contrast : std::uint8_t {
   keep,
-  /// Multiplies by 255 / (largest value of the warped picture) first. A defect of
-  /// Keras-Preprocessing up to 1.1.0 (array_to_img with scale=True inside apply_brightness_shift):
-  /// training pictures are stretched, test pictures are not.
+  /// Multiplies by 255 / (largest value of the warped image) first. A bug of Keras-Preprocessing up
+  /// to 1.1.0 (array_to_img with scale=True inside apply_brightness_shift): training images are
+  /// stretched, test images are not.
   stretch,
 };
 
 /// One draw. The defaults change nothing.
 struct Augmentation {
-  double rotation_degrees = 0;  ///< content turns clockwise on a screen where positive
-  double shift_rows = 0;        ///< of the height; content moves up where positive
-  double shift_columns = 0;     ///< of the width; content moves left where positive
+  double rotation_degrees = 0;  ///< positive: content turns clockwise on a screen
+  double shift_rows = 0;        ///< fraction of the height; positive: content moves up
+  double shift_columns = 0;     ///< fraction of the width; positive: content moves left
   double shear_degrees = 0;
-  double zoom_rows = 1;  ///< content shrinks where above 1
+  double zoom_rows = 1;  ///< above 1: content shrinks
   double zoom_columns = 1;
-  bool flip = false;  ///< left and right change places
+  bool flip = false;  ///< horizontal
   double brightness = 1;
   double saturation = 1;   ///< 0: grey
-  double hue_degrees = 0;  ///< by how much colours turn on the colour circle
-  bool grey = false;       ///< as saturation 0, whatever saturation and hue are
+  double hue_degrees = 0;  ///< rotation on the colour circle
+  bool grey = false;       ///< like saturation 0, regardless of saturation and hue
 };
 
-/// Uniform ranges, symmetric where one number is given.
+/// Uniform ranges, symmetric if there is only one number.
 struct AugmentationRanges {
   double rotation_degrees = 30;
   double shift = 0.2;
@@ -65,21 +65,21 @@ struct AugmentationRanges {
   double grey_probability = 0;
 };
 
-/// Draws the eleven numbers in the order of Augmentation's members, always eleven, so that a range
-/// set to nothing leaves the others' draws as they are.
+/// Draws the eleven numbers in the order of Augmentation's members, always eleven, so that an empty
+/// range does not change the draws of the others.
 Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random);
 
 /// The composed affine map with the flip folded in: centre, rotation, shift, shear and zoom
-/// (apply_affine_transform of Keras-Preprocessing 1.1.0), for a picture of height x width.
+/// (apply_affine_transform of Keras-Preprocessing 1.1.0), for an image of height x width.
 SourceMap source_map(const Augmentation& augmentation, int height, int width, Centre centre);
 
-/// What a colour (red, green, blue) becomes, row by row: its chroma, which is what it differs from
-/// its luma by, turned and made longer or shorter; the luma stays. The numbers are those of
-/// `hueRotate` and `saturate` in the W3C's Filter Effects Module Level 1, section 9.6.
+/// The matrix that maps a colour (red, green, blue): its chroma, the difference from its luma, is
+/// rotated and scaled; the luma stays. The coefficients are those of `hueRotate` and `saturate` in
+/// the W3C's Filter Effects Module Level 1, section 9.6.
 std::array<double, 9> colour_matrix(double saturation, double hue_degrees);
 
-/// The augmented image, of the same size. Returns the same handle where nothing changes. Rounds
-/// once, to the nearest value (Keras cuts off twice). Throws what warp_bilinear throws.
+/// The augmented image, of the same size. Returns the same handle if nothing changes. Rounds once,
+/// to the nearest value (Keras truncates twice). Throws like warp_bilinear.
 Image augment_image(const Image& image, const Augmentation& augmentation,
                     Centre centre = Centre::middle, Contrast contrast = Contrast::keep);
 

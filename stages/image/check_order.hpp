@@ -9,12 +9,12 @@
 
 namespace seam::stages {
 
-/// Throws seam::Error (configuration) where the least is above the most. `what`: the parameters'
-/// name up to there.
+/// Throws seam::Error (configuration) if the minimum exceeds the maximum. `what`: the common prefix
+/// of the parameters' names.
 inline void check_order(double least, double most, const std::string& what) {
   if (least <= most) return;
   throw Error(what + "_least is " + text_of(least) + " and " + what + "_most is " + text_of(most) +
-                  ": the least must not be above the most; swap them",
+                  ": the minimum must not exceed the maximum; swap them",
               Fault::configuration);
 }
 

@@ -21,48 +21,50 @@ constexpr SideRanges usual_ranges{
 
 void Crop::declare(Declaration& d) {
   d.doc(
-      "Cuts height x width pixels out of every picture, the picture's box first where `box` is "
-      "set. A picture that is smaller is an error, never padded or enlarged; only `random_resized` "
-      "brings the part that it keeps to height x width.");
-  d.parameter("height", height_, "height of the result; if unset, that of the box")
+      "Crops every image to height x width pixels; with `box`, the image's bounding box is cut out "
+      "first. A smaller image is an error and is never padded or enlarged; only `random_resized` "
+      "resizes the crop to height x width.");
+  d.parameter("height", height_, "output height; default: height of the box")
       .range(1, 65535)
       .unit("px");
-  d.parameter("width", width_, "width of the result; if unset, that of the box")
+  d.parameter("width", width_, "output width; default: width of the box")
       .range(1, 65535)
       .unit("px");
   d.parameter("position", position_,
-              "which part is kept: the middle, or one at random, another in every epoch; "
-              "random_resized: one of random size and shape, resized to height x width",
+              "which part is kept: the centre, or a random part that differs in every epoch; "
+              "random_resized: a part of random size and shape, resized to height x width",
               {{"centre", Position::centre},
                {"random", Position::random},
                {"random_resized", Position::random_resized}});
-  d.parameter("box", box_, "cut the picture's field 'box' out first");
+  d.parameter("box", box_, "whether to cut out the image's field 'box' first");
   d.parameter("area_least", area_least_,
-              "random_resized: the kept share of the picture's area is uniform from this, 0.08 if "
-              "not set")
+              "random_resized: minimum fraction of the image area to keep (uniform); default: 0.08")
       .range(0.0001, 1);
-  d.parameter("area_most", area_most_, "... to this, 1 if not set").range(0.0001, 1);
+  d.parameter("area_most", area_most_,
+              "random_resized: maximum fraction of the image area to keep; default: 1")
+      .range(0.0001, 1);
   d.parameter("aspect_least", aspect_least_,
-              "random_resized: the width of the kept part by its height is log-uniform from this, "
-              "3/4 if not set")
+              "random_resized: minimum aspect ratio (width / height) of the kept part, "
+              "log-uniform; default: 3/4")
       .range(0.01, 100);
-  d.parameter("aspect_most", aspect_most_, "... to this, 4/3 if not set").range(0.01, 100);
+  d.parameter("aspect_most", aspect_most_,
+              "random_resized: maximum aspect ratio of the kept part; default: 4/3")
+      .range(0.01, 100);
   declare_interpolation(d, interpolation_, "of random_resized; ");
   d.needs(field::image);
-  d.accepts(field::landmarks).doc("moved with the picture");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
+  d.accepts(field::landmarks).doc("moved with the image");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   if (box_) d.needs(field::box).doc("in pixels of this image: no stage may have resized it");
   d.provides(field::image);
 }
 
 void Crop::open(Context& /*context*/) {
   if (height_.has_value() != width_.has_value()) {
-    throw Error("image.crop has a height or a width, but not both: set both", Fault::configuration);
+    throw Error("image.crop has only one of height and width: set both", Fault::configuration);
   }
   if (position_ == Position::random_resized) {
     if (!height_) {
-      throw Error("position = \"random_resized\" is not told to which size: set height and width",
-                  Fault::configuration);
+      throw Error("position = \"random_resized\" needs height and width", Fault::configuration);
     }
     ranges_ = {.area_least = area_least_.value_or(usual_ranges.area_least),
                .area_most = area_most_.value_or(usual_ranges.area_most),
@@ -75,15 +77,13 @@ void Crop::open(Context& /*context*/) {
   check_resizing_unset();
   if (height_) return;
   if (!box_) {
-    throw Error(
-        "image.crop is not told what to keep: set height and width, or box = true for pictures "
-        "with a field 'box'",
-        Fault::configuration);
+    throw Error("image.crop needs height and width, or box = true for images with a field 'box'",
+                Fault::configuration);
   }
   if (position_ == Position::random) {
     throw Error(
-        "position = \"random\" has nothing to place, since the whole box is kept: set height and "
-        "width, or leave position out",
+        "position = \"random\" has no effect, because the whole box is kept: set height and width, "
+        "or remove position",
         Fault::configuration);
   }
 }
@@ -124,7 +124,7 @@ void Crop::process(Packet& packet, Context& context) const {
   if (height_) cut(region_of(image, packet, context));
   move_landmarks(packet, before, image, map);
   if (position_ == Position::random_resized) {
-    // Landmarks move once more: what lies beside the part is cut off before it is made smaller.
+    // Landmarks are moved again: those outside the part become cut off before it is resized.
     const Image part = image;
     image = resize_image(part, *height_, *width_, interpolation_);
     move_landmarks(packet, part, image, resizing_map(part, image));

@@ -1,8 +1,8 @@
-/// The stage that keeps a part of each picture.
+/// The stage that keeps a part of each image.
 ///
 ///     image, perhaps box ──► [ image.crop ] ──► image of height x width, or of the box
 ///
-/// With `position = "random_resized"` the part has a random size and is brought to height x width.
+/// With `position = "random_resized"` the part has a random size and is resized to height x width.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace seam::stages {
 
-/// Cuts out the box, where told, and height x width of what is left (crop_image.hpp). Random places
-/// come from (run seed, stage, epoch, sequence number), so the number of threads changes nothing.
+/// Cuts out the box, if set, and height x width of the result (crop_image.hpp). Random places come
+/// from (run seed, stage, epoch, sequence number), so the number of threads changes nothing.
 class Crop final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.crop";
@@ -29,7 +29,7 @@ class Crop final : public ParallelTransform {
  private:
   enum class Position : std::uint8_t { centre, random, random_resized };
 
-  /// Throws seam::Error for a parameter that the position has no use for.
+  /// Throws seam::Error for a parameter that has no effect with the position.
   void check_resizing_unset() const;
   Region region_of(const Image& image, const Packet& packet, Context& context) const;
 
@@ -37,7 +37,7 @@ class Crop final : public ParallelTransform {
   std::optional<int> width_;
   Position position_ = Position::centre;
   bool box_ = false;
-  // Of random_resized; other positions refuse what is set.
+  // For random_resized; other positions reject them if set.
   std::optional<double> area_least_;
   std::optional<double> area_most_;
   std::optional<double> aspect_least_;

@@ -20,13 +20,13 @@ std::string size_text(int height, int width) {
 
 void check_fits(const Image& image, int height, int width) {
   if (height <= image.height() && width <= image.width()) return;
-  throw Error("the picture has " + size_text(image.height(), image.width()) +
+  throw Error("the image has " + size_text(image.height(), image.width()) +
               ", which is less than the crop's " + size_text(height, width) +
-              "; set a smaller height and width, or put image.resize before the image.crop that "
-              "has them (and behind one that cuts out boxes)");
+              "; set a smaller height and width, or put image.resize before this image.crop (and "
+              "after one that cuts out boxes)");
 }
 
-/// Half of it; of an odd number, the even one of the two numbers around the half.
+/// Half of the number; of an odd number, the even one of the two integers around the half.
 int half_to_even(int margin) {
   const int half = margin / 2;
   return margin % 2 == 0 ? half : half + half % 2;
@@ -36,7 +36,7 @@ int nearest_boundary(float side) {
   return static_cast<int>(nearest_whole(static_cast<double>(side)));
 }
 
-/// torchvision's: what is left of a side is cut in two, the smaller half before.
+/// As in torchvision: the margin of a side is halved, the smaller half before the part.
 Region largest_region(const Image& image, const SideRanges& ranges) {
   const auto shortened = [](double side, int most) {
     return static_cast<int>(std::clamp<std::int64_t>(nearest_whole(side), 1, most));
@@ -92,21 +92,20 @@ Region random_resized_region(const Image& image, const SideRanges& ranges, Rando
 
 Region box_region(const Image& image, const std::array<float, 4>& box) {
   const auto [left, top, right, bottom] = box;
-  // Asked so that a side which is no number is not inside either.
+  // Written so that a NaN side counts as outside.
   const bool inside = left >= 0 && top >= 0 && right <= static_cast<float>(image.width()) &&
                       bottom <= static_cast<float>(image.height());
   if (!inside || !(left <= right) || !(top <= bottom)) {
-    throw Error(box_text(box) + " does not lie in the picture of " +
-                size_text(image.height(), image.width()) +
-                ": accepted are 0 <= left < right <= width and 0 <= top < bottom <= height, in "
-                "pixels of the file's picture; correct the box, and put image.crop before "
-                "image.resize");
+    throw Error(
+        box_text(box) + " is not inside the image of " + size_text(image.height(), image.width()) +
+        ": accepted are 0 <= left < right <= width and 0 <= top < bottom <= height, in pixels of "
+        "the image in the file; correct the box, and put image.crop before image.resize");
   }
   Region region{.top = nearest_boundary(top), .left = nearest_boundary(left)};
   region.height = nearest_boundary(bottom) - region.top;
   region.width = nearest_boundary(right) - region.left;
   if (region.height < 1 || region.width < 1) {
-    throw Error(box_text(box) + " holds no pixel; correct the box or leave the picture out");
+    throw Error(box_text(box) + " contains no pixel; correct the box or leave the image out");
   }
   return region;
 }
@@ -120,7 +119,7 @@ bool has_region(const Image& image, const Region& region) {
 
 Image crop_image(const Image& image, const Region& region) {
   if (!has_region(image, region)) {
-    throw std::invalid_argument("the region to crop does not lie in the picture");
+    throw std::invalid_argument("the region to crop is not inside the image");
   }
   if (region.height == image.height() && region.width == image.width()) return image;
   Image result(region.height, region.width, image.channels());

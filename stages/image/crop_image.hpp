@@ -1,4 +1,4 @@
-/// Cutting a part out of a picture.
+/// Cutting a part out of an image.
 ///
 ///     centre_region         ┐
 ///     random_region         ├──► Region ──► crop_image
@@ -15,7 +15,7 @@
 
 namespace seam::stages {
 
-/// Rows from `top` and columns from `left` on.
+/// Rows starting at `top` and columns starting at `left`.
 struct Region {
   int top = 0;
   int left = 0;
@@ -25,33 +25,33 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-/// height x width in the middle. A margin that is odd is cut in two as torchvision's CenterCrop
-/// does, half a pixel going to the even number: of 5 pixels 2 lie before the region, of 7 pixels 4.
-/// Throws seam::Error for a picture that is smaller.
+/// height x width at the centre. An odd margin is halved as in torchvision's CenterCrop, which
+/// rounds the half to even: of 5 pixels 2 are before the region, of 7 pixels 4. Throws seam::Error
+/// for a smaller image.
 Region centre_region(const Image& image, int height, int width);
 
-/// height x width anywhere in the picture, each place equally often. Draws the row, then the
-/// column. Throws seam::Error for a picture that is smaller.
+/// height x width at a uniformly random position. Draws the row, then the column. Throws
+/// seam::Error for a smaller image.
 Region random_region(const Image& image, int height, int width, Random& random);
 
-/// A part of random size, shape and place, as torchvision's RandomResizedCrop (get_params) draws
-/// it; the aspect is width / height. Up to ten times: the sides (random_sides.hpp), and the place
-/// of the first that fit. Where none did: in the middle, as much of the picture as has an aspect in
-/// the range, at least a pixel wide and high. Throws std::invalid_argument for an image without
+/// A part of random size, shape and position, as torchvision's RandomResizedCrop (get_params) draws
+/// it; the aspect is width / height. Draws sides up to ten times (random_sides.hpp), and then the
+/// position of the first ones that fit. If none fit: the largest centred part with an aspect in the
+/// range, at least one pixel wide and high. Throws std::invalid_argument for an image without
 /// pixels.
 Region random_resized_region(const Image& image, const SideRanges& ranges, Random& random);
 
-/// The box (left, top, right, bottom), each side at the nearest boundary between pixels; one in the
-/// middle of a pixel goes to the even boundary, as Pillow's crop places it. Throws seam::Error for
-/// a box that reaches beyond the picture, is no pixel wide or high or has a side that is no number.
+/// The box (left, top, right, bottom), each side at the nearest boundary between pixels; a side in
+/// the middle of a pixel is rounded to the even boundary, as in Pillow's crop. Throws seam::Error
+/// for a box that exceeds the image, is less than a pixel wide or high, or has a side that is NaN.
 Region box_region(const Image& image, const std::array<float, 4>& box);
 
-/// Whether the region has pixels and all of them are the picture's.
+/// Whether the region has pixels and is inside the image.
 [[nodiscard]] bool has_region(const Image& image, const Region& region);
 
-/// The part in memory of its own, so that the rest of the picture can go; the same handle where it
-/// is the whole picture. Throws std::invalid_argument for a region without pixels or beyond the
-/// picture.
+/// The part in separate memory, so that the rest of the image can be freed; the same handle if it
+/// is the whole image. Throws std::invalid_argument for a region without pixels or outside the
+/// image.
 Image crop_image(const Image& image, const Region& region);
 
 }  // namespace seam::stages

@@ -14,7 +14,8 @@
 namespace seam::stages {
 namespace {
 
-/// Gives every pixel its luma in all three channels: 0.299 red, 0.587 green, 0.114 blue, as JPEG's.
+/// Sets all three channels of every pixel to its luma: 0.299 red, 0.587 green, 0.114 blue, as in
+/// JPEG.
 void take_colour_away(Image& image) {
   const std::span<std::uint8_t> pixels{image.data(), image.bytes()};
   for (std::size_t i = 0; i + 2 < pixels.size(); i += 3) {
@@ -29,17 +30,17 @@ void take_colour_away(Image& image) {
 
 void Decode::declare(Declaration& d) {
   d.doc(
-      "Reads a picture file and decodes it to RGB. The content decides the format, the camera's "
-      "orientation is applied, and a file that is cut short or damaged is an error, never a "
-      "picture that is grey in parts.");
-  d.parameter("max_pixels", max_pixels_, "largest picture to decode, checked before decoding")
+      "Reads an image file and decodes it to RGB. The content determines the format, the camera's "
+      "orientation is applied, and a truncated or damaged file is an error, never an image that is "
+      "partly grey.");
+  d.parameter("max_pixels", max_pixels_, "maximum size of an image, checked before decoding")
       .at_least(1)
       .unit("pixels");
-  d.parameter("colour", colour_, "grey: three equal channels, for what must not see colours",
+  d.parameter("colour", colour_, "grey: three equal channels, for models that must not see colour",
               {{"rgb", Colour::rgb}, {"grey", Colour::grey}});
-  d.parameter("cache", cache_mebibytes_,
-              "memory for decoded pictures, so that later epochs need not decode them again; 0: "
-              "none")
+  d.parameter(
+       "cache", cache_mebibytes_,
+       "memory for decoded images, so that later epochs need not decode them again; 0: no cache")
       .range(0, 1 << 24)
       .unit("MiB");
   d.needs(field::path).doc("the file to read");
@@ -62,7 +63,7 @@ Image Decode::decoded(const std::filesystem::path& path) const {
 
 void Decode::process(Packet& packet, Context& context) const {
   const std::filesystem::path& path = packet.get(field::path);
-  // Before the file is read: if it is written to meanwhile, the next epoch reads it again.
+  // Taken before the file is read: if the file changes meanwhile, the next epoch reads it again.
   const std::optional<FileStamp> stamp = cache_ ? stamp_of(path) : std::nullopt;
   if (stamp) {
     if (std::optional<Image> kept = cache_->find(path, *stamp)) {
@@ -73,8 +74,8 @@ void Decode::process(Packet& packet, Context& context) const {
   Image image = decoded(path);
   if (stamp && cache_->keep(path, *stamp, image)) {
     context.info("the cache of " + counted(cache_mebibytes_, "MiB", "MiB") + " is full with " +
-                 counted(cache_->pictures(), "picture") +
-                 "; the others are decoded in each epoch (raise 'cache' to keep more)");
+                 counted(cache_->pictures(), "image") +
+                 "; the others are decoded in every epoch (raise 'cache' to keep more)");
   }
   packet.set(field::image, std::move(image));
 }

@@ -1,4 +1,4 @@
-/// The stage that reads picture files.
+/// The stage that reads image files.
 ///
 ///     path ──► [ image.decode ] ──► image
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace seam::stages {
 
-/// Reads the file that `path` names and decodes it (decode_image.hpp). A file that is missing, cut
-/// short, damaged, of no known format or too large is an error of its packet. With `cache`, a file
-/// that has not changed is decoded once a run.
+/// Reads the file that `path` names and decodes it (decode_image.hpp). A file that is missing,
+/// truncated, damaged, of an unknown format or too large is an error of its packet. With `cache`,
+/// an unchanged file is decoded once per run.
 class Decode final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.decode";
@@ -33,7 +33,7 @@ class Decode final : public ParallelTransform {
   Colour colour_ = Colour::rgb;
   std::int64_t max_pixels_ = 64'000'000;
   std::int64_t cache_mebibytes_ = 0;
-  std::unique_ptr<PictureCache> cache_;  // none without `cache`
+  std::unique_ptr<PictureCache> cache_;  // null without `cache`
 };
 
 }  // namespace seam::stages

@@ -21,7 +21,7 @@ struct Format {
   Decoded (*decode)(const Encoded& encoded);
 };
 
-/// The first bytes of a file, as many as the longest signature has.
+/// The first bytes of a file, as many as in the longest signature.
 constexpr std::size_t head_bytes = 16;
 
 constexpr bool starts(std::string_view head, std::string_view signature, std::size_t at = 0) {
@@ -60,12 +60,11 @@ constexpr std::array<Format, 9> readable{{
     {"BMP", [](std::string_view head) { return starts(head, "BM"); }, formats::decode_bmp},
 }};
 
-/// What is known by sight but not read, so that the message can say what it is.
+/// Names formats that are recognised but not supported, for the message.
 std::string_view known_stranger(std::string_view head) {
   using namespace std::string_view_literals;
   if (starts(head, "ftyp", 4)) return "an HEIF, AVIF or video file";
-  if (starts(head, "\x76\x2F\x31\x01") || starts(head, "#?R"))
-    return "a high dynamic range picture";
+  if (starts(head, "\x76\x2F\x31\x01") || starts(head, "#?R")) return "a high dynamic range image";
   if (starts(head, "PF") || starts(head, "Pf")) return "a portable float map";
   if (starts(head, "\0\0\1\0"sv)) return "a Windows icon";
   if (starts(head, "8BPS")) return "a Photoshop document";
@@ -77,10 +76,11 @@ std::string_view known_stranger(std::string_view head) {
 [[noreturn]] void refuse_stranger(std::string_view head, std::string_view name) {
   const std::string_view stranger = known_stranger(head);
   throw Error("'" + std::string(name) + "' is " +
-              (stranger.empty() ? "no picture that can be recognised by its first bytes"
-                                : std::string(stranger)) +
-              "; read are JPEG, PNG, TIFF, WebP, BMP, GIF, PBM, PGM, PPM, PAM, Sun raster and "
-              "JPEG 2000: convert it or take it out of the list");
+              (stranger.empty()
+                   ? "not an image in a format that can be recognised by its first bytes"
+                   : std::string(stranger)) +
+              "; supported are JPEG, PNG, TIFF, WebP, BMP, GIF, PBM, PGM, PPM, PAM, Sun raster and "
+              "JPEG 2000: convert it or remove it from the list");
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
                    const DecodeLimits& limits) {
   if (bytes.empty()) {
     throw Error("'" + std::string(name) +
-                "' is an empty file; fetch it again or take it out of the list");
+                "' is an empty file; download it again or remove it from the list");
   }
   std::array<char, head_bytes> buffer{};
   const std::size_t length = std::min(buffer.size(), bytes.size());
@@ -105,7 +105,7 @@ Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
 
 Image upright(const Image& image, int orientation) {
   if (orientation < 2 || orientation > 8) return image;
-  // Where the stored picture's first row and column end up, Exif 2.32 table for tag 0x0112:
+  // Position of the stored image's first row and column, Exif 2.32 table for tag 0x0112:
   //   1 top left, 2 top right, 3 bottom right, 4 bottom left, 5 left top, 6 right top,
   //   7 right bottom, 8 left bottom.
   const bool transposed = orientation >= 5;

@@ -1,11 +1,11 @@
-/// Encoded pictures to pixels, or an error that says what is wrong with the file.
+/// Decodes images to pixels, or throws an error that describes what is wrong with the file.
 ///
 ///     bytes ──► content decides ──► size from the header ──► pixels ──► orientation ──► RGB
 ///               the format          against the limit        complete    of the camera
-///                                                            or refused
+///                                                            or rejected
 ///
-/// A picture that is cut short or damaged is never returned half grey: common decoders fill what is
-/// missing and return success, and a model then trains on it in silence.
+/// A truncated or damaged image is never returned half grey: common decoders fill in missing pixels
+/// and report success, and a model then silently trains on them.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@
 namespace seam::stages {
 
 struct DecodeLimits {
-  /// Pictures with more pixels are refused by their header, before memory is taken for them.
+  /// Images with more pixels are rejected by their header, before memory is allocated.
   std::uint64_t max_pixels = 64'000'000;
 };
 
-/// Decodes to 8-bit RGB, height x width x 3. The content decides the format, not the name, which
-/// only serves messages. Read: JPEG, PNG, TIFF, WebP, BMP, GIF (its first picture), PBM, PGM, PPM,
+/// Decodes to 8-bit RGB, height x width x 3. The content determines the format; the name is only
+/// used in messages. Supported: JPEG, PNG, TIFF, WebP, BMP, GIF (its first image), PBM, PGM, PPM,
 /// PAM, Sun raster and JPEG 2000.
 ///
 /// Orientation 1 to 8 (Exif 2.32, tag 0x0112) is applied. Grey becomes three equal channels, 16
 /// bits are rounded to 8, palettes are looked up, alpha is dropped without blending, and CMYK is
-/// taken as inverted (Adobe's convention, which browsers, Pillow and OpenCV follow too). Colour
-/// profiles are ignored.
+/// assumed to be inverted (Adobe's convention, as in browsers, Pillow and OpenCV). Colour profiles
+/// are ignored.
 ///
-/// Throws seam::Error (Fault::data) naming the file where it is empty, no picture, cut short,
+/// Throws seam::Error (Fault::data) naming the file if it is empty, not an image, truncated,
 /// damaged, of an unsupported kind, or larger than the limit.
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
                    const DecodeLimits& limits = {});
 
-/// The image turned and mirrored so that it stands upright. `orientation` is the Exif tag's value;
-/// anything outside 2 to 8 returns the same handle.
+/// The image rotated and mirrored to be upright. `orientation` is the Exif tag's value; anything
+/// outside 2 to 8 returns the same handle.
 Image upright(const Image& image, int orientation);
 
 }  // namespace seam::stages

@@ -13,8 +13,8 @@
 namespace seam::stages {
 namespace {
 
-/// Whether the pixel at the landmark lies in the region; of a landmark that is a little beyond the
-/// picture, the pixel at the edge.
+/// Whether the landmark's pixel is in the region; for a landmark slightly outside the image, the
+/// nearest pixel at its edge.
 bool covers(const Region& region, const std::array<float, 2>& place, const Image& image) {
   const auto pixel = [](float at, int length) {
     return std::clamp<std::int64_t>(nearest_whole(static_cast<double>(at)), 0, length - 1);
@@ -29,26 +29,28 @@ bool covers(const Region& region, const std::array<float, 2>& place, const Image
 
 void Erase::declare(Declaration& d) {
   d.doc(
-      "Random erasing: with a probability, a rectangle of random size, shape and place is painted "
-      "over. A picture in which none of ten rectangles drawn fits is passed on unchanged.");
-  d.parameter("probability", probability_, "how often a picture loses a rectangle").range(0, 1);
+      "Random erasing: with the given probability, a random rectangle of the image is painted "
+      "over. If none of ten random rectangles fits, the image is passed on unchanged.");
+  d.parameter("probability", probability_, "probability of erasing a rectangle").range(0, 1);
   d.parameter("area_least", ranges_.area_least,
-              "the rectangle's share of the picture's area is uniform from this")
+              "minimum fraction of the image area to erase (uniform)")
       .range(0.0001, 1);
-  d.parameter("area_most", ranges_.area_most, "... to this").range(0.0001, 1);
+  d.parameter("area_most", ranges_.area_most, "maximum fraction of the image area to erase")
+      .range(0.0001, 1);
   d.parameter("aspect_least", ranges_.aspect_least,
-              "the rectangle's height by its width is log-uniform from this")
+              "minimum aspect ratio (height / width) of the rectangle, log-uniform")
       .range(0.01, 100);
-  d.parameter("aspect_most", ranges_.aspect_most, "... to this").range(0.01, 100);
+  d.parameter("aspect_most", ranges_.aspect_most, "maximum aspect ratio of the rectangle")
+      .range(0.01, 100);
   d.parameter("fill", fill_,
-              "what the rectangle shows: the colour `value`, or every channel of every pixel "
-              "uniform in 0 to 255",
+              "content of the rectangle: the colour `value`, or random noise, uniform in 0 to 255 "
+              "for every channel of every pixel",
               {{"constant", Fill::constant}, {"random", Fill::random}});
-  d.parameter("value", value_,
-              "constant: one number, or red, green and blue; 0 (black) if not set");
-  d.needs(field::image).doc("of 1 or 3 channels");
-  d.accepts(field::landmarks).doc("stay where they are");
-  d.accepts(field::visibility).doc("of landmarks: a visible one that is painted over is occluded");
+  d.parameter("value", value_, "constant: one number, or three (RGB); default: 0 (black)");
+  d.needs(field::image).doc("with 1 or 3 channels");
+  d.accepts(field::landmarks).doc("not moved");
+  d.accepts(field::visibility)
+      .doc("of landmarks: a visible one that is painted over becomes occluded");
   d.provides(field::image);
 }
 
@@ -70,20 +72,19 @@ void Erase::open(Context& /*context*/) {
 void Erase::check_channels(const Image& image) const {
   const int channels = image.channels();
   if (channels != 1 && channels != 3) {
-    throw Error("the picture has " + std::to_string(channels) +
-                " channels; image.erase takes pictures with 1 or 3");
+    throw Error("the image has " + std::to_string(channels) +
+                " channels; image.erase accepts images with 1 or 3");
   }
   if (channels == 1 && colour_.size() == 3) {
     throw Error(
-        "the picture has 1 channel and `value` three numbers: set one number for pictures without "
-        "colours");
+        "the image has 1 channel, but `value` has three numbers: set one number for grey images");
   }
 }
 
 void Erase::process(Packet& packet, Context& context) const {
   const Image image = packet.get(field::image);
   check_channels(image);
-  // Before anything is drawn: what is refused must not depend on chance.
+  // Before anything is drawn: errors must not depend on chance.
   std::optional<PictureLandmarks> landmarks = landmarks_of(packet, image);
   Random random = context.random(packet);
   if (!random.coin(probability_)) return;

@@ -1,4 +1,4 @@
-/// The stage that paints over a part of some training pictures, another part every epoch.
+/// The stage that paints over a part of some training images, a different part in every epoch.
 ///
 ///     image ──► [ image.erase ] ──► image of the same size, perhaps with a rectangle erased
 #pragma once
@@ -14,8 +14,9 @@
 
 namespace seam::stages {
 
-/// Draws whether, where and what (erase_image.hpp) from (run seed, stage, epoch, sequence number),
-/// so the number of threads changes nothing. A landmark that is painted over becomes occluded.
+/// Draws whether to erase, the rectangle and its content (erase_image.hpp) from (run seed, stage,
+/// epoch, sequence number), so the number of threads changes nothing. A landmark that is painted
+/// over becomes occluded.
 class Erase final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.erase";

@@ -6,11 +6,11 @@
 namespace seam::stages {
 namespace {
 
-/// `next` gives the bytes, row by row.
+/// `next` returns the bytes, row by row.
 template <class Next>
 Image painted(const Image& image, const Region& region, const Next& next) {
   if (!has_region(image, region)) {
-    throw std::invalid_argument("the region to erase does not lie in the picture");
+    throw std::invalid_argument("the region to erase is not inside the image");
   }
   Image result = image.clone();
   const auto channels = static_cast<std::size_t>(image.channels());

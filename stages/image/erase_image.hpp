@@ -1,4 +1,4 @@
-/// Random erasing: a rectangle of a picture is painted over.
+/// Random erasing: a rectangle of an image is painted over.
 ///
 ///     random_erased_region ──► Region ──► erase_region    (one colour)
 ///                                    └──► erase_with_noise
@@ -19,15 +19,14 @@
 
 namespace seam::stages {
 
-/// Which part is erased; the aspect is height / width. Up to ten times: the sides
-/// (random_sides.hpp), and the place of the first that are shorter than the picture's. Nothing
-/// where none were.
+/// The part to erase; the aspect is height / width. Draws sides up to ten times (random_sides.hpp),
+/// and then the position of the first ones that are shorter than the image's; nullopt if none are.
 std::optional<Region> random_erased_region(const Image& image, const SideRanges& ranges,
                                            Random& random);
 
-/// The image with the region in one colour, in memory of its own. `value`: a number for each
-/// channel, or one for all. Throws std::invalid_argument for another length of it and for a region
-/// beyond the picture.
+/// The image with the region in one colour, in separate memory. `value`: a number for each channel,
+/// or one for all. Throws std::invalid_argument for any other number of values and for a region
+/// outside the image.
 Image erase_region(const Image& image, const Region& region, std::span<const std::uint8_t> value);
 
 /// The same with every channel of every pixel uniform in 0 ... 255.

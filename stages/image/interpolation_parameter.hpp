@@ -9,13 +9,13 @@
 
 namespace seam::stages {
 
-/// `when`: what stands before the list of choices, for a stage that does not always resize.
+/// `when`: the text before the list of choices, for a stage that does not always resize.
 inline void declare_interpolation(Declaration& d, Interpolation& interpolation,
                                   const std::string& when = {}) {
   d.parameter("interpolation", interpolation,
               when +
                   "bilinear: between the four nearest pixels; nearest: the nearest pixel, as Keras "
-                  "2.2 loads pictures; area: the mean over the covered pixels, for reducing",
+                  "2.2 loads images; area: the mean over the covered pixels, for downscaling",
               {{"bilinear", Interpolation::bilinear},
                {"nearest", Interpolation::nearest},
                {"area", Interpolation::area}});

@@ -10,7 +10,7 @@
 namespace seam::stages {
 namespace {
 
-/// The map's inverse: where a pixel of the source comes to lie.
+/// The inverse of the map: the position of a source pixel in the result.
 std::array<float, 2> moved(const std::array<float, 2>& place, const SourceMap& map) {
   const double column = static_cast<double>(place[0]) - map.column;
   const double row = static_cast<double>(place[1]) - map.row;
@@ -28,20 +28,20 @@ void check(std::size_t landmark, const std::array<float, 2>& place, std::int64_t
       "landmark " + std::to_string(landmark + 1) + " (" + std::string(landmark_names.at(landmark));
   if (state < 0 || state > states) {
     throw Error(name + ") has visibility " + std::to_string(state) +
-                ", which is none of 0 (visible), 1 (occluded), 2 (cut off) and 3 (none)");
+                ", but must be 0 (visible), 1 (occluded), 2 (cut off) or 3 (none)");
   }
   if (!has_position(state) || lies_in(place, image.height(), image.width())) return;
   throw Error(name + ") is at x " + text_of(place[0]) + " and y " + text_of(place[1]) +
-              ", which is not in the picture of width " + std::to_string(image.width()) +
+              ", which is not in the image of width " + std::to_string(image.width()) +
               " and height " + std::to_string(image.height()) +
-              ": the landmarks are of another release of the pictures, or a stage before this one "
-              "changed the picture and not its landmarks");
+              ": the landmarks belong to a different release of the images, or an earlier stage "
+              "changed the image without its landmarks");
 }
 
 }  // namespace
 
 bool lies_in(const std::array<float, 2>& place, int height, int width) {
-  // Asked so that what is no number is not inside either.
+  // Written so that NaN counts as outside.
   return place[0] >= -1 && place[0] <= static_cast<float>(width) && place[1] >= -1 &&
          place[1] <= static_cast<float>(height);
 }
@@ -50,9 +50,9 @@ std::optional<PictureLandmarks> landmarks_of(const Packet& packet, const Image& 
   const bool placed = packet.has(field::landmarks);
   if (placed != packet.has(field::visibility)) {
     throw Error(
-        std::string("the picture has ") +
+        std::string("the image has ") +
             (placed ? "'landmarks' without 'visibility'" : "'visibility' without 'landmarks'") +
-            ": a data set has to provide both",
+            ": a data set must provide both",
         Fault::internal);
   }
   if (!placed) return std::nullopt;

@@ -1,4 +1,4 @@
-/// Landmarks go where the pixels go that they lie on.
+/// Moves landmarks together with their pixels.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace seam::stages {
 
-/// Whether left and right changed places.
+/// Whether left and right were swapped.
 enum class Mirroring : std::uint8_t { none, mirrored };
 
 struct PictureLandmarks {
@@ -20,25 +20,24 @@ struct PictureLandmarks {
   LandmarkVisibility states{};
 };
 
-/// The packet's landmarks in the picture `image`, or nothing where it has none. They may lie up to
-/// a pixel beyond the outermost pixels' middles, since lists count from 0 or from 1.
+/// The packet's landmarks in `image`, or nullopt if it has none. They may be up to one pixel
+/// outside the outermost pixels' centres, since lists count from 0 or from 1.
 ///
-/// Throws seam::Error for one that should lie in the picture and does not, for a visibility that is
-/// no state, and for landmarks without visibility or the reverse.
+/// Throws seam::Error for a landmark that should be in the image but is not, for an invalid
+/// visibility, and for landmarks without visibility or the reverse.
 [[nodiscard]] std::optional<PictureLandmarks> landmarks_of(const Packet& packet,
                                                            const Image& image);
 
-/// Moves the packet's landmarks, where it has some, from the picture `before` to the picture
-/// `after`, whose pixels `map` looks up in `before`. Those that leave the picture become cut off.
-/// In a mirrored picture the left sleeve is the right one. Throws what landmarks_of throws of
-/// `before`.
+/// Moves the packet's landmarks, if any, from the image `before` to the image `after`, whose pixels
+/// `map` looks up in `before`. Those that leave the image become cut off. In a mirrored image, left
+/// and right landmarks are swapped. Throws like landmarks_of for `before`.
 void move_landmarks(Packet& packet, const Image& before, const Image& after, const SourceMap& map,
                     Mirroring mirroring = Mirroring::none);
 
-/// Whether a place in pixels is in a picture of that size, or less than a pixel beyond.
+/// Whether a position in pixels is in an image of this size, or less than a pixel outside.
 [[nodiscard]] bool lies_in(const std::array<float, 2>& place, int height, int width);
 
-/// What resizing looks up: places keep their share of each side.
+/// The map of resizing: positions keep their fraction of each side.
 [[nodiscard]] SourceMap resizing_map(const Image& before, const Image& after);
 
 }  // namespace seam::stages

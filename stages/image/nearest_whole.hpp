@@ -1,4 +1,4 @@
-/// Rounding as Python's round() does it.
+/// Rounding like Python's round().
 #pragma once
 
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace seam::stages {
 
-/// To the nearest whole number, halves to the even one, whatever the rounding mode is. The number
-/// must be finite and fit.
+/// Rounds to the nearest whole number, halves to even, in any rounding mode. The number must be
+/// finite and fit.
 [[nodiscard]] inline std::int64_t nearest_whole(double number) {
   const double below = std::floor(number);
   const auto whole = static_cast<std::int64_t>(below);

@@ -24,7 +24,7 @@ std::optional<Image> PictureCache::find(const std::filesystem::path& file,
     if (entry == entries_.end() || entry->second.stamp != stamp) return std::nullopt;
     kept = entry->second.image;
   }
-  return kept.clone();  // outside the lock: it is the only work
+  return kept.clone();  // outside the lock, as the only expensive step
 }
 
 bool PictureCache::keep(const std::filesystem::path& file, const FileStamp& stamp,

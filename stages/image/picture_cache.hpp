@@ -1,10 +1,10 @@
-/// Decoded pictures that stay in memory, for data sets that are read epoch after epoch:
+/// Keeps decoded images in memory, for data sets that are read in every epoch:
 ///
-///     file ──► find ──► its pixels, if they are here and the file has not changed since
-///               └─► no: decode ──► keep, while there is room
+///     file ──► find ──► its pixels, if cached and the file has not changed since
+///               └─► no: decode ──► keep, while there is space
 ///
-/// Nothing is evicted: each epoch reads the same files in another order, where an eviction by age
-/// would throw out what comes next.
+/// Nothing is evicted: each epoch reads the same files in a different order, so evicting the oldest
+/// would remove images that are needed soon.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace seam::stages {
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 struct FileStamp {
   std::uintmax_t size = 0;
   std::filesystem::file_time_type written;
@@ -26,22 +26,22 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-/// None where the file cannot be asked; who reads it will say why.
+/// nullopt if the file's status cannot be read; reading the file will report why.
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);
 
 /// Safe to use by several threads.
 class PictureCache {
  public:
-  /// `bytes`: of pixels, at most.
+  /// `bytes`: maximum size of all pixels.
   explicit PictureCache(std::uint64_t bytes) : room_(bytes) {}
 
-  /// Pixels of their own, so that a stage that writes into a picture does not change the next
-  /// epoch's. None where the file was not kept or has another stamp now.
+  /// A copy of the pixels, so that a stage that writes into an image does not change it for the
+  /// next epoch. nullopt if the file was not kept or has a different stamp now.
   [[nodiscard]] std::optional<Image> find(const std::filesystem::path& file,
                                           const FileStamp& stamp) const;
 
-  /// Keeps the picture if there is room; a picture of the same file gives way to it. Whether this
-  /// one was the first for which there was none.
+  /// Keeps the image if there is space, replacing an image of the same file. Returns whether this
+  /// was the first image without space.
   bool keep(const std::filesystem::path& file, const FileStamp& stamp, const Image& image);
 
   [[nodiscard]] std::size_t pictures() const;

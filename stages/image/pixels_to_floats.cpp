@@ -15,8 +15,8 @@ struct Job {
   ChannelOrder order;
 };
 
-/// byte / 255 as division rounds it, for all 256 bytes, without the division, which would take half
-/// of the time: 1/255 in two parts, of which the first has 16 bits, so that its product is exact.
+/// byte / 255 with the rounding of a division, for all 256 bytes, but without the division, which
+/// would take half of the time: 1/255 in two parts; the first has 16 bits, so its product is exact.
 [[gnu::always_inline]] inline float part_of_255(std::uint8_t byte) {
   constexpr float large = 32896.0F / 8388608.0F;  // 32896 / 2^23
   constexpr auto small = static_cast<float>(1.0 / 255.0 - 32896.0 / 8388608.0);
@@ -57,7 +57,7 @@ void convert_baseline(const Job& job) {
   convert(job);
 }
 
-// GCC uses half a register unless asked for whole ones; Clang does not know that word.
+// GCC uses only half of each register without this option, which Clang does not know.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void convert_avx512(

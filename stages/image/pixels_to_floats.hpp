@@ -1,4 +1,4 @@
-/// Bytes to the numbers that models take.
+/// Converts bytes to the numbers that models receive.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace seam::stages {
 
 /// value = (byte / 255 - mean) / deviation for each channel, in single precision and in this order:
-/// the same numbers as torchvision's ToTensor and Normalize.
+/// the same values as torchvision's ToTensor and Normalize.
 struct Normalisation {
   std::array<float, 3> mean{0, 0, 0};
   std::array<float, 3> deviation{1, 1, 1};
@@ -21,12 +21,12 @@ struct Normalisation {
 };
 
 enum class ChannelOrder : std::uint8_t {
-  last,   ///< height x width x channel, as the bytes lie
+  last,   ///< height x width x channel, like the bytes
   first,  ///< channel x height x width
 };
 
-/// `out` has one float a byte of the image. Throws std::invalid_argument where it has not, or where
-/// the image has not 3 channels.
+/// `out` must have one float per byte of the image. Throws std::invalid_argument if it does not, or
+/// if the image does not have 3 channels.
 void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
                       std::span<float> out, InstructionSet set = best_instruction_set());
 

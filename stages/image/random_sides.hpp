@@ -1,7 +1,7 @@
 /// The sides of a rectangle of random size and shape, as torchvision draws them for
 /// RandomResizedCrop and RandomErasing.
 ///
-///     ┌─ picture, area A ──────┐    share  uniform in area_least ... area_most
+///     ┌─ image, area A ────────┐    share  uniform in area_least ... area_most
 ///     │    ┌───────┐           │    aspect log-uniform in aspect_least ... aspect_most
 ///     │    │       │           │
 ///     │    └───────┘           │    one side  sqrt(share * A * aspect)
@@ -18,15 +18,16 @@ namespace seam::stages {
 /// How often torchvision draws before it gives up on a rectangle that fits.
 inline constexpr int attempts_at_sides = 10;
 
-/// All of them positive, the least not above the most.
+/// All positive, the minimum not above the maximum.
 struct SideRanges {
-  double area_least = 0;  ///< share of the picture's area
+  double area_least = 0;  ///< fraction of the image's area
   double area_most = 0;
-  double aspect_least = 0;  ///< a ratio of two sides; the user says of which
+  double aspect_least = 0;  ///< a ratio of two sides; the caller defines which
   double aspect_most = 0;
 };
 
-/// In pixels; they may be 0 or longer than the picture's. Their ratio is about the aspect drawn.
+/// In pixels; they may be 0 or longer than the image's sides. Their ratio is approximately the
+/// drawn aspect.
 struct RandomSides {
   std::int64_t numerator = 0;
   std::int64_t denominator = 0;
@@ -34,7 +35,7 @@ struct RandomSides {
   friend bool operator==(const RandomSides&, const RandomSides&) = default;
 };
 
-/// Draws the share of the area, then the aspect. Sides are rounded as Python's round() does it.
+/// Draws the fraction of the area, then the aspect. Sides are rounded like Python's round().
 RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& random);
 
 }  // namespace seam::stages

@@ -19,7 +19,7 @@ struct Close {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Error("'" + path.string() + "' cannot be read: " + why +
-              "; check the path, where the list's root points, and the file's permissions");
+              "; check the path, the list's root, and the file's permissions");
 }
 
 std::string system_reason() {
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) refuse(path, "it is a folder");
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) refuse(path, system_reason());
-  // The size is a first guess: it is 0 for pipes, and files may grow.
+  // The size is only an estimate: it is 0 for pipes, and files may grow.
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   std::vector<std::uint8_t> bytes(error ? 0 : static_cast<std::size_t>(size));
   std::size_t filled = 0;

@@ -1,4 +1,4 @@
-/// Whole files to memory.
+/// Reads whole files into memory.
 #pragma once
 
 #include <cstdint>

@@ -10,16 +10,16 @@
 namespace seam::stages {
 namespace {
 
-constexpr int shift = 16;  // the matrix's numbers are in 1 / 2^16
+constexpr int shift = 16;  // the matrix elements are in units of 1 / 2^16
 
 using Matrix = std::array<std::int32_t, 9>;
 
-/// Pixels that are taken apart into three planes at once, so that the arithmetic between has no
+/// The number of pixels that are split into three planes at a time, so that the arithmetic has no
 /// strides.
 constexpr std::size_t run = 256;
 
 [[gnu::always_inline]] inline std::uint8_t channel(std::int32_t sum) {
-  // Rounds down where a division would round to 0, for negative sums, which become 0 anyway.
+  // Unlike a division, rounds negative sums down instead of towards 0; they become 0 anyway.
   sum >>= shift;
   sum = sum < 0 ? 0 : sum;
   return static_cast<std::uint8_t>(sum > 255 ? 255 : sum);
@@ -67,7 +67,7 @@ void convert_baseline(std::span<std::uint8_t> pixels, const Matrix& matrix) {
   convert_all(pixels, matrix);
 }
 
-// GCC uses half a register unless asked for whole ones; Clang does not know that word.
+// GCC uses only half of each register without this option, which Clang does not know.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void convert_avx512(
@@ -77,7 +77,7 @@ void convert_baseline(std::span<std::uint8_t> pixels, const Matrix& matrix) {
 #pragma GCC diagnostic pop
 #endif
 
-/// In 1 / 2^shift.
+/// In units of 1 / 2^shift.
 Matrix in_parts(const std::array<double, 9>& matrix) {
   constexpr double one = 1 << shift;
   constexpr double most = 128;  // 128 * 255 * 2^16, and a half, are below 2^31
@@ -88,9 +88,9 @@ Matrix in_parts(const std::array<double, 9>& matrix) {
     for (std::size_t i = 3 * row; i < 3 * row + 3; ++i) {
       (matrix[i] < 0 ? negative : positive) += std::abs(matrix[i]);
     }
-    // Asked so that what is no number is refused too.
+    // Written so that NaN is rejected too.
     if (!(positive < most && negative < most)) {
-      throw std::invalid_argument("the numbers of a colour matrix are too large");
+      throw std::invalid_argument("the elements of a colour matrix are too large");
     }
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {

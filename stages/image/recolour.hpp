@@ -1,4 +1,4 @@
-/// Passes over a picture's values: other colours, and the largest value.
+/// Operations on an image's values: mapping colours, and the largest value.
 #pragma once
 
 #include <array>
@@ -10,11 +10,10 @@
 
 namespace seam::stages {
 
-/// Gives every pixel (red, green, blue) the colour that the matrix says, row by row, rounded and
-/// cut at 0 and 255. The matrix's numbers are rounded to 1/65536. The same bytes whichever
-/// instruction set is used. Throws std::invalid_argument where the image has not 3 channels, or
-/// where the positive numbers of a row, or the negative ones, add up to 128 or more: sums are kept
-/// in 32 bits.
+/// Multiplies every pixel (red, green, blue) by the matrix, row by row, rounded and clamped to 0
+/// ... 255. The matrix elements are rounded to 1/65536. All instruction sets give the same bytes.
+/// Throws std::invalid_argument if the image does not have 3 channels, or if the positive elements
+/// of a row, or the negative ones, add up to 128 or more: sums are kept in 32 bits.
 void recolour(Image& image, const std::array<double, 9>& matrix,
               InstructionSet set = best_instruction_set());
 

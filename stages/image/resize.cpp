@@ -9,14 +9,14 @@ namespace seam::stages {
 
 void Resize::declare(Declaration& d) {
   d.doc(
-      "Brings every picture to height x width, stretching each side on its own. A picture of that "
-      "size is passed on untouched.");
-  d.parameter("height", height_, "height of the result").range(1, 65535).unit("px");
-  d.parameter("width", width_, "width of the result").range(1, 65535).unit("px");
+      "Resizes every image to height x width without keeping the aspect ratio. An image that "
+      "already has this size is passed on unchanged.");
+  d.parameter("height", height_, "output height").range(1, 65535).unit("px");
+  d.parameter("width", width_, "output width").range(1, 65535).unit("px");
   declare_interpolation(d, interpolation_);
   d.needs(field::image);
-  d.accepts(field::landmarks).doc("moved with the picture");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the picture is cut off");
+  d.accepts(field::landmarks).doc("moved with the image");
+  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   d.provides(field::image);
 }
 

@@ -1,4 +1,4 @@
-/// The stage that brings all pictures to one size.
+/// The stage that resizes all images to the same size.
 ///
 ///     image of any size ──► [ image.resize ] ──► image of height x width
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace seam::stages {
 
-/// Stretches each side on its own (resize_image.hpp); a picture that has the size is passed on
-/// untouched.
+/// Scales each side separately (resize_image.hpp); an image that already has the size is passed on
+/// unchanged.
 class Resize final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.resize";

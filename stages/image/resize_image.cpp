@@ -11,7 +11,7 @@
 namespace seam::stages {
 namespace {
 
-/// Place x of `length` is looked up at (x + 1/2) * source_length / length, rounded down.
+/// Position x of `length` is looked up at (x + 1/2) * source_length / length, rounded down.
 std::size_t nearest_place(int x, int length, int source_length) {
   return static_cast<std::size_t>((2 * std::int64_t{x} + 1) * source_length /
                                   (2 * std::int64_t{length}));
@@ -41,7 +41,7 @@ Image resize_image(const Image& image, int height, int width, Interpolation inte
     throw std::invalid_argument("resizing needs an image and sides of at least one pixel");
   }
   if (image.height() == height && image.width() == width) return image;
-  // Not OpenCV's: one of its two rounds places down, the other picks the lower of two.
+  // Not OpenCV's nearest modes: one of the two rounds positions down, the other rounds halves down.
   if (interpolation == Interpolation::nearest) return pick_nearest(image, height, width);
   Image result(height, width, image.channels());
   cv::Mat target = view_as_mat(result);

@@ -8,13 +8,13 @@
 namespace seam::stages {
 
 enum class Interpolation : std::uint8_t {
-  bilinear,  ///< between the four nearest pixels; when reducing a lot, pixels in between are lost
-  nearest,   ///< the pixel whose centre is nearest, as Pillow's NEAREST picks it
-  area,      ///< the mean over the pixels that a new one covers: the choice for reducing
+  bilinear,  ///< between the four nearest pixels; loses pixels in between when downscaling a lot
+  nearest,   ///< the pixel whose centre is nearest, as in Pillow's NEAREST
+  area,      ///< the mean over the pixels that a new one covers: best for downscaling
 };
 
-/// The image at height x width, sides stretched independently. Returns the same handle where the
-/// size is right already. Throws std::invalid_argument for an empty image or a side below 1.
+/// The image at height x width, sides stretched independently. Returns the same handle if the size
+/// is already right. Throws std::invalid_argument for an empty image or a side below 1.
 Image resize_image(const Image& image, int height, int width,
                    Interpolation interpolation = Interpolation::bilinear);
 

@@ -1,5 +1,5 @@
-// Compiled with -O3, which vectorises the loops, and -ffp-contract=off: fused multiply-adds would
-// make the bytes depend on the machine.
+// Compiled with -O3, which vectorises the loops, and -ffp-contract=off, because fused multiply-adds
+// would make the bytes depend on the machine.
 #include "stages/image/warp.hpp"
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace seam::stages {
 namespace {
 
-/// One row of the result. All places are in 1/256 of a pixel.
+/// One row of the result. All positions are in units of 1/256 pixel.
 struct Row {
   const std::uint8_t* source;
   std::int32_t source_row_bytes;
   std::int32_t last_row;
   std::int32_t last_column;
-  float row;  // where the first pixel is looked up
+  float row;  // source position of the first pixel
   float column;
   float row_step;
   float column_step;
@@ -32,8 +32,8 @@ struct Row {
 using UnalignedWord [[gnu::aligned(1), gnu::may_alias]] = std::uint32_t;
 using Sixteen [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = std::uint8_t;
 
-/// Red and blue are interpolated in one 32-bit number, 16 bits each; `words` is room for the row
-/// with one word a pixel.
+/// Red and blue are interpolated in one 32-bit number, 16 bits each; `words` is a buffer for the
+/// row with one word per pixel.
 [[gnu::always_inline]] inline void warp_row(const Row& r, std::uint32_t* __restrict words,
                                             std::uint8_t* __restrict out) {
   const std::uint8_t* const source = r.source;
@@ -53,7 +53,7 @@ using Sixteen [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = std::u
     x = x > right ? right : x;
     const auto place_y = static_cast<std::int32_t>(y);
     const auto place_x = static_cast<std::int32_t>(x);
-    // The pair of pixels around the place; at the far edge the place is all on the second one.
+    // The pair of pixels around the position; at the far edge the weight is all on the second one.
     std::int32_t top = place_y >> 8;
     std::int32_t left = place_x >> 8;
     top = top > last_pair_row ? last_pair_row : top;
@@ -63,7 +63,7 @@ using Sixteen [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = std::u
     const std::uint32_t upper = 256 - lower;
     const std::uint32_t lefter = 256 - righter;
     const std::int32_t at = top * row_bytes + left * 3;
-    // The right pixel is read from one byte before it, so that no read passes the last pixel.
+    // The right pixel is read starting one byte early, so that no read goes past the last pixel.
     const std::uint32_t a = *reinterpret_cast<const UnalignedWord*>(source + at);
     const std::uint32_t b = *reinterpret_cast<const UnalignedWord*>(source + at + 2) >> 8U;
     const std::uint32_t c = *reinterpret_cast<const UnalignedWord*>(source + at + row_bytes);
@@ -89,7 +89,7 @@ using Sixteen [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = std::u
                                           static_cast<std::int32_t>(green_out) << 8 |
                                           static_cast<std::int32_t>(blue_out) << 16);
   }
-  // Four words to twelve bytes; each store writes four bytes too many, which the next one corrects.
+  // Four words to twelve bytes; each store writes four extra bytes, which the next one overwrites.
   std::int32_t i = 0;
   for (; i + 8 <= r.width; i += 4) {
     Sixteen v = *reinterpret_cast<const Sixteen*>(words + i);
@@ -116,7 +116,7 @@ void warp_row_baseline(const Row& row, std::uint32_t* words, std::uint8_t* out) 
   warp_row(row, words, out);
 }
 
-// GCC uses half a register unless asked for whole ones; Clang does not know that word.
+// GCC uses only half of each register without this option, which Clang does not know.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void warp_row_avx512(
@@ -134,7 +134,7 @@ WarpRow fastest([[maybe_unused]] InstructionSet set) {
   return warp_row_baseline;
 }
 
-/// The image with its only row or column twice, so that every pixel has a neighbour.
+/// The image with its only row or column duplicated, so that every pixel has a neighbour.
 Image doubled(const Image& image) {
   Image result(std::max(image.height(), 2), std::max(image.width(), 2), 3);
   for (int y = 0; y < result.height(); ++y) {
@@ -151,7 +151,7 @@ void check(const Image& image, const SourceMap& map, double gain) {
   if (image.channels() != 3 || image.empty() || image.bytes() == 0) {
     throw std::invalid_argument("only an image of 3 channels and at least one pixel can be warped");
   }
-  // Places are kept in 32 bits, in parts of 1/256, and byte offsets too.
+  // Positions, in units of 1/256, and byte offsets are kept in 32 bits.
   constexpr int longest = std::numeric_limits<std::int32_t>::max() / 256;
   if (image.height() > longest || image.width() > longest ||
       image.bytes() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {

@@ -7,7 +7,7 @@
 
 namespace seam::stages {
 
-/// Where in the source a pixel of the result is looked up; pixel (0, 0) has its centre at (0, 0).
+/// The source position of a pixel of the result; pixel (0, 0) has its centre at (0, 0).
 ///
 ///     source row    = row_by_row * row    + row_by_column * column    + row
 ///     source column = column_by_row * row + column_by_column * column + column
@@ -22,9 +22,9 @@ struct SourceMap {
   friend bool operator==(const SourceMap&, const SourceMap&) = default;
 };
 
-/// A result of the source's size. Places outside the source take the nearest pixel at its edge.
-/// Places are rounded to 1/256 of a pixel; values are multiplied by `gain`, rounded and cut at 255.
-/// The same bytes on every machine, whichever instruction set is used.
+/// The result has the source's size. Positions outside the source use the nearest pixel at its
+/// edge. Positions are rounded to 1/256 of a pixel; values are multiplied by `gain`, rounded and
+/// clamped to 255. All machines and instruction sets give the same bytes.
 ///
 /// `image` must have 3 channels, the map and the gain must be finite and the gain not negative:
 /// std::invalid_argument otherwise.

@@ -4,10 +4,12 @@ namespace seam::stages {
 
 void Arcface::declare(Declaration& d) {
   d.doc(
-      "ArcFace (Deng et al. 2019): classification by item. The logits are cosines of the embedding "
-      "and one learnt proxy an item; the angle to the own one counts as `margin` larger.");
+      "ArcFace (Deng et al. 2019): classification by item. The logits are the cosines between the "
+      "embedding and one learned proxy per item; the angle to the correct proxy is increased by "
+      "`margin`.");
   declare_proxies(d);
-  d.parameter("margin", options_.margin, "added to the angle to the own proxy; 28.6 degrees is 0.5")
+  d.parameter("margin", options_.margin,
+              "added to the angle to the correct proxy; 0.5 is 28.6 degrees")
       .range(0, 3.14)
       .unit("rad");
   d.parameter("scale", options_.scale, "multiplies the cosines before the softmax")

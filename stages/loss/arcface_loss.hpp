@@ -1,10 +1,10 @@
-/// Additive angular margin: classification by the angle to a learnt centre, where that of the own
-/// class is made harder.
+/// Additive angular margin: classification by the angle to a learned centre, with the angle to the
+/// row's own centre increased by a margin.
 ///
 ///     cos θ = e cᵀ ──► own class: cos(θ + m) ──► softmax cross entropy of s times these
 ///
 /// Deng, Guo, Xue, Zafeiriou, "ArcFace: Additive Angular Margin Loss for Deep Face Recognition",
-/// CVPR 2019, equation 3. Where θ + m would exceed π the cosine would grow again; there it is
+/// CVPR 2019, equation 3. If θ + m exceeds π, the cosine would grow again; it is then replaced by
 /// cos θ - m sin m, as in the authors' code.
 #pragma once
 
@@ -24,13 +24,13 @@ struct ArcfaceOptions {
 struct ArcfaceLoss {
   torch::Tensor loss;
   torch::Tensor positive_similarity;  ///< of a row and its centre, mean over rows
-  torch::Tensor accuracy;             ///< share of rows whose nearest centre is their own
+  torch::Tensor accuracy;             ///< fraction of rows whose nearest centre is their own
 };
 
 /// `embedding` [N,E] and `centres` [K,E], of one type and device; neither needs unit length.
-/// `labels`, one a row, are rows of `centres`. Differentiable in both; the same bytes for any
-/// number of threads. What is not finite makes the loss NaN. Throws seam::Error for no rows, for
-/// another number of labels and for a label that has no centre.
+/// `labels`, one per row, are row numbers of `centres`. Differentiable in both; bit-identical for
+/// any number of threads. Values that are not finite make the loss NaN. Throws seam::Error for no
+/// rows, for a different number of labels and for a label without a centre.
 [[nodiscard]] ArcfaceLoss arcface_loss(const torch::Tensor& embedding, const torch::Tensor& centres,
                                        const std::vector<std::int64_t>& labels,
                                        const ArcfaceOptions& options);

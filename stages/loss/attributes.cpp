@@ -20,7 +20,7 @@ void check_labels_of(const Tensor& labels, const std::vector<Origin>* origins) {
   const auto attribute = wrong[0][1].item<std::int64_t>();
   throw Error(name_of_row(row, origins) + ": attribute " + std::to_string(attribute + 1) +
               " has the label " + std::to_string(labels[row][attribute].item<std::int64_t>()) +
-              ", which is none of 0 (no), 1 (yes) and 2 (unknown)");
+              "; it must be 0 (no), 1 (yes) or 2 (unknown)");
 }
 
 }  // namespace
@@ -28,15 +28,15 @@ void check_labels_of(const Tensor& labels, const std::vector<Origin>* origins) {
 void Attributes::declare(Declaration& d) {
   d.doc(
       "Binary cross entropy between the sigmoid of a network's logits and the attributes of each "
-      "picture, in which the rare labels weigh as much as the frequent ones: the mean over the "
-      "known labels of a batch.");
+      "image, with rare labels weighted as much as frequent ones; averaged over the known labels "
+      "of a batch.");
   d.parameter("positive_share", positive_share_,
-              "share of the training set's known labels that are positive, as dataset.landmarks "
-              "logs it; that of each batch if unset")
+              "fraction of the training set's known labels that are positive, as logged by "
+              "dataset.landmarks; default: that of each batch")
       .range(1e-9, 1 - 1e-9);
   d.needs(field::attribute_logits);
   d.needs(field::true_attributes).doc("batch: carry = [\"attributes as true_attributes\"]");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::origins).doc("to name a rejected image");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -47,7 +47,7 @@ Tensor Attributes::compute(const Packet& packet, Context& /*context*/) {
   if (logits.size(0) == 0) throw Error("the batch has no rows, and a mean needs one");
   if (logits.size(1) != labels.size(1)) {
     throw Error("the model predicts " + std::to_string(logits.size(1)) +
-                    " attributes, but the pictures have " + std::to_string(labels.size(1)) +
+                    " attributes, but the images have " + std::to_string(labels.size(1)) +
                     "; set the model's `attributes` to that",
                 Fault::configuration);
   }
@@ -60,7 +60,7 @@ Tensor Attributes::compute(const Packet& packet, Context& /*context*/) {
     measure("recall",
             (logits.detach() > 0).logical_and(positive).sum().to(torch::kFloat64) / positives);
   }
-  // A batch without either kind says nothing of how rare it is: its labels have equal weights.
+  // If a batch lacks one kind of label, its rarity is unknown: the labels get equal weights.
   const bool both_kinds = positives > 0 && positives < count;
   const double share = positive_share_.value_or(both_kinds ? positives / count : 0.5);
   return attribute_loss(logits, labels, share);

@@ -1,4 +1,4 @@
-/// Stage `loss.attributes`: which of many attributes a picture has, of which each has few.
+/// Stage `loss.attributes`: which of many attributes an image has; each image has only a few.
 #pragma once
 
 #include <seam/loss.hpp>
@@ -12,9 +12,9 @@ namespace seam::stages {
 ///
 ///     -2 ((1 - p) y log σ(x) + p (1 - y) log(1 - σ(x)))
 ///
-/// with p = `positive_share`: labels of both kinds weigh the same in the whole, and 1 each where
-/// they are equally many. `labels` are u8 as field::attributes has them: 2 is unknown. 0 where
-/// nothing is known.
+/// with p = `positive_share`: positive and negative labels have the same total weight, and 1 each
+/// if there are equally many. `labels` are u8 as in field::attributes: 2 is unknown. Returns 0 if
+/// no label is known.
 [[nodiscard]] Tensor attribute_loss(const Tensor& logits, const Tensor& labels,
                                     double positive_share);
 

@@ -14,7 +14,7 @@ Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows
   return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
 }
 
-/// The categories of the rows, where the rule needs them.
+/// The categories of the rows, if the rule needs them.
 NegativeChoice negative_choice(Negatives rule, const Packet& packet, std::size_t rows) {
   if (rule == Negatives::any) return {};
   if (!packet.has(field::categories)) {
@@ -26,7 +26,7 @@ NegativeChoice negative_choice(Negatives rule, const Packet& packet, std::size_t
   const std::vector<std::int64_t>& categories = packet.get(field::categories);
   for (std::size_t row = 0; row < rows; ++row) {
     if (categories.at(row) >= 0) continue;
-    throw Error("picture " + std::to_string(row) +
+    throw Error("image " + std::to_string(row) +
                     " of the batch has no category, but `negatives` are chosen by categories",
                 Fault::configuration);
   }
@@ -43,40 +43,42 @@ bool may_be_negative(const NegativeChoice& choice, std::size_t anchor, std::size
 
 void BatchHard::declare(Declaration& d) {
   d.doc(
-      "Batch-hard triplet loss (Hermans et al. 2017): each picture of a batch is an anchor, with "
-      "the furthest picture of its item and the nearest of another item. The mean over triplets.");
-  d.parameter("form", form_, "what makes a loss of d(anchor, positive) - d(anchor, negative)",
+      "Batch-hard triplet loss (Hermans et al. 2017): each image of a batch is an anchor, with the "
+      "farthest image of its item and the nearest image of a different item. Averaged over "
+      "triplets.");
+  d.parameter("form", form_, "function applied to d(anchor, positive) - d(anchor, negative)",
               {{"hinge", TripletForm::hinge}, {"soft_plus", TripletForm::soft_plus}});
   d.parameter(
       "type_of_triplets", kind_,
-      "the hardest of each anchor, or of all triplets those whose negative is: further than the "
-      "positive by the margin at most, hard ones included (all); at most as far (hard); further, "
-      "by "
-      "the margin at most (semihard); further by more (easy)",
+      "the hardest triplet of each anchor, or all triplets whose negative is: farther than the "
+      "positive by at most the margin, hard ones included (all); at most as far (hard); farther, "
+      "by at most the margin (semihard); farther by more than the margin (easy)",
       {{"hardest", TripletKind::hardest},
        {"all", TripletKind::all},
        {"hard", TripletKind::hard},
        {"semihard", TripletKind::semihard},
        {"easy", TripletKind::easy}});
   d.parameter("margin", margin_,
-              "by how much the negative must be further, 0.2 if not set. With soft_plus it only "
-              "tells all, semihard and easy triplets from others")
+              "how much farther away the negative must be; default: 0.2. With soft_plus it is only "
+              "used to select all, semihard and easy triplets")
       .range(0, 1e6);
-  d.parameter("distance", distance_, "of embeddings",
+  d.parameter("distance", distance_, "distance between embeddings",
               {{"euclidean", PairDistance::euclidean}, {"squared", PairDistance::squared}});
   d.parameter("positives", positives_,
-              "of an anchor: the furthest, or a triplet with each, all with the nearest negative",
+              "positives of an anchor: only the farthest, or one triplet per positive, all with "
+              "the nearest negative",
               {{"hardest", Positives::hardest}, {"all", Positives::all}});
   d.parameter("negatives", negatives_,
-              "of an anchor: the nearest picture of any other item, of one of another category (as "
-              "in equation 13 of Kınlı 2019, within the batch), or of one of its own category",
+              "negative of an anchor: the nearest image of any other item, of an item in a "
+              "different category (as in equation 13 of Kınlı 2019, within the batch), or of one "
+              "in the same category",
               {{"any", Negatives::any},
                {"other_category", Negatives::other_category},
                {"same_category", Negatives::same_category}});
   d.needs(field::embedding);
-  d.accepts(field::categories).doc("needed where `negatives` are chosen by category");
+  d.accepts(field::categories).doc("needed if `negatives` are chosen by category");
   d.needs(field::items).doc("rows of one item are positives of each other");
-  d.accepts(field::origins).doc("to name a picture without an item");
+  d.accepts(field::origins).doc("to name an image without an item");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -90,20 +92,20 @@ void BatchHard::open(Context& /*context*/) {
   }
   if (positives_ == Positives::all && kind_ != TripletKind::hardest) {
     throw Error(
-        "`positives` has no effect with this `type_of_triplets`, which takes triplets with any "
+        "`positives` has no effect with this `type_of_triplets`, which uses triplets with any "
         "positive; remove one of them",
         Fault::configuration);
   }
   if (negatives_ != Negatives::any && kind_ != TripletKind::hardest) {
     throw Error(
-        "`negatives` has no effect with this `type_of_triplets`, which takes triplets with any "
+        "`negatives` has no effect with this `type_of_triplets`, which uses triplets with any "
         "negative; remove one of them",
         Fault::configuration);
   }
   if (form_ == TripletForm::hinge && kind_ == TripletKind::easy) {
     throw Error(
         "easy triplets have no loss with `form = \"hinge\"`, so nothing would be trained; choose "
-        "\"soft_plus\" or another `type_of_triplets`",
+        "\"soft_plus\" or a different `type_of_triplets`",
         Fault::configuration);
   }
 }
@@ -113,8 +115,8 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   check_pairs(labels);
-  // Mined without a gradient and by differences, not by products of vectors: near pictures keep
-  // their order, and no number of threads changes it.
+  // Mined without a gradient, and by differences, not by products of vectors: near images keep
+  // their order whatever the number of threads.
   constexpr std::int64_t by_differences = 2;
   const Tensor plain = embedding.detach();
   const Tensor distances = torch::cdist(plain, plain, 2.0, by_differences).to(torch::kCPU);
@@ -130,8 +132,8 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
   const HardTriplets triplets = hard_triplets(distances, labels, positives_, choice);
   if (triplets.anchors.empty()) {
     throw Error(
-        std::string("no picture of this batch has a positive and a negative of ") +
-        (choice.rule == Negatives::same_category ? "its own" : "another") +
+        std::string("no image of this batch has a positive and a negative of ") +
+        (choice.rule == Negatives::same_category ? "the same" : "a different") +
         " category; draw batches of items of " +
         (choice.rule == Negatives::same_category ? "the same category" : "more categories") +
         " (`categories` of sampling.pk), or use negatives = \"any\"");
@@ -154,8 +156,8 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
                                      : torch::nn::functional::softplus(excess).mean();
 }
 
-/// Given the triplets, the loss has one slope for the distance of each pair of pictures, so that no
-/// triplet need be in memory. What has the value 0 carries the gradient.
+/// Given the triplets, the loss has one slope per pair of images, so that no list of triplets need
+/// be in memory. A term with the value 0 carries the gradient.
 Tensor BatchHard::all_of_kind(const Tensor& embedding, const Tensor& distances,
                               const std::vector<std::int64_t>& labels) {
   Tensor wide = distances.to(torch::kFloat64);

@@ -1,6 +1,6 @@
 /// Stage `loss.batch_hard`: triplets mined within a batch, by default the hardest.
 ///
-///     anchor ──► its furthest positive, or each, and its nearest negative ──► triplet loss
+///     anchor ──► its farthest positive, or each, and its nearest negative ──► triplet loss
 ///
 /// Hermans, Beyer, Leibe, "In Defense of the Triplet Loss for Person Re-Identification",
 /// arXiv:1703.07737, 2017, equation 5.
@@ -20,13 +20,13 @@ namespace seam::stages {
 
 enum class PairDistance : std::uint8_t { euclidean, squared };
 
-/// Of an anchor.
+/// The positives of an anchor.
 enum class Positives : std::uint8_t {
-  hardest,  ///< the furthest: batch-hard
+  hardest,  ///< the farthest: batch-hard
   all,      ///< a triplet with each of them
 };
 
-/// Which pictures of other items may be an anchor's negative.
+/// Which images of other items may be an anchor's negative.
 enum class Negatives : std::uint8_t { any, other_category, same_category };
 
 /// Rows of a batch: anchor i with a positive and its hardest negative.
@@ -35,18 +35,18 @@ struct HardTriplets {
   std::vector<std::int64_t> positives;
   std::vector<std::int64_t> negatives;
   std::int64_t without_positive = 0;  ///< rows whose item no other row shows
-  std::int64_t without_negative = 0;  ///< rows with a positive that no row may be the negative of
+  std::int64_t without_negative = 0;  ///< rows with a positive, but no negative
 };
 
-/// The rows' categories and what they say about negatives. Without categories any row will do.
+/// The rule for negatives and the rows' categories that it needs.
 struct NegativeChoice {
   Negatives rule = Negatives::any;
   std::vector<std::int64_t> categories = {};
 };
 
 /// `distances` [N,N] on the CPU, float32 or float64; rows of one label are positives of each other.
-/// A row is an anchor where it has a positive and a negative of its choice; of equal distances the
-/// first row counts.
+/// A row is an anchor if it has a positive and a negative by the rule; of rows at equal distances
+/// the first one is used.
 [[nodiscard]] HardTriplets hard_triplets(const Tensor& distances,
                                          const std::vector<std::int64_t>& labels,
                                          Positives positives = Positives::hardest,

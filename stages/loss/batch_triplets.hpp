@@ -1,5 +1,4 @@
-/// All triplets of a batch of one kind, without a list of them: a batch of N pictures has up to
-/// N^3.
+/// All triplets of one kind in a batch, without a list of them: N images have up to N^3 triplets.
 ///
 ///     distances [N,N] ──► kind of each triplet ──► loss, and its slope by each pair's distance
 ///
@@ -15,14 +14,14 @@
 namespace seam::stages {
 
 enum class TripletKind : std::uint8_t {
-  hardest,   ///< one an anchor: its furthest positive and its nearest negative
+  hardest,   ///< one per anchor: its farthest positive and its nearest negative
   all,       ///< up to the margin: all that violate it
   hard,      ///< the negative is at most as far as the positive
   semihard,  ///< farther than the positive, by the margin at most
   easy,      ///< farther by more than the margin
 };
 
-/// What turns x = d(anchor, positive) - d(anchor, negative) into a loss.
+/// The function of x = d(anchor, positive) - d(anchor, negative) that is the loss.
 enum class TripletForm : std::uint8_t {
   hinge,      ///< max(0, margin + x)
   soft_plus,  ///< log(1 + exp(x)): the soft margin of Hermans et al.
@@ -34,7 +33,7 @@ struct BatchTriplets {
   double positive_distance = 0;
   double negative_distance = 0;
   std::int64_t triplets = 0;
-  std::int64_t active = 0;            ///< those of which x > -margin (hinge) or x > 0
+  std::int64_t active = 0;            ///< those with x > -margin (hinge) or x > 0
   std::int64_t without_positive = 0;  ///< rows whose item no other row shows
   /// The loss by the distance of each pair of rows: rows a < b with a slope other than 0.
   std::vector<std::int64_t> first;
@@ -43,7 +42,7 @@ struct BatchTriplets {
 };
 
 /// `distances` f64[N,N] on the CPU; rows of one label are positives of each other. Any kind but
-/// hardest. Sums in a fixed order: N^3 steps, N^2 numbers.
+/// hardest. Sums in a fixed order: N^3 steps, N^2 values.
 [[nodiscard]] BatchTriplets batch_triplets(const torch::Tensor& distances,
                                            const std::vector<std::int64_t>& labels,
                                            TripletKind kind, TripletForm form, double margin);

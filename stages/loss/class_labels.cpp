@@ -9,8 +9,8 @@ namespace seam::stages {
 
 void ClassLabels::declare(Declaration& d) {
   d.parameter("labels", of_,
-              "what is a class: a picture's category, or its item, of which the training list must "
-              "have no more than there are logits",
+              "what the classes are: categories, or items; the training list must not have more "
+              "items than there are logits",
               {{"category", Of::category}, {"item", Of::item}});
   if (are_items()) {
     d.needs(field::items).doc("the classes");
@@ -18,11 +18,11 @@ void ClassLabels::declare(Declaration& d) {
   } else {
     d.needs(field::categories).doc("the labels, from 0");
   }
-  d.accepts(field::origins).doc("to name a picture whose label is refused");
+  d.accepts(field::origins).doc("to name an image whose label is rejected");
 }
 
 void ClassLabels::reset() {
-  // How many there may be is known by the first batch.
+  // Their maximum number is known from the first batch on.
   items_ = ItemProxies(std::numeric_limits<std::int64_t>::max(),
                        {"class", "classes", "the model's `classes`"});
 }

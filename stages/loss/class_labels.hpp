@@ -1,4 +1,4 @@
-/// What is a class for a loss over logits: a category, or an item of the training list.
+/// The classes of a loss over logits: categories, or items of the training list.
 ///
 ///     categories [N] ──┐
 ///     items [N] ───────┴─► labels [N], from 0
@@ -24,11 +24,11 @@ class ClassLabels {
   void declare(Declaration& d);
   /// At the beginning of a run.
   void reset();
-  /// The labels of a batch of logits of so many classes. Throws seam::Error naming a picture that
-  /// has none.
+  /// The labels of a batch whose logits have `classes` classes. Throws seam::Error naming an image
+  /// without a label.
   [[nodiscard]] std::vector<std::int64_t> of(const Packet& packet, std::int64_t classes,
                                              const Context& context, LabelWords words = {});
-  /// The batch of the last call counts.
+  /// Accepts the batch of the last call: new items keep their numbers.
   void accept() { items_.accept(); }
   void save(Archive& archive) const;
   void load(const Archive& archive);

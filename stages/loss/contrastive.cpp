@@ -10,15 +10,17 @@ namespace seam::stages {
 
 void Contrastive::declare(Declaration& d) {
   d.doc(
-      "Contrastive loss of pairs, rows 2k and 2k+1 of a batch: matching ones should be near, "
-      "others at least `margin` apart. The mean over pairs.");
-  d.parameter("form", settings_.form,
-              "d² and max(0, margin - d)² (Hadsell et al. 2006, and the released code of the "
-              "Siamese capsule network), or half of D and of max(0, margin - D), where D is the "
-              "squared Euclidean distance (equation 4 of its paper)",
-              {{"hadsell", ContrastiveForm::hadsell}, {"equation4", ContrastiveForm::equation4}});
-  d.parameter("margin", settings_.margin,
-              "from which pairs that do not match cost nothing; with equation4 a squared distance")
+      "Contrastive loss of pairs, which are rows 2k and 2k+1 of a batch: matching pairs should be "
+      "near, others at least `margin` apart. Averaged over pairs.");
+  d.parameter(
+      "form", settings_.form,
+      "losses of matching and other pairs: d² and max(0, margin - d)² (Hadsell et al. 2006, and "
+      "the released code of the Siamese capsule network), or half of D and of max(0, margin - D), "
+      "where D is the squared Euclidean distance (equation 4 of its paper)",
+      {{"hadsell", ContrastiveForm::hadsell}, {"equation4", ContrastiveForm::equation4}});
+  d.parameter(
+       "margin", settings_.margin,
+       "distance beyond which non-matching pairs have no loss; with equation4 a squared distance")
       .range(0, 1e6);
   declare_pairs(d);
 }
@@ -27,7 +29,7 @@ void Contrastive::open(Context& /*context*/) {
   check_distance();
   settings_.distance = distance();
   if (settings_.margin == 0) {
-    throw Error("`margin` is 0: pairs that do not match would cost nothing wherever they are",
+    throw Error("`margin` is 0: non-matching pairs would have no loss at any distance",
                 Fault::configuration);
   }
   if (distance() == PairedDistance::exp_manhattan && settings_.margin >= 1) {

@@ -11,21 +11,21 @@ namespace seam::stages {
 void CostSensitive::declare(Declaration& d) {
   d.doc(
       "Cost-sensitive regularisation (Galdran et al. 2020): the mean cost of a network's mistakes "
-      "under the softmax of its logits. It goes with loss.cross_entropy; the λ of the paper is "
+      "under the softmax of its logits. Used together with loss.cross_entropy; the paper's λ is "
       "`weight`.");
   d.parameter(
       "costs", kind_,
-      "of taking a class for another: 1 (nominal), less within a super-class, the square of "
-      "the distance of ordered classes in units of the largest (ordinal), or a file's",
+      "cost of confusing two classes: 1 (nominal), less within a super-class (super_class), the "
+      "normalised squared distance of ordered classes (ordinal), or read from a file (file)",
       {{"nominal", Costs::nominal},
        {"super_class", Costs::super_class},
        {"ordinal", Costs::ordinal},
        {"file", Costs::file}});
   d.parameter("super_classes", super_classes_, "super_class: the super-class of each class")
       .range(0, 1e9);
-  d.parameter("within", within_, "super_class: the cost within a super-class, 0.5 if not set")
+  d.parameter("within", within_, "super_class: the cost within a super-class; default: 0.5")
       .range(0, 1);
-  d.parameter("file", file_, "file: CSV, a line for each class with the cost of every class")
+  d.parameter("file", file_, "file: CSV with one line per class, which has the cost of every class")
       .must_exist();
   d.needs(field::logits);
   labels_.declare(d);
@@ -37,8 +37,8 @@ void CostSensitive::check_parameters() const {
   const auto wrong = [](const std::string& text) { throw Error(text, Fault::configuration); };
   if (labels_.are_items() && kind_ != Costs::nominal) {
     wrong(
-        "`labels = \"item\"` numbers items as they appear, so only `costs = \"nominal\"` has a "
-        "meaning; choose it, or `labels = \"category\"`");
+        "`labels = \"item\"` numbers items as they appear, so only `costs = \"nominal\"` is "
+        "meaningful; choose it, or `labels = \"category\"`");
   }
   if (kind_ == Costs::super_class && super_classes_.empty()) {
     wrong("`costs = \"super_class\"` needs `super_classes`, a number for each class");
@@ -82,8 +82,8 @@ Tensor CostSensitive::costs(const Tensor& logits, const Tensor& labels) const {
 Tensor CostSensitive::compute(const Packet& packet, Context& context) {
   const Tensor& logits = packet.get(field::logits);
   if (table_.defined() && table_.size(0) != logits.size(1)) {
-    throw Error("there are costs of " + std::to_string(table_.size(0)) +
-                    " classes, and logits of " + std::to_string(logits.size(1)) + "; change `" +
+    throw Error("there are costs for " + std::to_string(table_.size(0)) +
+                    " classes, but logits for " + std::to_string(logits.size(1)) + "; change `" +
                     (kind_ == Costs::file ? "file" : "super_classes") +
                     "`, or the model's `classes`",
                 Fault::configuration);

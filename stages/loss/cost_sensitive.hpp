@@ -1,4 +1,4 @@
-/// Stage `loss.cost_sensitive`: what a network's mistakes cost, beside a cross entropy.
+/// Stage `loss.cost_sensitive`: the cost of a network's mistakes, in addition to a cross entropy.
 ///
 ///     logits [N,K], categories or items [N] ──► loss
 #pragma once
@@ -29,7 +29,7 @@ class CostSensitive final : public Loss {
   enum class Costs : std::uint8_t { nominal, super_class, ordinal, file };
 
   Tensor compute(const Packet& packet, Context& context) override;
-  /// Throws seam::Error for parameters that the kind of costs lacks or does not read.
+  /// Throws seam::Error for parameters that the kind of costs needs and lacks, or does not read.
   void check_parameters() const;
   [[nodiscard]] Tensor costs(const Tensor& logits, const Tensor& labels) const;
 

@@ -17,11 +17,10 @@ using torch::Tensor;
 
 [[noreturn]] void refuse(const std::filesystem::path& file, std::size_t line,
                          const std::string& what) {
-  throw Error(
-      file.string() + ":" + std::to_string(line) + ": " + what +
-          "; a file of costs has a line for each class, with as many numbers between commas "
-          "as there are classes",
-      Fault::configuration);
+  throw Error(file.string() + ":" + std::to_string(line) + ": " + what +
+                  "; a cost file has one line per class, with as many comma-separated numbers as "
+                  "there are classes",
+              Fault::configuration);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -30,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The numbers of a line, each of which is a cost.
+/// The costs of a line.
 std::vector<double> costs_of(std::string_view line, const std::filesystem::path& file,
                              std::size_t number) {
   std::vector<double> costs;
@@ -41,7 +40,7 @@ std::vector<double> costs_of(std::string_view line, const std::filesystem::path&
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
         value < 0) {
-      refuse(file, number, "'" + std::string(text) + "' is not a cost, a number from 0");
+      refuse(file, number, "'" + std::string(text) + "' is not a cost, which is a number from 0");
     }
     costs.push_back(value);
     if (comma == std::string_view::npos) return costs;
@@ -75,7 +74,7 @@ Tensor ordinal_costs(const Tensor& logits, const Tensor& labels) {
 Tensor read_costs(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream) {
-    throw Error("the file of costs '" + file.string() + "' cannot be read", Fault::configuration);
+    throw Error("the cost file '" + file.string() + "' cannot be read", Fault::configuration);
   }
   std::vector<std::vector<double>> rows;
   for (std::string line; std::getline(stream, line);) {
@@ -93,8 +92,7 @@ Tensor read_costs(const std::filesystem::path& file) {
                  (classes == 1 ? " line" : " lines"));
     }
     if (rows[row][row] != 0) {
-      refuse(file, row + 1,
-             "class " + std::to_string(row) + " costs something where it is the right one");
+      refuse(file, row + 1, "class " + std::to_string(row) + " has a cost other than 0 for itself");
     }
     std::copy(rows[row].begin(), rows[row].end(),
               costs[static_cast<std::int64_t>(row)].data_ptr<double>());

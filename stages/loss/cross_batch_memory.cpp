@@ -14,21 +14,22 @@ namespace seam::stages {
 
 void CrossBatchMemory::declare(Declaration& d) {
   d.doc(
-      "Cross-batch memory (Wang et al. 2020): a contrastive loss on the cosine similarities of "
-      "each "
-      "row of a batch with the rows of the batch and of those before it, whose embeddings are "
-      "remembered. Outside of training, and before `start`, pairs are those within the batch.");
-  d.parameter("memory", capacity_, "how many rows are remembered, those of the batch included")
+      "Cross-batch memory (Wang et al. 2020): a contrastive loss on the cosine similarities "
+      "between each row of a batch and the rows of this batch and of earlier ones, whose "
+      "embeddings are remembered. Outside of training, and before `start`, only pairs within the "
+      "batch are used.");
+  d.parameter("memory", capacity_,
+              "number of rows to remember, including those of the current batch")
       .range(1, 1e8);
   d.parameter("start", start_,
-              "after how many training batches to begin to remember: embeddings of the first ones "
-              "are soon out of date")
+              "number of training batches before the memory is used, because early embeddings are "
+              "soon out of date")
       .range(0, 1e9);
-  d.parameter("margin", margin_, "the similarity below which pairs of different items cost nothing")
+  d.parameter("margin", margin_, "similarity below which pairs of different items have no loss")
       .range(-1, 1);
   d.needs(field::embedding);
   d.needs(field::items).doc("rows of one item are positives of each other");
-  d.accepts(field::origins).doc("to name a picture without an item");
+  d.accepts(field::origins).doc("to name an image without an item");
   d.keeps_state();
   d.headline("loss", Better::lower);
   declare_loss(d);
@@ -45,8 +46,9 @@ CrossBatchMemory::Memory CrossBatchMemory::with(const Tensor& embedding,
   if (!memory_.rows.defined()) return {embedding.clone(), items};
   if (memory_.rows.size(1) != embedding.size(1)) {
     throw Error("embeddings have " + std::to_string(embedding.size(1)) +
-                    " numbers, those that are remembered " + std::to_string(memory_.rows.size(1)) +
-                    "; begin a new run for a model of another width",
+                    " values, but the remembered ones have " +
+                    std::to_string(memory_.rows.size(1)) +
+                    "; start a new run for a model with a different width",
                 Fault::configuration);
   }
   const std::int64_t old = memory_.rows.size(0);
@@ -71,14 +73,14 @@ Tensor CrossBatchMemory::compute(const Packet& packet, Context& context) {
   Memory compared{embedding.detach(), items};
   if (context.training()) {
     if (embedding.size(0) > capacity_) {
-      throw Error("the batch has " + counted(items.size(), "row") + ", and `memory` is " +
-                      std::to_string(capacity_) + "; it must have room for a batch at least",
+      throw Error("the batch has " + counted(items.size(), "row") + ", but `memory` is " +
+                      std::to_string(capacity_) + "; it must hold at least one batch",
                   Fault::configuration);
     }
     if (batches_ >= start_) compared = with(compared.rows, items);
     next_ = batches_ >= start_ ? compared : memory_;
   } else if (!torch::isfinite(embedding).all().item<bool>()) {
-    // In training the loss is NaN, and the optimizer refuses the batch without another wait for the
+    // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
     // device.
     throw Error("the embeddings of this batch are not finite");
   }
@@ -112,12 +114,13 @@ void CrossBatchMemory::load(const Archive& archive) {
     loaded.items = unpacked_texts(archive.text("items"), "memory");
     if (shape.size() != 2 || shape[0] != static_cast<std::int64_t>(loaded.items.size())) {
       throw Error(
-          "the saved memory has another number of embeddings and items; the checkpoint is "
+          "the saved memory has different numbers of embeddings and items; the checkpoint is "
           "damaged");
     }
     if (shape[0] > capacity_) {
-      throw Error("the checkpoint remembers " + counted(shape[0], "row") + ", and `memory` is " +
-                      std::to_string(capacity_) + "; set it to what the checkpoint was made with",
+      throw Error("the checkpoint remembers " + counted(shape[0], "row") + ", but `memory` is " +
+                      std::to_string(capacity_) +
+                      "; set it as in the run that wrote the checkpoint",
                   Fault::configuration);
     }
     loaded.rows = torch::empty(shape, torch::kFloat32);

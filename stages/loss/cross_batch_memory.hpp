@@ -36,7 +36,7 @@ class CrossBatchMemory final : public Loss {
   };
 
   Tensor compute(const Packet& packet, Context& context) override;
-  /// What is remembered once the batch counts: it, and as much before it as there is room for.
+  /// The memory after the batch is accepted: its rows, and as many earlier ones as fit.
   [[nodiscard]] Memory with(const Tensor& embedding, const std::vector<std::string>& items) const;
 
   std::int64_t capacity_ = 1024;

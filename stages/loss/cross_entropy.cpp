@@ -7,14 +7,15 @@ namespace seam::stages {
 void CrossEntropy::declare(Declaration& d) {
   d.doc(
       "Cross entropy between the softmax of a network's logits and the category, or the item, of "
-      "each picture: the mean over a batch.");
-  d.parameter("from", from_, "the field that is taken for logits",
+      "each image; averaged over a batch.");
+  d.parameter("from", from_, "field used as logits",
               {{"logits", From::logits}, {"class_lengths", From::class_lengths}});
-  d.parameter("label_smoothing", smoothing_, "share of the target that goes to all classes alike")
+  d.parameter("label_smoothing", smoothing_,
+              "fraction of the target spread evenly over all classes")
       .range(0, 0.999);
-  d.parameter(
-       "temperature", temperature_,
-       "divides the logits; lengths of capsules are 0 to 1 and need a small one, such as 0.1")
+  d.parameter("temperature", temperature_,
+              "divides the logits; capsule lengths are between 0 and 1 and need a small "
+              "temperature, such as 0.1")
       .range(1e-6, 1e6);
   d.needs(field());
   labels_.declare(d);

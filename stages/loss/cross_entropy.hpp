@@ -14,7 +14,7 @@ class CrossEntropy final : public Loss {
  public:
   static constexpr std::string_view name = "loss.cross_entropy";
 
-  /// The field whose values are taken for logits.
+  /// The field used as logits.
   enum class From : std::uint8_t { logits, class_lengths };
 
   void declare(Declaration& d) override;

@@ -23,11 +23,11 @@ void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
     const std::string who =
         origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row);
     if (label < 0) {
-      throw Error(who + " has no category (" + std::to_string(label) + "), and " +
-                  std::string(words.loss) + " needs one for each picture");
+      throw Error(who + " has no category (" + std::to_string(label) + "), but " +
+                  std::string(words.loss) + " needs one for each image");
     }
-    throw Error(who + " is of category " + std::to_string(label) + ", but the " +
-                std::string(words.scores) + " are of " + std::to_string(classes) +
+    throw Error(who + " has category " + std::to_string(label) + ", but the " +
+                std::string(words.scores) + " are for " + std::to_string(classes) +
                 " classes, 0 to " + std::to_string(classes - 1) + "; the model needs more classes");
   }
 }

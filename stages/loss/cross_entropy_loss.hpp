@@ -16,14 +16,14 @@ namespace seam::stages {
 [[nodiscard]] torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels,
                                           double smoothing);
 
-/// How a message calls what needs labels, and what there is one of for each class.
+/// Words for messages: the loss that needs labels, and the values that exist once per class.
 struct LabelWords {
   std::string_view loss = "cross entropy";
   std::string_view scores = "logits";
 };
 
-/// Throws seam::Error naming the first row, by its origin where there are origins, whose label is
-/// not one of `classes`.
+/// Throws seam::Error naming the first row (by its origin, if known) whose label is not one of
+/// `classes`.
 void check_labels(const std::vector<std::int64_t>& labels, std::int64_t classes,
                   const std::vector<Origin>* origins, LabelWords words = {});
 

@@ -10,13 +10,15 @@ namespace seam::stages {
 
 void DoubleMargin::declare(Declaration& d) {
   d.doc(
-      "Contrastive loss of pairs, rows 2k and 2k+1 of a batch, with two margins: matching ones "
-      "cost nothing up to one distance, others from a larger one. The mean over pairs.");
+      "Contrastive loss of pairs, which are rows 2k and 2k+1 of a batch, with two margins: "
+      "matching pairs have no loss below one distance, non-matching pairs none above a larger one. "
+      "Averaged over pairs.");
   d.parameter("matching_margin", matching_,
-              "up to which matching pairs cost nothing; m_n in the Siamese capsule network's paper")
+              "distance up to which matching pairs have no loss; m_n in the Siamese capsule "
+              "network's paper")
       .range(0, 1e6);
   d.parameter("non_matching_margin", non_matching_,
-              "from which pairs that do not match cost nothing; m_p there")
+              "distance beyond which non-matching pairs have no loss; m_p in that paper")
       .range(0, 1e6);
   declare_pairs(d);
 }
@@ -24,10 +26,11 @@ void DoubleMargin::declare(Declaration& d) {
 void DoubleMargin::open(Context& /*context*/) {
   check_distance();
   if (matching_ >= non_matching_) {
-    throw Error("`matching_margin` (" + text_of(matching_) +
-                    ") must be below `non_matching_margin` (" + text_of(non_matching_) +
-                    "): between them nothing would tell the two kinds of pairs apart",
-                Fault::configuration);
+    throw Error(
+        "`matching_margin` (" + text_of(matching_) + ") must be below `non_matching_margin` (" +
+            text_of(non_matching_) +
+            "): at distances between them the loss could not distinguish the two kinds of pairs",
+        Fault::configuration);
   }
   if (distance() == PairedDistance::exp_manhattan && non_matching_ >= 1) {
     throw Error("`non_matching_margin` is " + text_of(non_matching_) +

@@ -11,7 +11,7 @@ void check_items(const std::vector<std::string>& items, const std::vector<Origin
   for (std::size_t row = 0; row < items.size(); ++row) {
     if (!items[row].empty()) continue;
     throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
-                " has no item, so nobody knows what its positives are");
+                " has no item, so its positives are unknown");
   }
 }
 
@@ -32,12 +32,11 @@ void check_pairs(const std::vector<std::int64_t>& labels) {
   const std::int64_t items =
       labels.empty() ? 0 : *std::max_element(labels.begin(), labels.end()) + 1;
   if (items > 1 && items < rows) return;
-  throw Error(
-      std::string(items == rows ? "no item of this batch has a second picture"
-                                : "all pictures of this batch show one item") +
-      ", so nobody has a positive and a negative (" + std::to_string(rows) +
-      " pictures); a batch needs several items with several pictures each: put a sampler that "
-      "groups items into the flow, or raise the batch's size");
+  throw Error(std::string(items == rows ? "no item of this batch has a second image"
+                                        : "all images of this batch show one item") +
+              ", so no image has both a positive and a negative (" + std::to_string(rows) +
+              " images); a batch needs several items with several images each: put a sampler that "
+              "groups items into the flow, or increase the batch size");
 }
 
 void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t rows,
@@ -50,9 +49,9 @@ void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t ro
   if (labels.empty()) throw Error("the batch has no rows, and a mean needs one");
   for (const std::int64_t label : labels) {
     if (label >= 0 && label < proxies) continue;
-    throw Error(
-        "label " + std::to_string(label) + " is none of " + std::to_string(proxies) + " proxies",
-        Fault::internal);
+    throw Error("label " + std::to_string(label) + " is not one of the " + std::to_string(proxies) +
+                    " proxies",
+                Fault::internal);
   }
 }
 

@@ -9,20 +9,20 @@
 
 namespace seam::stages {
 
-/// Throws seam::Error naming the first row without an item, by its origin where there are origins.
+/// Throws seam::Error naming the first row (by its origin, if known) without an item.
 void check_items(const std::vector<std::string>& items, const std::vector<Origin>* origins);
 
-/// A number for each row, the same for rows of one item, in order of first appearance. Throws what
-/// check_items() throws.
+/// A number for each row, the same for rows of one item, in order of first appearance. Throws the
+/// errors of check_items().
 [[nodiscard]] std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
                                                     const std::vector<Origin>* origins);
 
-/// Throws seam::Error where no row has both a positive and a negative, so that a loss over pairs
-/// would be 0 without having learned anything.
+/// Throws seam::Error if no row has both a positive and a negative, since a loss over pairs would
+/// then be 0 without anything learned.
 void check_pairs(const std::vector<std::int64_t>& labels);
 
-/// For losses with one vector an item: throws seam::Error for no rows, for another number of labels
-/// than rows and for a label that is none of the `proxies`.
+/// For losses with one vector per item: throws seam::Error for no rows, for numbers of labels and
+/// rows that differ, and for a label that is not one of the `proxies`.
 void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t rows,
                         std::int64_t proxies);
 

@@ -30,14 +30,14 @@ std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>&
     }
     if (fresh == New::refused) {
       throw Error("item '" + item + "' has no " + std::string(words_.one) +
-                  ": no training batch has shown it. Leave this loss out of flows with items that "
-                  "are not in the training list");
+                  ": it has not occurred in any training batch. Leave this loss out of flows with "
+                  "items that are not in the training list");
     }
     const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
     const auto [place, added] = joining.emplace(item, next);
     if (added && next >= proxies_) {
-      throw Error("item '" + item + "' has no " + std::string(words_.one) + ": there are " +
-                      std::to_string(proxies_) + ", and each is another item's; set " +
+      throw Error("item '" + item + "' has no " + std::string(words_.one) + ": all " +
+                      std::to_string(proxies_) + " belong to other items; set " +
                       std::string(words_.set) + " to the number of items in the training list",
                   Fault::configuration);
     }
@@ -59,7 +59,7 @@ void ItemProxies::accept() {
 
 void ItemProxies::set_number(std::int64_t proxies) {
   if (static_cast<std::int64_t>(names_.size()) > proxies) {
-    throw Error(std::to_string(names_.size()) + " items have been seen, and there are " +
+    throw Error(std::to_string(names_.size()) + " items have been seen, but there are only " +
                     std::to_string(proxies) + " " + std::string(words_.several) + "; set " +
                     std::string(words_.set) + " to the number of items in the training list",
                 Fault::configuration);
@@ -81,9 +81,7 @@ void ItemProxies::load(const Archive& archive) {
   std::size_t from = 0;
   for (const std::int64_t length : lengths) {
     if (length <= 0 || static_cast<std::uint64_t>(length) > text.size() - from) {
-      throw Error(
-          "the saved names of items do not have the saved lengths; the checkpoint is "
-          "damaged");
+      throw Error("the saved item names do not have the saved lengths; the checkpoint is damaged");
     }
     std::string name = text.substr(from, static_cast<std::size_t>(length));
     from += name.size();
@@ -94,7 +92,7 @@ void ItemProxies::load(const Archive& archive) {
     loaded.names_.push_back(std::move(name));
   }
   if (from != text.size() || loaded.left() < 0) {
-    throw Error("the saved names of items are not those of " + std::to_string(proxies_) + " " +
+    throw Error("the saved item names do not fit " + std::to_string(proxies_) + " " +
                 std::string(words_.several) + "; the checkpoint is damaged");
   }
   *this = std::move(loaded);

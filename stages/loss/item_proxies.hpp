@@ -1,4 +1,4 @@
-/// Which proxy is whose: each item of a training has one, in order of first appearance.
+/// Assigns a proxy to each item of a training, in order of first appearance.
 ///
 ///     items of a batch ──► number_of() ──► accept()     the batch counts: new items keep theirs
 ///                              └─► the next number_of(): they do not
@@ -18,11 +18,11 @@ namespace seam::stages {
 class ItemProxies {
  public:
   enum class New : std::uint8_t {
-    join,     ///< an item that is seen for the first time gets the next proxy
+    join,     ///< an item that occurs for the first time gets the next proxy
     refused,  ///< every item must have one
   };
 
-  /// What a message calls one of them, and what sets their number.
+  /// Words for messages: for one proxy, for several, and for what sets their number.
   struct Words {
     std::string_view one = "proxy";
     std::string_view several = "proxies";
@@ -32,13 +32,13 @@ class ItemProxies {
   explicit ItemProxies(std::int64_t proxies = 0) : ItemProxies(proxies, Words()) {}
   ItemProxies(std::int64_t proxies, Words words) : proxies_(proxies), words_(words) {}
 
-  /// The proxies of a batch's rows. Throws seam::Error that names an item which gets none.
+  /// The proxies of a batch's rows. Throws seam::Error naming an item that gets none.
   [[nodiscard]] std::vector<std::int64_t> number_of(const std::vector<std::string>& items,
                                                     New fresh);
-  /// The batch of the last call counts: the items that were new in it keep their proxies.
+  /// Accepts the batch of the last call: items that were new in it keep their proxies.
   void accept();
-  /// There are so many from now on; for those that a batch tells. Throws seam::Error where more are
-  /// taken.
+  /// Sets the number of proxies, for when only a batch shows it. Throws seam::Error if more are
+  /// already assigned.
   void set_number(std::int64_t proxies);
   /// Proxies that no item has.
   [[nodiscard]] std::int64_t left() const {
@@ -46,14 +46,15 @@ class ItemProxies {
   }
 
   void save(Archive& archive) const;
-  /// Throws seam::Error, and changes nothing, where what was saved is not of so many proxies.
+  /// Throws seam::Error, and changes nothing, if the saved state does not fit this number of
+  /// proxies.
   void load(const Archive& archive);
 
  private:
   std::int64_t proxies_;
   Words words_;
   std::vector<std::string> names_;               // by proxy
-  std::map<std::string, std::int64_t> numbers_;  // the same the other way round
+  std::map<std::string, std::int64_t> numbers_;  // the inverse of names_
   std::vector<std::string> joining_;             // of the last batch, until it is accepted
 };
 

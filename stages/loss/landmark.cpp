@@ -13,14 +13,14 @@
 namespace seam::stages {
 namespace {
 
-/// Throws where a visible landmark is not on its picture: somebody changed the picture's size.
+/// Throws if a visible landmark is outside its image: a stage changed the image's size.
 void check_places(const Tensor& places, const Tensor& visible, const Tensor& images,
                   const std::vector<Origin>* origins) {
   const std::int64_t height = images.size(2);
   const std::int64_t width = images.size(3);
   const Tensor x = places.select(2, 0);
   const Tensor y = places.select(2, 1);
-  // Asked so that what is no number is not inside either.
+  // Written so that NaN is outside as well.
   const Tensor inside =
       (x >= -1).logical_and(x <= width).logical_and(y >= -1).logical_and(y <= height);
   const Tensor wrong = visible.logical_and(inside.logical_not()).nonzero();
@@ -30,23 +30,23 @@ void check_places(const Tensor& places, const Tensor& visible, const Tensor& ima
   throw Error(name_of_row(row, origins) + ": landmark " + std::to_string(number + 1) + " (" +
               std::string(landmark_names.at(static_cast<std::size_t>(number))) + ") is at x " +
               text_of(x[row][number].item<double>()) + " and y " +
-              text_of(y[row][number].item<double>()) + ", which is not in the picture of width " +
+              text_of(y[row][number].item<double>()) + ", which is outside the image of width " +
               std::to_string(width) + " and height " + std::to_string(height) +
-              ": the landmarks are of another release of the pictures, or a stage before the batch "
-              "changed the pictures and not their landmarks");
+              ": the landmarks belong to a different release of the images, or a stage before the "
+              "batch changed the images without their landmarks");
 }
 
 }  // namespace
 
 void Landmark::declare(Declaration& d) {
   d.doc(
-      "The sum of the squared distances of a picture's predicted and true landmarks, of those that "
-      "are visible, in shares of its sides: the mean over a batch.");
+      "Sum of squared distances between the predicted and true visible landmarks of an image, as "
+      "fractions of its sides; averaged over a batch.");
   d.needs(field::images).doc("for their size");
   d.needs(field::predicted_landmarks);
   d.needs(field::true_landmarks).doc("batch: carry = [\"landmarks as true_landmarks\"]");
   d.needs(field::true_visibility).doc("batch: carry = [\"visibility as true_visibility\"]");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::origins).doc("to name a rejected image");
   d.headline("error", Better::lower);
   declare_loss(d);
 }
@@ -76,8 +76,8 @@ Tensor shares_of(const Tensor& pixels, std::int64_t height, std::int64_t width) 
 }
 
 Tensor landmark_loss(const Tensor& predicted, const Tensor& places, const Tensor& visible) {
-  // Chosen before the difference: what is not visible may be anything, NaN as well, and its
-  // gradient is 0.
+  // Selected before the difference: invisible landmarks may have any value, NaN as well, and get a
+  // gradient of 0.
   const Tensor targets = torch::where(visible.unsqueeze(-1), places, predicted.detach());
   return (predicted - targets).square().sum(-1).sum(1).mean();
 }

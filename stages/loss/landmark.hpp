@@ -12,7 +12,7 @@ namespace seam::stages {
 [[nodiscard]] Tensor landmark_loss(const Tensor& predicted, const Tensor& places,
                                    const Tensor& visible);
 
-/// Places in pixels as shares of the sides: the middle of the first pixel of 10 is at 0.05.
+/// Positions in pixels as fractions of the sides: the centre of the first of 10 pixels is at 0.05.
 [[nodiscard]] Tensor shares_of(const Tensor& pixels, std::int64_t height, std::int64_t width);
 
 class Landmark final : public Loss {

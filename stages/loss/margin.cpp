@@ -10,7 +10,7 @@
 namespace seam::stages {
 namespace {
 
-/// The share of rows whose label is among the k longest.
+/// The fraction of rows whose label is among the k longest.
 Tensor accuracy(const Tensor& lengths, const Tensor& labels, std::int64_t k) {
   const Tensor longest = std::get<1>(lengths.topk(k, 1));
   return (longest == labels.unsqueeze(1)).any(1).to(torch::kFloat32).mean();
@@ -20,21 +20,20 @@ Tensor accuracy(const Tensor& lengths, const Tensor& labels, std::int64_t k) {
 
 void Margin::declare(Declaration& d) {
   d.doc(
-      "Margin loss of class capsules (Sabour et al. 2017): the capsule of a picture's category "
-      "should be long and the others short. The sum over classes, the mean over a batch.");
-  d.parameter("present", settings_.present,
-              "length from which the category's capsule costs nothing")
+      "Margin loss of class capsules (Sabour et al. 2017): the capsule of an image's category "
+      "should be long and the others short. Summed over classes, averaged over a batch.");
+  d.parameter("present", settings_.present, "length from which the category's capsule has no loss")
       .range(0, 1e6);
-  d.parameter("absent", settings_.absent, "length up to which the other capsules cost nothing")
+  d.parameter("absent", settings_.absent, "length up to which the other capsules have no loss")
       .range(0, 1e6);
   d.parameter("down_weight", settings_.down, "weight of the other capsules").range(0, 1e6);
   d.parameter("top", top_,
-              "metrics accuracy, accuracy_3 and so on: the share of pictures whose category is "
-              "among so many longest capsules")
+              "the k of the metrics accuracy (1), accuracy_3 and so on: fraction of images whose "
+              "category is among the k longest capsules")
       .range(1, 1e6);
   d.needs(field::class_lengths);
   d.needs(field::categories).doc("the labels, from 0");
-  d.accepts(field::origins).doc("to name a picture whose label is refused");
+  d.accepts(field::origins).doc("to name an image whose label is rejected");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -44,7 +43,8 @@ void Margin::open(Context& /*context*/) {
   top_.erase(std::unique(top_.begin(), top_.end()), top_.end());
   if (settings_.present > settings_.absent) return;
   throw Error("`present` must be larger than `absent`: a capsule would have to be longer than " +
-                  std::to_string(settings_.present) + " and one of another class shorter than " +
+                  std::to_string(settings_.present) +
+                  " and those of the other classes shorter than " +
                   std::to_string(settings_.absent),
               Fault::configuration);
 }
@@ -57,9 +57,9 @@ Tensor Margin::compute(const Packet& packet, Context& /*context*/) {
                packet.has(field::origins) ? &packet.get(field::origins) : nullptr,
                {"the margin loss", "capsules"});
   if (!top_.empty() && top_.back() >= lengths.size(1)) {
-    throw Error("`top` has " + std::to_string(top_.back()) + ", but there are " +
+    throw Error("`top` contains " + std::to_string(top_.back()) + ", but there are " +
                     std::to_string(lengths.size(1)) +
-                    " classes: every picture would be right; take smaller numbers",
+                    " classes: every image would count as correct; use smaller numbers",
                 Fault::configuration);
   }
   const Tensor labels = torch::tensor(categories, torch::kInt64).to(lengths.device());

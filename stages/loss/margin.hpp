@@ -13,8 +13,8 @@
 namespace seam::stages {
 
 struct MarginSettings {
-  double present = 0.9;  ///< m+: the capsule of the category should be at least so long
-  double absent = 0.1;   ///< m-: the others should be at most so long
+  double present = 0.9;  ///< m+: the capsule of the category should be at least this long
+  double absent = 0.1;   ///< m-: the others should be at most this long
   double down = 0.5;     ///< λ: weight of the others
 };
 

@@ -1,4 +1,4 @@
-/// Contrastive loss of a batch's rows and the rows of a memory, of which the batch's own are last.
+/// Contrastive loss between a batch's rows and those of a memory, which ends with the batch's own.
 ///
 ///     S = unit(batch) unit(memory)ᵀ ──► positives: 1 - S      negatives: max(0, S - margin)
 ///     loss = mean of the positives above 0 + mean of the negatives above 0
@@ -15,14 +15,14 @@ namespace seam::stages {
 /// Scalars on the embedding's device; only the loss has a gradient.
 struct MemoryLoss {
   torch::Tensor loss;
-  torch::Tensor positive_pairs;  ///< with a loss above 0, a row
+  torch::Tensor positive_pairs;  ///< with a loss above 0, per row
   torch::Tensor negative_pairs;
 };
 
 /// `embedding` [N,E]; `memory` [M,E], the last N rows of which are the batch's, in order: no row is
 /// compared with itself. `labels` i64 [M] says which rows show the same item. A kind without a pair
 /// above 0 counts as 0; an embedding that is not finite makes the loss NaN. Differentiable in the
-/// embedding; the memory is taken as it is.
+/// embedding only.
 [[nodiscard]] MemoryLoss memory_loss(const torch::Tensor& embedding, const torch::Tensor& memory,
                                      const torch::Tensor& labels, double margin);
 

@@ -9,18 +9,19 @@ namespace seam::stages {
 
 void MultiSimilarity::declare(Declaration& d) {
   d.doc(
-      "Multi-similarity loss (Wang et al. 2019): of each row's pairs within the batch, those that "
-      "violate the order by more than `epsilon` are taken, and weighed by their own cosine "
-      "similarity and by those of the others.");
-  d.parameter("alpha", options_.alpha, "how sharply positive pairs are weighed").range(1e-6, 1e6);
-  d.parameter("beta", options_.beta, "how sharply negative pairs are weighed").range(1e-6, 1e6);
+      "Multi-similarity loss (Wang et al. 2019): for each row, mines the pairs within the batch "
+      "that violate the ranking by more than `epsilon` and weights them by their own cosine "
+      "similarity and those of the other pairs.");
+  d.parameter("alpha", options_.alpha, "sharpness of the weights of positive pairs")
+      .range(1e-6, 1e6);
+  d.parameter("beta", options_.beta, "sharpness of the weights of negative pairs").range(1e-6, 1e6);
   d.parameter("lambda", options_.lambda,
-              "the similarity that positive pairs should exceed and negative ones stay below")
+              "similarity that positive pairs should exceed and negative pairs should stay below")
       .range(-1, 1);
-  d.parameter("epsilon", options_.epsilon, "margin of the mining").range(0, 2);
+  d.parameter("epsilon", options_.epsilon, "margin for mining").range(0, 2);
   d.needs(field::embedding);
   d.needs(field::items).doc("rows of one item are positives of each other");
-  d.accepts(field::origins).doc("to name a picture without an item");
+  d.accepts(field::origins).doc("to name an image without an item");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -30,7 +31,7 @@ Tensor MultiSimilarity::compute(const Packet& packet, Context& context) {
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   check_pairs(labels);
-  // In training the loss is NaN, and the optimizer refuses the batch without another wait for the
+  // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
   // device.
   if (!context.training() && !torch::isfinite(embedding).all().item<bool>()) {
     throw Error("the embeddings of this batch are not finite");

@@ -1,4 +1,4 @@
-/// Stage `loss.multi_similarity`: pairs of a batch, mined and weighed by their similarities.
+/// Stage `loss.multi_similarity`: pairs of a batch, mined and weighted by their similarities.
 ///
 ///     embedding [N,E], items [N] ──► loss
 #pragma once

@@ -27,8 +27,8 @@ MultiSimilarityLoss multi_similarity_loss(const Tensor& embedding, const Tensor&
     const Tensor fixed = similarity.detach();
     const Tensor hardest_positive = fixed.masked_fill(~positive, infinity).amin(1, true);
     const Tensor hardest_negative = fixed.masked_fill(~negative, -infinity).amax(1, true);
-    // Those that do not keep the order, rather than those that violate it: NaN does neither, and a
-    // batch with NaN must not have a loss of 0.
+    // Takes pairs that do not keep the order rather than those that violate it: NaN does neither,
+    // and a batch with NaN must not have a loss of 0.
     const Tensor mined_positive = positive & ~(fixed - options.epsilon >= hardest_negative);
     negative = negative & ~(fixed + options.epsilon <= hardest_positive);
     positive = mined_positive;

@@ -1,4 +1,4 @@
-/// Multi-similarity loss: pairs of a batch weighed by their own similarity and by those of the
+/// Multi-similarity loss: pairs of a batch weighted by their own similarity and by those of the
 /// other pairs with the same anchor.
 ///
 ///     S = e eᵀ ──► mining: pairs that violate the order by more than -epsilon
@@ -22,7 +22,7 @@ struct MultiSimilarityOptions {
 /// Scalars on the embedding's device; only the loss has a gradient.
 struct MultiSimilarityLoss {
   torch::Tensor loss;            ///< mean over all N anchors
-  torch::Tensor positive_pairs;  ///< mined, an anchor
+  torch::Tensor positive_pairs;  ///< mined, per anchor
   torch::Tensor negative_pairs;
 };
 

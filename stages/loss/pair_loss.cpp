@@ -12,16 +12,16 @@ namespace seam::stages {
 void PairLoss::declare_pairs(Declaration& d) {
   d.parameter(
       "distance", distance_,
-      "of a pair's embeddings: Euclidean, or 1 - exp(-|x - y|₁) of the Manhattan distance, "
-      "which is below 1",
+      "distance between a pair's embeddings: Euclidean, or 1 - exp(-|x - y|₁) of the Manhattan "
+      "distance, which is below 1",
       {{"euclidean", PairedDistance::euclidean}, {"exp_manhattan", PairedDistance::exp_manhattan}});
-  d.parameter("epsilon", epsilon_,
-              "euclidean: added to each difference, as PyTorch's pairwise_distance does; 1e-6 if "
-              "not set")
+  d.parameter(
+       "epsilon", epsilon_,
+       "euclidean: added to each difference, as in PyTorch's pairwise_distance; default: 1e-6")
       .range(0, 1);
   d.needs(field::embedding);
   d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
-  d.accepts(field::groups).doc("to refuse rows that are no pair");
+  d.accepts(field::groups).doc("to reject rows that are not a pair");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }

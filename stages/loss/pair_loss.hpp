@@ -1,4 +1,4 @@
-/// What the stages of losses of pairs share: rows 2k and 2k+1 become distances, and these metrics.
+/// Base class of pair losses: the distances of rows 2k and 2k+1, and common metrics.
 ///
 ///     embedding, same, (groups) ──► distances [P] ──► loss of each pair ──► mean
 #pragma once
@@ -15,7 +15,7 @@ class PairLoss : public Loss {
  protected:
   /// `distance` and `epsilon`, the fields, and what every loss declares; call it last.
   void declare_pairs(Declaration& d);
-  /// Throws seam::Error where `epsilon` has no effect.
+  /// Throws seam::Error if `epsilon` has no effect.
   void check_distance() const;
 
   [[nodiscard]] PairedDistance distance() const { return distance_; }

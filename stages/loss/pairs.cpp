@@ -10,8 +10,8 @@ namespace seam::stages {
 namespace {
 
 constexpr const char* remedy =
-    "; put a sampler of pairs into the flow, and let batches keep pairs whole (batch: group_size = "
-    "2 and an even size)";
+    "; put a pair sampler into the flow, and keep pairs whole in batches (batch: group_size = 2 "
+    "and an even size)";
 
 std::string rows_text(std::int64_t first) {
   return "rows " + std::to_string(first) + " and " + std::to_string(first + 1);
@@ -45,7 +45,7 @@ Pairs pairs_of(const Tensor& embedding, const Tensor& same,
     }
     const auto at = static_cast<std::size_t>(row);
     if (groups != nullptr && (*groups)[at] != (*groups)[at + 1]) {
-      throw Error(rows_text(row) + " should be a pair, but are of the groups " +
+      throw Error(rows_text(row) + " should be a pair, but belong to groups " +
                   std::to_string((*groups)[at]) + " and " + std::to_string((*groups)[at + 1]) +
                   remedy);
     }

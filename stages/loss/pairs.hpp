@@ -8,7 +8,7 @@
 
 namespace seam::stages {
 
-/// One row a pair.
+/// One row per pair.
 struct Pairs {
   Tensor first;   ///< [P,E]
   Tensor second;  ///< [P,E]
@@ -16,8 +16,8 @@ struct Pairs {
 };
 
 /// Throws seam::Error for no rows, an odd number of them, labels other than 0 and 1, labels that
-/// differ within a pair, and pairs whose rows are of two groups: one that has lost a picture moves
-/// the others out of step. A row without a group (-1) fits one without a group only.
+/// differ within a pair, and pairs whose rows belong to two groups: a pair that has lost an image
+/// shifts all later ones. A row without a group (-1) only fits another one without a group.
 [[nodiscard]] Pairs pairs_of(const Tensor& embedding, const Tensor& same,
                              const std::vector<std::int64_t>* groups);
 

@@ -4,15 +4,15 @@ namespace seam::stages {
 
 void ProxyAnchor::declare(Declaration& d) {
   d.doc(
-      "Proxy-anchor loss (Kim et al. 2020): each item of the training list has a learnt proxy, "
-      "near which its pictures should be and far from which all others of a batch, by cosine "
-      "similarity.");
+      "Proxy-anchor loss (Kim et al. 2020): each item of the training list has a learned proxy; by "
+      "cosine similarity, images of the item are pulled towards it and all other images of the "
+      "batch are pushed away.");
   declare_proxies(d);
   d.parameter("margin", options_.margin,
-              "pictures of an item should be more similar to its proxy than this, others less than "
-              "minus this")
+              "images of an item should be more similar to its proxy than this, other images less "
+              "than minus this")
       .range(0, 2);
-  d.parameter("alpha", options_.alpha, "how sharply pairs are weighed").range(1e-6, 1e6);
+  d.parameter("alpha", options_.alpha, "sharpness of the weights of pairs").range(1e-6, 1e6);
   declare_proxy_loss(d);
 }
 

@@ -1,4 +1,4 @@
-/// Stage `loss.proxy_anchor`: compares the pictures of a batch with one learnt proxy an item.
+/// Stage `loss.proxy_anchor`: compares the images of a batch with one learned proxy per item.
 ///
 ///     embedding [N,E], items [N] ──► loss            proxies [items, dimensions]: weights
 #pragma once

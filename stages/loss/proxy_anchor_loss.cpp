@@ -15,8 +15,8 @@ namespace {
 
 using torch::Tensor;
 
-/// The sum of a list in parts of a fixed size: LibTorch shares the sum of a longer one among its
-/// threads, and adds up what they found.
+/// Sums a list in parts of a fixed size: LibTorch divides the sum of a longer list among its
+/// threads and then adds up their results.
 Tensor sum_in_parts(const Tensor& list) {
   constexpr std::int64_t part = 16384;
   if (list.size(0) <= part) return list.sum();
@@ -32,7 +32,7 @@ ProxyAnchorLoss proxy_anchor_loss(const Tensor& embedding, const Tensor& proxies
                                   const ProxyAnchorOptions& options) {
   check_proxy_labels(labels, embedding.size(0), proxies.size(0));
   const auto unit = [](const Tensor& rows) { return torch::nn::functional::normalize(rows); };
-  // A row for each proxy, so that the sums over a batch lie along the rows.
+  // One row per proxy, so that the sums over a batch are along the rows.
   const Tensor similarity = nn::linear(unit(proxies), unit(embedding));
   const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device());
   const Tensor own = torch::arange(proxies.size(0), label.options()).unsqueeze(1) == label;

@@ -26,9 +26,9 @@ struct ProxyAnchorLoss {
 };
 
 /// `embedding` [N,E] and `proxies` [P,E], of one type and device, are compared by cosine;
-/// `labels`, one a row, say which proxy is whose. Differentiable in both; the same bytes for any
-/// number of threads. What is not finite makes the loss NaN. Throws seam::Error for no rows, for
-/// another number of labels and for a label that has no proxy.
+/// `labels`, one per row, are the proxies of the rows. Differentiable in both; bit-identical for
+/// any number of threads. Values that are not finite make the loss NaN. Throws seam::Error for no
+/// rows, for a different number of labels and for a label without a proxy.
 [[nodiscard]] ProxyAnchorLoss proxy_anchor_loss(const torch::Tensor& embedding,
                                                 const torch::Tensor& proxies,
                                                 const std::vector<std::int64_t>& labels,

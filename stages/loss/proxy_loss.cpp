@@ -10,7 +10,7 @@
 namespace seam::stages {
 namespace {
 
-/// Kaiming normal with fan out, as the paper's code and pytorch-metric-learning have it.
+/// Kaiming normal with fan out, as in the paper's code and pytorch-metric-learning.
 Tensor initial_proxies(std::int64_t items, std::int64_t dimensions, Random random) {
   const double deviation = std::sqrt(2.0 / static_cast<double>(items));
   Tensor proxies = torch::empty({items, dimensions});
@@ -36,14 +36,14 @@ void ProxyLoss::declare_proxies(Declaration& d) {
 }
 
 void ProxyLoss::declare_proxy_loss(Declaration& d) {
-  d.parameter("rate_scale", rate_scale_, "learning rate of the proxies in those of the optimizer")
+  d.parameter("rate_scale", rate_scale_, "factor on the optimizer's learning rate for the proxies")
       .range(0, 1e6);
-  // From the parameter: a model of another width is refused before anything runs.
+  // From the parameter, so that a model with a different width is rejected before the run.
   d.needs(field::embedding)
       .contract("f32[N," + (dimensions_ > 0 ? std::to_string(dimensions_) : "E") + "]");
-  d.needs(field::items).doc("whose proxy is the positive of a row");
-  d.accepts(field::origins).doc("to name a picture without an item");
-  d.upstream(served_, "how many items there are");
+  d.needs(field::items).doc("the items whose proxies are the positives of the rows");
+  d.accepts(field::origins).doc("to name an image without an item");
+  d.upstream(served_, "number of items");
   d.keeps_state();
   d.headline("loss", Better::lower);
   declare_loss(d);
@@ -57,19 +57,19 @@ std::int64_t ProxyLoss::count_items(const Context& context) const {
   const auto served = static_cast<std::int64_t>(names.size());
   if (!given_items_) {
     if (served >= 2) return served;
-    throw Error("no data set before the loss says how many items it serves; set `items`",
+    throw Error("no data set before the loss declares its number of items; set `items`",
                 Fault::configuration);
   }
   if (served > *given_items_) {
     throw Error("the data sets before the loss serve " + std::to_string(served) +
-                    " items, and there are " + std::to_string(*given_items_) +
+                    " items, but there are only " + std::to_string(*given_items_) +
                     " proxies; remove `items`, or set it to " + std::to_string(served),
                 Fault::configuration);
   }
   if (served > 0 && served < *given_items_) {
     context.warn("`items = " + std::to_string(*given_items_) +
                  "`, but the data sets before the loss serve " + std::to_string(served) +
-                 " items: the other proxies push every picture away; remove `items`");
+                 " items: the other proxies push every image away; remove `items`");
   }
   return *given_items_;
 }
@@ -87,9 +87,9 @@ Tensor ProxyLoss::compute(const Packet& packet, Context& context) {
   check_items(items, packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   const Tensor& embedding = packet.get(field::embedding);
   if (embedding.dim() != 2 || embedding.size(1) != dimensions_) {
-    // A model that does not declare its width is known by its batches alone.
-    throw Error("the embedding of a picture has " + std::to_string(embedding.size(-1)) +
-                    " numbers, and a proxy " + std::to_string(dimensions_) +
+    // If a model does not declare its width, only its batches show it.
+    throw Error("the embedding of an image has " + std::to_string(embedding.size(-1)) +
+                    " values, but a proxy has " + std::to_string(dimensions_) +
                     "; set `dimensions` to the length of the model's embedding",
                 Fault::configuration);
   }
@@ -109,9 +109,9 @@ void ProxyLoss::warn_of_proxies_left(const Context& context) {
   if (warned_ || context.trainings() == *first_flow_) return;
   warned_ = true;
   if (of_items_.left() == 0) return;
-  context.warn("after a flow that trained, " + std::to_string(of_items_.left()) + " of " +
+  context.warn("after a training flow, " + std::to_string(of_items_.left()) + " of " +
                std::to_string(items_) +
-               " proxies have no item; they push every picture away. If the training list has " +
+               " proxies have no item; they push every image away. If the training list has " +
                std::to_string(items_ - of_items_.left()) + " items, set `items` to that");
 }
 
@@ -123,9 +123,9 @@ void ProxyLoss::save(Archive& archive) const {
 void ProxyLoss::load(const Archive& archive) {
   const std::vector<std::int64_t>& saved = archive.get("proxies", "f32").shape;
   if (saved.size() == 2 && saved != proxies_.sizes().vec()) {
-    throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) + ", and this pipeline " +
-                    proxies_text(items_, dimensions_) +
-                    "; set `items` and `dimensions` to what the checkpoint has, or begin a new run",
+    throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) +
+                    ", but this pipeline has " + proxies_text(items_, dimensions_) +
+                    "; set `items` and `dimensions` as in the checkpoint, or start a new run",
                 Fault::configuration);
   }
   of_items_.load(archive);

@@ -1,4 +1,4 @@
-/// What losses with one learnt vector an item have in common: weights, state and whose is which.
+/// Base class of losses with one learned vector per item: weights, state and their assignment.
 ///
 ///     embedding [N,E], items [N] ──► compare(embedding, proxies, labels) ──► loss
 ///                                    proxies [items, dimensions]: weights
@@ -34,15 +34,15 @@ class ProxyLoss : public Loss {
   /// Declares `rate_scale`, the fields and what every loss declares; call it at the end.
   void declare_proxy_loss(Declaration& d);
 
-  /// The loss of rows [N,dimensions], of which each has the label of its item's proxy.
+  /// The loss of rows [N,dimensions]; a row's label is its item's proxy.
   [[nodiscard]] virtual Tensor compare(const Tensor& embedding, const Tensor& proxies,
                                        const std::vector<std::int64_t>& labels) = 0;
 
  private:
   Tensor compute(const Packet& packet, Context& context) final;
-  /// `items`, or how many the data sets before it serve; throws where there are more.
+  /// `items`, or the number of items of the data sets before the loss; throws if they have more.
   [[nodiscard]] std::int64_t count_items(const Context& context) const;
-  /// Once, in the second flow that trains: a whole list has been seen.
+  /// Warns once, in the second training flow: by then a whole list has been seen.
   void warn_of_proxies_left(const Context& context);
 
   std::optional<std::int64_t> given_items_;
@@ -52,7 +52,8 @@ class ProxyLoss : public Loss {
   double rate_scale_;
   Tensor proxies_;
   ItemProxies of_items_;
-  std::optional<std::int64_t> first_flow_;  // trainings before the first one with this stage
+  std::optional<std::int64_t>
+      first_flow_;  // number of training flows before the first one with this stage
   bool warned_ = false;
 };
 

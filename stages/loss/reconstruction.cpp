@@ -14,26 +14,27 @@ std::string size_of(const Tensor& images) {
   return std::to_string(images.size(3)) + "x" + std::to_string(images.size(2));
 }
 
-/// A decoder's last layer is a sigmoid: it cannot draw what a batch with `mean` and `deviation`
-/// has.
+/// A decoder's last layer is a sigmoid: it cannot draw images that the batch normalises with `mean`
+/// and `deviation`.
 void refuse_other_range(const Tensor& images) {
   constexpr double rounding = 1e-3;
   const double least = images.min().item<double>();
   const double most = images.max().item<double>();
   if (least >= -rounding && most <= 1 + rounding) return;
-  throw Error("the pictures' values go from " + text_of(least) + " to " + text_of(most) +
-                  ", but a reconstruction's are from 0 to 1; leave `mean` and `deviation` of the "
-                  "batch unset",
-              Fault::configuration);
+  throw Error(
+      "the images' values range from " + text_of(least) + " to " + text_of(most) +
+          ", but those of a reconstruction from 0 to 1; leave `mean` and `deviation` of the "
+          "batch unset",
+      Fault::configuration);
 }
 
 }  // namespace
 
 void Reconstruction::declare(Declaration& d) {
   d.doc(
-      "Squared differences of pictures and what a decoder made of them: the mean over a batch. "
-      "With `weight`, a regulariser of capsule networks.");
-  d.parameter("reduction", reduction_, "of the squared differences of a picture's numbers",
+      "Squared error between images and their reconstructions by a decoder, averaged over a batch. "
+      "With `weight`, a regulariser for capsule networks.");
+  d.parameter("reduction", reduction_, "how the squared errors of an image's values are combined",
               {{"mean", Reduction::mean}, {"sum", Reduction::sum}});
   d.needs(field::images);
   d.needs(field::reconstruction);
@@ -46,9 +47,9 @@ Tensor Reconstruction::compute(const Packet& packet, Context& /*context*/) {
   const Tensor& reconstruction = packet.get(field::reconstruction);
   if (images.size(0) == 0) throw Error("the batch has no rows, and a mean needs one");
   if (images.sizes() != reconstruction.sizes()) {
-    throw Error("the pictures are " + size_of(images) + " and their reconstructions " +
+    throw Error("the images are " + size_of(images) + " but their reconstructions " +
                 size_of(reconstruction) +
-                " (width x height); resize the pictures, or set the decoder's `image_height` and "
+                " (width x height); resize the images, or set the decoder's `image_height` and "
                 "`image_width`");
   }
   refuse_other_range(images);

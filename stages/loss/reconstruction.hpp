@@ -1,4 +1,4 @@
-/// Stage `loss.reconstruction`: how far a decoder's pictures are from those that it was given.
+/// Stage `loss.reconstruction`: the error of images drawn by a decoder.
 #pragma once
 
 #include <seam/loss.hpp>
@@ -8,7 +8,7 @@
 
 namespace seam::stages {
 
-/// What the squared differences of an image's numbers become.
+/// How the squared errors of an image's values are combined.
 enum class Reduction : std::uint8_t {
   mean,  ///< their mean: the thesis, and Keras' MSE
   sum,   ///< their sum: Sabour et al.

@@ -13,15 +13,15 @@ namespace seam::stages {
 
 void SupervisedContrastive::declare(Declaration& d) {
   d.doc(
-      "Supervised contrastive loss (Khosla et al. 2020): of all other pictures of a batch, those "
-      "of "
-      "the same item should be the similar ones, by a softmax of cosines. The mean over pictures "
+      "Supervised contrastive loss (Khosla et al. 2020): among all other images of a batch, those "
+      "of the same item should be the similar ones, by a softmax of cosines. Averaged over images "
       "with a positive.");
-  d.parameter("temperature", temperature_, "divides the cosines; a small one looks at the nearest")
+  d.parameter("temperature", temperature_,
+              "temperature that divides the cosines; small values emphasise the nearest images")
       .range(1e-3, 1e3);
   d.needs(field::embedding);
   d.needs(field::items).doc("rows of one item are positives of each other");
-  d.accepts(field::origins).doc("to name a picture without an item");
+  d.accepts(field::origins).doc("to name an image without an item");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -31,7 +31,7 @@ Tensor SupervisedContrastive::compute(const Packet& packet, Context& context) {
   const std::vector<std::int64_t> labels = item_labels(
       packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
   check_pairs(labels);
-  // In training the loss is NaN, and the optimizer refuses the batch without another wait for the
+  // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
   // device.
   if (!context.training() && !torch::isfinite(embedding).all().item<bool>()) {
     throw Error("the embeddings of this batch are not finite");

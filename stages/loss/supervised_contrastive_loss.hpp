@@ -1,5 +1,5 @@
-/// Supervised contrastive loss: of all other rows of a batch, those of the same item should be the
-/// similar ones.
+/// Supervised contrastive loss: among all other rows of a batch, those of the same item should be
+/// the similar ones.
 ///
 ///     S = e eᵀ / τ ──► for each row i: mean over positives p of
 ///                      -log( exp S_ip / Σ_(a ≠ i) exp S_ia )

@@ -18,13 +18,13 @@ constexpr double usual_margin = 2.0;  // SCCapsNet's released code
 void Triplet::declare(Declaration& d) {
   d.doc(
       "Triplet loss: the mean of max(0, d²(anchor, positive) - d²(anchor, negative) + margin) over "
-      "the triplets of a batch, with squared Euclidean distances of embeddings; or, by their "
-      "cosines, of log(1 + exp(cos(anchor, negative) - cos(anchor, positive))).");
+      "the triplets of a batch, with squared Euclidean distances of embeddings; or, with cosines, "
+      "of log(1 + exp(cos(anchor, negative) - cos(anchor, positive))).");
   d.parameter("form", form_, "the loss of a triplet",
               {{"hinge", Form::hinge}, {"cosine", Form::cosine}});
   d.parameter("margin", margin_,
-              "hinge: by how much the negative must be further, 2 if not set; distances of unit "
-              "vectors are 0 to 4. cosine has none")
+              "hinge: how much farther away the negative must be; default: 2. Distances of unit "
+              "vectors are 0 to 4. cosine has no margin")
       .range(0, 1e6);
   d.needs(field::embedding);
   d.needs(field::groups);
@@ -64,7 +64,7 @@ Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
 }
 
 TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vector<Role>& roles) {
-  // First rows decide the order, so that the sum over triplets does not depend on a map's.
+  // Ordered by first rows, so that the sum over triplets does not depend on the order of a map.
   std::map<std::int64_t, std::size_t> position;
   std::vector<std::array<std::int64_t, 3>> triplets;
   for (std::size_t row = 0; row < groups.size(); ++row) {
@@ -72,11 +72,11 @@ TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vec
     if (fresh) triplets.push_back({-1, -1, -1});
     const std::string group = "group " + std::to_string(groups[row]);
     if (roles[row] == Role::single) {
-      throw Error(group + " holds a picture without a role; put a triplet sampler into the flow",
+      throw Error(group + " contains an image without a role; put a triplet sampler into the flow",
                   Fault::configuration);
     }
     std::int64_t& place = triplets[found->second][static_cast<std::size_t>(roles[row]) - 1];
-    if (place >= 0) throw Error(group + " holds two pictures of one role", Fault::internal);
+    if (place >= 0) throw Error(group + " contains two images with the same role", Fault::internal);
     place = static_cast<std::int64_t>(row);
   }
   TripletRows rows;
@@ -84,7 +84,7 @@ TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vec
     for (const std::int64_t row : triplets[at]) {
       if (row < 0) {
         throw Error("group " + std::to_string(group) +
-                    " lacks a picture; a batch must keep groups whole (batch: group_size = 3)");
+                    " lacks an image; a batch must keep groups whole (batch: group_size = 3)");
       }
     }
   }

@@ -1,4 +1,4 @@
-/// Stage `loss.triplet`: how much closer positives must come than negatives.
+/// Stage `loss.triplet`: positives must be closer than negatives by a margin.
 #pragma once
 
 #include <seam/loss.hpp>
@@ -33,7 +33,7 @@ struct TripletRows {
   std::vector<std::int64_t> negatives;
 };
 
-/// Throws seam::Error naming the group that is no triplet: not exactly one of each role.
+/// Throws seam::Error naming a group that is not a triplet, with exactly one row per role.
 [[nodiscard]] TripletRows triplet_rows(const std::vector<std::int64_t>& groups,
                                        const std::vector<Role>& roles);
 

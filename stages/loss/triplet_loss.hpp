@@ -10,7 +10,7 @@ struct TripletLoss {
   torch::Tensor loss;               ///< mean over triplets of max(0, d²ap - d²an + margin)
   torch::Tensor positive_distance;  ///< mean d²ap
   torch::Tensor negative_distance;  ///< mean d²an
-  torch::Tensor active;             ///< share of triplets whose hinge is open
+  torch::Tensor active;             ///< fraction of triplets with a loss above 0
 };
 
 /// Rows of anchor, positive and negative: embeddings [T,E] each, in the same order of triplets.
@@ -26,7 +26,7 @@ struct CosineTripletLoss {
   torch::Tensor negative_cosine;  ///< mean cos(a,n)
 };
 
-/// Of the same rows. Lengths below 1e-8 count as that, so that a vector of zeros is finite.
+/// Of the same rows. Lengths are clamped to at least 1e-8, so that zero vectors give finite values.
 [[nodiscard]] CosineTripletLoss cosine_triplet_loss(const torch::Tensor& anchors,
                                                     const torch::Tensor& positives,
                                                     const torch::Tensor& negatives);

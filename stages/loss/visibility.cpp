@@ -10,11 +10,11 @@ namespace seam::stages {
 
 void Visibility::declare(Declaration& d) {
   d.doc(
-      "Cross entropy between the softmax of a network's logits and the state of each landmark, "
-      "visible, occluded, cut off or none: the mean over the landmarks of a batch.");
+      "Cross entropy between the softmax of a network's logits and the state of each landmark "
+      "(visible, occluded, cut off or none), averaged over the landmarks of a batch.");
   d.needs(field::visibility_logits);
   d.needs(field::true_visibility).doc("batch: carry = [\"visibility as true_visibility\"]");
-  d.accepts(field::origins).doc("to name a picture that is refused");
+  d.accepts(field::origins).doc("to name a rejected image");
   d.headline("accuracy", Better::higher);
   declare_loss(d);
 }
@@ -40,7 +40,7 @@ void check_states(const Tensor& states, const std::vector<Origin>* origins) {
   const auto landmark = wrong[0][1].item<std::int64_t>();
   throw Error(name_of_row(row, origins) + ": landmark " + std::to_string(landmark + 1) +
               " has visibility " + std::to_string(states[row][landmark].item<std::int64_t>()) +
-              ", which is none of 0 (visible), 1 (occluded), 2 (cut off) and 3 (none)");
+              "; it must be 0 (visible), 1 (occluded), 2 (cut off) or 3 (none)");
 }
 
 std::string name_of_row(std::int64_t row, const std::vector<Origin>* origins) {

@@ -13,10 +13,10 @@ namespace seam::stages {
 /// The mean over images and landmarks of the cross entropy. `logits` is [N,L,S], `states` i64[N,L].
 [[nodiscard]] Tensor visibility_loss(const Tensor& logits, const Tensor& states);
 
-/// Throws seam::Error naming the first picture with a state that is none of 0 to 3.
+/// Throws seam::Error naming the first image with a state other than 0 to 3.
 void check_states(const Tensor& states, const std::vector<Origin>* origins);
 
-/// Its origin, or its number where there are no origins.
+/// The row's origin, or its number if there are no origins.
 [[nodiscard]] std::string name_of_row(std::int64_t row, const std::vector<Origin>* origins);
 
 class Visibility final : public Loss {

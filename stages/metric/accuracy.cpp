@@ -27,26 +27,26 @@ std::string class_text(std::int64_t number, const std::vector<std::string>& name
 
 void Accuracy::declare(Declaration& d) {
   d.doc(
-      "Top-k accuracy over all pictures of a flow: how often the true category is among the k "
-      "classes of the highest scores. Equal scores are ranked by class number.");
+      "Top-k accuracy over all images of a flow: how often the true category is among the k "
+      "classes with the highest scores. Equal scores are ranked by class number.");
   d.parameter("k", ks_, "the k of top-k accuracy, each smaller than the number of classes")
       .at_least(1);
-  d.parameter("from", from_, "the field that is taken for scores",
+  d.parameter("from", from_, "field used as scores",
               {{"logits", From::logits}, {"class_lengths", From::class_lengths}});
   d.parameter("per_class", per_class_, "whether to add a table by class");
   d.parameter("protocol", protocol_,
-              "what the data is called in the report, such as 'deepfashion-category-test/img224'");
+              "name of the data in the report, such as 'deepfashion-category-test/img224'");
   const auto largest = std::max_element(ks_.begin(), ks_.end());
   const std::int64_t least = largest == ks_.end() || *largest < 1 ? 2 : *largest + 1;
   d.needs(field()).contract("f32[N," + std::to_string(least) + "+]");
   d.needs(field::categories).doc("the labels, from 0");
-  d.accepts(field::origins).doc("to name lists, and a picture that is refused");
-  d.accepts(field::indices).doc("to refuse a picture that comes twice");
-  d.accepts(field::paths).doc("to refuse a picture that comes twice");
+  d.accepts(field::origins).doc("to name lists, and a rejected image");
+  d.accepts(field::indices).doc("to reject an image that occurs twice");
+  d.accepts(field::paths).doc("to reject an image that occurs twice");
   d.accepts(field::images).doc("only their size, for the report");
-  d.upstream(names_, "what classes are called in the table by class");
-  d.upstream(models_, "what the model's classes are called");
-  d.upstream(lists_, "whether the images are those that published numbers were measured on");
+  d.upstream(names_, "names of the classes in the table by class");
+  d.upstream(models_, "names of the model's classes");
+  d.upstream(lists_, "whether the images are those used for published results");
   if (largest == ks_.end()) return;
   const std::int64_t smallest = *std::min_element(ks_.begin(), ks_.end());
   d.headline("accuracy@" + std::to_string(smallest), Better::higher);
@@ -75,14 +75,14 @@ void Accuracy::begin_with(std::int64_t classes, const Context& context) {
   const auto named = static_cast<std::int64_t>(agreed_names(names_).size());
   if (named > classes) {
     throw Error("the data set has " + counted(named, "category", "categories") +
-                    ", but the scores are of " + counted(classes, "class", "classes") +
+                    ", but the scores are for " + counted(classes, "class", "classes") +
                     "; give the model as many",
                 Fault::configuration);
   }
   if (named > 0 && named < classes) {
-    context.warn("the scores are of " + counted(classes, "class", "classes") +
+    context.warn("the scores are for " + counted(classes, "class", "classes") +
                  ", but the data set has " + counted(named, "category", "categories") +
-                 ": a model with more classes than it needs may predict one that there is not");
+                 ": a model with more classes than necessary may predict one that does not exist");
   }
   counter_.emplace(ks_, classes);
 }
@@ -121,7 +121,7 @@ void Accuracy::process(const Packet& packet, Context& context) {
 }
 
 void Accuracy::end(Context& context) {
-  if (!counter_) throw Error("no picture arrived, so there is no accuracy to report");
+  if (!counter_) throw Error("no image arrived, so there is no accuracy to report");
   const AccuracyResult result = counter_->result();
   for (std::size_t i = 0; i < result.ks.size(); ++i) {
     const std::string metric = "accuracy@" + std::to_string(result.ks[i]);
@@ -134,7 +134,7 @@ void Accuracy::end(Context& context) {
   context.metric("images", static_cast<double>(result.images));
   context.report("Accuracy", accuracy_table(result) +
                                  "\nData: " + (protocol_.empty() ? "unnamed" : protocol_) +
-                                 ", pictures of " + to_string(input_) + " pixels.\n" + data_text() +
+                                 ", images of " + to_string(input_) + " pixels.\n" + data_text() +
                                  published(result));
   if (per_class_) context.report("Accuracy by class", class_table(result, agreed_names(names_)));
 }
@@ -178,7 +178,7 @@ std::string accuracy_table(const AccuracyResult& result) {
   }
   const auto classes = static_cast<std::int64_t>(result.by_class.size());
   std::string text = counted(result.images, "image") + " of " +
-                     counted(present, "class", "classes") + "; scores of " +
+                     counted(present, "class", "classes") + "; scores for " +
                      counted(classes, "class", "classes") +
                      ".\n\n| | accuracy | 95 % interval | chance |\n|---|---:|---:|---:|\n";
   for (std::size_t i = 0; i < result.ks.size(); ++i) {
@@ -192,7 +192,7 @@ std::string accuracy_table(const AccuracyResult& result) {
   }
   return text +
          "\nPercent of images whose class is among the K highest scores. Chance: K classes drawn "
-         "at random. The most frequent class alone has " +
+         "at random. Always predicting the most frequent class has " +
          percent(static_cast<double>(most) / static_cast<double>(result.images)) + " %.\n";
 }
 

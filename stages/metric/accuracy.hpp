@@ -1,4 +1,4 @@
-/// Stage `metric.accuracy`: how many pictures a model classifies right.
+/// Stage `metric.accuracy`: how many images a model classifies correctly.
 ///
 ///     logits (or class_lengths), categories ──► [ metric.accuracy ] ──► metrics, report
 #pragma once
@@ -38,9 +38,9 @@ class Accuracy final : public Compute<Sink> {
 
   [[nodiscard]] const Field<Tensor>& field() const;
   void begin_with(std::int64_t classes, const Context& context);
-  /// The lists that the pictures are from.
+  /// The lists that the images are from.
   [[nodiscard]] std::string data_text() const;
-  /// Published results on the same data, pictures and classes; empty where there are none.
+  /// Published results on the same data, images and classes; empty if there are none.
   [[nodiscard]] std::string published(const AccuracyResult& result) const;
 
   std::vector<std::int64_t> ks_{1};
@@ -56,11 +56,12 @@ class Accuracy final : public Compute<Sink> {
   std::set<std::string> list_files_;  ///< that named them
 };
 
-/// What classes drawn at random have at the `k`-th of the result's ks.
+/// The accuracy of classes drawn at random at the `k`-th of the result's ks.
 [[nodiscard]] double chance_of(const AccuracyResult& result, std::size_t k);
-/// "accuracy@1 | 91.20 | ...": what all pictures amount to, in Markdown.
+/// "accuracy@1 | 91.20 | ...": the result over all images, in Markdown.
 [[nodiscard]] std::string accuracy_table(const AccuracyResult& result);
-/// A row for each class that has pictures. `names`: by number; those without one are numbers.
+/// One row per class that has images. `names`: by class number; classes without one are shown as
+/// numbers.
 [[nodiscard]] std::string class_table(const AccuracyResult& result,
                                       const std::vector<std::string>& names);
 

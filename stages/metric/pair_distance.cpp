@@ -19,7 +19,7 @@ double cosine_distance(std::span<const float> a, std::span<const float> b) {
     squares_a += static_cast<double>(a[at]) * a[at];
     squares_b += static_cast<double>(b[at]) * b[at];
   }
-  // Rounding leaves products beside a square that is the same number.
+  // Rounding can leave a product beside a square of the same number.
   return std::max(0.0, 1 - products / (std::sqrt(squares_a) * std::sqrt(squares_b)));
 }
 
@@ -35,8 +35,8 @@ void check_embedding(std::span<const float> values, VerificationDistance distanc
   if (distance != VerificationDistance::cosine) return;
   if (std::any_of(values.begin(), values.end(), [](float value) { return value != 0; })) return;
   throw Error(
-      "has an embedding of zeros, which has no direction and so no cosine; use distance = "
-      "\"euclidean\", or look at the model and the picture");
+      "has an embedding of zeros, which has no direction and thus no cosine; use distance = "
+      "\"euclidean\", or check the model and the image");
 }
 
 double ranked_distance(std::span<const float> a, std::span<const float> b,

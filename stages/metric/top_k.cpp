@@ -28,7 +28,7 @@ TopKCounter::TopKCounter(std::vector<std::int64_t> ks, std::int64_t classes)
     throw Error("top-k accuracy needs at least one k, each 1 or more", Fault::configuration);
   }
   if (ks_.back() >= classes) {
-    throw Error("k is " + std::to_string(ks_.back()) + ", but the scores are of " +
+    throw Error("k is " + std::to_string(ks_.back()) + ", but the scores are for " +
                     counted(classes, "class", "classes") +
                     ": the label would be among the best k whatever the scores are; lower 'k'",
                 Fault::configuration);
@@ -44,12 +44,12 @@ TopKCounter::TopKCounter(std::vector<std::int64_t> ks, std::int64_t classes)
 
 void TopKCounter::add(std::span<const float> scores, std::int64_t label) {
   if (static_cast<std::int64_t>(scores.size()) != classes_) {
-    throw Error("has scores of " + counted(scores.size(), "class", "classes") +
-                ", but those before it had " + grouped(classes_));
+    throw Error("has scores for " + counted(scores.size(), "class", "classes") +
+                ", but earlier images had " + grouped(classes_));
   }
   if (label < 0) throw Error("has no category (" + std::to_string(label) + ")");
   if (label >= classes_) {
-    throw Error("is of category " + std::to_string(label) + ", but the scores are of " +
+    throw Error("has category " + std::to_string(label) + ", but the scores are for " +
                 counted(classes_, "class", "classes") + ", 0 to " + std::to_string(classes_ - 1));
   }
   const auto own = static_cast<std::size_t>(label);
@@ -60,7 +60,7 @@ void TopKCounter::add(std::span<const float> scores, std::int64_t label) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isnan(scores[i])) {
       throw Error("has NaN for the score of class " + std::to_string(i) +
-                  "; the model has diverged, or its input is damaged");
+                  "; the model has diverged, or its input is corrupt");
     }
     if (scores[i] > scores[best]) best = i;
     if (i == own) continue;
@@ -88,7 +88,7 @@ AccuracyResult TopKCounter::result() const {
     result.images += of_class.images;
     for (std::size_t i = 0; i < ks_.size(); ++i) hits[i] += of_class.hits[i];
   }
-  if (result.images == 0) throw Error("no picture arrived, so there is no accuracy to report");
+  if (result.images == 0) throw Error("no image arrived, so there is no accuracy to report");
   const auto share = [](std::int64_t count, std::int64_t of) {
     return of == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(of);
   };

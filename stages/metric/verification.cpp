@@ -16,7 +16,7 @@ namespace {
 constexpr const char* remedy =
     "; rows 2k and 2k+1 of a batch are a pair: set group_size = 2 and an even size for `batch`";
 
-/// The equal error rate, and the area under the curve, of distances that know nothing.
+/// The equal error rate, and the area under the curve, of random distances.
 constexpr double chance_level = 0.5;
 
 std::string row_name(const Packet& packet, std::size_t row) {
@@ -24,7 +24,7 @@ std::string row_name(const Packet& packet, std::size_t row) {
   return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
 }
 
-/// Which pictures the rows are: their files, or what their list calls them; empty where neither is
+/// Identifies the images of the rows: their files, or their names in the list; empty if neither is
 /// known.
 std::vector<std::string> pictures_of(const Packet& packet, std::size_t rows) {
   std::vector<std::string> pictures = picture_files(packet, rows);
@@ -44,53 +44,53 @@ std::string pair_name(const Packet& packet, std::size_t first) {
 
 void Verification::declare(Declaration& d) {
   d.doc(
-      "Verification: whether two pictures show one person, told by the distance of their "
-      "embeddings. Accuracy at a threshold that other pairs chose, equal error rate, area under "
-      "the ROC curve and true accept rates, over all pairs of a flow.");
+      "Verification: decides by the distance of their embeddings whether two images show the same "
+      "person. Reports accuracy at a threshold selected on other pairs, equal error rate, area "
+      "under the ROC curve and true accept rates, over all pairs of a flow.");
   d.parameter("distance", settings_.distance,
-              "of two embeddings: Euclidean; 1 minus the cosine; 1 minus exp of minus the "
-              "Manhattan distance",
+              "distance between two embeddings: Euclidean; 1 minus the cosine; 1 minus exp of "
+              "minus the Manhattan distance",
               {{"euclidean", VerificationDistance::euclidean},
                {"cosine", VerificationDistance::cosine},
                {"exp_manhattan", VerificationDistance::exp_manhattan}});
   d.parameter("margin", settings_.margin,
-              "also report the accuracy where pairs up to this distance are accepted, such as the "
-              "margin of the training (of loss.contrastive's equation4 its square root)")
+              "also report the accuracy with this distance as the threshold, such as the margin "
+              "used in training (its square root for equation4 of loss.contrastive)")
       .range(0, 1e6);
   d.parameter("folds", folds_,
-              "for pairs without a fold of their own (`pair_folds`): those of each kind are dealt "
-              "to so many folds, and each fold's threshold is chosen on the others; 1: none is")
+              "number of folds for pairs without `pair_folds`; pairs of each kind are distributed "
+              "over the folds, and each fold's threshold is selected on the others. 1: no "
+              "threshold is selected")
       .range(1, 1'000'000);
   d.parameter("fold", settings_.fold,
-              "report this fold alone, from 0: for a model that was trained on the others")
+              "report only this fold, counted from 0: for a model that was trained on the others")
       .range(0, 999'999);
   d.parameter("far", settings_.far,
-              "false accept rates at which the true accept rate is reported, where there are "
-              "enough pairs of two persons")
+              "false accept rates at which the true accept rate is reported, if there are enough "
+              "pairs of two persons")
       .range(0, 1);
-  d.parameter("protocol", protocol_.name,
-              "what the pairs are called in the report: \"lfw-view-2\"");
-  d.parameter("images", protocol_.images, "which pictures: \"lfw\", \"att\", with what crop");
+  d.parameter("protocol", protocol_.name, "name of the pairs in the report: \"lfw-view-2\"");
+  d.parameter("images", protocol_.images, "name of the images, with their crop: \"lfw\", \"att\"");
   d.parameter("alignment", protocol_.alignment,
               "how faces were aligned: \"none\", \"funneled\", \"deep-funneled\"");
   d.parameter("outside_data", protocol_.outside_data,
-              "what the model was trained on beside the data set: \"none\", \"imagenet\"");
-  d.parameter("folder", folder_,
-              "where the ROC curve is written, as STAGE/epoch-0012/roc.csv; relative to the run's "
-              "folder");
+              "data used for training in addition to the data set: \"none\", \"imagenet\"");
+  d.parameter(
+      "folder", folder_,
+      "folder for the ROC curve, written as STAGE/epoch-0012/roc.csv; relative to the run folder");
   d.reference("trained_on", trained_on_,
-              "the data set that the model is trained on: pairs of its people are refused where "
+              "the data set that the model is trained on: pairs with its people are rejected if "
               "they are reported, which with `fold` are those of that fold")
       .optional();
   d.needs(field::embedding);
   d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
   d.accepts(field::pair_folds).doc("the folds of the list, equal in rows 2k and 2k+1");
-  d.accepts(field::groups).doc("to refuse rows that are no pair");
-  d.accepts(field::items).doc("to refuse pairs that `same` is wrong about");
+  d.accepts(field::groups).doc("to reject rows that are not a pair");
+  d.accepts(field::items).doc("to reject pairs for which `same` is wrong");
   d.accepts(field::indices).doc("to name pairs, for `seam compare --paired`");
-  d.accepts(field::origins).doc("to name a picture that is refused, and pairs");
+  d.accepts(field::origins).doc("to name a rejected image, and pairs");
   d.accepts(field::paths)
-      .doc("to refuse a picture paired with itself, and a pair that comes twice");
+      .doc("to reject an image paired with itself, and a pair that occurs twice");
   d.accepts(field::images).doc("only their size, for the report");
   if (folds_ > 1 || settings_.fold) d.headline("accuracy", Better::higher);
   d.headline("eer", Better::lower);
@@ -100,7 +100,7 @@ void Verification::declare(Declaration& d) {
 void Verification::open(Context& /*context*/) {
   for (const double far : settings_.far) {
     if (far > 0) continue;
-    throw Error("'far' has 0: a rate above 0 is needed, such as 0.001", Fault::configuration);
+    throw Error("'far' has 0: rates must be above 0, such as 0.001", Fault::configuration);
   }
   std::sort(settings_.far.begin(), settings_.far.end(), std::greater<>());
   settings_.far.erase(std::unique(settings_.far.begin(), settings_.far.end()), settings_.far.end());
@@ -121,7 +121,7 @@ void Verification::check_rows(const Packet& packet, std::size_t first, const std
   for (const std::size_t row : {first, second}) {
     if (same[row] == 0 || same[row] == 1) continue;
     throw Error("'same' of " + row_name(packet, row) + " is " + std::to_string(same[row]) +
-                "; it must be 1, for a pair of one person, or 0");
+                "; it must be 1 for a pair of one person, otherwise 0");
   }
   if (same[first] != same[second]) {
     throw Error("'same' differs in " + pair_name(packet, first) + remedy);
@@ -132,7 +132,7 @@ void Verification::check_rows(const Packet& packet, std::size_t first, const std
   if (packet.has(field::groups)) {
     const auto& groups = packet.get(field::groups);
     if (groups[first] != groups[second]) {
-      throw Error(pair_name(packet, first) + " is of the groups " + std::to_string(groups[first]) +
+      throw Error(pair_name(packet, first) + " belongs to groups " + std::to_string(groups[first]) +
                   " and " + std::to_string(groups[second]) + remedy);
     }
   }
@@ -148,14 +148,15 @@ void Verification::check_once(const Packet& packet, std::size_t first, std::stri
                               std::string b) {
   if (a.empty() || b.empty()) return;
   if (a == b) {
-    throw Error("'" + a + "' is paired with itself, which any model accepts; measure pairs of " +
-                    "different pictures, such as those of sampling.pairs with rule = \"balanced\"",
+    throw Error("'" + a +
+                    "' is paired with itself, which any model accepts; evaluate pairs of "
+                    "different images, such as those of sampling.pairs with rule = \"balanced\"",
                 Fault::configuration);
   }
   if (b < a) std::swap(a, b);
   if (seen_.emplace(std::move(a), std::move(b)).second) return;
   throw Error(pair_name(packet, first) +
-                  " came before in this evaluation; measure each pair once, such as with "
+                  " occurred before in this evaluation; evaluate each pair once, such as with "
                   "pairs = \"once\" or \"all\" of sampling.pairs",
               Fault::configuration);
 }
@@ -226,7 +227,7 @@ void Verification::end(Context& context) {
   if (!*has_folds_) {
     if (settings_.fold) {
       throw Error("'fold' = " + std::to_string(*settings_.fold) +
-                      " is a fold of the list, but the pairs came without theirs; add "
+                      " is a fold of the list, but the pairs arrived without folds; add "
                       "\"pair_fold\" to `carry` of the batch, or remove 'fold'",
                   Fault::configuration);
     }
@@ -237,10 +238,11 @@ void Verification::end(Context& context) {
         return pair.fold == pairs_.front().fold;
       });
   if (one_fold && folds_ > 1 && !settings_.fold) {
-    throw Error("all pairs are of fold " + std::to_string(pairs_.front().fold) +
-                    ", so no other fold chooses a threshold; remove \"pair_fold\" from `carry` to "
-                    "have the pairs dealt to `folds`, or set folds = 1 for no accuracy",
-                Fault::configuration);
+    throw Error(
+        "all pairs are in fold " + std::to_string(pairs_.front().fold) +
+            ", so there is no other fold to select a threshold; remove \"pair_fold\" from `carry` "
+            "to distribute the pairs over `folds`, or set folds = 1 for no accuracy",
+        Fault::configuration);
   }
   const VerificationResult result = verify(pairs_, settings_);
   if (!result.folds.empty()) {
@@ -265,7 +267,7 @@ void Verification::end(Context& context) {
   }
   std::string text = verification_table(result, settings_, protocol);
   if (!result.folds.empty() && !*has_folds_) {
-    text += "The pairs have no folds of their own: a person may be in several.\n";
+    text += "The pairs do not come with folds: a person may be in several.\n";
   }
   context.report("Verification", text);
   if (result.folds.size() > 1) {

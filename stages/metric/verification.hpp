@@ -1,4 +1,4 @@
-/// Stage `metric.verification`: how well distances tell whether two pictures show one person.
+/// Stage `metric.verification`: how well distances show whether two images are of the same person.
 ///
 ///     embedding, same, (pair_folds) ──► [ metric.verification ] ──► metrics, report, ROC, outcomes
 ///     rows 2k and 2k + 1: a pair
@@ -31,7 +31,7 @@ inline constexpr Field<Tensor> pair_folds{"pair_folds", "i64[N]"};
 
 namespace seam::stages {
 
-/// Reports `accuracy`, at the threshold that the other folds chose, with `.standard_error`;
+/// Reports `accuracy`, at the threshold selected on the other folds, with `.standard_error`;
 /// `accuracy_at_margin`, `eer`, `auc`, `tar@FAR` for each FAR; fractions. And `pairs`, their
 /// number.
 class Verification final : public Compute<Sink> {
@@ -47,9 +47,9 @@ class Verification final : public Compute<Sink> {
  private:
   void check_rows(const Packet& packet, std::size_t first, const std::int64_t* same,
                   const std::int64_t* folds) const;
-  /// Throws where the pair's pictures a and b are one, or the pair came before.
+  /// Throws if the pair's images a and b are the same, or the pair occurred before.
   void check_once(const Packet& packet, std::size_t first, std::string a, std::string b);
-  /// Throws where a pair that is reported shows someone whom the model was trained on.
+  /// Throws if a reported pair shows a person on whom the model was trained.
   void check_unseen(const Packet& packet, std::size_t first, const std::int64_t* folds) const;
   void write_curve(const VerificationResult& result, const Context& context) const;
 
@@ -62,8 +62,8 @@ class Verification final : public Compute<Sink> {
   OneFlow flow_;
   std::vector<ScoredPair> pairs_;
   std::vector<PairNames> names_;                        // of pairs_
-  std::set<std::pair<std::string, std::string>> seen_;  // pairs of pictures, the lesser first
-  std::optional<bool> has_folds_;                       // once a batch has come
+  std::set<std::pair<std::string, std::string>> seen_;  // pairs of images, the lesser first
+  std::optional<bool> has_folds_;                       // after the first batch
   retrieval::InputSize input_;
 };
 

@@ -17,7 +17,7 @@ Roc roc_of(std::vector<ScoredPair> pairs) {
   Roc roc;
   for (const ScoredPair& pair : pairs) {
     if (std::isnan(pair.distance)) {
-      throw Error("the distance of a pair is NaN, which is neither near nor far");
+      throw Error("the distance of a pair is NaN, so it cannot be ranked");
     }
     ++(pair.same ? roc.same : roc.different);
   }
@@ -133,10 +133,10 @@ std::vector<FoldAccuracy> cross_validated(std::span<const ScoredPair> pairs,
   std::set<std::int64_t> folds;
   for (const ScoredPair& pair : pairs) folds.insert(pair.fold);
   if (folds.size() < 2) {
-    throw Error("all pairs are of one fold, so there is no other to choose the threshold");
+    throw Error("all pairs are in one fold, so there is no other fold to select the threshold");
   }
   if (only && !folds.contains(*only)) {
-    throw Error("no pair is of fold " + std::to_string(*only) + "; there are folds " +
+    throw Error("no pair is in fold " + std::to_string(*only) + "; there are folds " +
                     std::to_string(*folds.begin()) + " to " + std::to_string(*folds.rbegin()),
                 Fault::configuration);
   }
@@ -150,7 +150,7 @@ std::vector<FoldAccuracy> cross_validated(std::span<const ScoredPair> pairs,
     try {
       result.threshold = best_threshold(roc_of(std::move(others)));
     } catch (Error& error) {
-      error.while_doing("choosing the threshold of fold " + std::to_string(fold));
+      error.while_doing("selecting the threshold of fold " + std::to_string(fold));
       throw;
     }
     result.accuracy = accuracy_at(own, result.threshold.distance);
@@ -181,7 +181,7 @@ void deal_folds(std::span<ScoredPair> pairs, std::int64_t folds) {
                     " folds need as many pairs of one person and as many of two; "
                     "there are " +
                     std::to_string(same) + " and " + std::to_string(different) +
-                    ". Lower 'folds', or measure more pairs",
+                    ". Lower 'folds', or evaluate more pairs",
                 Fault::configuration);
   }
   for (ScoredPair& pair : pairs) pair.fold = dealt[pair.same ? 1 : 0]++ % folds;

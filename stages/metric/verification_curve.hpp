@@ -1,11 +1,10 @@
-/// How well distances tell pairs of one person from pairs of two, exactly, ties included.
+/// How well distances separate pairs of one person from pairs of two, exactly, ties included.
 ///
 ///     distances ──► sorted, equal ones together ──► ROC: a point for each different distance
 ///                                                    └──► AUC, EER, TAR at FAR, best threshold
 ///
-/// A pair is accepted (taken for one person) where its distance is at most the threshold. A
-/// threshold lies between two different distances, so that equal ones are never split. Plain
-/// numbers, no tensors.
+/// A pair is accepted (as one person) if its distance is at most the threshold. A threshold is
+/// between two different distances, so that equal ones are never split. Plain numbers, no tensors.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ struct ScoredPair {
   std::int64_t fold = 0;
 };
 
-/// What is accepted up to a distance.
+/// The pairs accepted up to a distance.
 struct RocPoint {
   double distance = 0;
   std::int64_t false_accepts = 0;
@@ -42,40 +41,39 @@ struct Roc {
   }
 };
 
-/// Throws seam::Error for NaN, and where all pairs are of one kind.
+/// Throws seam::Error for NaN, and if all pairs are of one kind.
 [[nodiscard]] Roc roc_of(std::vector<ScoredPair> pairs);
 /// Without the points that lie on the line between their neighbours: the same curve.
 [[nodiscard]] std::vector<RocPoint> corners(const Roc& roc);
 
 /// The probability that a pair of one person is nearer than a pair of two; equal counts half.
 [[nodiscard]] double area_under(const Roc& roc);
-/// Where as many pairs of two are accepted as pairs of one person are rejected (rates), on the
-/// straight line between the points beside it.
+/// The rate at which as many pairs of two are accepted as pairs of one person are rejected, on the
+/// straight line between the neighbouring points.
 [[nodiscard]] double equal_error_rate(const Roc& roc);
-/// The largest share of pairs of one person accepted with at most the share `far` of the others.
-/// Nothing where there are too few others for one to be within it.
+/// The largest fraction of pairs of one person accepted with at most the fraction `far` of the
+/// others. Nothing if there are too few others for one to be within it.
 [[nodiscard]] std::optional<double> tar_at_far(const Roc& roc, double far);
 
-/// The share of pairs that are told right by a threshold.
+/// The fraction of pairs that a threshold classifies correctly.
 [[nodiscard]] double accuracy_at(std::span<const ScoredPair> pairs, double threshold);
 
 struct Threshold {
-  double distance = 0;  ///< half way between the two different distances that it parts
-  double accuracy = 0;  ///< on the pairs that chose it
+  double distance = 0;  ///< half way between the two distances that it separates
+  double accuracy = 0;  ///< on the pairs on which it was selected
 };
-/// The threshold of the highest accuracy, the lowest of these.
+/// The threshold with the highest accuracy; of several, the lowest.
 [[nodiscard]] Threshold best_threshold(const Roc& roc);
 
-/// The accuracy on one fold at the threshold that all other folds chose.
+/// The accuracy on one fold at the threshold selected on all other folds.
 struct FoldAccuracy {
   std::int64_t fold = 0;
   std::int64_t pairs = 0;
   Threshold threshold;
   double accuracy = 0;
 };
-/// A row for each fold that there is, ascending, or for `only` alone. Throws seam::Error where
-/// there are fewer than two folds, where `only` has no pairs, or where the others of a fold are all
-/// of one kind.
+/// One row per existing fold, ascending, or only for `only`. Throws seam::Error if there are fewer
+/// than two folds, if `only` has no pairs, or if the pairs outside a fold are all of one kind.
 [[nodiscard]] std::vector<FoldAccuracy> cross_validated(std::span<const ScoredPair> pairs,
                                                         std::optional<std::int64_t> only = {});
 
@@ -86,8 +84,8 @@ struct MeanOfFolds {
 };
 [[nodiscard]] MeanOfFolds mean_of(std::span<const FoldAccuracy> folds);
 
-/// Numbers pairs without folds: those of each kind are dealt to folds 0, 1, 2, ..., 0, 1, ... in
-/// their order. Throws where a kind has fewer pairs than there are folds.
+/// Assigns folds to pairs without them: those of each kind go to folds 0, 1, 2, ..., 0, 1, ... in
+/// their order. Throws if a kind has fewer pairs than there are folds.
 void deal_folds(std::span<ScoredPair> pairs, std::int64_t folds);
 
 }  // namespace seam::stages

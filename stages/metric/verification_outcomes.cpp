@@ -11,7 +11,7 @@
 namespace seam::stages {
 namespace {
 
-/// Who is connected with whom: sets that are joined, each called by its first name.
+/// Sets of connected people (union-find); each set has the first of its names.
 class Acquaintances {
  public:
   void join(const std::string& a, const std::string& b) {
@@ -26,7 +26,7 @@ class Acquaintances {
     for (;;) {
       std::string_view& called = called_.try_emplace(person, person).first->second;
       if (called == person) return person;
-      called = called_.at(called);  // a shorter way the next time
+      called = called_.at(called);  // shortens the path for the next time
       person = called;
     }
   }
@@ -44,7 +44,7 @@ std::string person_of(const Packet& batch, std::size_t row) {
   return named ? batch[field::origins][row].item : std::string();
 }
 
-/// What a pair that is told right adds to `accuracy`, by fold.
+/// The contribution of a correctly classified pair to `accuracy`, by fold.
 std::map<std::int64_t, double> weights_of(std::span<const FoldAccuracy> folds) {
   std::int64_t pairs = 0;
   for (const FoldAccuracy& fold : folds) pairs += fold.pairs;

@@ -1,4 +1,4 @@
-/// Whether each pair was told right, for `seam compare --paired`.
+/// Whether each pair was classified correctly, for `seam compare --paired`.
 ///
 ///     pairs, thresholds of their folds ──► 1 or 0 ──► outcomes/FLOW.STAGE.csv
 ///     ann-bob  bob-eve  dan-dan  ──► clusters ann, ann, dan: pairs that share people are one
@@ -13,10 +13,10 @@
 
 namespace seam::stages {
 
-/// What a pair and its two people are called.
+/// Names of a pair and its two people.
 struct PairNames {
-  std::string observation;  ///< as Outcome has it
-  std::string first;        ///< person, or picture where people have no names; empty: not known
+  std::string observation;  ///< as in Outcome
+  std::string first;        ///< person, or image if people have no names; empty: unknown
   std::string second;
 };
 
@@ -28,10 +28,10 @@ struct PairOutcomes {
   std::vector<Outcome> outcomes;     ///< of the pairs that are reported, in their order
 };
 
-/// `result` is verify()'s of the same pairs and settings, and there is a name for each pair. The
-/// mean over the outcomes is the metric: where folds differ in size, a pair that is told right
-/// scores pairs / (folds * pairs of its fold) in `accuracy`, which is a mean over folds. The
-/// cluster is the first, in alphabetical order, of all people whom a chain of pairs connects.
+/// `result` is that of verify() for the same pairs and settings, and there is a name for each pair.
+/// The mean over the outcomes is the metric: if folds differ in size, a correct pair scores pairs /
+/// (folds * pairs of its fold) in `accuracy`, which is a mean over folds. The cluster is named
+/// after the first, in alphabetical order, of all people connected by a chain of pairs.
 [[nodiscard]] PairOutcomes outcomes_of(std::span<const ScoredPair> pairs,
                                        std::span<const PairNames> names,
                                        const VerificationResult& result,

@@ -100,13 +100,13 @@ std::string verification_table(const VerificationResult& result,
   row("area under the ROC curve", with_decimals(result.auc, 4));
   for (const auto& [far, tar] : result.tar) row("TAR at FAR " + far_text(far), percent(tar));
   const auto most = std::max(roc.same, roc.different);
-  text += "\nPercent, but for the area. The most frequent answer alone has " +
+  text += "\nPercent, except for the area. Always giving the most frequent answer has " +
           percent(static_cast<double>(most) / static_cast<double>(roc.same + roc.different)) +
           " %.";
   if (result.accuracy.standard_error) text += " ±: standard error over the folds.";
   if (result.tar.size() < settings.far.size()) {
-    text += " A FAR is left out where fewer than one of " + counted(roc.different, "pair") +
-            " of two persons would be within it.";
+    text += " A FAR is omitted if it allows less than one of " + counted(roc.different, "pair") +
+            " of two persons.";
   }
   return text + "\n\nProtocol: `" + to_text(protocol) + "`.\n";
 }
@@ -120,7 +120,7 @@ std::string fold_table(const VerificationResult& result, VerificationDistance di
             text_of(shown_distance(fold.threshold.distance, distance)) + " | " +
             percent(fold.threshold.accuracy) + " | " + percent(fold.accuracy) + " |\n";
   }
-  return text + "\nEach threshold is the best one on all folds but its own.\n";
+  return text + "\nEach threshold is the best one on all other folds.\n";
 }
 
 std::string roc_csv(const Roc& roc, VerificationDistance distance) {

@@ -1,4 +1,4 @@
-/// What a verification amounts to, and how people read it.
+/// The result of a verification, and its report.
 ///
 ///     pairs ──► VerificationResult ──► metrics, tables in Markdown, ROC as CSV
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace seam::stages {
 
-/// What a verification was measured on: numbers of other images or another alignment differ by tens
-/// of points.
+/// The data of a verification: with different images or a different alignment, results differ by
+/// tens of points.
 struct VerificationProtocol {
   std::string name;
   std::string images;
@@ -36,28 +36,28 @@ struct VerificationResult {
   double eer = 0;
   std::vector<std::pair<double, double>> tar;  ///< at a FAR that the pairs allow
   std::optional<double> at_margin;             ///< accuracy
-  std::vector<FoldAccuracy> folds;             ///< none where thresholds are not chosen
+  std::vector<FoldAccuracy> folds;             ///< none if no threshold is selected
   MeanOfFolds accuracy;
 };
 
-/// Of pairs whose distances are ranked ones. With `fold`, the threshold is that of all other folds,
-/// and all else is measured on the fold alone. One fold only: no threshold is chosen. Throws as
-/// roc_of() and cross_validated() do.
+/// For pairs with ranked distances. With `fold`, the threshold is that of all other folds, and all
+/// else is evaluated on this fold only. With a single fold no threshold is selected. Throws the
+/// errors of roc_of() and cross_validated().
 [[nodiscard]] VerificationResult verify(const std::vector<ScoredPair>& pairs,
                                         const VerificationSettings& settings);
 
-/// "lfw-view-2/images=100x100/alignment=deep-funneled/outside-data=none"; what is not said is
-/// called unnamed.
+/// "lfw-view-2/images=100x100/alignment=deep-funneled/outside-data=none"; empty parts become
+/// "unnamed".
 [[nodiscard]] std::string to_text(const VerificationProtocol& protocol);
 [[nodiscard]] std::string verification_table(const VerificationResult& result,
                                              const VerificationSettings& settings,
                                              const VerificationProtocol& protocol);
-/// A row for each fold.
+/// One row per fold.
 [[nodiscard]] std::string fold_table(const VerificationResult& result,
                                      VerificationDistance distance);
 /// distance,false_accepts,true_accepts,far,tar: every corner of the curve.
 [[nodiscard]] std::string roc_csv(const Roc& roc, VerificationDistance distance);
-/// "0.1", "0.001": as `tar@0.001` has it.
+/// "0.1", "0.001", as in `tar@0.001`.
 [[nodiscard]] std::string far_text(double far);
 
 }  // namespace seam::stages

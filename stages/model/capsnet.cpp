@@ -22,38 +22,42 @@ Capsnet::Capsnet() {
 void Capsnet::declare(Declaration& d) {
   d.doc(
       "The capsule network of Sabour et al. (2017): a convolution, primary capsules, and dynamic "
-      "routing to one capsule a class, whose length says how much of the class is in the picture. "
-      "Each primary capsule predicts by weights of its own, so pictures have one size.");
-  d.parameter("classes", options_.classes, "class capsules: one a category").range(1, 100000);
-  d.parameter("channels", options_.channels,
-              "of the pictures as the network sees them: 1 is their luminance, or 3")
+      "routing to one capsule per class, whose length shows how much of the class is in the image. "
+      "Each primary capsule has its own weights, so all images must have the same size.");
+  d.parameter("classes", options_.classes, "class capsules: one per category").range(1, 100000);
+  d.parameter("channels", options_.channels, "number of input channels: 1 (luminance) or 3")
       .range(1, 3);
-  d.parameter("image_height", options_.images.height, "of the pictures, the only one taken")
+  d.parameter("image_height", options_.images.height,
+              "height of the input images; no other size is accepted")
       .range(1, 4096);
-  d.parameter("image_width", options_.images.width, "the same").range(1, 4096);
+  d.parameter("image_width", options_.images.width, "width of the input images").range(1, 4096);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
   d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
-  d.parameter("first_stride", first_stride_, "of the first convolution").range(1, 16);
-  d.parameter("primary_capsules", primary_capsules_, "at each place of the second convolution")
+  d.parameter("first_stride", first_stride_, "stride of the first convolution").range(1, 16);
+  d.parameter("primary_capsules", primary_capsules_,
+              "primary capsules at each position of the second convolution")
       .range(1, 4096);
-  d.parameter("capsule_size", options_.capsule_size, "numbers of a primary capsule").range(1, 1024);
+  d.parameter("capsule_size", options_.capsule_size, "size of a primary capsule").range(1, 1024);
   d.parameter("primary_kernel", options_.convolutions.primary_kernel,
               "side of the second convolution, whose channels are the primary capsules")
       .range(1, 64);
-  d.parameter("primary_stride", options_.convolutions.primary_stride, "of the second convolution")
+  d.parameter("primary_stride", options_.convolutions.primary_stride,
+              "stride of the second convolution")
       .range(1, 16);
-  d.parameter("class_capsule_size", options_.class_capsule_size, "numbers of a class capsule")
+  d.parameter("class_capsule_size", options_.class_capsule_size, "size of a class capsule")
       .range(1, 1024);
-  d.parameter("iterations", options_.routing.iterations, "of routing").range(1, 100);
-  d.parameter("gradient", options_.routing.gradient, "how far through routing the gradient goes",
+  d.parameter("iterations", options_.routing.iterations, "routing iterations").range(1, 100);
+  d.parameter("gradient", options_.routing.gradient,
+              "how many routing iterations are differentiated: all, or only the last one",
               {{"all_iterations", nn::RoutingGradient::all_iterations},
                {"last_iteration", nn::RoutingGradient::last_iteration}});
-  d.parameter("weight_deviation", options_.weight_deviation,
-              "of the routing weights' initial values, normally distributed; if not set, Glorot's "
-              "uniform distribution, and 1 with compat = \"routes_softmax\"")
+  d.parameter(
+       "weight_deviation", options_.weight_deviation,
+       "standard deviation of the routing weights' initial values, which are then normally "
+       "distributed; default: Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"")
       .range(1e-9, 100);
   d.parameter("compat", compat_,
-              "routes_softmax repeats an error of well-known ports, to compare with their numbers: "
+              "routes_softmax repeats an error of well-known ports, to compare with their results: "
               "coupling coefficients sum to 1 over the primary capsules instead of the classes",
               {{"none", Compat::none}, {"routes_softmax", Compat::routes_softmax}});
   d.needs(field::images)
@@ -66,7 +70,7 @@ void Capsnet::declare(Declaration& d) {
   d.provides(field::predicted_category);
   d.provides(field::embedding)
       .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
-      .doc("the capsules in a row");
+      .doc("the concatenated capsules");
   vocabulary_.declare(d);
   declare_module(d);
 }

@@ -23,7 +23,7 @@ class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
   Capsnet();
   void declare(Declaration& d) override;
   void open(Context& context) override;
-  /// Refuses data sets that number categories in different ways: capsules are categories.
+  /// Rejects data sets that number categories differently: capsules are categories.
   void begin(Context& context) override;
 
  private:

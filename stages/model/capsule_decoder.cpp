@@ -12,36 +12,38 @@ namespace seam::stages {
 
 void CapsuleDecoder::declare(Declaration& d) {
   d.doc(
-      "The decoder of the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019): a picture is "
-      "drawn from one class capsule by transposed convolutions. In training it is the capsule of "
-      "the picture's category, in evaluation the longest.");
+      "The decoder of the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019): draws an image "
+      "from one class capsule by transposed convolutions. In training this is the capsule of the "
+      "image's category, in evaluation the longest one.");
   d.parameter("architecture", architecture_,
-              "transposed convolutions to 224x224 of 9x9 or, as later in the released code, 4x4; "
-              "or to 256x256, as in the released code of the retrieval networks, which never used "
-              "them",
+              "transposed convolutions to 224x224 with kernels of 9x9 or, as later in the released "
+              "code, 4x4; or to 256x256, as in the released code of the retrieval networks, where "
+              "they are unused",
               {{"kernels_9", Architecture::kernels_9},
                {"kernels_4", Architecture::kernels_4},
                {"retrieval", Architecture::retrieval}});
   d.parameter("classes", options_.classes, "class capsules").range(1, 100000);
-  d.parameter("capsule_size", options_.capsule_size, "numbers of a class capsule").range(1, 1024);
+  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule").range(1, 1024);
   d.parameter("image_height", image_height_,
-              "of the pictures, a multiple of the strides' product; the architecture's if not set")
+              "height of the images, a multiple of the strides' product; default: that of the "
+              "architecture")
       .range(1, 65536);
-  d.parameter("image_width", image_width_, "the same").range(1, 65536);
+  d.parameter("image_width", image_width_, "width of the images, likewise").range(1, 65536);
   d.parameter("dense_channels", options_.dense_channels,
-              "into which a dense layer turns the capsule")
+              "channels of the map that a dense layer makes from the capsule")
       .range(1, 65536);
   d.parameter("channels", channels_,
-              "of the transposed convolutions but the last, which has 3; the architecture's if "
-              "empty")
+              "channels of the transposed convolutions except the last, which has 3; empty: those "
+              "of the architecture")
       .range(1, 65536);
-  d.parameter("kernels", kernels_, "of all transposed convolutions; the architecture's if empty")
+  d.parameter("kernels", kernels_,
+              "kernel sizes of all transposed convolutions; empty: those of the architecture")
       .range(1, 64);
   d.parameter("strides", strides_,
-              "of all transposed convolutions: each multiplies height and width by it; the "
-              "architecture's if empty")
+              "strides of all transposed convolutions, by which each multiplies height and width; "
+              "empty: those of the architecture")
       .range(1, 16);
-  d.parameter("slope", options_.slope, "of LeakyReLU below zero").range(0, 1);
+  d.parameter("slope", options_.slope, "slope of LeakyReLU below zero").range(0, 1);
   const nn::CapsuleDecoderOptions all = options();
   declare_drawn_capsule(d, all.classes, all.capsule_size);
   d.provides(field::reconstruction)
@@ -80,7 +82,7 @@ nn::CapsuleDecoder CapsuleDecoder::make() const {
   const auto check = [&](const std::vector<std::int64_t>& list, const char* parameter) {
     if (list.empty() || list.size() == all.layers.size()) return;
     throw Error("`" + std::string(parameter) + "` lists " + std::to_string(list.size()) +
-                    " transposed convolutions, and there are " + std::to_string(all.layers.size()) +
+                    " transposed convolutions, but there are " + std::to_string(all.layers.size()) +
                     ": one more than `channels`, since the last has 3",
                 Fault::configuration);
   };

@@ -1,4 +1,4 @@
-/// Stage `model.capsule_decoder`: pictures drawn from class capsules.
+/// Stage `model.capsule_decoder`: draws images from class capsules.
 ///
 ///     capsules, predicted_category, (training: categories) ──► reconstruction
 #pragma once
@@ -25,7 +25,7 @@ class CapsuleDecoder final : public ModuleStage<nn::CapsuleDecoder> {
 
   [[nodiscard]] nn::CapsuleDecoder make() const override;
   void forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) override;
-  /// The architecture, and what the file says over it.
+  /// The architecture, overridden by the file's parameters.
   [[nodiscard]] nn::CapsuleDecoderOptions options() const;
 
   Architecture architecture_ = Architecture::kernels_9;

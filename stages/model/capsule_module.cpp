@@ -10,39 +10,41 @@ namespace seam::stages {
 
 void CapsuleModule::declare(Declaration& d) {
   d.doc(
-      "The capsule module of Durmuş et al. (2023): global descriptors, cut into capsules, are "
-      "routed to class capsules, which look at each other by self-attention. Or primary capsules "
-      "of a feature map are, as in other capsule networks (type C of the paper).");
+      "The capsule module of Durmuş et al. (2023): global descriptors are cut into capsules and "
+      "routed to class capsules, which then go through self-attention. Alternatively, primary "
+      "capsules of a feature map are routed, as in other capsule networks (type C of the paper).");
   d.parameter("input", options_.input,
-              "what capsules are made of: the embedding of model.descriptors, in pieces of "
-              "capsule_size, or primary capsules, by a convolution of the feature map",
+              "source of the capsules: the embedding of model.descriptors, in pieces of "
+              "capsule_size, or the feature map, by a convolution into primary capsules",
               {{"descriptors", nn::CapsuleInput::descriptors},
                {"feature_map", nn::CapsuleInput::feature_map}});
   d.parameter("width", options_.width,
-              "of the input: the length of the embedding, whose number of capsules follows from "
-              "it, or the channels of the feature map")
+              "width of the input: the length of the embedding, which determines the number of "
+              "capsules, or the channels of the feature map")
       .range(1, 1048576)
       .required();
-  d.parameter("capsule_size", options_.capsule_size, "numbers of a capsule").range(1, 1024);
+  d.parameter("capsule_size", options_.capsule_size, "size of a capsule").range(1, 1024);
   d.parameter("classes", options_.classes,
               "class capsules: 12 in the paper, as many as Stanford Online Products has categories")
       .range(1, 100000);
-  d.parameter("class_capsule_size", options_.class_capsule_size, "numbers of a class capsule")
+  d.parameter("class_capsule_size", options_.class_capsule_size, "size of a class capsule")
       .range(1, 1024);
-  d.parameter("iterations", options_.routing.iterations, "of routing").range(1, 100);
-  d.parameter("gradient", options_.routing.gradient, "how far through routing the gradient goes",
+  d.parameter("iterations", options_.routing.iterations, "routing iterations").range(1, 100);
+  d.parameter("gradient", options_.routing.gradient,
+              "how many routing iterations are differentiated: all, or only the last one",
               {{"all_iterations", nn::RoutingGradient::all_iterations},
                {"last_iteration", nn::RoutingGradient::last_iteration}});
   d.parameter("weight_deviation", options_.weight_deviation,
-              "of the routing weights' initial values, normally distributed; if not set, 1, and "
-              "0.1 for a feature map without compat")
+              "standard deviation of the routing weights' initial values, which are normally "
+              "distributed; default: 1, or 0.1 for a feature map without compat")
       .range(1e-9, 100);
   d.parameter(
       "compat", compat_,
-      "routes_softmax repeats an error of well-known ports, to compare with their numbers: "
+      "routes_softmax repeats an error of well-known ports, to compare with their results: "
       "coupling coefficients sum to 1 over the capsules of the input instead of the classes",
       {{"none", Compat::none}, {"routes_softmax", Compat::routes_softmax}});
-  d.parameter("attention", options_.attention, "class capsules look at each other");
+  d.parameter("attention", options_.attention,
+              "whether to apply self-attention over the class capsules");
   declare_primary(d);
   declare_fields(d);
   vocabulary_.declare(d);
@@ -52,15 +54,16 @@ void CapsuleModule::declare(Declaration& d) {
 
 void CapsuleModule::declare_primary(Declaration& d) {
   nn::PrimaryCapsules& primary = options_.primary;
-  d.parameter("map_height", primary.height, "feature_map: its height, the only one taken")
+  d.parameter("map_height", primary.height, "feature_map: its height; no other size is accepted")
       .range(1, 4096);
-  d.parameter("map_width", primary.width, "the same").range(1, 4096);
+  d.parameter("map_width", primary.width, "feature_map: its width").range(1, 4096);
   d.parameter("primary_capsules", primary.at_a_place,
-              "feature_map: at each place of the convolution")
+              "feature_map: primary capsules at each position of the convolution")
       .range(1, 4096);
   d.parameter("primary_kernel", primary.kernel, "feature_map: side of the convolution")
       .range(1, 64);
-  d.parameter("primary_stride", primary.stride, "feature_map: of the convolution").range(1, 16);
+  d.parameter("primary_stride", primary.stride, "feature_map: stride of the convolution")
+      .range(1, 16);
 }
 
 void CapsuleModule::declare_fields(Declaration& d) {
@@ -78,7 +81,7 @@ void CapsuleModule::declare_fields(Declaration& d) {
   const std::string classes = std::to_string(options_.classes);
   d.provides(field::capsules)
       .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]")
-      .doc("as attention leaves them, not of unit length");
+      .doc("after attention, not of unit length");
   d.provides(field::class_lengths).contract("f32[N," + classes + "]").doc("before attention");
 }
 

@@ -13,7 +13,7 @@
 
 namespace seam::stages {
 
-/// What model.concat asks of the stage that its capsules come from.
+/// Interface through which model.concat asks for the source of its capsules.
 class MakesCapsules {
  public:
   MakesCapsules() = default;

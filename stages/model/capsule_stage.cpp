@@ -14,7 +14,7 @@
 namespace seam::stages {
 namespace {
 
-/// Where both presets say the same, that is the parameter's default; elsewhere its text names both.
+/// If both presets agree, their value is the parameter's default; otherwise its text names both.
 template <class T>
 std::string agreed(std::optional<T>& member, T published, T released) {
   if (published == released) {
@@ -22,7 +22,7 @@ std::string agreed(std::optional<T>& member, T published, T released) {
     return {};
   }
   std::ostringstream text;
-  text << "; if not set, " << published << " as published and " << released << " as released";
+  text << "; default: " << published << " as published and " << released << " as released";
   return text.str();
 }
 
@@ -32,7 +32,7 @@ void refuse_without_effect(bool set, const char* parameter, const char* where) {
               Fault::configuration);
 }
 
-/// Whether the batch is of triplets, or other groups of pictures with a part to play.
+/// Whether the batch consists of triplets, or other groups of images with roles.
 bool has_roles(const Packet& packet) {
   return packet.has(field::roles) && std::ranges::any_of(packet.get(field::roles), [](Role role) {
            return role != Role::single;
@@ -49,26 +49,25 @@ void override_with(const std::optional<T>& value, T& member) {
 void CapsuleStage::declare_network(Declaration& d) {
   const nn::NetworkOptions published = preset(Preset::as_published);
   const nn::NetworkOptions released = preset(Preset::as_released);
-  d.parameter(
-      "preset", preset_,
-      "where the thesis and the released code differ, what they say; every choice can be set alone",
-      {{"as_published", Preset::as_published}, {"as_released", Preset::as_released}});
+  d.parameter("preset", preset_,
+              "settings on which the thesis and the released code differ; each can also be set "
+              "individually",
+              {{"as_published", Preset::as_published}, {"as_released", Preset::as_released}});
   declare_sizes(d, published, released);
   declare_layers(d);
   declare_routing(d);
-  d.parameter(
-      "train_mask", train_mask_,
-      "which capsule the embedding keeps in training: that of the anchor's category for all "
-      "three pictures of a triplet (released code), of each picture's own, or all. auto: the "
-      "anchor's of triplets, each picture's own of other batches",
-      {{"auto", TrainMask::automatic},
-       {"anchor_category", TrainMask::anchor_category},
-       {"own_category", TrainMask::own_category},
-       {"none", TrainMask::none}});
+  d.parameter("train_mask", train_mask_,
+              "which capsules the embedding keeps in training: that of the anchor's category for "
+              "all three images of a triplet (released code), that of each image's own category, "
+              "or all. auto: the anchor's for triplets, each image's own for other batches",
+              {{"auto", TrainMask::automatic},
+               {"anchor_category", TrainMask::anchor_category},
+               {"own_category", TrainMask::own_category},
+               {"none", TrainMask::none}});
   d.parameter(
       "towers", towers_,
-      "batch statistics of anchors, positives and negatives apart (released code) or together. "
-      "auto: apart if pictures have roles",
+      "whether batch statistics are computed separately for anchors, positives and negatives "
+      "(released code) or together. auto: separately if images have roles",
       {{"auto", Towers::automatic}, {"by_role", Towers::by_role}, {"together", Towers::together}});
   d.needs(field::images);
   d.accepts(field::categories).doc("in training, for train_mask");
@@ -82,7 +81,8 @@ void CapsuleStage::declare_network(Declaration& d) {
   d.provides(field::predicted_category);
   d.provides(field::embedding)
       .contract("f32[N," + std::to_string(all.classes * all.class_capsule_size) + "]")
-      .doc("the capsules in a row; masked by train_mask in training, all of them in evaluation");
+      .doc(
+          "the concatenated capsules; masked by train_mask in training, all of them in evaluation");
   vocabulary_.declare(d);
   declare_module(d);
 }
@@ -113,8 +113,8 @@ void CapsuleStage::require_capsule_for_each_category() const {
   if (train_mask_ == TrainMask::none) return;
   throw Error(data + ", and train_mask trains only their capsules; the other " +
                   grouped(classes - named) +
-                  " would stay as they began, although the embedding has all of them in "
-                  "evaluation; " +
+                  " would keep their initial weights, although the embedding contains all of them "
+                  "in evaluation; " +
                   set_classes + ", or train_mask = \"none\"",
               Fault::configuration);
 }
@@ -128,70 +128,73 @@ void CapsuleStage::declare_sizes(Declaration& d, const nn::NetworkOptions& publi
   };
   using Options = nn::NetworkOptions;
   d.parameter("features", features_,
-              "the convolutions before the capsules: the preset's, or those of SCCapsNet, of "
-              "RCCapsNet, of the first capsule network (Sabour et al. 2017), or of the first "
-              "SCCapsNet-CLS",
+              "convolutions before the capsules: those of the preset, of SCCapsNet, of RCCapsNet, "
+              "of the first capsule network (Sabour et al. 2017), or of the first SCCapsNet-CLS",
               {{"preset", Features::preset},
                {"stacked_convolutional", Features::stacked_convolutional},
                {"residual", Features::residual},
                {"one_convolution", Features::one_convolution},
                {"stacked_valid", Features::stacked_valid}});
-  size("classes", classes_, "class capsules: one a category", &Options::classes, 100000);
+  size("classes", classes_, "class capsules: one per category", &Options::classes, 100000);
   size("width", width_, "channels of the first convolution", &Options::width, 4096);
   size("primary_channels", primary_channels_,
        "channels of the last convolution, a multiple of capsule_size", &Options::primary_channels,
        65536);
-  size("capsule_size", capsule_size_, "numbers of a primary capsule", &Options::capsule_size, 1024);
-  size("class_capsule_size", class_capsule_size_, "numbers of a class capsule",
+  size("capsule_size", capsule_size_, "size of a primary capsule", &Options::capsule_size, 1024);
+  size("class_capsule_size", class_capsule_size_, "size of a class capsule",
        &Options::class_capsule_size, 1024);
   const std::string which = agreed(dropout_, published.dropout, released.dropout);
   d.parameter("dropout", dropout_, "probability that a whole channel is zeroed in training" + which)
       .range(0, 0.99);
   d.parameter("first_stride", first_stride_,
-              "of the first convolution; if not set, the preset's, which is 2 with padding and 1 "
-              "without where it says nothing")
+              "stride of the first convolution; default: the preset's value or, if it has none, 2 "
+              "with padding and 1 without")
       .range(1, 16);
 }
 
 void CapsuleStage::declare_layers(Declaration& d) {
-  d.parameter("activation", activation_, "of the convolutions, but not within residual blocks",
+  d.parameter("activation", activation_, "activation of the convolutions outside residual blocks",
               {{"preset", ActivationChoice::preset},
                {"relu", ActivationChoice::relu},
                {"leaky_relu", ActivationChoice::leaky_relu}});
   d.parameter("last_padding", last_padding_,
-              "of the last convolution with features = \"stacked_valid\": none, or TensorFlow's "
-              "\"SAME\"",
+              "padding of the last convolution with features = \"stacked_valid\": none, or "
+              "TensorFlow's \"SAME\"",
               {{"preset", PaddingChoice::preset},
                {"none", PaddingChoice::none},
                {"same", PaddingChoice::same}});
-  d.parameter("slope", slope_, "of LeakyReLU below zero; the preset's if unset, 0 for ReLU")
+  d.parameter("slope", slope_,
+              "slope of LeakyReLU below zero, 0 for ReLU; default: that of the preset")
       .range(0, 1);
   d.parameter("residual_slope", residual_slope_,
-              "of LeakyReLU within residual blocks; the preset's if unset, 0 for ReLU")
+              "slope of LeakyReLU within residual blocks, 0 for ReLU; default: that of the preset")
       .range(0, 1);
 }
 
 void CapsuleStage::declare_routing(Declaration& d) {
-  d.parameter("iterations", iterations_, "of routing").range(1, 100);
-  d.parameter("logits", logits_, "what an iteration does to the logits of the one before",
+  d.parameter("iterations", iterations_, "routing iterations").range(1, 100);
+  d.parameter("logits", logits_,
+              "whether an iteration replaces the logits of the previous one or adds to them",
               {{"preset", LogitsChoice::preset},
                {"replace", LogitsChoice::replace},
                {"accumulate", LogitsChoice::accumulate}});
-  d.parameter("gradient", routing_.gradient, "how far through routing the gradient goes",
+  d.parameter("gradient", routing_.gradient,
+              "how many routing iterations are differentiated: all, or only the last one",
               {{"all_iterations", nn::RoutingGradient::all_iterations},
                {"last_iteration", nn::RoutingGradient::last_iteration}});
   d.parameter("softmax", routing_.softmax,
-              "over what coupling coefficients sum to 1: the classes, or, as an error of some "
-              "well-known ports has it, the input capsules",
+              "what the coupling coefficients are normalised over: the classes or, as some "
+              "well-known ports do by mistake, the input capsules",
               {{"classes", nn::RoutingSoftmax::classes},
                {"input_capsules", nn::RoutingSoftmax::input_capsules}});
-  d.parameter("squash", routing_.squash,
-              "what limits capsules: length²/(1+length²) in their direction, with epsilon within "
-              "the root (released code) or after it (thesis), or tanh or sigmoid of each number",
-              {{"epsilon_in_root", nn::SquashForm::epsilon_in_root},
-               {"epsilon_after_root", nn::SquashForm::epsilon_after_root},
-               {"tanh", nn::SquashForm::tanh},
-               {"sigmoid", nn::SquashForm::sigmoid}});
+  d.parameter(
+      "squash", routing_.squash,
+      "function that limits capsules: length²/(1+length²) in their direction, with epsilon within "
+      "the root (released code) or after it (thesis), or tanh or sigmoid of each element",
+      {{"epsilon_in_root", nn::SquashForm::epsilon_in_root},
+       {"epsilon_after_root", nn::SquashForm::epsilon_after_root},
+       {"tanh", nn::SquashForm::tanh},
+       {"sigmoid", nn::SquashForm::sigmoid}});
   d.parameter("routing_weights", weights_,
               "whether primary capsules share the matrices that predict class capsules, or each "
               "has its own",
@@ -199,22 +202,22 @@ void CapsuleStage::declare_routing(Declaration& d) {
                {"shared", WeightsChoice::shared},
                {"own", WeightsChoice::own}});
   d.parameter("image_height", image_height_,
-              "with routing_weights = \"own\", whose number depends on it; the preset's if unset")
+              "height of the images with routing_weights = \"own\", because the number of weights "
+              "depends on it; default: that of the preset")
       .range(1, 65536);
-  d.parameter("image_width", image_width_, "the same").range(1, 65536);
-  d.parameter(
-      "glorot_fans", glorot_fans_,
-      "what the initial range of own routing weights follows: the inputs and outputs of a "
-      "primary capsule's matrix, or those that Keras counts for the tensor of all (released "
-      "code), a far smaller range",
-      {{"preset", FansChoice::preset},
-       {"matrix", FansChoice::matrix},
-       {"tensor", FansChoice::tensor}});
+  d.parameter("image_width", image_width_, "width of the images, likewise").range(1, 65536);
+  d.parameter("glorot_fans", glorot_fans_,
+              "fans that determine the initial range of own routing weights: those of a primary "
+              "capsule's matrix, or those that Keras computes for the tensor of all matrices "
+              "(released code), which give a far smaller range",
+              {{"preset", FansChoice::preset},
+               {"matrix", FansChoice::matrix},
+               {"tensor", FansChoice::tensor}});
   d.parameter("routing", routing_.form,
-              "of shared weights: factored never makes the predictions of single capsules; the "
-              "same numbers",
+              "implementation for shared weights: factored avoids materialising the prediction of "
+              "each capsule; the results are the same",
               {{"factored", nn::RoutingForm::factored}, {"direct", nn::RoutingForm::direct}});
-  d.parameter("norm_axis", norm_axis_, "over which axis class capsules get unit length",
+  d.parameter("norm_axis", norm_axis_, "axis along which class capsules are scaled to unit length",
               {{"preset", NormChoice::preset},
                {"capsule", NormChoice::capsule},
                {"class", NormChoice::class_capsules},
@@ -285,9 +288,9 @@ nn::CapsuleNetwork CapsuleStage::make() const {
   refuse_without_effect(shared && glorot_fans_ != FansChoice::preset, "glorot_fans",
                         "with `routing_weights = \"shared\"`");
   refuse_without_effect(shared && image_height_, "image_height",
-                        "with `routing_weights = \"shared\"`, which takes images of any size");
+                        "with `routing_weights = \"shared\"`, which accepts images of any size");
   refuse_without_effect(shared && image_width_, "image_width",
-                        "with `routing_weights = \"shared\"`, which takes images of any size");
+                        "with `routing_weights = \"shared\"`, which accepts images of any size");
   return nn::CapsuleNetwork(all, nn::generator_seed());
 }
 
@@ -308,9 +311,9 @@ nn::ClassCapsules CapsuleStage::train(nn::CapsuleNetwork& net, const Packet& pac
   }
   if (!roles_arrive) {
     throw Error(
-        "`towers = \"by_role\"` normalises anchors, positives and negatives apart, but no "
-        "picture has a role; set towers = \"together\", or put a sampler into the flow "
-        "that gives roles, such as sampling.triplets",
+        "`towers = \"by_role\"` normalises anchors, positives and negatives separately, but no "
+        "image has a role; set towers = \"together\", or put a sampler into the flow that gives "
+        "roles, such as sampling.triplets",
         Fault::configuration);
   }
   std::vector<std::int64_t> tower;
@@ -346,8 +349,9 @@ std::vector<std::int64_t> anchor_categories(const std::vector<std::int64_t>& cat
   for (std::size_t row = 0; row < categories.size(); ++row) {
     if (roles[row] != Role::anchor) continue;
     if (!of_group.emplace(groups[row], categories[row]).second) {
-      throw Error("group " + std::to_string(groups[row]) +
-                  " holds two anchors, but `train_mask = \"anchor_category\"` needs one a group");
+      throw Error(
+          "group " + std::to_string(groups[row]) +
+          " contains two anchors, but `train_mask = \"anchor_category\"` needs one per group");
     }
   }
   std::vector<std::int64_t> result;

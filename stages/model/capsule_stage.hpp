@@ -1,7 +1,7 @@
-/// What the stages of capsule networks share; which network it is, a stage's presets say.
+/// Base class of capsule network stages; a stage's presets define its network.
 ///
 ///     model.sccapsnet ──┐
-///     model.rccapsnet ──┴─► CapsuleStage: parameters laid over a preset ─► nn::CapsuleNetwork
+///     model.rccapsnet ──┴─► CapsuleStage: a preset with overrides ─► nn::CapsuleNetwork
 ///
 ///     images, (training: categories, groups, roles) ──► capsules, class_lengths,
 ///                                                        predicted_category, embedding
@@ -20,15 +20,15 @@ namespace seam::stages {
 
 class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
  public:
-  /// Which of two contradicting descriptions decides where the file says nothing.
+  /// Which of two contradicting descriptions provides the defaults.
   enum class Preset : std::uint8_t { as_published, as_released };
   /// Which class capsules the embedding keeps while training.
   enum class TrainMask : std::uint8_t { automatic, anchor_category, own_category, none };
-  /// What shares batch statistics while training.
+  /// Which rows share batch statistics while training.
   enum class Towers : std::uint8_t { automatic, by_role, together };
 
  protected:
-  /// A network of triplets, unless the defaults say otherwise.
+  /// By default a network for triplets.
   explicit CapsuleStage(TrainMask mask = TrainMask::automatic, Towers towers = Towers::automatic)
       : train_mask_(mask), towers_(towers) {}
 
@@ -36,12 +36,12 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   void declare_network(Declaration& d);
 
   void open(Context& context) final;
-  /// Capsules are categories: refuses data sets that number categories in different ways, and, in
+  /// Capsules are categories: rejects data sets that number categories differently and, in
   /// training, those with other categories than the network has capsules for.
   void begin(Context& context) final;
 
  private:
-  // What a file may set; `preset` where it does not.
+  // Values that a file may set; `preset` if it does not.
   enum class Features : std::uint8_t {
     preset,
     stacked_convolutional,
@@ -56,22 +56,22 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   enum class PaddingChoice : std::uint8_t { preset, none, same };
   enum class FansChoice : std::uint8_t { preset, matrix, tensor };
 
-  /// Throws seam::Error (configuration) where categories have no capsule, or capsules no category
-  /// to train them although all of them are compared in evaluation.
+  /// Throws seam::Error (configuration) if a category has no capsule, or a capsule no category that
+  /// trains it although all capsules are compared in evaluation.
   void require_capsule_for_each_category() const;
 
   [[nodiscard]] virtual nn::NetworkOptions preset(Preset which) const = 0;
 
   [[nodiscard]] nn::CapsuleNetwork make() const final;
   void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) final;
-  /// The layout that the network's kernels read, where it has kernels.
+  /// The layout that the network's kernels read, if it has kernels.
   [[nodiscard]] torch::MemoryFormat memory_format() const final;
 
   void declare_sizes(Declaration& d, const nn::NetworkOptions& published,
                      const nn::NetworkOptions& released);
   void declare_layers(Declaration& d);
   void declare_routing(Declaration& d);
-  /// The preset, and what the file says over it.
+  /// The preset, overridden by the file's parameters.
   [[nodiscard]] nn::NetworkOptions options() const;
   /// The pass with batch statistics and dropout.
   [[nodiscard]] nn::ClassCapsules train(nn::CapsuleNetwork& net, const Packet& packet,
@@ -97,8 +97,8 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   Towers towers_;
 };
 
-/// The category of each row's group's anchor; -1 stays. Throws seam::Error (configuration) where a
-/// group has no anchor: a row's own category in its place would be another mask.
+/// The category of each row's group's anchor; -1 stays. Throws seam::Error (configuration) if a
+/// group has no anchor: using a row's own category instead would be a different mask.
 [[nodiscard]] std::vector<std::int64_t> anchor_categories(
     const std::vector<std::int64_t>& categories, const std::vector<std::int64_t>& groups,
     const std::vector<Role>& roles);

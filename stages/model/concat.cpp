@@ -8,21 +8,22 @@ namespace seam::stages {
 
 void Concat::declare(Declaration& d) {
   d.doc(
-      "The concat module of Durmuş et al. (2023): descriptors and class capsules side by side are "
-      "the embedding, scaled to unit length, and are classified through batch normalisation and "
-      "dense layers.");
+      "The concat module of Durmuş et al. (2023): concatenates descriptors and class capsules. The "
+      "result, scaled to unit length, is the embedding; it is also classified through batch "
+      "normalisation and dense layers.");
   d.parameter("type", type_,
-              "the paper's architecture: a classifies the capsules alone and leaves the embedding "
-              "to the descriptors; b and d take capsules that are made of the descriptors, c such "
-              "of the feature map",
+              "the paper's architecture: a classifies only the capsules, and the embedding is the "
+              "descriptors; b and d use capsules made from the descriptors, c from the feature map",
               {{"a", Type::a}, {"b", Type::b}, {"c", Type::c}, {"d", Type::d}});
   d.parameter("width", options_.width, "b, c, d: length of the embedding of the descriptors")
       .range(0, 1048576);
-  d.parameter("capsules", options_.capsules, "class capsules of a picture").range(1, 100000);
-  d.parameter("capsule_size", options_.capsule_size, "numbers of a class capsule").range(1, 1024);
-  d.parameter("bottleneck", options_.bottleneck, "numbers between the two dense layers")
+  d.parameter("capsules", options_.capsules, "class capsules per image").range(1, 100000);
+  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule").range(1, 1024);
+  d.parameter("bottleneck", options_.bottleneck, "width between the two dense layers")
       .range(1, 65536);
-  d.parameter("classes", options_.classes, "of the classifier").range(1, 1000000).required();
+  d.parameter("classes", options_.classes, "classes of the classifier")
+      .range(1, 1000000)
+      .required();
   const std::string width = std::to_string(options_.width);
   d.needs(field::capsules)
       .contract("f32[N," + std::to_string(options_.capsules) + "," +
@@ -40,7 +41,7 @@ void Concat::declare(Declaration& d) {
       .contract(options_.classes > 0 ? "f32[N," + std::to_string(options_.classes) + "]"
                                      : "f32[N,K]");
   vocabulary_.declare(d);
-  d.upstream(capsules_from_, "what capsules are made of, which must be what the type says");
+  d.upstream(capsules_from_, "source of the capsules, which must match `type`");
   declare_module(d);
 }
 
@@ -55,15 +56,15 @@ void Concat::require_capsules_of_type(const Context& context) const {
   for (const MakesCapsules* maker : capsules_from_) last = maker;
   if (last == nullptr) {
     context.warn(
-        "no model.capsule_module makes the capsules, so it is not known whether they are made of "
-        "what `type` says");
+        "the capsules do not come from a model.capsule_module, so it is unknown whether they match "
+        "`type`");
     return;
   }
   const bool of_map = last->made_of() == nn::CapsuleInput::feature_map;
   if (of_map != (type_ == Type::c)) {
-    throw Error(of_map ? "the capsules are made of the feature map, which is `type = \"c\"`; set "
+    throw Error(of_map ? "the capsules are made from the feature map, as in `type = \"c\"`; set "
                          "that, or `input = \"descriptors\"` in model.capsule_module"
-                       : "the capsules are made of the descriptors, which is `type = \"d\"` (or "
+                       : "the capsules are made from the descriptors, as in `type = \"d\"` (or "
                          "\"b\"); set that, or `input = \"feature_map\"` in model.capsule_module",
                 Fault::configuration);
   }

@@ -19,7 +19,7 @@ class Concat final : public ModuleStage<nn::ConcatModule> {
   static constexpr std::string_view name = "model.concat";
 
   void declare(Declaration& d) override;
-  /// Refuses capsules that are made of what the type does not make them of.
+  /// Rejects capsules whose source does not match the type.
   void open(Context& context) override;
 
  private:

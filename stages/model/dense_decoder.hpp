@@ -1,4 +1,4 @@
-/// Stage `model.dense_decoder`: pictures drawn from class capsules by dense layers.
+/// Stage `model.dense_decoder`: draws images from class capsules by dense layers.
 ///
 ///     capsules, predicted_category, (training: categories) ──► reconstruction
 #pragma once

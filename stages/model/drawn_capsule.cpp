@@ -11,16 +11,16 @@ namespace seam::stages {
 void declare_drawn_capsule(Declaration& d, std::int64_t classes, std::int64_t size) {
   d.needs(field::capsules)
       .contract("f32[N," + std::to_string(classes) + "," + std::to_string(size) + "]");
-  d.needs(field::predicted_category).doc("in evaluation, whose capsule is drawn");
-  d.accepts(field::categories).doc("in training, whose capsule is drawn");
+  d.needs(field::predicted_category).doc("selects the capsule to draw in evaluation");
+  d.accepts(field::categories).doc("selects the capsule to draw in training");
 }
 
 Tensor drawn_capsule(const Packet& packet, const Context& context) {
   if (!context.training()) return packet.get(field::predicted_category);
   if (!packet.has(field::categories)) {
     throw Error(
-        "in training the decoder draws the capsule of each picture's category, and the packets "
-        "have no `categories`; use a data set that has them",
+        "in training the decoder draws the capsule of each image's category, but the packets have "
+        "no `categories`; use a data set that has them",
         Fault::configuration);
   }
   return torch::tensor(packet.get(field::categories), torch::kInt64);

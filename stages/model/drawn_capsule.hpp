@@ -1,4 +1,4 @@
-/// Whose capsule a decoder draws: in training that of the picture's category, in evaluation the
+/// Whose capsule a decoder draws: in training that of the image's category, in evaluation the
 /// longest.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace seam::stages {
 
-/// Declares the fields of a decoder of `classes` capsules of `size` numbers.
+/// Declares the fields of a decoder for `classes` capsules of size `size`.
 void declare_drawn_capsule(Declaration& d, std::int64_t classes, std::int64_t size);
 
-/// The class i64[N] of each row. Throws seam::Error in training where the packet has no categories.
+/// The class i64[N] of each row. Throws seam::Error in training if the packet has no categories.
 [[nodiscard]] Tensor drawn_capsule(const Packet& packet, const Context& context);
 
 }  // namespace seam::stages

@@ -7,17 +7,18 @@ void Inception::declare(Declaration& d) {
   d.doc(
       "The first blocks of Inception v3 (Szegedy et al. 2016) with an embedding instead of "
       "classes: six, a baseline of Siamese Capsule Networks. Its weights are named as torchvision "
-      "names them: they are imported with skip = [\"embedding.*\"], for pictures from -1 to 1.");
+      "names them: import them with skip = [\"embedding.*\"], and use images with values from -1 "
+      "to 1.");
   d.parameter("blocks", options_.blocks,
-              "how many of the network's blocks: Mixed_5b, 5c, 5d, 6a, ..., 6e, 7a, 7b, 7c")
+              "number of blocks, out of Mixed_5b, 5c, 5d, 6a, ..., 6e, 7a, 7b, 7c")
       .range(1, most);
   d.parameter("width", options_.width,
-              "channels of each convolution, in those of the paper; rounded, at least 1")
+              "factor on the channels of each convolution; the result is rounded, at least 1")
       .range(0.001, 16);
   d.parameter("dimensions", options_.dimensions, "length of the embedding").range(1, 65536);
-  d.parameter("unit_length", options_.unit_length, "the embedding is scaled to length 1");
+  d.parameter("unit_length", options_.unit_length, "whether to scale the embedding to length 1");
   d.needs(field::images)
-      .doc("of 27x27 pixels or more, with more than 3 blocks 43x43, with more than 8 75x75");
+      .doc("at least 27x27 pixels; with more than 3 blocks 43x43, with more than 8 75x75");
   d.provides(field::embedding).contract("f32[N," + std::to_string(options_.dimensions) + "]");
   declare_module(d);
 }

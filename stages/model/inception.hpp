@@ -22,7 +22,7 @@ class Inception final : public ModuleStage<nn::Inception> {
  private:
   [[nodiscard]] nn::Inception make() const override { return nn::Inception(options_); }
   void forward(nn::Inception& net, Packet& packet, Context& context) override;
-  /// torchvision's classifiers, and the blocks that are not wanted.
+  /// torchvision's classifiers, and the omitted blocks.
   [[nodiscard]] std::vector<std::string> without_place() const override;
 
   nn::InceptionOptions options_;

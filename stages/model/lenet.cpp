@@ -6,12 +6,16 @@ void LeNet::declare(Declaration& d) {
   d.doc(
       "LeNet-5 (LeCun et al. 1998) with rectifiers, max pooling and an embedding: the smallest "
       "baseline of Siamese Capsule Networks.");
-  d.parameter("image_height", options_.image_height, "of the pictures").range(1, 65535).unit("px");
-  d.parameter("image_width", options_.image_width, "of the pictures").range(1, 65535).unit("px");
-  d.parameter("channels", options_.channels, "of the two convolutions").range(1, 65536);
+  d.parameter("image_height", options_.image_height, "height of the images")
+      .range(1, 65535)
+      .unit("px");
+  d.parameter("image_width", options_.image_width, "width of the images")
+      .range(1, 65535)
+      .unit("px");
+  d.parameter("channels", options_.channels, "channels of the two convolutions").range(1, 65536);
   d.parameter("hidden", options_.hidden, "units of the two dense layers").range(1, 65536);
   d.parameter("dimensions", options_.dimensions, "length of the embedding").range(1, 65536);
-  d.parameter("unit_length", options_.unit_length, "the embedding is scaled to length 1");
+  d.parameter("unit_length", options_.unit_length, "whether to scale the embedding to length 1");
   d.needs(field::images);
   d.provides(field::embedding).contract("f32[N," + std::to_string(options_.dimensions) + "]");
   declare_module(d);

@@ -5,9 +5,9 @@ namespace seam::stages {
 void Rccapsnet::declare(Declaration& d) {
   d.doc(
       "RCCapsNet, the residual capsule network for clothing retrieval (Kınlı 2019). A 7x7 "
-      "convolution and three residual blocks, all of stride 2, primary capsules, dynamic routing "
-      "with one weight matrix that all input capsules share. With the defaults it has 4,845,952 "
-      "numbers. Any image size.");
+      "convolution and three residual blocks, all of stride 2, primary capsules, and dynamic "
+      "routing with one weight matrix shared by all input capsules. With the defaults it has "
+      "4,845,952 weights and running statistics. Any image size.");
   declare_network(d);
 }
 

@@ -7,44 +7,46 @@
 namespace seam::stages {
 
 void ResidualStage::declare_sizes(Declaration& d) {
-  d.parameter("blocks", blocks_,
-              "blocks of each size; the architecture's if empty. The first of a size halves height "
-              "and width (the last one's: see last_stride) and doubles the channels")
+  d.parameter(
+       "blocks", blocks_,
+       "number of blocks of each size; empty: those of the architecture. The first block of a size "
+       "halves height and width (for the last size see last_stride) and doubles the channels")
       .range(1, 100);
   d.parameter("last_stride", options_.last_stride,
-              "stride of the last of several sizes; 1 leaves it twice as high and wide, which "
-              "retrieval by local features gains from")
+              "stride of the last of several sizes; 1 makes the feature map twice as high and "
+              "wide, which helps retrieval by local features")
       .range(1, 2);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 1024);
 }
 
 void ResidualStage::declare_outputs(Declaration& d) {
   d.parameter(
-      "pooling", options_.pooling, "of the feature map over its pixels",
+      "pooling", options_.pooling, "pooling of the feature map over its pixels",
       {{"average", nn::Pooling::average}, {"generalised_mean", nn::Pooling::generalised_mean}});
   d.parameter("dimensions", options_.dimensions,
-              "length of the embedding, by a dense layer; 0: the pooled features are the embedding")
+              "length of the embedding, which a dense layer makes; 0: the pooled features are the "
+              "embedding")
       .range(0, 65536);
-  d.parameter("unit_length", options_.unit_length, "the embedding is scaled to length 1");
-  d.parameter("classes", options_.classes, "of the classifier; 0: there is none").range(0, 1000000);
-  d.parameter(
-       "initialisation", options_.initialisation,
-       "of convolutions: normal of variance 2 / fan-out, as torchvision's, or uniform within "
-       "1 / sqrt(fan-in), LibTorch's for a layer. The latter are smaller, so that they change "
-       "faster at the same learning rate",
-       {{"fan_out", nn::ResidualInitialisation::fan_out},
-        {"fan_in", nn::ResidualInitialisation::fan_in}})
+  d.parameter("unit_length", options_.unit_length, "whether to scale the embedding to length 1");
+  d.parameter("classes", options_.classes, "classes of the classifier; 0: no classifier")
+      .range(0, 1000000);
+  d.parameter("initialisation", options_.initialisation,
+              "initial weights of convolutions: normal with variance 2 / fan-out, as in "
+              "torchvision, or uniform in ±1 / sqrt(fan-in), LibTorch's default. The latter are "
+              "smaller, so they change faster at the same learning rate",
+              {{"fan_out", nn::ResidualInitialisation::fan_out},
+               {"fan_in", nn::ResidualInitialisation::fan_in}})
       .initial();
-  d.parameter("embedding", embedding_,
-              "provide the embedding; false: another stage makes one of the feature map");
-  d.parameter("feature_map", feature_map_, "provide the feature map as well");
-  d.parameter("normalise_map", options_.normalise_map,
-              "the feature map goes through batch normalisation before others get it; what is "
-              "pooled here does not");
   d.parameter(
-      "mirrored", mirrored_,
-      "evaluation averages the embeddings, and logits, of an image and of its mirror image: "
-      "a better ranking, for twice the time");
+      "embedding", embedding_,
+      "whether to provide the embedding; false: a different stage makes one from the feature map");
+  d.parameter("feature_map", feature_map_, "whether to also provide the feature map");
+  d.parameter("normalise_map", options_.normalise_map,
+              "whether the feature map that other stages get goes through batch normalisation; the "
+              "map that is pooled here does not");
+  d.parameter("mirrored", mirrored_,
+              "whether evaluation averages the embeddings, and logits, of an image and its mirror "
+              "image: a better ranking for twice the time");
   d.needs(field::images);
   const nn::ResidualOptions all = options();
   const std::int64_t length = all.dimensions > 0 ? all.dimensions : all.features();
@@ -54,7 +56,7 @@ void ResidualStage::declare_outputs(Declaration& d) {
   if (all.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(all.classes) + "]");
   }
-  vocabulary_.declare(d);  // also where classes are not set yet: offers are taken once
+  vocabulary_.declare(d);  // even if classes are not set yet: offers are read only once
   if (feature_map_) {
     d.provides(field::feature_map).contract("f32[N," + std::to_string(all.features()) + ",H,W]");
   }
@@ -70,21 +72,21 @@ nn::ResidualOptions ResidualStage::options() const {
   nn::ResidualOptions options = options_;
   choose_network(options);
   if (!blocks_.empty()) options.blocks = blocks_;
-  if (options.blocks.size() > 8) options.blocks.resize(8);  // make() refuses more
+  if (options.blocks.size() > 8) options.blocks.resize(8);  // make() rejects more
   return options;
 }
 
 void ResidualStage::check_parameters() const {
   if (blocks_.size() > 8) {
     throw Error("'blocks' lists " + std::to_string(blocks_.size()) +
-                    " sizes; 8 are the most, and published networks have 4",
+                    " sizes, but the maximum is 8; published networks have 4",
                 Fault::configuration);
   }
   if (!embedding_ && (!feature_map_ || options_.dimensions > 0 ||
                       (options_.classes == 0 && options_.pooling != nn::Pooling::average))) {
     throw Error(
-        "`embedding = false` leaves the feature map alone: set `feature_map = true`, and leave out "
-        "`dimensions` and, without `classes`, `pooling`, whose weights nothing would train",
+        "`embedding = false` leaves only the feature map as output: set `feature_map = true`, and "
+        "remove `dimensions` and, without `classes`, `pooling`, whose weights nothing would train",
         Fault::configuration);
   }
   if (options_.normalise_map && !feature_map_) {
@@ -115,7 +117,7 @@ nn::ResidualOutput ResidualStage::forward_mirrored(nn::ResidualNetwork& net,
                                                    const Tensor& images) const {
   nn::ResidualOutput output = net->forward(images);
   const nn::ResidualOutput mirrored = net->forward(images.flip(3));
-  // In float32 whatever the network computes in: the ranking is of small differences.
+  // In float32 whatever the precision of the network: the ranking depends on small differences.
   output.embedding =
       (output.embedding.to(torch::kFloat32) + mirrored.embedding.to(torch::kFloat32)) / 2;
   if (options_.unit_length) {

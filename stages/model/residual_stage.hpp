@@ -1,7 +1,7 @@
-/// What the stages of residual networks share; which network it is, a stage says.
+/// Base class of residual network stages; derived stages define the network.
 ///
 ///     model.resnet ──────┐
-///     model.se_resnet50 ─┴─► ResidualStage: parameters laid over it ─► nn::ResidualNetwork
+///     model.se_resnet50 ─┴─► ResidualStage: options with overrides ─► nn::ResidualNetwork
 ///
 ///     images ──► (embedding), (logits), (feature_map)
 #pragma once
@@ -24,11 +24,12 @@ class ResidualStage : public ModuleStage<nn::ResidualNetwork> {
  protected:
   /// `blocks`, `last_stride` and `width`.
   void declare_sizes(Declaration& d);
-  /// What comes behind the blocks, and the fields; call it at the end of declare().
+  /// Declares the parameters of the layers after the blocks, and the fields; call it at the end of
+  /// declare().
   void declare_outputs(Declaration& d);
 
  private:
-  /// Makes the options those of this network, but for what a file says over it.
+  /// Sets the options of this network, before the file's parameters override them.
   virtual void choose_network(nn::ResidualOptions& options) const = 0;
 
   [[nodiscard]] nn::ResidualNetwork make() const final;
@@ -37,7 +38,7 @@ class ResidualStage : public ModuleStage<nn::ResidualNetwork> {
   /// The embedding, and logits, of images and of their mirror images, averaged.
   [[nodiscard]] nn::ResidualOutput forward_mirrored(nn::ResidualNetwork& net,
                                                     const Tensor& images) const;
-  /// The network, and what the file says over it.
+  /// The network, overridden by the file's parameters.
   [[nodiscard]] nn::ResidualOptions options() const;
   /// Throws seam::Error for parameters that have no effect with others.
   void check_parameters() const;

@@ -6,19 +6,19 @@ void Resnet::declare(Declaration& d) {
   d.doc(
       "A residual network (He et al. 2016). Its weights are named as torchvision and timm name "
       "them, so their files can be imported as they are.");
-  d.parameter("architecture", architecture_, "the number of blocks, and their kind",
+  d.parameter("architecture", architecture_, "number and kind of the blocks",
               {{"resnet18", Architecture::resnet18},
                {"resnet34", Architecture::resnet34},
                {"resnet50", Architecture::resnet50}});
   declare_sizes(d);
   d.parameter("stem", stem_,
-              "the first convolution: 7x7 of stride 2 and max pooling, or, for small images, 3x3 "
-              "of stride 1 or 2",
+              "first convolution: 7x7 with stride 2 and max pooling or, for small images, 3x3 with "
+              "stride 1 or 2",
               {{"imagenet", nn::ResidualStem::imagenet},
                {"small", nn::ResidualStem::small},
                {"small_by_2", nn::ResidualStem::small_by_2}});
   d.parameter("squeeze_excitation", squeeze_excitation_,
-              "channels are weighted by what the whole image shows (Hu et al. 2018)");
+              "whether to weight channels by the content of the whole image (Hu et al. 2018)");
   declare_outputs(d);
 }
 

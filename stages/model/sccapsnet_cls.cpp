@@ -4,10 +4,10 @@ namespace seam::stages {
 
 void SccapsnetCls::declare(Declaration& d) {
   d.doc(
-      "SCCapsNet-CLS, the classifier with stacked convolutions (Kınlı 2019): one class capsule a "
-      "category, whose length says how much of it is in the picture. As released, five 9x9 "
-      "convolutions without padding for pictures of 224x224, and each primary capsule predicts by "
-      "weights of its own; as published, the convolutions of SCCapsNet and shared weights.");
+      "SCCapsNet-CLS, the classifier with stacked convolutions (Kınlı 2019): one class capsule per "
+      "category, whose length shows how much of the category is in the image. As released, five "
+      "9x9 convolutions without padding for images of 224x224, and each primary capsule has its "
+      "own weights; as published, the convolutions of SCCapsNet and shared weights.");
   declare_network(d);
 }
 

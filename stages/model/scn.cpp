@@ -5,8 +5,8 @@ namespace seam::stages {
 void Scn::declare(Declaration& d) {
   d.doc(
       "The Siamese capsule network SCNet (O'Neill 2018): a convolution, primary capsules, dynamic "
-      "routing to face capsules by weights of each primary capsule's own, and a dense layer whose "
-      "numbers are compared. Both pictures of a pair go through it as rows of one batch.");
+      "routing to face capsules with separate weights for each primary capsule, and a dense layer "
+      "whose outputs are compared. Both images of a pair go through it as rows of one batch.");
   declare_network(d);
 }
 

@@ -2,8 +2,8 @@
 ///
 ///     images ──► embedding, capsules
 ///
-/// Both pictures of a pair go through it as rows of one batch; loss.contrastive or
-/// loss.double_margin trains it.
+/// Both images of a pair go through it as rows of one batch. Train it with loss.contrastive or
+/// loss.double_margin.
 #pragma once
 
 #include <string_view>

@@ -8,20 +8,20 @@ void Sdropcapnet::declare(Declaration& d) {
   d.doc(
       "The Siamese capsule network with concrete dropout, SDropCapNet (O'Neill 2018; Gal et al. "
       "2017): model.scn, whose face capsules are dropped in training, each with a probability that "
-      "is learned. What that adds to the loss, this stage provides as its first part.");
+      "is learned. The stage provides the resulting regularisation term as the initial `loss`.");
   d.parameter("initial_dropout", dropout_.initial,
-              "probability that a face capsule is dropped, at first")
+              "initial probability that a face capsule is dropped")
       .range(1e-6, 0.999);
   d.parameter("temperature", dropout_.temperature,
-              "of the relaxed mask: the smaller, the nearer it is to 0 and 1")
+              "temperature of the relaxed mask: the smaller, the nearer the mask is to 0 and 1")
       .range(1e-3, 10);
-  d.parameter("regulariser", regulariser_, "factor of the regulariser in the loss").range(0, 1e6);
+  d.parameter("regulariser", regulariser_, "weight of the regulariser in the loss").range(0, 1e6);
   d.parameter("weight_regulariser", weight_regulariser_,
-              "factor of |W|² / (1 - p) beside the entropies, for the dense layer's weights of a "
-              "face capsule")
+              "factor of |W|² / (1 - p) relative to the entropies, for the dense layer's weights "
+              "of a face capsule")
       .range(0, 1e6);
-  d.accepts(field::loss).doc("of the stages before it");
-  d.provides(field::loss).doc("the sum with the regulariser");
+  d.accepts(field::loss).doc("loss of the stages before it");
+  d.provides(field::loss).doc("sum including the regulariser");
   declare_network(d);
 }
 

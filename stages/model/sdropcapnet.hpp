@@ -4,7 +4,7 @@
 ///     images, (loss) ──► embedding, capsules, loss = (loss +) regulariser
 ///
 /// The probabilities need the regulariser, so the stage provides it as the first part of the loss;
-/// the losses behind it add theirs.
+/// later losses add theirs.
 #pragma once
 
 #include <string>

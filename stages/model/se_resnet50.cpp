@@ -6,8 +6,8 @@ void SeResnet50::declare(Declaration& d) {
   d.doc(
       "SE-ResNet-50 as its authors published it, in Caffe (Hu et al. 2018): the stride is in the "
       "first convolution of a bottleneck. Its weights are named as timm's legacy_seresnet50 and "
-      "Cadene's se_resnet50 name them, so they are imported without renaming. model.resnet "
-      "with squeeze_excitation is the network of timm's seresnet50, which is another.");
+      "Cadene's se_resnet50 name them, so they are imported without renaming. model.resnet with "
+      "squeeze_excitation is timm's seresnet50, which is a different network.");
   declare_sizes(d);
   declare_outputs(d);
 }

@@ -6,12 +6,12 @@ namespace seam::stages {
 
 void SelfAttention::declare(Declaration& d) {
   d.doc(
-      "Self-attention (Zhang et al. 2019): to each pixel of a feature map is added, times a "
-      "trained "
-      "number that is 0 at first, a mean of all pixels, weighted by how well they match it.");
-  d.parameter("channels", channels_, "of the feature map").range(1, 65536).required();
+      "Self-attention (Zhang et al. 2019): adds to each pixel of a feature map a mean of all "
+      "pixels, weighted by similarity and scaled by a trained factor that is initially 0.");
+  d.parameter("channels", channels_, "channels of the feature map").range(1, 65536).required();
   d.parameter("reduction", reduction_,
-              "pixels are matched by `channels` / `reduction` numbers, rounded down but at least 1")
+              "pixels are compared by vectors of `channels` / `reduction` elements, rounded down "
+              "but at least 1")
       .range(1, 65536);
   const std::string map =
       channels_ > 0 ? "f32[N," + std::to_string(channels_) + ",H,W]" : "f32[N,C,H,W]";

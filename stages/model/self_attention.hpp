@@ -1,4 +1,4 @@
-/// Stage `model.self_attention`: each pixel of a feature map looks at all others.
+/// Stage `model.self_attention`: each pixel of a feature map attends to all others.
 ///
 ///     feature_map ──► feature_map
 #pragma once

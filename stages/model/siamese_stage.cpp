@@ -11,15 +11,15 @@ namespace seam::stages {
 void SiameseStage::declare_network(Declaration& d) {
   d.parameter(
       "variant", variant_,
-      "what the paper describes, or what its released code builds by default: 3x3 "
-      "convolutions of mirrored borders with batch normalisation, fewer primary capsules, "
+      "the network that the paper describes, or the one that its released code builds by default: "
+      "3x3 convolutions with mirrored borders and batch normalisation, fewer primary capsules, "
       "sigmoid, 3 iterations",
       {{"as_published", Variant::as_published}, {"released_default", Variant::released_default}});
   declare_images(d);
   declare_capsules(d);
   declare_routing(d);
-  d.parameter("dimensions", dimensions_, "of the embedding").range(1, 65536);
-  d.parameter("unit_length", unit_length_, "whether embeddings get unit length");
+  d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 65536);
+  d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
   d.needs(field::images)
       .contract("f32[N,3," + std::to_string(set_.images.height) + "," +
                 std::to_string(set_.images.width) + "]");
@@ -32,19 +32,20 @@ void SiameseStage::declare_network(Declaration& d) {
 }
 
 void SiameseStage::declare_images(Declaration& d) {
-  d.parameter("channels", set_.channels,
-              "of the pictures as the network sees them: 1 is their luminance, or 3")
+  d.parameter("channels", set_.channels, "number of input channels: 1 (luminance) or 3")
       .range(1, 3);
-  d.parameter("image_height", set_.images.height, "of the pictures, the only one taken")
+  d.parameter("image_height", set_.images.height,
+              "height of the input images; no other size is accepted")
       .range(1, 4096);
-  d.parameter("image_width", set_.images.width, "the same").range(1, 4096);
-  d.parameter("width", width_,
-              "channels of the first convolution; if not set, 256 as published and 16 in "
-              "released_default")
+  d.parameter("image_width", set_.images.width, "width of the input images").range(1, 4096);
+  d.parameter(
+       "width", width_,
+       "channels of the first convolution; default: 256 as published and 16 in released_default")
       .range(1, 4096);
-  d.parameter("kernel", kernel_, "as published: side of the first convolution; 9 if not set")
+  d.parameter("kernel", kernel_, "as published: side of the first convolution; default: 9")
       .range(1, 64);
-  d.parameter("first_stride", first_stride_, "as published: of the first convolution; 3 if not set")
+  d.parameter("first_stride", first_stride_,
+              "as published: stride of the first convolution; default: 3")
       .range(1, 16);
   d.parameter("dropout", set_.dropout,
               "probability that a whole channel of a convolution is zeroed in training")
@@ -53,45 +54,49 @@ void SiameseStage::declare_images(Declaration& d) {
 
 void SiameseStage::declare_capsules(Declaration& d) {
   d.parameter("primary_capsules", primary_capsules_,
-              "at each place of the convolution that makes them; if not set, 32 as published and "
-              "16 in released_default")
+              "primary capsules at each position of their convolution; default: 32 as published "
+              "and 16 in released_default")
       .range(1, 4096);
-  d.parameter("capsule_size", set_.capsule_size, "numbers of a primary capsule").range(1, 1024);
+  d.parameter("capsule_size", set_.capsule_size, "size of a primary capsule").range(1, 1024);
   d.parameter("primary_kernel", primary_kernel_,
-              "as published: side of the primary capsules' convolution; 9 if not set")
+              "as published: side of the primary capsules' convolution; default: 9")
       .range(1, 64);
   d.parameter("primary_stride", primary_stride_,
-              "as published: of the primary capsules' convolution; 2 if not set")
+              "as published: stride of the primary capsules' convolution; default: 2")
       .range(1, 16);
-  d.parameter("face_capsules", set_.classes, "that the primary capsules are routed to")
+  d.parameter("face_capsules", set_.classes,
+              "face capsules, to which the primary capsules are routed")
       .range(1, 4096);
-  d.parameter("face_capsule_size", set_.class_capsule_size, "numbers of a face capsule")
+  d.parameter("face_capsule_size", set_.class_capsule_size, "size of a face capsule")
       .range(1, 1024);
 }
 
 void SiameseStage::declare_routing(Declaration& d) {
   d.parameter("iterations", iterations_,
-              "of routing; if not set, 4 as published (AT&T, while LFW has 6) and 3 in "
+              "routing iterations; default: 4 as published (for AT&T; 6 for LFW) and 3 in "
               "released_default")
       .range(1, 100);
-  d.parameter("nonlinearity", nonlinearity_,
-              "of face capsules: squash, or tanh or sigmoid of each number; variant is tanh as "
-              "published and sigmoid in released_default. Primary capsules are always squashed",
-              {{"variant", Nonlinearity::variant},
-               {"squash", Nonlinearity::squash},
-               {"tanh", Nonlinearity::tanh},
-               {"sigmoid", Nonlinearity::sigmoid}});
-  d.parameter("gradient", set_.routing.gradient, "how far through routing the gradient goes",
+  d.parameter(
+      "nonlinearity", nonlinearity_,
+      "non-linearity of face capsules: squash, or tanh or sigmoid of each element; variant: tanh "
+      "as published and sigmoid in released_default. Primary capsules are always squashed",
+      {{"variant", Nonlinearity::variant},
+       {"squash", Nonlinearity::squash},
+       {"tanh", Nonlinearity::tanh},
+       {"sigmoid", Nonlinearity::sigmoid}});
+  d.parameter("gradient", set_.routing.gradient,
+              "how many routing iterations are differentiated: all, or only the last one",
               {{"all_iterations", nn::RoutingGradient::all_iterations},
                {"last_iteration", nn::RoutingGradient::last_iteration}});
-  d.parameter("weight_deviation", set_.weight_deviation,
-              "of the routing weights' initial values, normally distributed; if not set, Glorot's "
-              "uniform distribution, and 1 with compat = \"routes_softmax\"")
+  d.parameter(
+       "weight_deviation", set_.weight_deviation,
+       "standard deviation of the routing weights' initial values, which are then normally "
+       "distributed; default: Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"")
       .range(1e-9, 100);
   d.parameter("compat", compat_,
-              "routes_softmax repeats an error of the released code and its parents, to compare "
-              "with their numbers: coupling coefficients sum to 1 over the primary capsules "
-              "instead of the face capsules",
+              "routes_softmax repeats an error of the released code and the code it is based on, "
+              "to compare with their results: coupling coefficients sum to 1 over the primary "
+              "capsules instead of the face capsules",
               {{"none", Compat::none}, {"routes_softmax", Compat::routes_softmax}});
 }
 

@@ -1,7 +1,7 @@
-/// What the stages of Siamese capsule networks share.
+/// Base class of the stages of Siamese capsule networks.
 ///
 ///     model.scn ──────────┐
-///     model.sdropcapnet ──┴─► SiameseStage: parameters laid over a variant ─► nn::SiameseCapsules
+///     model.sdropcapnet ──┴─► SiameseStage: a variant with overrides ─► nn::SiameseCapsules
 ///
 ///     images ──► embedding, capsules
 #pragma once
@@ -17,7 +17,7 @@ namespace seam::stages {
 
 class SiameseStage : public ModuleStage<nn::SiameseCapsules> {
  protected:
-  /// The fields, and everything but the stage's text and what it has beside; call it at the end of
+  /// The fields, and all parameters except those that only one stage has; call it at the end of
   /// declare().
   void declare_network(Declaration& d);
 
@@ -28,7 +28,7 @@ class SiameseStage : public ModuleStage<nn::SiameseCapsules> {
   enum class Nonlinearity : std::uint8_t { variant, squash, tanh, sigmoid };
   enum class Compat : std::uint8_t { none, routes_softmax };
 
-  /// What the stage has beside: undefined without concrete dropout.
+  /// The options of the stage's concrete dropout, or nullopt if it has none.
   [[nodiscard]] virtual std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const = 0;
 
   [[nodiscard]] nn::SiameseCapsules make() const final;
@@ -36,11 +36,11 @@ class SiameseStage : public ModuleStage<nn::SiameseCapsules> {
   void declare_images(Declaration& d);
   void declare_capsules(Declaration& d);
   void declare_routing(Declaration& d);
-  /// The variant, and what the file says over it.
+  /// The variant, overridden by the file's parameters.
   [[nodiscard]] nn::NetworkOptions options() const;
 
   Variant variant_ = Variant::as_published;
-  nn::NetworkOptions set_ = nn::siamese_capsules_as_published();  // what both variants share
+  nn::NetworkOptions set_ = nn::siamese_capsules_as_published();  // shared by both variants
   std::optional<std::int64_t> width_, kernel_, first_stride_, primary_kernel_, primary_stride_;
   std::optional<std::int64_t> primary_capsules_, iterations_;
   Nonlinearity nonlinearity_ = Nonlinearity::variant;

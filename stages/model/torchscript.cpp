@@ -10,15 +10,12 @@ namespace seam::stages {
 
 void Torchscript::declare(Declaration& d) {
   d.doc(
-      "A network that Python exported with torch.jit.trace or torch.jit.script, to embed with or "
-      "to "
-      "train further.");
-  d.parameter("file", file_, "what torch.jit.save wrote").required().must_exist();
-  d.parameter("output", output_,
-              "which of the network's results is the embedding, where it returns a tuple: 0 is the "
-              "first")
+      "A network that Python exported with torch.jit.trace or torch.jit.script, for computing "
+      "embeddings or further training.");
+  d.parameter("file", file_, "file written by torch.jit.save").required().must_exist();
+  d.parameter("output", output_, "index of the embedding if the network returns a tuple, from 0")
       .range(0, 1000);
-  d.parameter("unit_length", unit_length_, "the embedding is scaled to length 1");
+  d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
   d.needs(field::images);
   d.provides(field::embedding);
   declare_module(d);
@@ -42,7 +39,7 @@ Tensor Torchscript::embedding_in(const torch::IValue& result, std::int64_t image
     const auto& elements = result.toTupleRef().elements();
     if (output_ >= static_cast<std::int64_t>(elements.size())) {
       throw Error(where + "returns " + std::to_string(elements.size()) + " results, so 'output' " +
-                      std::to_string(output_) + " is none of them",
+                      std::to_string(output_) + " does not exist",
                   Fault::configuration);
     }
     value = elements[static_cast<std::size_t>(output_)];
@@ -50,14 +47,14 @@ Tensor Torchscript::embedding_in(const torch::IValue& result, std::int64_t image
     throw Error(where + "returns one result: 'output' can only be 0", Fault::configuration);
   }
   if (!value.isTensor()) {
-    throw Error(where + "returns a " + value.tagKind() + " where a tensor is needed",
+    throw Error(where + "returns a " + value.tagKind() + " instead of a tensor",
                 Fault::configuration);
   }
   if (value.toTensor().dim() != 2 || value.toTensor().size(0) != images) {
     throw Error(where + "returns a tensor " + shape_text(value.toTensor().sizes()) + " for " +
                     std::to_string(images) +
-                    " images; an embedding has a row for each, as a network has that ends in "
-                    "pooling and flatten(1)",
+                    " images; an embedding must have one row per image, as from a network that "
+                    "ends in pooling and flatten(1)",
                 Fault::configuration);
   }
   return value.toTensor();

@@ -22,7 +22,8 @@ class Torchscript final : public ModuleStage<nn::ScriptModule> {
  private:
   [[nodiscard]] nn::ScriptModule make() const override { return nn::ScriptModule(file_); }
   void forward(nn::ScriptModule& net, Packet& packet, Context& context) override;
-  /// The tensor at `output_`. Throws seam::Error where there is none, or not one row an image.
+  /// The tensor at `output_`. Throws seam::Error if there is none, or if it does not have one row
+  /// per image.
   [[nodiscard]] Tensor embedding_in(const torch::IValue& result, std::int64_t images) const;
 
   std::filesystem::path file_;

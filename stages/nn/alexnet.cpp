@@ -43,7 +43,7 @@ AlexNetImpl::AlexNetImpl(AlexNetOptions options) : options_(std::move(options)) 
                 Fault::configuration);
   }
   const auto relu = [] { return torch::nn::ReLU(); };
-  // The numbers in names count activations and pooling too.
+  // The indices in names also count activations and pooling.
   features_ = register_module(
       "features", torch::nn::Sequential(convolution(3, c[0], 11, 4, 2), relu(), pooling(),
                                         convolution(c[0], c[1], 5, 1, 2), relu(), pooling(),
@@ -51,14 +51,14 @@ AlexNetImpl::AlexNetImpl(AlexNetOptions options) : options_(std::move(options)) 
                                         convolution(c[2], c[3], 3, 1, 1), relu(),
                                         convolution(c[3], c[4], 3, 1, 1), relu(), pooling()));
   classifier_ = register_module("classifier", torch::nn::Sequential());
-  // classifier.1 and classifier.4: dropout stands before each and is drawn by forward().
+  // classifier.1 and classifier.4: dropout comes before each and is drawn by forward().
   classifier_->push_back("1", Linear(c[4] * pooled_side * pooled_side, options_.hidden));
   classifier_->push_back("4", Linear(options_.hidden, options_.hidden));
   embedding_ = register_module("embedding", Linear(options_.hidden, options_.dimensions));
 }
 
 Tensor AlexNetImpl::dense(Tensor x) {
-  const bool drop = classifier_->is_training() && options_.dropout > 0;  // not where it is frozen
+  const bool drop = classifier_->is_training() && options_.dropout > 0;  // not if it is frozen
   const DropoutKey key = drop ? DropoutKey::drawn() : DropoutKey();
   for (std::size_t layer = 0; layer < classifier_->size(); ++layer) {
     if (drop) {
@@ -73,14 +73,15 @@ Tensor AlexNetImpl::dense(Tensor x) {
 
 Tensor AlexNetImpl::forward(const Tensor& images) {
   if (std::min(images.size(2), images.size(3)) < least_side) {
-    throw Error("AlexNet's strides leave nothing of images of " + std::to_string(images.size(2)) +
-                    "x" + std::to_string(images.size(3)) + " pixels; resize them to at least " +
+    throw Error("images of " + std::to_string(images.size(2)) + "x" +
+                    std::to_string(images.size(3)) +
+                    " pixels are too small for AlexNet; resize them to at least " +
                     std::to_string(least_side) + "x" + std::to_string(least_side),
                 Fault::configuration);
   }
   const Tensor pooled =
       torch::adaptive_avg_pool2d(features_->forward(images), {pooled_side, pooled_side});
-  // Scaled in the weights' type whatever autocast computes in: distances are of small differences.
+  // Scaled in the weights' type whatever the autocast type: distances depend on small differences.
   Tensor embedding = dense(pooled.flatten(1)).to(embedding_->weight.scalar_type());
   if (!options_.unit_length) return embedding;
   return torch::nn::functional::normalize(embedding,

@@ -32,7 +32,7 @@ class AlexNetImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for other than five convolutions and sizes below 1.
   explicit AlexNetImpl(AlexNetOptions options);
-  /// Throws seam::Error for images so small that nothing is left of them: below 63x63.
+  /// Throws seam::Error for images below 63x63, whose feature map would be empty.
   torch::Tensor forward(const torch::Tensor& images);
 
  private:

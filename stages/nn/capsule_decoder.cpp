@@ -30,8 +30,8 @@ void check(const CapsuleDecoderOptions& options) {
   }
   if (!sensible || options.layers.empty() || options.layers.back().out_channels != 3) {
     throw Error(
-        "a capsule decoder needs sizes of at least 1, kernels that are no smaller than their "
-        "strides, and 3 channels in its last convolution",
+        "a capsule decoder needs sizes of at least 1, kernels at least as large as their strides, "
+        "and 3 channels in its last convolution",
         Fault::configuration);
   }
   if (options.images.height % stride != 0 || options.images.width % stride != 0) {
@@ -87,8 +87,8 @@ CapsuleDecoderImpl::CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint6
 Tensor CapsuleDecoderImpl::forward(const Tensor& capsules, const Tensor& categories) {
   if (capsules.dim() != 3 || capsules.size(1) != options_.classes ||
       capsules.size(2) != options_.capsule_size) {
-    throw Error("the decoder takes " + std::to_string(options_.classes) + " capsules of " +
-                    std::to_string(options_.capsule_size) + " numbers an image",
+    throw Error("the decoder needs " + std::to_string(options_.classes) + " capsules of " +
+                    std::to_string(options_.capsule_size) + " elements per image",
                 Fault::internal);
   }
   Tensor x = dense_(mask_capsules(capsules, categories)).relu_();
@@ -96,8 +96,8 @@ Tensor CapsuleDecoderImpl::forward(const Tensor& capsules, const Tensor& categor
   for (std::size_t at = 0; at < convolutions_.size(); ++at) {
     const std::int64_t height = x.size(2) * options_.layers[at].stride;
     const std::int64_t width = x.size(3) * options_.layers[at].stride;
-    // "SAME" leaves more out behind than before where the kernel and the stride differ by an odd
-    // number, and the convolution as much: one row and column are left.
+    // "SAME" removes more after than before if the kernel and the stride differ by an odd number,
+    // but the convolution removes equal amounts: one row and column are left over.
     x = convolutions_[at](x)
             .narrow(2, 0, height)
             .narrow(3, 0, width)
@@ -106,7 +106,7 @@ Tensor CapsuleDecoderImpl::forward(const Tensor& capsules, const Tensor& categor
     x = norms_[at](x);
     torch::leaky_relu_(x, options_.slope);
   }
-  // In parts: where a thread's share ends, the exponential function is computed in another way.
+  // In parts: at the end of a thread's share, the exponential function is computed differently.
   return by_parts(x.to(dense_->weight.scalar_type()), {},
                   [](const Tensor& rows, const Tensor& /*none*/) { return torch::sigmoid(rows); });
 }

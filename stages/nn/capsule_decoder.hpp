@@ -1,11 +1,11 @@
-/// A decoder that draws a picture from one class capsule: the others are masked.
+/// A decoder that draws an image from one class capsule; the others are masked.
 ///
 ///     capsules [N,K,D], one kept ─► dense, ReLU ─► [N,c,h,w] ─► transposed convolution, norm,
 ///         LeakyReLU ─► ... ─► transposed convolution, sigmoid ─► [N,3,H,W]
 ///
 /// Each transposed convolution multiplies height and width by its stride: its padding is "SAME", as
-/// the gradient of such a convolution. The dense layer's numbers are pixel by pixel, as Keras'. Of
-/// the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019, section 5.2.4).
+/// the gradient of such a convolution. The dense layer's outputs are ordered pixel by pixel, as in
+/// Keras. Used by the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019, section 5.2.4).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,25 +22,25 @@ struct CapsuleDecoderOptions {
   std::int64_t classes = 46;
   std::int64_t capsule_size = 16;
   ImageSize images{224, 224};
-  std::int64_t dense_channels = 256;  ///< of what the dense layer gives
+  std::int64_t dense_channels = 256;  ///< of the dense layer's output
   /// Transposed convolutions; the last has 3 channels.
   std::vector<ConvolutionLayer> layers = {{256, 9}, {128, 9}, {64, 9}, {32, 9}, {3, 9}};
   double slope = 0.3;  ///< of LeakyReLU below zero
 };
 
-/// Parts are called "dense", "conv1", "bn1", "conv2", ...; the last convolution has no "bn".
+/// Submodules are named "dense", "conv1", "bn1", "conv2", ...; the last convolution has no "bn".
 class CapsuleDecoderImpl : public torch::nn::Module {
  public:
   /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
   CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint64_t seed);
 
-  /// Pictures, RGB from 0 to 1, of capsules [N,K,D] of which that of `categories`, i64 [N], is
-  /// kept. Throws seam::Error for categories out of range.
+  /// Draws images, RGB from 0 to 1, from capsules [N,K,D], of which only those of `categories`, i64
+  /// [N], are kept. Throws seam::Error for categories out of range.
   torch::Tensor forward(const torch::Tensor& capsules, const torch::Tensor& categories);
 
  private:
   CapsuleDecoderOptions options_;
-  std::int64_t height_ = 1;  // of what the dense layer gives
+  std::int64_t height_ = 1;  // of the dense layer's output
   std::int64_t width_ = 1;
   Linear dense_{nullptr};
   std::vector<ConvTranspose2d> convolutions_;

@@ -17,7 +17,7 @@ namespace {
 
 using torch::Tensor;
 
-/// Of a side of a map, behind a convolution without padding.
+/// The side of a map after a convolution without padding.
 std::int64_t places(std::int64_t side, const PrimaryCapsules& primary) {
   return (side - primary.kernel) / primary.stride + 1;
 }
@@ -26,13 +26,13 @@ std::int64_t places(std::int64_t side, const PrimaryCapsules& primary) {
 
 std::int64_t CapsuleModuleOptions::routes() const {
   if (width < 1 || capsule_size < 1 || classes < 1 || class_capsule_size < 1) {
-    throw Error("the sizes of capsules, and what they are made of, must be at least 1",
+    throw Error("the sizes of capsules, and of their input, must be at least 1",
                 Fault::configuration);
   }
   if (input == CapsuleInput::descriptors) {
     if (width % capsule_size != 0) {
       throw Error("descriptors of " + std::to_string(width) +
-                      " numbers cannot be divided into capsules of " +
+                      " elements cannot be divided into capsules of " +
                       std::to_string(capsule_size) + "; choose a `capsule_size` that divides them",
                   Fault::configuration);
     }
@@ -40,12 +40,13 @@ std::int64_t CapsuleModuleOptions::routes() const {
   }
   if (primary.kernel < 1 || primary.stride < 1 || primary.at_a_place < 1 ||
       primary.height < primary.kernel || primary.width < primary.kernel) {
-    throw Error("a map of " + std::to_string(primary.width) + "x" + std::to_string(primary.height) +
-                    " (width x height) is smaller than the convolution of " +
-                    std::to_string(primary.kernel) + "x" + std::to_string(primary.kernel) +
-                    " that makes capsules of it; set `map_height` and `map_width` to those of the "
-                    "feature map, or a smaller `primary_kernel`",
-                Fault::configuration);
+    throw Error(
+        "a map of " + std::to_string(primary.width) + "x" + std::to_string(primary.height) +
+            " (width x height) is smaller than the convolution of " +
+            std::to_string(primary.kernel) + "x" + std::to_string(primary.kernel) +
+            " that makes capsules from it; set `map_height` and `map_width` to those of the "
+            "feature map, or a smaller `primary_kernel`",
+        Fault::configuration);
   }
   return primary.at_a_place * places(primary.height, primary) * places(primary.width, primary);
 }
@@ -76,7 +77,7 @@ Tensor CapsuleModuleImpl::capsules_of(const Tensor& input) {
     if (input.dim() != 2 || input.size(1) != options_.width) {
       std::ostringstream text;
       text << "the descriptors are " << input.sizes() << ", and not [N," << options_.width
-           << "]; set `width` to the length of the embedding before";
+           << "]; set `width` to the length of the embedding";
       throw Error(text.str(), Fault::configuration);
     }
     return input.to(weight_.scalar_type()).reshape({input.size(0), -1, options_.capsule_size});
@@ -85,7 +86,7 @@ Tensor CapsuleModuleImpl::capsules_of(const Tensor& input) {
   const PrimaryCapsules& primary = options_.primary;
   if (input.size(2) != primary.height || input.size(3) != primary.width) {
     throw Error("the feature map is " + std::to_string(input.size(3)) + "x" +
-                    std::to_string(input.size(2)) + " and the capsules have weights for one of " +
+                    std::to_string(input.size(2)) + ", but the capsules have weights for " +
                     std::to_string(primary.width) + "x" + std::to_string(primary.height) +
                     " (width x height); set `map_width` and `map_height`, or resize the images",
                 Fault::configuration);

@@ -1,17 +1,17 @@
 /// Class capsules over global descriptors, or over primary capsules of a feature map.
 ///
-///     descriptors [N,E] ── 16 numbers are a capsule ──────────────┐
+///     descriptors [N,E] ── 16 elements are a capsule ─────────────┐
 ///                                                                 ├─► u [N,R,16]
 ///     feature map [N,C,h,w] ── conv 7x7/2 ── capsules, squash ────┘
 ///
-///     u ─► dynamic routing, weights of each capsule's own ─► v [N,12,16], lengths [N,12]
+///     u ─► dynamic routing, each capsule with its own weights ─► v [N,12,16], lengths [N,12]
 ///       ─► self-attention over the 12 ─► capsules [N,12,16]
 ///
 /// Durmuş, Güdükbay, Ulusoy, "Capsule networks with global descriptors for image retrieval", 2023,
 /// section 3.2. The number R of routes follows from the width: three descriptors of 2,048 are
-/// 384 = 24 * 4 * 4 capsules of 16 (table 1). Of a map it is that of places times capsules at each:
-/// a convolution 7x7 of stride 2 leaves 4x4 places of 14x14, and 24 capsules at each are 384 again;
-/// the paper does not describe that convolution.
+/// 384 = 24 * 4 * 4 capsules of 16 (table 1). For a map it is the number of positions times the
+/// capsules at each: a convolution 7x7 of stride 2 reduces 14x14 to 4x4 positions, and 24 capsules
+/// at each are 384 again; the paper does not describe that convolution.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -27,12 +27,12 @@
 
 namespace seam::nn {
 
-/// What capsules are made of.
+/// The source of the capsules.
 enum class CapsuleInput : std::uint8_t { descriptors, feature_map };
 
-/// Of a map.
+/// Primary capsules of a feature map.
 struct PrimaryCapsules {
-  std::int64_t height = 14;  ///< of the map, the only one taken: weights are of places
+  std::int64_t height = 14;  ///< of the map; fixed, since weights belong to positions
   std::int64_t width = 14;   ///< the same
   std::int64_t at_a_place = 24;
   std::int64_t kernel = 7;
@@ -48,29 +48,29 @@ struct CapsuleModuleOptions {
   std::int64_t classes = 12;
   std::int64_t class_capsule_size = 16;
   PrimaryCapsules primary;
-  /// Of the routing weights' normal distribution. If unset 1, or 0.1 for squashed primary capsules,
-  /// whose numbers are larger than those of descriptors: class capsules have lengths of about 0.3
-  /// at first.
+  /// Standard deviation of the routing weights' normal distribution. If unset 1, or 0.1 for
+  /// squashed primary capsules, whose elements are larger than those of descriptors: class capsules
+  /// then have lengths of about 0.3 at first.
   std::optional<double> weight_deviation;
   RoutingOptions routing = {.logits = Logits::accumulate};
   bool attention = true;
 
-  /// R. Throws seam::Error where the sizes do not give a whole number of them.
+  /// R. Throws seam::Error if the sizes do not give a whole number of routes.
   [[nodiscard]] std::int64_t routes() const;
 };
 
 struct CapsuleModuleOutput {
   torch::Tensor capsules;  ///< [N,K,D]
-  torch::Tensor lengths;   ///< [N,K], of class capsules as routing leaves them
+  torch::Tensor lengths;   ///< [N,K], of class capsules after routing
 };
 
-/// Parts are called "w" [R,16,K*D], "attention" and "primary".
+/// Parameters and submodules are named "w" [R,16,K*D], "attention" and "primary".
 class CapsuleModuleImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for sizes that do not fit.
   CapsuleModuleImpl(const CapsuleModuleOptions& options, std::uint64_t seed);
   /// Descriptors [N,E] or a map [N,C,h,w]. Each image is routed by itself, in float32 or double.
-  /// Throws seam::Error for another size.
+  /// Throws seam::Error for a different size.
   CapsuleModuleOutput forward(const torch::Tensor& input);
 
  private:

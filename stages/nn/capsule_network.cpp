@@ -200,7 +200,7 @@ std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
     case FeatureKind::mirrored:
       return mirrored_convolutions(options, seed);
   }
-  return nullptr;  // not reached: all kinds are listed
+  return nullptr;  // unreachable: all kinds are listed
 }
 
 Tensor group_capsules(const Tensor& features, std::int64_t size) {
@@ -210,7 +210,7 @@ Tensor group_capsules(const Tensor& features, std::int64_t size) {
          << " channels; the channels must be a multiple of it";
     throw Error(text.str(), Fault::internal);
   }
-  // Channels last in memory, as the extractor leaves them, makes this a view.
+  // With channels last in memory, as the extractor returns them, this is a view.
   return features.permute({0, 2, 3, 1}).reshape({features.size(0), -1, size});
 }
 
@@ -230,7 +230,7 @@ Tensor mask_capsules(const Tensor& capsules, const Tensor& categories) {
   if (!categories.defined()) return capsules.flatten(1);
   const std::int64_t classes = capsules.size(1);
   if (categories.dim() != 1 || categories.size(0) != capsules.size(0)) {
-    throw Error("a mask needs one category an image", Fault::internal);
+    throw Error("a mask needs one category per image", Fault::internal);
   }
   const Tensor plain = categories.to(torch::kCPU, torch::kInt64).contiguous();
   for (std::int64_t i = 0; i < plain.numel(); ++i) {
@@ -284,7 +284,7 @@ ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images)
              options_.primary_squash.value_or(options_.routing.squash), options_.routing.epsilon);
   if (options_.weights == CapsuleWeights::own && u.size(1) != routing_weight.size(0)) {
     throw Error("images of " + text_of(images) + " give " + std::to_string(u.size(1)) +
-                " primary capsules, and the network has weights for the " +
+                " primary capsules, but the network has weights for the " +
                 std::to_string(routing_weight.size(0)) + " of images of " +
                 text_of(options_.images) +
                 " (width x height); resize them, set `image_height` and `image_width`, or let the "
@@ -330,7 +330,7 @@ ClassCapsules CapsuleNetworkImpl::forward_towers(const Tensor& images,
     }
     if (rows.empty()) continue;
     DropoutKey of_tower = key;
-    // Towers draw masks of their own: streams a large odd number apart.
+    // Each tower draws its own masks: their streams are a large odd number apart.
     of_tower.stream += 0xD1B54A32D192ED03U * static_cast<std::uint64_t>(tower);
     const ClassCapsules part = forward(rows_of(images, rows), of_tower);
     capsules.push_back(part.capsules);

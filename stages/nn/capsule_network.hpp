@@ -1,10 +1,10 @@
-/// Capsule networks: features of one kind or another, then the same capsules.
+/// Capsule networks: features of several kinds, followed by the same capsules.
 ///
 ///     images [N,3,256,256]
 ///       features: SCCapsNet's, RCCapsNet's or others (image_features.hpp)    [N,512,16,16]
 ///       16 consecutive channels of a pixel are a capsule  [N,8192,16]
 ///         number (y * width + x) * 32 + c
-///       squash, dynamic routing with weights that all share, or of their own   [N,23,16]
+///       squash, dynamic routing with shared weights, or each with its own      [N,23,16]
 ///       each class capsule to unit length; one capsule kept by the mask -> embedding [N,368]
 ///
 ///     stacked_convolutional   conv 7x7/2 of w, 2w and w channels with norm, activation, dropout,
@@ -19,8 +19,8 @@
 ///
 /// and all end in `primary_channels`. Kınlı, "Clothing image retrieval with triplet capsule
 /// networks", 2019, and the released code. With w = 64, 512 primary channels and 23 classes
-/// SCCapsNet has 2,425,536 numbers, 512 of them running statistics, and RCCapsNet 4,845,952, of
-/// them 5,504.
+/// SCCapsNet has 2,425,536 elements, including 512 running statistics, and RCCapsNet 4,845,952,
+/// including 5,504.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -38,11 +38,11 @@
 
 namespace seam::nn {
 
-/// Over which axis of the class capsules [K,D] the length becomes one.
+/// The axis of the class capsules [K,D] along which they are scaled to unit length.
 enum class NormAxis : std::uint8_t {
-  capsule,         ///< each capsule over its D numbers: the released code
-  class_capsules,  ///< each of the D numbers over the K classes: the thesis' wording
-  none,            ///< as routing leaves them
+  capsule,         ///< each capsule over its D elements: the released code
+  class_capsules,  ///< each of the D elements over the K classes: the thesis' wording
+  none,            ///< the output of routing
 };
 
 enum class FeatureKind : std::uint8_t {
@@ -53,14 +53,14 @@ enum class FeatureKind : std::uint8_t {
   mirrored
 };
 
-/// Whose the matrices are that predict class capsules.
+/// Which capsules share the matrices that predict class capsules.
 enum class CapsuleWeights : std::uint8_t {
   shared,  ///< one for all primary capsules: images of any size
   own,     ///< one for each of them: images of one size
 };
 
-/// What Glorot's fans count where each primary capsule has its own D x K·O matrix; one that all
-/// share is a dense layer.
+/// How Glorot's fans are computed if each primary capsule has its own D x K·O matrix; a shared one
+/// is a dense layer.
 enum class GlorotFans : std::uint8_t {
   matrix,  ///< D inputs and K·O outputs: a dense layer's
   tensor,  ///< Keras' for the tensor [K,N,O,D] of all: K·N times D and O, so a far smaller range
@@ -94,7 +94,7 @@ struct NetworkOptions {
   double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
   double dropout = 0.3;
   CapsuleWeights weights = CapsuleWeights::shared;
-  ImageSize images;                        ///< with weights of their own, the only size
+  ImageSize images;                        ///< with own weights, the only size
   std::optional<double> weight_deviation;  ///< normal routing weights; Glorot-uniform if unset
   GlorotFans glorot_fans = GlorotFans::matrix;
   RoutingOptions routing;
@@ -102,29 +102,28 @@ struct NetworkOptions {
   NormAxis norm_axis = NormAxis::capsule;
 };
 
-/// What the thesis says: LeakyReLU of slope 0.1 everywhere, logits accumulated.
+/// As in the thesis: LeakyReLU of slope 0.1 everywhere, logits accumulated.
 [[nodiscard]] NetworkOptions sccapsnet_as_published(NetworkOptions options = {});
 [[nodiscard]] NetworkOptions rccapsnet_as_published(NetworkOptions options = {});
-/// What the released code does: ReLU, and LeakyReLU of slope 0.3 in residual blocks; logits
-/// replaced.
+/// As in the released code: ReLU, and LeakyReLU of slope 0.3 in residual blocks; logits replaced.
 [[nodiscard]] NetworkOptions sccapsnet_as_released(NetworkOptions options = {});
 [[nodiscard]] NetworkOptions rccapsnet_as_released(NetworkOptions options = {});
 
-/// The classifiers of the thesis: the same features, primary capsules of 8 numbers, 46 categories.
+/// The classifiers of the thesis: the same features, primary capsules of size 8, 46 categories.
 [[nodiscard]] NetworkOptions sccapsnet_cls_as_published();
 [[nodiscard]] NetworkOptions rccapsnet_cls_as_published();
-/// Those of the released code: primary capsules of 16 numbers, LeakyReLU of slope 0.3, no dropout,
-/// class capsules as routing leaves them; the stacked one with 9x9 convolutions, of which only the
-/// last is padded, on images of 224x224, and weights of each primary capsule's own.
+/// The classifiers of the released code: primary capsules of size 16, LeakyReLU of slope 0.3, no
+/// dropout, class capsules that are not normalised; the stacked one has 9x9 convolutions, of which
+/// only the last is padded, for images of 224x224, and separate weights for each primary capsule.
 [[nodiscard]] NetworkOptions sccapsnet_cls_as_released();
 [[nodiscard]] NetworkOptions rccapsnet_cls_as_released();
 
-/// The features that the options ask for, with Glorot-uniform weights by `seed`. Throws seam::Error
-/// for sizes that do not fit.
+/// The features of these options, with Glorot-uniform weights by `seed`. Throws seam::Error for
+/// sizes that do not fit.
 [[nodiscard]] std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
                                                                 std::uint64_t seed);
 
-/// What a pass gives for N images.
+/// The results of a pass for N images.
 struct ClassCapsules {
   torch::Tensor capsules;   ///< [N,K,D], normalised
   torch::Tensor lengths;    ///< [N,K], before normalising
@@ -139,7 +138,7 @@ struct ClassCapsules {
 /// 1e-7 to every element afterwards is left out: it changes no distance visibly).
 [[nodiscard]] torch::Tensor normalise_capsules(const torch::Tensor& v, NormAxis axis);
 
-/// |v| of capsules [N,K,D], with a gradient, which is 0 where the length is.
+/// |v| of capsules [N,K,D], with a gradient, which is 0 for a length of 0.
 [[nodiscard]] torch::Tensor capsule_lengths(const torch::Tensor& v);
 
 /// The embedding [N,K*D] in which only the capsule of each image's category is kept; an undefined
@@ -147,18 +146,18 @@ struct ClassCapsules {
 [[nodiscard]] torch::Tensor mask_capsules(const torch::Tensor& capsules,
                                           const torch::Tensor& categories = {});
 
-/// Parts are called as in the network's port to PyTorch: the features "f", whose blocks are "f.0",
-/// "f.1", ..., and the matrix that all primary capsules share, "w" [D,K*O], or [N,D,K*O] where each
+/// Names are those of the network's port to PyTorch: the features "f", whose blocks are "f.0",
+/// "f.1", ..., and the matrix that all primary capsules share, "w" [D,K*O], or [N,D,K*O] if each
 /// has its own.
 class CapsuleNetworkImpl : public torch::nn::Module {
  public:
   /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
   CapsuleNetworkImpl(const NetworkOptions& options, std::uint64_t seed);
-  /// Weights by LibTorch's generator.
+  /// Weights from LibTorch's generator.
   explicit CapsuleNetworkImpl(const NetworkOptions& options = {});
 
   /// One call is one tower: in training its batch statistics are its own. Dropout's key is drawn
-  /// from LibTorch's generator where none is given.
+  /// from LibTorch's generator if none is given.
   ClassCapsules forward(const torch::Tensor& images);
   ClassCapsules forward(const torch::Tensor& images, const DropoutKey& key);
   /// One tower for each value of `tower_of_row` (0 .. towers-1), each with its own batch

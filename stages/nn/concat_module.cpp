@@ -47,7 +47,7 @@ ConcatModuleOutput ConcatModuleImpl::forward(const Tensor& descriptors, const Te
       (together && (descriptors.dim() != 2 || descriptors.size(0) != capsules.size(0) ||
                     descriptors.size(1) != options_.width))) {
     std::ostringstream text;
-    text << "the module takes capsules [N," << options_.capsules << "," << options_.capsule_size
+    text << "the module needs capsules [N," << options_.capsules << "," << options_.capsule_size
          << "]";
     if (together) text << " and descriptors [N," << options_.width << "]";
     text << ", not " << capsules.sizes();

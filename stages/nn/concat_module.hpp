@@ -18,34 +18,34 @@
 
 namespace seam::nn {
 
-/// What the classifier sees.
+/// The input of the classifier.
 enum class Classified : std::uint8_t { together, capsules };
 
 struct ConcatModuleOptions {
   Classified classified = Classified::together;
-  std::int64_t width = 0;          ///< E; not read where capsules alone are classified
+  std::int64_t width = 0;          ///< E; not read if only capsules are classified
   std::int64_t capsules = 12;      ///< K
   std::int64_t capsule_size = 16;  ///< D
   std::int64_t bottleneck = 512;
   std::int64_t classes = 0;
 
-  /// Of the embedding.
+  /// Length of the embedding.
   [[nodiscard]] std::int64_t length() const { return width + capsules * capsule_size; }
 };
 
 struct ConcatModuleOutput {
-  torch::Tensor embedding;  ///< [N,E+K*D]; undefined where capsules alone are classified
+  torch::Tensor embedding;  ///< [N,E+K*D]; undefined if only capsules are classified
   torch::Tensor logits;     ///< [N,classes]
 };
 
-/// Parts are called "bn1", "fc1", "bn2" and "fc2". Dense layers have He's normal initialisation
+/// Submodules are named "bn1", "fc1", "bn2" and "fc2". Dense layers have He's normal initialisation
 /// (fan-in, He et al. 2015) and biases of 0.
 class ConcatModuleImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for sizes below 1.
   explicit ConcatModuleImpl(const ConcatModuleOptions& options);
-  /// `descriptors` may be undefined where capsules alone are classified. Throws seam::Error for
-  /// other sizes, and for numbers of images that differ.
+  /// `descriptors` may be undefined if only capsules are classified. Throws seam::Error for other
+  /// sizes, and for different numbers of images.
   ConcatModuleOutput forward(const torch::Tensor& descriptors, const torch::Tensor& capsules);
 
  private:

@@ -44,7 +44,7 @@ ConcreteDropoutImpl::ConcreteDropoutImpl(const ConcreteDropoutOptions& options)
 
 Tensor ConcreteDropoutImpl::forward(const Tensor& x, const Tensor& noise) {
   if (x.dim() != 3 || x.size(1) != options_.capsules) {
-    throw Error("concrete dropout takes " + std::to_string(options_.capsules) + " capsules",
+    throw Error("concrete dropout needs " + std::to_string(options_.capsules) + " capsules",
                 Fault::internal);
   }
   if (!is_training()) return x;

@@ -1,14 +1,14 @@
-/// Dropout of whole capsules whose probabilities are learned, one a capsule.
+/// Dropout of whole capsules with learned probabilities, one per capsule.
 ///
 ///     z = sigmoid((log p - log(1 - p) + log u - log(1 - u)) / t),   u uniform from 0 to 1
 ///     x · (1 - z) / (1 - p)
 ///
 ///     regulariser = Σ over capsules of  λ |W_c|² / (1 - p) + p log p + (1 - p) log(1 - p)
 ///
-/// Gal, Hron, Kendall, "Concrete dropout", NIPS 2017: z is nearly 0 or 1, and its slope in p is
-/// known. The regulariser belongs to the loss: without it p only falls. W_c are the weights that
-/// the capsule's numbers are multiplied by. (Equations 2 and 3 of O'Neill's paper have a
-/// parenthesis and a sign otherwise; with them neither is what it is derived from.)
+/// Gal, Hron, Kendall, "Concrete dropout", NIPS 2017: z is nearly 0 or 1, and differentiable in p.
+/// The regulariser belongs to the loss: without it p only decreases. W_c are the weights by which
+/// the capsule's elements are multiplied. (Equations 2 and 3 of O'Neill's paper have a parenthesis
+/// and a sign otherwise; with these, neither equation follows from its derivation.)
 #pragma once
 
 #include <torch/nn/module.h>
@@ -40,7 +40,7 @@ class ConcreteDropoutImpl : public torch::nn::Module {
 
   /// Capsules x [N,K,D] by noise u [N,K] in training; in evaluation x itself.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& noise);
-  /// For weights [O, K*D] of the dense layer behind it.
+  /// For weights [O, K*D] of the dense layer that follows.
   [[nodiscard]] torch::Tensor regulariser(const torch::Tensor& weight, double lambda) const;
   /// p [K], without gradient.
   [[nodiscard]] torch::Tensor probabilities() const;

@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t kernel = 7;
 constexpr std::int64_t stride = 2;
 
-/// "SAME": as many outputs as a stride fits into the input, and of an odd padding more behind.
+/// "SAME": as many outputs as a stride fits into the input, with more padding after than before if
+/// it is odd.
 torch::Tensor padded(const torch::Tensor& x) {
   const auto around = [](std::int64_t size) {
     const std::int64_t outputs = (size + stride - 1) / stride;

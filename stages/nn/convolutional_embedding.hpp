@@ -1,5 +1,5 @@
-/// The convolutions of SCCapsNet with a dense embedding in the place of capsules: what the capsules
-/// are to be compared with.
+/// The convolutions of SCCapsNet with a dense embedding instead of capsules: a baseline for the
+/// capsules.
 ///
 ///     images [N,3,H,W]
 ///       conv1 7x7/2   3 ->  w   norm1, ReLU, spatial dropout
@@ -8,9 +8,9 @@
 ///       conv4 7x7/2   w -> c    ReLU, pooling over the pixels       [N,c]
 ///       embedding     c -> E    to unit length                      [N,E]
 ///
-/// With w = 64, c = 460 and E = 368 it has 2,426,172 numbers, where SCCapsNet has 2,425,536: its
-/// last convolution is narrower by what the dense layer takes. Padding is "SAME", as there: 2
-/// before and 3 after for even sizes.
+/// With w = 64, c = 460 and E = 368 it has 2,426,172 elements, and SCCapsNet 2,425,536: its last
+/// convolution is narrower, to compensate for the dense layer. Padding is "SAME", as in SCCapsNet:
+/// 2 before and 3 after for even sizes.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -39,7 +39,7 @@ class ConvolutionalEmbeddingImpl : public torch::nn::Module {
 
  private:
   std::vector<Conv2d> convolutions_;
-  std::vector<BatchNorm2d> norms_;  // of all convolutions but the last
+  std::vector<BatchNorm2d> norms_;  // of all convolutions except the last
   GlobalPooling pool_;
   Linear embedding_;
   double dropout_;

@@ -40,14 +40,14 @@ DenseDecoderImpl::DenseDecoderImpl(DenseDecoderOptions options, std::uint64_t se
 Tensor DenseDecoderImpl::forward(const Tensor& capsules, const Tensor& categories) {
   if (capsules.dim() != 3 || capsules.size(1) != options_.classes ||
       capsules.size(2) != options_.capsule_size) {
-    throw Error("the decoder takes " + std::to_string(options_.classes) + " capsules of " +
-                    std::to_string(options_.capsule_size) + " numbers an image",
+    throw Error("the decoder needs " + std::to_string(options_.classes) + " capsules of " +
+                    std::to_string(options_.capsule_size) + " elements per image",
                 Fault::internal);
   }
   Tensor x = mask_capsules(capsules, categories);
   for (std::size_t at = 0; at + 1 < layers_.size(); ++at) x = layers_[at]->forward(x).relu_();
   x = layers_.back()->forward(x).to(layers_.back()->weight.scalar_type());
-  // In parts: where a thread's share ends, the exponential function is computed in another way.
+  // In parts: at the end of a thread's share, the exponential function is computed differently.
   const Tensor picture = by_parts(
       x, {}, [](const Tensor& rows, const Tensor& /*none*/) { return torch::sigmoid(rows); });
   return picture.view({-1, options_.channels, options_.images.height, options_.images.width})

@@ -1,9 +1,9 @@
-/// A decoder that draws a picture from one class capsule by dense layers: the others are masked.
+/// A decoder that draws an image from one class capsule by dense layers; the others are masked.
 ///
 ///     capsules [N,K,D], one kept ─► dense, ReLU ─► dense, ReLU ─► dense, sigmoid ─► [N,3,H,W]
 ///
 /// Sabour, Frosst, Hinton, "Dynamic routing between capsules", NIPS 2017: layers of 512, 1024 and
-/// 28 · 28 numbers.
+/// 28 · 28 units.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -24,14 +24,15 @@ struct DenseDecoderOptions {
   ImageSize images{28, 28};
 };
 
-/// Layers are called "0", "1", ...: "0.weight" [512,160], "0.bias", ...
+/// Layers are named "0", "1", ...: "0.weight" [512,160], "0.bias", ...
 class DenseDecoderImpl : public torch::nn::Module {
  public:
-  /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes below 1 and other channels.
+  /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes below 1 and for channels other
+  /// than 1 or 3.
   DenseDecoderImpl(DenseDecoderOptions options, std::uint64_t seed);
 
-  /// Pictures, RGB from 0 to 1, of capsules [N,K,D] of which that of `categories`, i64 [N], is
-  /// kept. Throws seam::Error for categories out of range.
+  /// Draws images, RGB from 0 to 1, from capsules [N,K,D], of which only those of `categories`, i64
+  /// [N], are kept. Throws seam::Error for categories out of range.
   torch::Tensor forward(const torch::Tensor& capsules, const torch::Tensor& categories);
 
  private:

@@ -1,5 +1,5 @@
-/// Dropout of whole channels whose mask is known by its key: the same on any device and for any
-/// number of threads.
+/// Dropout of whole channels with a mask that its key determines: the same on any device and for
+/// any number of threads.
 #pragma once
 
 #include <torch/types.h>
@@ -16,7 +16,7 @@ struct DropoutKey {
   std::uint64_t epoch = 0;
   std::uint64_t sequence = 0;
 
-  /// A key drawn from LibTorch's generator, as its own dropout draws.
+  /// Draws a key from LibTorch's generator, like LibTorch's dropout.
   [[nodiscard]] static DropoutKey drawn();
 };
 

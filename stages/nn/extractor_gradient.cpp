@@ -29,7 +29,7 @@ class Backward {
 
   variable_list run(const Tensor& output_gradient) {
     std::vector<variable_list> of_layers(layers_.size());
-    Tensor gradient = output_gradient;  // [N,h,w,C] of the layer's output, behind its dropout
+    Tensor gradient = output_gradient;  // [N,h,w,C] of the layer's output, after its dropout
     std::vector<double> sums;           // of gradient_sums, of the layer's output
     for (std::int64_t l = static_cast<std::int64_t>(layers_.size()) - 1; l >= 0; --l) {
       of_layers[l] = layer(l, gradient, sums);
@@ -42,7 +42,7 @@ class Backward {
   }
 
  private:
-  /// What the backward pass of one layer works on.
+  /// The data of one layer's backward pass.
   struct Work {
     const Step<T>& step;
     const Step<T>* before;           // null at the first layer
@@ -79,8 +79,8 @@ class Backward {
       work.input_sums.assign(static_cast<std::size_t>(batch * 2 * shape.in_channels), 0.0);
     }
 
-    // Whichever takes less memory: padded copies of all images, or sums of the weights' gradients
-    // over parts of the images. Small pictures have few pixels for many weights.
+    // Whichever needs less memory: padded copies of all images, or sums of the weights' gradients
+    // over parts of the images. Small images have few pixels for many weights.
     const std::int64_t copies =
         batch * (kernels.input_size(shape, shape.out_height) + kernels.gradient_size(shape));
     const std::int64_t parts = std::min(batch, most_parts) * kernels.packed_size(shape);
@@ -96,7 +96,7 @@ class Backward {
       for (std::int64_t c = 0; c < shape.out_channels; ++c) {
         data<T>(result[1])[c] = static_cast<T>(bias[c]);
       }
-    }  // else: normalisation takes the mean away, and with it the bias; its gradient is zero
+    }  // else: normalisation subtracts the mean, and with it the bias, whose gradient is zero
     if (work.before != nullptr) sums = add_parts(work.input_sums, batch, 2 * shape.in_channels);
     gradient = work.input_gradient;
     return result;
@@ -149,7 +149,7 @@ class Backward {
     }
   }
 
-  /// Each task has some images, and sums of its own; returns the packed gradient of the weights.
+  /// Each task has some images and its own sums; returns the packed gradient of the weights.
   Tensor by_images(Work& work) const {
     const auto& kernels = kernels::convolution_kernels<T>();
     const ConvolutionShape& shape = work.step.shape;
@@ -180,7 +180,7 @@ class Backward {
         }
       }
     });
-    T* const sum = data<T>(sums);  // the first part takes the others up
+    T* const sum = data<T>(sums);  // the other parts are added to the first
     at::parallel_for(0, packed_size, stages::grain(16384),
                      [&](std::int64_t begin, std::int64_t end) {
                        for (std::int64_t part = 1; part < parts; ++part) {
@@ -232,8 +232,8 @@ class Backward {
     return packed;
   }
 
-  /// Through batch normalisation: with x = (y - mean) * deviation and M values a channel,
-  /// dy = gamma * deviation * (dz - sum(dz) / M - x * sum(dz * x) / M).
+  /// Through batch normalisation: with x = (y - mean) * deviation and M values per channel, dy =
+  /// gamma * deviation * (dz - sum(dz) / M - x * sum(dz * x) / M).
   Tensor normalisation_gradient(std::int64_t l, const std::vector<double>& sums,
                                 Tensor& scale_gradient, Tensor& shift_gradient) const {
     const Step<T>& step = steps_[l];

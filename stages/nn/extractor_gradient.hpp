@@ -11,7 +11,7 @@
 namespace seam::nn {
 
 /// The gradients of one training pass's weights from that of its output [N,h,w,C]: of every layer
-/// weight, bias and, but for the last, scale and shift. `T` is float or double, as in the pass.
+/// weight, bias and, except for the last, scale and shift. `T` is float or double, as in the pass.
 template <class T>
 [[nodiscard]] std::vector<torch::Tensor> extractor_gradients(const std::vector<PassLayer>& layers,
                                                              const torch::Tensor& images,

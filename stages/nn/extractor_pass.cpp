@@ -20,8 +20,8 @@ using kernels::ConvolutionShape;
 using torch::Tensor;
 using torch::autograd::variable_list;
 
-/// Pixels, and images at most, that an evaluation takes through all layers at a time, so that
-/// memory does not grow with the batch.
+/// Number of pixels, and maximum number of images, that an evaluation passes through all layers at
+/// a time, so that memory does not grow with the batch.
 constexpr std::int64_t pixels_of_an_evaluation = std::int64_t{8} * 256 * 256;
 constexpr std::int64_t most_of_an_evaluation = 64;
 
@@ -36,12 +36,13 @@ bool pixels_together(const Tensor& images) {
   return images.is_contiguous(torch::MemoryFormat::ChannelsLast);
 }
 
-/// As the kernels read them: plane by plane, or pixel by pixel where they come so.
+/// In the order that the kernels read: plane by plane, or pixel by pixel if the images are stored
+/// so.
 Tensor readable(const Tensor& images) {
   return pixels_together(images) ? images : images.contiguous();
 }
 
-/// Fills step.output; returns the sums of values and squares [2][C] where wanted.
+/// Fills step.output; returns the sums of values and squares [2][C] if requested.
 template <class T>
 std::vector<double> convolve(const PassLayer& layer, const Tensor& images, const Step<T>* before,
                              Step<T>& step, bool want_sums) {
@@ -133,7 +134,7 @@ ConvolutionShape shape_after(const PassLayer& layer, std::int64_t height, std::i
   return kernels::make_convolution_shape(height, width, layer.weight.size(1), layer.weight.size(0),
                                          layer.kernel, layer.stride);
 }
-/// What a forward pass leaves for its backward pass.
+/// The state that a forward pass keeps for its backward pass.
 template <class T>
 struct Kept : torch::CustomClassHolder {
   std::vector<PassLayer> layers;
@@ -147,8 +148,7 @@ Tensor as_planes(const Tensor& pixels) {
   return pixels.permute({0, 3, 1, 2});
 }
 
-/// The extractor's place in the autograd graph: the pass has been computed, its gradients are to
-/// come.
+/// The extractor's node in the autograd graph: the pass has been computed, its gradients have not.
 template <class T>
 struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
   static Tensor forward(torch::autograd::AutogradContext* context,
@@ -173,7 +173,7 @@ struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
     }
     variable_list result = extractor_gradients<T>(kept.layers, kept.images, kept.steps,
                                                   gradients[0].permute({0, 2, 3, 1}).contiguous());
-    // The graph may live on; what was kept need not.
+    // The graph may live on; the kept state need not.
     kept.steps.clear();
     kept.images = Tensor();
     result.insert(result.begin(), Tensor());  // the first argument's

@@ -1,9 +1,9 @@
-/// The extractor's pass by kernels of our own: on CPUs, in float32 and float64.
+/// The extractor's pass by our own kernels: on CPUs, in float32 and float64.
 ///
 /// Training keeps the raw outputs of the convolutions and nothing else: normalisation, activation
 /// and dropout are computed again in the backward pass, while the padded copy that the convolution
 /// reads is made. Sums over images and pixels are made in fixed parts and added in a fixed order,
-/// so the results are the same bytes for any number of threads. The gradient of the images is not
+/// so the results are bit-identical for any number of threads. The gradient of the images is not
 /// computed.
 #pragma once
 
@@ -28,9 +28,9 @@ struct PassOptions {
   double norm_momentum = 0.01;
 };
 
-/// With batch statistics, which move the running ones. `keep` has the dropout factors [N,C] of all
-/// layers but the last. Where gradients are on, `weights` get theirs: of every layer the weight,
-/// the bias and, but for the last, scale and shift, of which `layers` has the values.
+/// With batch statistics, which update the running ones. `keep` has the dropout factors [N,C] of
+/// all layers except the last. If gradients are enabled, `weights` get theirs: of every layer the
+/// weight, the bias and, except for the last, scale and shift, whose values are those in `layers`.
 [[nodiscard]] torch::Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options,
                                        const torch::Tensor& images,
                                        const std::vector<torch::Tensor>& keep,

@@ -1,4 +1,4 @@
-/// What the extractor's forward pass with kernels leaves, layer by layer, and what its two
+/// The state of the extractor's forward pass with kernels, layer by layer, and functions that both
 /// directions share. Included by extractor_pass.cpp and extractor_gradient.cpp.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace seam::nn {
 constexpr std::int64_t rows_of_a_task = 8;
 
 /// Images whose outputs are made together: small ones take turns at a part of the weights while it
-/// lies in the cache. By the shape alone, so that the results are the same on any machine.
+/// lies in the cache. Depends only on the shape, so that the results are the same on any machine.
 inline std::int64_t images_of_a_task(const kernels::ConvolutionShape& shape) {
   constexpr std::int64_t pixels_of_a_task = 64;
   return std::clamp<std::int64_t>(pixels_of_a_task / (shape.out_height * shape.out_width), 1, 4);
@@ -33,7 +33,7 @@ T* data(const torch::Tensor& tensor) {
   return tensor.data_ptr<T>();
 }
 
-/// Calls `work` for parts of 0..count, side by side.
+/// Calls `work` for parts of 0..count, in parallel.
 template <class Work>
 void in_parallel(std::int64_t count, const Work& work) {
   at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -41,7 +41,7 @@ void in_parallel(std::int64_t count, const Work& work) {
   });
 }
 
-/// What the kernels need to turn a raw output into the next layer's input.
+/// The factors with which the kernels turn a raw output into the next layer's input.
 template <class T>
 struct LayerTransform {
   torch::Tensor scale, shift;  // [C]

@@ -58,12 +58,12 @@ FashionNetImpl::FashionNetImpl(FashionNetOptions options) : options_(std::move(o
   if (options_.channels.size() != blocks ||
       *std::min_element(options_.channels.begin(), options_.channels.end()) < 1) {
     refuse(
-        "'channels' needs five numbers from 1 on, those of conv1 to conv5; VGG-16 has 64, 128, "
-        "256, 512, 512");
+        "'channels' needs five numbers of at least 1, for conv1 to conv5; VGG-16 has 64, 128, 256, "
+        "512, 512");
   }
   if (options_.image_height < reduction || options_.image_width < reduction) {
     refuse("images of " + size_text(options_.image_height, options_.image_width) +
-           " are too small: five poolings leave a side of 32 one pixel");
+           " are too small: five poolings reduce a side of 32 to one pixel");
   }
   make_layers();
   initialise();
@@ -103,8 +103,8 @@ void FashionNetImpl::make_layers() {
   if (o.attributes > 0) attributes_ = dense("attributes", o.fusion_features, o.attributes);
 }
 
-/// He's for what a ReLU follows; the layers of the results keep LibTorch's, except that landmarks
-/// are first guessed in the middle.
+/// He's initialisation for layers followed by a ReLU; the output layers keep LibTorch's, except
+/// that landmarks are first predicted in the centre.
 void FashionNetImpl::initialise() {
   const torch::NoGradGuard no_gradient;
   const auto he = [](const Tensor& weight, const Tensor& bias) {

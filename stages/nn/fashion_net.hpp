@@ -44,7 +44,7 @@ struct FashionNetOptions {
 
 struct FashionNetOutput {
   torch::Tensor embedding;          ///< [N,fusion_features]
-  torch::Tensor landmarks;          ///< [N,8,2], shares of width and height
+  torch::Tensor landmarks;          ///< [N,8,2], fractions of width and height
   torch::Tensor visibility_logits;  ///< [N,8,4]
   torch::Tensor category_logits;    ///< [N,classes], undefined without
   torch::Tensor attribute_logits;   ///< [N,attributes], undefined without
@@ -58,7 +58,7 @@ class FashionNetImpl : public torch::nn::Module {
   /// Throws seam::Error unless there are five numbers of channels and images are of 32 pixels or
   /// more.
   explicit FashionNetImpl(FashionNetOptions options);
-  /// Throws seam::Error for images of another size.
+  /// Throws seam::Error for images of a different size.
   FashionNetOutput forward(const torch::Tensor& images);
 
  private:

@@ -3,9 +3,9 @@
 ///
 ///     images [N,3,H,W] ─► conv ─► norm, activation, dropout ─► conv ─► ... ─► conv ─► [N,C,h,w]
 ///
-/// On a CPU in float32 and float64 it is computed by kernels of our own (extractor_pass.hpp);
-/// everywhere else, such as on a GPU, under autocast or with some blocks frozen, layer by layer
-/// (layers.hpp). Both give the same bytes for any number of threads.
+/// On a CPU in float32 and float64 it is computed by our own kernels (extractor_pass.hpp);
+/// otherwise, such as on a GPU, under autocast or with some blocks frozen, layer by layer
+/// (layers.hpp). Both are bit-identical for any number of threads.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,7 +22,7 @@ namespace seam::nn {
 
 struct FeatureExtractorOptions {
   std::int64_t in_channels = 3;
-  std::vector<ConvolutionLayer> layers;  ///< all but the last with norm, activation and dropout
+  std::vector<ConvolutionLayer> layers;  ///< all except the last with norm, activation and dropout
   Activation activation = Activation::relu;
   double slope = 0.1;           ///< below zero, of leaky_relu
   double dropout = 0.3;         ///< probability that a channel of an image is zeroed
@@ -30,7 +30,7 @@ struct FeatureExtractorOptions {
   double norm_momentum = 0.01;  ///< weight of the new batch; Keras writes 0.99
 };
 
-/// One convolution, "c", and its normalisation, "bn", which the last block has not.
+/// One convolution, "c", and its normalisation, "bn", which the last block lacks.
 class ConvolutionBlockImpl : public torch::nn::Module {
  public:
   ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
@@ -41,14 +41,14 @@ class ConvolutionBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ConvolutionBlock);
 
-/// Blocks "0", "1", ...: weights are called "0.c.weight" [out,in,k,k], "0.c.bias", "0.bn.weight"
-/// and so on, with batch normalisation's usual buffers.
+/// Blocks "0", "1", ...: weights are named "0.c.weight" [out,in,k,k], "0.c.bias", "0.bn.weight" and
+/// so on, with batch normalisation's usual buffers.
 class FeatureExtractorImpl : public ImageFeaturesImpl {
  public:
   /// Glorot-uniform weights by `seed`, the convolution's number being the stream. Throws
   /// seam::Error for an empty layer table or sizes below 1.
   FeatureExtractorImpl(FeatureExtractorOptions options, std::uint64_t seed);
-  /// Weights by LibTorch's generator.
+  /// Weights from LibTorch's generator.
   explicit FeatureExtractorImpl(const FeatureExtractorOptions& options);
 
   /// In training batch statistics (which update the running ones) and dropout, whose key is drawn
@@ -59,8 +59,7 @@ class FeatureExtractorImpl : public ImageFeaturesImpl {
   [[nodiscard]] MapSize map_size(std::int64_t height, std::int64_t width) const override;
   [[nodiscard]] std::uint64_t streams() const override { return options_.layers.size(); }
 
-  /// The same layer by layer, whatever the device and type: what the kernels are tested
-  /// against.
+  /// The same layer by layer, for any device and type: the reference for tests of the kernels.
   torch::Tensor forward_plain(const torch::Tensor& images, const DropoutKey& key);
 
   [[nodiscard]] const FeatureExtractorOptions& options() const { return options_; }

@@ -1,4 +1,4 @@
-/// What modules that take a feature map ask of it.
+/// The check of a feature map that is a module's input.
 #pragma once
 
 #include <torch/types.h>

@@ -25,8 +25,8 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// While it lives, this thread plans its work for itself alone. oneDNN does not look whether it is
-/// called by one of several threads, and would wait for others.
+/// While it exists, this thread plans its work for a single thread. oneDNN does not check whether
+/// it is called by one of several threads, and would wait for others.
 class OneThread {
  public:
   OneThread() : before_(known_threads()) { omp_set_num_threads(1); }
@@ -37,8 +37,9 @@ class OneThread {
   OneThread& operator=(OneThread&&) = delete;
 
  private:
-  /// LibTorch sets a thread's number when the thread first asks for it, which would undo what is
-  /// set here: it is asked before, in LibTorch and, where inline functions are not shared, in here.
+  /// LibTorch sets a thread's number when the thread first asks for it, which would undo the
+  /// setting here. So it is asked before, in LibTorch and, if inline functions are not shared,
+  /// here.
   static int known_threads() {
     at::internal::lazy_init_num_threads();
     return at::get_num_threads();
@@ -48,7 +49,7 @@ class OneThread {
 };
 
 /// A part of a batch with its own graph, from x's rows and the weight, cut off from the graph
-/// outside, to the result. The result itself is not kept, but where its gradient goes.
+/// outside, to the result. Instead of the result, the destination of its gradient is kept.
 struct Part {
   variable_list inputs;
   torch::autograd::Edge result;
@@ -62,7 +63,7 @@ struct Part {
   }
 };
 
-/// What a backward pass needs besides tensors.
+/// The state of a backward pass besides tensors.
 struct Kept : torch::CustomClassHolder {
   Kept(RowsFunction function, Between what) : f(std::move(function)), between(what) {}
   RowsFunction f;
@@ -70,12 +71,12 @@ struct Kept : torch::CustomClassHolder {
   std::vector<Part> parts{most_parts};  // empty ones where `between` is recomputed
 };
 
-/// A Function takes no undefined tensors: a weight without elements stands for none.
+/// A Function does not accept undefined tensors: a weight without elements means no weight.
 Tensor weight_of(const Tensor& weight) {
   return weight.numel() > 0 ? weight : Tensor();
 }
 
-/// f of some rows, and the part that it leaves behind.
+/// f of some rows, and the resulting part.
 std::pair<Tensor, Part> with_graph(const Tensor& rows, const Tensor& weight,
                                    const RowsFunction& f) {
   const at::AutoGradMode with_gradients(true);
@@ -101,7 +102,7 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
       } else {
         Tensor made;
         std::tie(made, kept->parts[part]) = with_graph(some, weight, kept->f);
-        // A whole batch of one part would share memory with what its graph may have kept.
+        // A whole batch of one part would share memory with tensors that its graph may have kept.
         result.put(first, rows == x.size(0) ? made.clone() : made);
       }
     });
@@ -123,7 +124,8 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const std::int64_t parts =
         in_parts(x.size(0), [&](std::int64_t number, std::int64_t first, std::int64_t rows) {
           const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-          // A pass uses a graph up. A second one, where the outer graph is retained, makes another.
+          // A pass consumes a graph. A second pass, if the outer graph is retained, makes a new
+          // one.
           Part part = std::exchange(kept->parts[number], {});
           if (part.inputs.empty()) {
             part = with_graph(x.narrow(0, first, rows), weight, kept->f).second;
@@ -143,7 +145,7 @@ std::int64_t in_parts(std::int64_t rows,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part) {
   const std::int64_t size = (rows + most_parts - 1) / most_parts;
   const std::int64_t parts = (rows + size - 1) / size;
-  // At least two, so that LibTorch starts its threads: what they call then uses no others.
+  // At least two, so that LibTorch starts its threads: functions that they call then use no others.
   at::parallel_for(0, std::max<std::int64_t>(2, parts), 1,
                    [&](std::int64_t begin, std::int64_t end) {
                      const torch::NoGradGuard no_gradient;

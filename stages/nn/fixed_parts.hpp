@@ -1,5 +1,5 @@
-/// Work on a batch in parts that do not depend on the number of threads, so that neither do the
-/// bytes of what comes out:
+/// Work on a batch in parts that do not depend on the number of threads, so that the results do not
+/// either:
 ///
 ///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
 #pragma once
@@ -42,16 +42,16 @@ class Joined {
 /// A differentiable function of some rows of a batch and of a weight that is the same for all.
 using RowsFunction = std::function<torch::Tensor(const torch::Tensor&, const torch::Tensor&)>;
 
-/// What f makes between x and its result, which the backward pass needs.
+/// The intermediate results of f, which the backward pass needs.
 enum class Between : std::uint8_t {
   kept,        ///< as LibTorch does
-  recomputed,  ///< f is called again: for what is large and quickly made
+  recomputed,  ///< f is called again: for results that are large and quickly made
 };
 
 /// f(x, weight), on CPUs in fixed parts of x's rows, with gradients by f's own operations. The
-/// weight may be undefined. Autocast is off within. f gives the same for the same rows: a second
-/// backward pass through a retained graph calls it again. Throws seam::Error where a gradient of
-/// the gradient is asked for.
+/// weight may be undefined. Autocast is off within. f must be deterministic: a second backward pass
+/// through a retained graph calls it again. Throws seam::Error if a gradient of the gradient is
+/// requested.
 [[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x, const torch::Tensor& weight,
                                      const RowsFunction& f, Between between = Between::recomputed);
 

@@ -1,4 +1,4 @@
-/// Several global descriptors of one feature map, each of unit length, side by side.
+/// Several global descriptors of one feature map, each of unit length, concatenated.
 ///
 ///     feature_map [N,C,H,W]
 ///       ├─► pooling 1 ─┬► dense to D ─► unit length ─┐
@@ -6,7 +6,7 @@
 ///       └─► pooling 2 ──► dense to D ─► unit length ─┘
 ///
 /// Jun, Ko, Kim, Kim, Kim, "Combination of Multiple Global Descriptors for Image Retrieval", 2019:
-/// the classifier sees the first descriptor alone, before its dense layer.
+/// the classifier gets only the first descriptor, before its dense layer.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -21,7 +21,7 @@
 
 namespace seam::nn {
 
-/// What is scaled to length 1.
+/// Which parts of the embedding are scaled to length 1.
 enum class UnitLength : std::uint8_t {
   together,  ///< each descriptor, and then all of them as one
   each,      ///< each descriptor: n of them have the length sqrt(n), and the same ranking
@@ -34,7 +34,7 @@ struct GlobalDescriptorsOptions {
   UnitLength unit_length = UnitLength::together;
   std::int64_t classes = 0;  ///< 0: no classifier
 
-  /// Of all descriptors together.
+  /// Length of all descriptors together.
   [[nodiscard]] std::int64_t length() const {
     return (dimensions > 0 ? dimensions : channels) * static_cast<std::int64_t>(descriptors.size());
   }
@@ -45,12 +45,12 @@ struct DescriptorsOutput {
   torch::Tensor logits;  ///< undefined without classes
 };
 
-/// Parts are called "pool1", "projection1", "pool2" and so on, "bn" and "fc".
+/// Submodules are named "pool1", "projection1", "pool2" and so on, "bn" and "fc".
 class GlobalDescriptorsImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for no descriptors and for no channels.
   explicit GlobalDescriptorsImpl(GlobalDescriptorsOptions options);
-  /// Throws seam::Error for a map of another number of channels.
+  /// Throws seam::Error for a map with a different number of channels.
   DescriptorsOutput forward(const torch::Tensor& feature_map);
 
  private:

@@ -61,7 +61,7 @@ Tensor as_channels(const Tensor& images, std::int64_t channels) {
   }
   if (channels == 3) return images;
   const Tensor red = images.narrow(1, 0, 1);
-  // By differences, so that equal channels stay exactly what they are.
+  // By differences, so that equal channels give exactly their value.
   return red + 0.587 * (images.narrow(1, 1, 1) - red) + 0.114 * (images.narrow(1, 2, 1) - red);
 }
 
@@ -71,7 +71,7 @@ void check_images(const Tensor& images, std::int64_t channels, torch::ScalarType
     return;
   }
   std::ostringstream text;
-  text << "the feature extractor takes " << torch::toString(type) << " images [N," << channels
+  text << "the feature extractor needs " << torch::toString(type) << " images [N," << channels
        << ",H,W], not " << torch::toString(images.scalar_type()) << " " << images.sizes();
   throw Error(text.str(), Fault::internal);
 }

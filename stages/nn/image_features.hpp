@@ -1,11 +1,12 @@
-/// What capsules are cut from: the convolutions of a capsule network, of which there are several.
+/// The convolutions of a capsule network, from whose output capsules are cut; there are several
+/// kinds.
 ///
 ///     images [N,3,H,W] ─► ImageFeatures ─► [N,C,h,w], whose channels become primary capsules
 ///
 ///       FeatureExtractor    7x7 convolutions of stride 2, "SAME" padding   (SCCapsNet)
 ///       ResidualFeatures    a 7x7 convolution and residual blocks          (RCCapsNet)
 ///       ValidConvolutions   9x9 convolutions without padding               (Sabour et al.)
-///       MirroredConvolutions   3x3 convolutions of mirrored borders        (O'Neill's code)
+///       MirroredConvolutions   3x3 convolutions with mirrored borders      (O'Neill's code)
 #pragma once
 
 #include <torch/nn/module.h>
@@ -41,16 +42,16 @@ class ImageFeaturesImpl : public torch::nn::Module {
   virtual torch::Tensor forward(const torch::Tensor& images, const DropoutKey& key) = 0;
   /// The same with a key from LibTorch's generator.
   torch::Tensor forward(const torch::Tensor& images);
-  /// What images of this size become. Throws seam::Error where they are too small.
+  /// The size of the output for images of this size. Throws seam::Error if they are too small.
   [[nodiscard]] virtual MapSize map_size(std::int64_t height, std::int64_t width) const = 0;
-  /// How many streams of random numbers the initial weights take, from 0.
+  /// Number of random streams that the initial weights use, from 0.
   [[nodiscard]] virtual std::uint64_t streams() const = 0;
 };
 
 /// As many outputs as a stride fits into a side of an image: "SAME" padding's.
 [[nodiscard]] std::int64_t same_size(std::int64_t size, std::int64_t stride);
 
-/// Zeros around x as TensorFlow's "SAME" has them: of an odd number more behind.
+/// Zeros around x as in TensorFlow's "SAME": more after than before if their number is odd.
 [[nodiscard]] torch::Tensor same_padded(const torch::Tensor& x, std::int64_t kernel,
                                         std::int64_t stride);
 
@@ -59,16 +60,16 @@ void initialise(Conv2d& convolution, std::uint64_t seed, std::uint64_t stream);
 
 /// x times spatial dropout's factors and then through LeakyReLU of that slope, or ReLU for 0; in
 /// place, which no backward pass notices: dropout's factors are not negative, so they may come
-/// before the activation, whose gradient needs its result alone.
+/// before the activation, whose gradient needs only its result.
 void drop_and_activate(torch::Tensor& x, double rate, double slope, const DropoutKey& key,
                        std::int64_t layer);
 
-/// Images [N,3,H,W] as a network of so many channels takes them: as they are for 3, their luminance
-/// (0.299 R + 0.587 G + 0.114 B, of grey images exactly their grey) for 1. Throws seam::Error for
-/// other numbers, and for images that do not have 3 channels.
+/// Images [N,3,H,W] converted for a network with this many input channels: unchanged for 3, their
+/// luminance (0.299 R + 0.587 G + 0.114 B; for grey images exactly their grey) for 1. Throws
+/// seam::Error for other numbers, and for images that do not have 3 channels.
 [[nodiscard]] torch::Tensor as_channels(const torch::Tensor& images, std::int64_t channels);
 
-/// Throws seam::Error unless images are [N,channels,H,W] of that type with something in them.
+/// Throws seam::Error unless images are [N,channels,H,W] of that type and not empty.
 void check_images(const torch::Tensor& images, std::int64_t channels, torch::ScalarType type);
 
 }  // namespace seam::nn

@@ -22,7 +22,7 @@ InceptionConvolutionOptions square(std::string name, std::int64_t out, std::int6
   return {std::move(name), out, kernel, kernel};
 }
 
-/// 1 high and 7 wide, say.
+/// For example 1 high and 7 wide.
 InceptionConvolutionOptions flat(std::string name, std::int64_t out, std::int64_t kernel) {
   return {std::move(name), out, 1, kernel};
 }
@@ -97,7 +97,7 @@ std::vector<Branches> published_blocks() {
           first_of_7(),    block_of_7(),    block_of_7()};
 }
 
-/// Of the images' sides, so that one pixel is left.
+/// The minimum side of images, for which one pixel remains.
 std::int64_t least_side(std::int64_t blocks) {
   if (blocks <= 3) return 27;  // 27 -> 13 -> 11 -> 5 -> 3 -> 1
   return blocks <= 8 ? 43 : 75;
@@ -165,7 +165,7 @@ InceptionImpl::InceptionImpl(InceptionOptions options) : options_(options) {
   if (options_.blocks < 1 || options_.blocks > most || !(options_.width > 0) ||
       options_.dimensions < 1) {
     throw Error("Inception has 1 to " + std::to_string(most) +
-                    " blocks, a width above 0 and an embedding of at least 1 number",
+                    " blocks, a width above 0 and an embedding of length 1 or more",
                 Fault::configuration);
   }
   add_stem();
@@ -210,9 +210,10 @@ Tensor InceptionImpl::forward(const Tensor& images) {
   const std::int64_t least = least_side(options_.blocks);
   if (std::min(images.size(2), images.size(3)) < least) {
     const std::string side = std::to_string(least);
-    throw Error("Inception's strides leave nothing of images of " + std::to_string(images.size(2)) +
-                    "x" + std::to_string(images.size(3)) + " pixels; resize them to at least " +
-                    side + "x" + side + (least > 27 ? ", or lower 'blocks'" : ""),
+    throw Error("images of " + std::to_string(images.size(2)) + "x" +
+                    std::to_string(images.size(3)) +
+                    " pixels are too small for Inception; resize them to at least " + side + "x" +
+                    side + (least > 27 ? ", or lower 'blocks'" : ""),
                 Fault::configuration);
   }
   Tensor x = images;
@@ -221,7 +222,7 @@ Tensor InceptionImpl::forward(const Tensor& images) {
     if (at == 2 || at == 4) x = torch::max_pool2d(x, 3, 2);
   }
   for (InceptionBlock& block : blocks_) x = block(x);
-  // Scaled in the weights' type whatever autocast computes in: distances are of small differences.
+  // Scaled in the weights' type whatever the autocast type: distances depend on small differences.
   x = embedding_(pool_(x)).to(embedding_->weight.scalar_type());
   if (!options_.unit_length) return x;
   return torch::nn::functional::normalize(x, torch::nn::functional::NormalizeFuncOptions().dim(1));

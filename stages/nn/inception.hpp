@@ -1,6 +1,6 @@
 /// Inception v3: Szegedy, Vanhoucke, Ioffe, Shlens, Wojna, "Rethinking the inception architecture
 /// for computer vision", 2016, in the form that torchvision publishes weights for, with its names;
-/// as many of its eleven blocks as are wanted, and an embedding instead of classes.
+/// up to eleven of its blocks, and an embedding instead of classes.
 ///
 ///     images [N,3,H,W]
 ///       Conv2d_1a_3x3 /2, Conv2d_2a_3x3, Conv2d_2b_3x3, pooling /2               64 channels
@@ -8,12 +8,12 @@
 ///       Mixed_5b, 5c, 5d        1x1, 5x5, two 3x3, pooling             256, 288, 288
 ///       Mixed_6a           /2   3x3, three 3x3, pooling                         768
 ///       Mixed_6b ... 6e         1x1, 7x1 and 1x7 once and twice, pooling        768
-///       Mixed_7a           /2   3x3 behind 1x1, and behind 1x7 and 7x1, pooling 1280
+///       Mixed_7a           /2   3x3 after 1x1, and after 1x7 and 7x1, pooling   1280
 ///       Mixed_7b, 7c            1x1, 1x3 beside 3x1 twice, pooling              2048
 ///       average over the pixels                                                [N,F]
 ///       embedding   dense; to unit length                                      [N,E]
 ///
-/// A block's branches all see its input, and their results stand side by side:
+/// A block's branches all get its input, and their results are concatenated:
 ///
 ///         ┌─► branch 1 ─┐
 ///     x ──┼─► branch 2 ─┼─► concatenated over the channels
@@ -39,7 +39,7 @@ struct InceptionConvolutionOptions {
   std::int64_t height = 1;  ///< of the kernel; odd
   std::int64_t width = 1;
   std::int64_t stride = 1;
-  bool padded = true;  ///< with zeros, so that a stride of 1 leaves the size as it is
+  bool padded = true;  ///< with zeros, so that a stride of 1 keeps the size
 };
 
 class InceptionConvolutionImpl : public torch::nn::Module {
@@ -59,7 +59,7 @@ enum class InceptionPooling : std::uint8_t {
   maximum,  ///< 3x3, stride 2
 };
 
-/// Pooling, then convolutions in a row, then others beside each other.
+/// Pooling, then convolutions in sequence, then others in parallel.
 struct InceptionBranch {
   InceptionPooling pooling = InceptionPooling::none;
   std::vector<InceptionConvolutionOptions> row = {};
@@ -86,7 +86,7 @@ TORCH_MODULE(InceptionBlock);
 
 struct InceptionOptions {
   std::int64_t blocks = 6;       ///< the first ones of the eleven
-  double width = 1;              ///< channels of each convolution, in those of the paper
+  double width = 1;              ///< factor on the paper's channels of each convolution
   std::int64_t dimensions = 20;  ///< of the embedding
   bool unit_length = true;
 };
@@ -97,10 +97,10 @@ struct InceptionOptions {
 class InceptionImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for blocks other than 1 to 11, a width that is not above 0, and an
-  /// embedding without numbers.
+  /// embedding of length 0.
   explicit InceptionImpl(InceptionOptions options);
-  /// Throws seam::Error for images of which nothing is left: below 27x27 pixels for up to three
-  /// blocks, 43x43 for up to eight, 75x75 for more.
+  /// Throws seam::Error for images whose feature map would be empty: below 27x27 pixels for up to
+  /// three blocks, 43x43 for up to eight, 75x75 for more.
   torch::Tensor forward(const torch::Tensor& images);
 
  private:

@@ -1,4 +1,4 @@
-/// Initial weights: the same numbers for the same seed on any machine.
+/// Initial weights: the same values for the same seed on any machine.
 #pragma once
 
 #include <torch/types.h>
@@ -20,8 +20,8 @@ namespace seam::nn {
                                           std::uint64_t seed, std::uint64_t stream,
                                           torch::ScalarType type = torch::kFloat32);
 
-/// The number that LibTorch's generator was seeded with: whoever calls torch::manual_seed first
-/// gets the same weights from the functions here.
+/// The seed of LibTorch's generator: after the same torch::manual_seed, the functions here give the
+/// same weights.
 [[nodiscard]] std::uint64_t generator_seed();
 
 }  // namespace seam::nn

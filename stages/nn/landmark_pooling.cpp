@@ -10,14 +10,15 @@ namespace {
 
 using torch::Tensor;
 
-/// Cells in one direction: which they are, kept on the map, and whether they were on it.
+/// Cells in one direction: their indices, clamped to the map, and whether they were on it.
 struct Cells {
   Tensor index;  ///< [N,L,side]
   Tensor on_map;
 };
 
 Cells cells_around(const Tensor& share, std::int64_t size, std::int64_t side) {
-  // Cell i has its middle at (i + 1/2) / size; the first one makes the middle of all the nearest.
+  // Cell i has its centre at (i + 1/2) / size; the first cell is such that the centre of all cells
+  // is nearest to the landmark.
   const double before = 0.5 * static_cast<double>(side);
   const Tensor first = (share.detach().to(torch::kFloat64) * static_cast<double>(size) - before)
                            .round()

@@ -30,25 +30,25 @@ bool on_cpu(const Tensor& x) {
   return x.device().is_cpu() && x.size(0) > 0;
 }
 
-/// As autocast would, where it is on: a custom Function has to do it itself.
+/// Converts as autocast would, if it is on: a custom Function has to do it itself.
 Tensor narrowed(const Tensor& x) {
   const bool on = !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
   return on && x.scalar_type() == torch::kFloat32 ? x.to(torch::kBFloat16) : x;
 }
 
-/// A Function takes no undefined tensors: one without elements stands for no bias.
+/// A Function does not accept undefined tensors: one without elements means no bias.
 Tensor bias_or_none(const Tensor& bias, const Tensor& x) {
   return bias.defined() ? narrowed(bias) : at::empty({0}, x.options());
 }
 
-/// LibTorch's operations take a tensor of sizes or none.
+/// LibTorch's operations accept a tensor of sizes or none.
 at::OptionalIntArrayRef no_sizes() {
   return {};
 }
 
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
-  /// Each part by one thread: for some sizes oneDNN chooses another way of adding up with other
-  /// numbers of threads.
+  /// Each part by one thread: for some sizes oneDNN sums differently with a different number of
+  /// threads.
   static Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                           std::int64_t groups) {
@@ -235,7 +235,8 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
       const Tensor of_dy = like_x(a);
       const Tensor rest = like_x(c);
       dx = at::empty_like(x);
-      // In fixed parts, since addcmul rounds once or twice, by where a thread's share ends.
+      // In fixed parts, since addcmul rounds once or twice, depending on where a thread's share
+      // ends.
       in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
         Tensor out = dx.narrow(0, first, rows);
         at::addcmul_out(out, rest, x.narrow(0, first, rows), of_x);
@@ -275,7 +276,7 @@ struct LinearFunction : public Function<LinearFunction> {
 };
 
 /// Whether oneDNN would write past its workspace when it computes the gradient of the weights of
-/// this 1x1 convolution, as it does where few channels stand side by side in memory
+/// this 1x1 convolution, as it does if few channels are adjacent in memory
 /// (https://github.com/uxlfoundation/oneDNN/issues/6035).
 bool overruns_a_workspace(const torch::nn::detail::ConvNdOptions<2>& options) {
   constexpr std::int64_t block = 16;  // of AVX-512; 8 of AVX2
@@ -345,7 +346,7 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
     const torch::NoGradGuard no_gradient;
     std::tie(mean, variance) = NormalisationFunction::statistics(x.detach());
     if (running_mean.defined()) {
-      // As PyTorch: the unbiased variance, and the mean of all batches where there is no momentum.
+      // As PyTorch: the unbiased variance, and the mean of all batches if there is no momentum.
       num_batches_tracked.add_(1);
       const double momentum =
           options.momentum() ? *options.momentum() : 1.0 / num_batches_tracked.item<double>();

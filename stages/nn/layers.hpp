@@ -1,8 +1,9 @@
-/// PyTorch's layers, with its names, whose results on CPUs do not depend on the number of threads.
+/// PyTorch's layers, under the same names, with results on CPUs that do not depend on the number of
+/// threads.
 ///
 /// LibTorch adds up a batch in as many parts as there are threads: in the statistics of batch
 /// normalisation, in the gradients of a convolution's weights and in some matrix products; and for
-/// some sizes oneDNN convolves in another way with other numbers of threads. Here the parts are
+/// some sizes oneDNN convolves differently with a different number of threads. Here the parts are
 /// fixed, each is computed by one thread, and they are added in their order:
 ///
 ///     batch [N,...] ─► at most 8 parts [n,...] ─► one thread each ─► ((p1 + p2) + p3) + ...
@@ -17,7 +18,7 @@
 
 namespace seam::nn {
 
-/// x [N,I] times the transposed weight [O,I], plus bias [O] where it is defined: torch::linear with
+/// x [N,I] times the transposed weight [O,I], plus bias [O] if it is defined: torch::linear with
 /// sums in fixed parts.
 [[nodiscard]] torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight,
                                    const torch::Tensor& bias = {});

@@ -17,7 +17,7 @@ using torch::Tensor;
 
 constexpr std::int64_t kernel = 5;
 
-/// Behind both convolutions and poolings.
+/// After both convolutions and poolings.
 std::int64_t side_left(std::int64_t side) {
   return ((side - kernel + 1) / 2 - kernel + 1) / 2;
 }
@@ -39,9 +39,8 @@ LeNetImpl::LeNetImpl(LeNetOptions options) : options_(std::move(options)) {
   const std::int64_t height = side_left(options_.image_height);
   const std::int64_t width = side_left(options_.image_width);
   if (height < 1 || width < 1) {
-    throw Error("LeNet leaves nothing of images of " +
-                    size_text(options_.image_height, options_.image_width) +
-                    " pixels; they need at least 16x16",
+    throw Error("images of " + size_text(options_.image_height, options_.image_width) +
+                    " pixels are too small for LeNet, which needs at least 16x16",
                 Fault::configuration);
   }
   conv1_ = register_module("conv1", Conv2d(torch::nn::Conv2dOptions(3, c[0], kernel)));
@@ -62,7 +61,7 @@ Tensor LeNetImpl::forward(const Tensor& images) {
   Tensor x = torch::max_pool2d(conv1_(images).relu(), 2);
   x = torch::max_pool2d(conv2_(x).relu(), 2);
   x = fc2_(fc1_(x.flatten(1)).relu()).relu();
-  // Scaled in the weights' type whatever autocast computes in: distances are of small differences.
+  // Scaled in the weights' type whatever the autocast type: distances depend on small differences.
   x = embedding_(x).to(embedding_->weight.scalar_type());
   if (!options_.unit_length) return x;
   return torch::nn::functional::normalize(x, torch::nn::functional::NormalizeFuncOptions().dim(1));

@@ -1,5 +1,5 @@
 /// LeNet-5 (LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document
-/// recognition", 1998) as it is built today, with rectifiers and max pooling, and an embedding
+/// recognition", 1998) in its modern form, with rectifiers and max pooling, and an embedding
 /// instead of its classes:
 ///
 ///     images [N,3,H,W]
@@ -30,9 +30,9 @@ struct LeNetOptions {
 class LeNetImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for other than two convolutions and two dense layers, sizes below 1, and
-  /// images of which nothing is left: below 16x16.
+  /// images below 16x16, whose feature map would be empty.
   explicit LeNetImpl(LeNetOptions options);
-  /// Throws seam::Error for images of another size than the options say.
+  /// Throws seam::Error for images whose size differs from that in the options.
   torch::Tensor forward(const torch::Tensor& images);
 
  private:

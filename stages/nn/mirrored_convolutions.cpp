@@ -46,7 +46,7 @@ MirroredConvolutionsImpl::MirroredConvolutionsImpl(MirroredConvolutionsOptions o
 
 Tensor MirroredConvolutionsImpl::forward(const Tensor& images, const DropoutKey& key) {
   check_images(images, options_.in_channels, primary_->weight.scalar_type());
-  (void)map_size(images.size(2), images.size(3));  // refuses those that are too small
+  (void)map_size(images.size(2), images.size(3));  // rejects images that are too small
   Tensor x = images;
   for (std::size_t at = 0; at < convolutions_.size(); ++at) {
     x = torch::reflection_pad2d(x, {1, 1, 1, 1}).contiguous(torch::MemoryFormat::ChannelsLast);

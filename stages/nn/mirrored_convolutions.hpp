@@ -1,10 +1,10 @@
-/// Convolutions whose borders are mirrored, before the capsules of the Siamese capsule network's
+/// Convolutions with mirrored borders, before the capsules of the Siamese capsule network's
 /// released code (O'Neill 2018), as its default settings build it.
 ///
-///     images ─► mirror 1 pixel, conv 3x3, dropout, activation, norm ─► ... (all of the size)
+///     images ─► mirror 1 pixel, conv 3x3, dropout, activation, norm ─► ... (same size)
 ///            ─► conv 2x2/2 ─► conv k x k ─► [N,C,h,w]
 ///
-/// Normalisation stands behind the activation, as there.
+/// Normalisation comes after the activation, as in that code.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -24,7 +24,7 @@ struct MirroredConvolutionsOptions {
   double dropout = 0.2;
 };
 
-/// Parts are called "0.c", "0.bn", ..., then "halve" and "primary".
+/// Submodules are named "0.c", "0.bn", ..., then "halve" and "primary".
 class MirroredConvolutionsImpl : public ImageFeaturesImpl {
  public:
   /// Throws seam::Error for no 3x3 convolutions and sizes below 1.

@@ -51,7 +51,7 @@ Tensor predictions_of(const Tensor& u, const Tensor& weight, std::int64_t classe
   return predictions;
 }
 
-/// What an iteration computed for one image.
+/// The results of an iteration for one image.
 struct Iteration {
   Tensor couplings;  // [K,1,N]
   Tensor s;          // [K,1,O]
@@ -83,7 +83,7 @@ Tensor squash_gradient(const Tensor& s, const Tensor& v_gradient, const RoutingO
                                {v_gradient})[0];
 }
 
-/// Puts the gradient of one image's predictions [K,N,O] into their place.
+/// Replaces one image's predictions [K,N,O] by their gradient.
 void replace_by_gradient(const Tensor& predictions, const Tensor& v_gradient,
                          const RoutingOptions& options) {
   const std::vector<Iteration> all = iterations_of(predictions, options);
@@ -91,7 +91,7 @@ void replace_by_gradient(const Tensor& predictions, const Tensor& v_gradient,
   std::vector<Tensor> columns;  // [K,N,1]
   std::vector<Tensor> rows;     // [K,1,O]
   Tensor of_v = v_gradient.unsqueeze(1);
-  Tensor of_logits;  // [K,1,N], of those that the iteration behind started from
+  Tensor of_logits;  // [K,1,N], of the logits from which the next iteration started
   for (std::size_t t = all.size(); t-- > 0;) {
     const Iteration& it = all[t];
     const bool last = t + 1 == all.size();

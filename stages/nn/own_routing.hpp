@@ -1,14 +1,14 @@
-/// Routing on CPUs where each input capsule has weights of its own, in which the predictions û are
-/// the largest thing by far: they are made once, and their gradient takes their place.
+/// Routing on CPUs with separate weights for each input capsule. The predictions û are by far the
+/// largest tensor: they are made once, and then overwritten with their gradient.
 ///
 ///     forward    tiles of inputs:  û = u W                                     [B,K,N,O]
 ///                image by image:   all iterations, while the image's û is in the cache
-///     backward   û once more; image by image: the iterations, and backwards through them. What û's
-///                gradient consists of are outer products, one of each capsule's numbers for each
-///                coupling and each agreement, so it is written where û was
+///     backward   û once more; image by image: the iterations, and backwards through them. û's
+///                gradient is a sum of outer products of each capsule's elements, one for each
+///                coupling and each agreement, so it overwrites û
 ///                tiles of inputs:  gradients of W and u
 ///
-/// Nothing but u and W is kept from forward to backward.
+/// Only u and W are kept from forward to backward.
 #pragma once
 
 #include <torch/types.h>
@@ -19,8 +19,8 @@
 
 namespace seam::nn {
 
-/// Routes u [B,N,D] through weights [N,D,K*O] to v [B,K,O]; shapes are checked by route(), which
-/// is who calls it. Differentiable once. The same bytes for any number of threads.
+/// Routes u [B,N,D] through weights [N,D,K*O] to v [B,K,O]; shapes are checked by its caller
+/// route(). Differentiable once. Bit-identical for any number of threads.
 [[nodiscard]] torch::Tensor route_own(const torch::Tensor& u, const torch::Tensor& weight,
                                       std::int64_t classes, const RoutingOptions& options);
 

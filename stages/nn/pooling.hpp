@@ -1,4 +1,4 @@
-/// From a feature map to one vector an image: global descriptors.
+/// From a feature map to one vector per image: global descriptors.
 ///
 ///     [N,C,H,W] ─► a mean, or the maximum, over the pixels ─► [N,C]
 #pragma once
@@ -18,7 +18,7 @@ enum class Pooling : std::uint8_t {
   maximum,                      ///< MAC: Tolias, Sicre, Jégou 2016
 };
 
-/// Over the pixels of each channel, in float32 where the map is in bfloat16:
+/// Over the pixels of each channel, in float32 if the map is in bfloat16:
 ///
 ///     average             mean(x)
 ///     generalised_mean    mean(max(x, 1e-6)^p)^(1/p), p = 3 at first and trained as "p"
@@ -28,7 +28,7 @@ enum class Pooling : std::uint8_t {
 /// human annotation", 2018.
 class GlobalPoolingImpl : public torch::nn::Module {
  public:
-  /// `channels` matter to those with a p for each: with 1, there is one for all.
+  /// `channels` matters only to poolings with a p for each: with 1, there is one for all.
   explicit GlobalPoolingImpl(Pooling pooling, std::int64_t channels = 1);
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& feature_map) const;
 

@@ -25,7 +25,7 @@ Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-/// What makes the shortcut's size that of the sum; none where it is.
+/// The projection that gives the shortcut the size of the sum; null if it already has it.
 Sequential shortcut(const ResidualBlockOptions& options, std::int64_t out) {
   if (options.stride == 1 && options.in == out) return nullptr;
   return Sequential(convolution(options.in, out, 1, options.stride), BatchNorm2d(out));
@@ -35,12 +35,12 @@ const char* name_of_excitation(ResidualStyle style) {
   return style == ResidualStyle::caffe ? "se_module" : "se";
 }
 
-/// Of a bottleneck's first convolution; the second has the rest of the stride.
+/// The stride of a bottleneck's first convolution; the second has the rest.
 std::int64_t first_stride(const ResidualBlockOptions& options) {
   return options.style == ResidualStyle::caffe ? options.stride : 1;
 }
 
-/// torchvision's: He's normal initialisation over what a convolution gives.
+/// torchvision's: He's normal initialisation over the outputs of a convolution.
 void initialise(torch::nn::Module& network) {
   for (const auto& module : network.modules(/*include_self=*/false)) {
     if (const auto* convolution = module->as<torch::nn::Conv2d>()) {
@@ -163,10 +163,10 @@ Tensor ResidualNetworkImpl::pooled_stem(const Tensor& map) const {
   if (options_.stem != ResidualStem::imagenet) return map;
   if (options_.style == ResidualStyle::torchvision) return torch::max_pool2d(map, 3, 2, 1);
   if (map.size(2) < 2 || map.size(3) < 2) {
-    throw Error("the network takes images of at least 3x3 pixels; these leave one of " +
-                    std::to_string(map.size(3)) + "x" + std::to_string(map.size(2)) +
-                    " behind the first convolution",
-                Fault::configuration);
+    throw Error(
+        "the network needs images of at least 3x3 pixels; the first convolution reduces these to " +
+            std::to_string(map.size(3)) + "x" + std::to_string(map.size(2)),
+        Fault::configuration);
   }
   return torch::max_pool2d(map, 3, 2, /*padding=*/0, /*dilation=*/1, /*ceil_mode=*/true);
 }

@@ -12,7 +12,7 @@
 ///
 /// A bottleneck gives 4 times the channels of its 3x3 convolution. Squeeze-and-excitation (Hu,
 /// Shen, Sun, 2018) scales the channels of each block's sum before the shortcut is added. There are
-/// two styles, each with weights of its own:
+/// two styles, each with its own weights:
 ///
 ///                      torchvision                  caffe
 ///     bottleneck       stride in the 3x3            stride in the first 1x1
@@ -40,20 +40,21 @@ enum class ResidualBlock : std::uint8_t {
   bottleneck,  ///< 1x1, 3x3, 1x1 to 4 times the channels
 };
 
-/// What comes before the blocks.
+/// The layers before the blocks.
 enum class ResidualStem : std::uint8_t {
   imagenet,   ///< 7x7 of stride 2, then 3x3 max pooling of stride 2
   small,      ///< 3x3 of stride 1: for images of about 32 pixels
   small_by_2  ///< 3x3 of stride 2: for images of about 64 pixels
 };
 
-/// Whose weights fit, and where networks of the same name differ: see above.
+/// The source of compatible weights, and the differences between networks of the same name: see
+/// above.
 enum class ResidualStyle : std::uint8_t { torchvision, caffe };
 
-/// Of convolutions.
+/// The initial weights of convolutions.
 enum class ResidualInitialisation : std::uint8_t {
   fan_out,  ///< torchvision's: normal of variance 2 / fan-out (He et al. 2015)
-  fan_in,   ///< LibTorch's for a convolution: uniform within 1 / sqrt(fan-in)
+  fan_in,   ///< LibTorch's for a convolution: uniform in ±1 / sqrt(fan-in)
 };
 
 struct ResidualOptions {
@@ -68,7 +69,7 @@ struct ResidualOptions {
   bool unit_length = true;       ///< of the embedding
   std::int64_t classes = 0;      ///< 0: no fc
   std::int64_t last_stride = 2;  ///< of the last of several layers; 1: a map of twice the size
-  bool normalise_map = false;    ///< the map that is given has batch normalisation of its own
+  bool normalise_map = false;    ///< the returned map goes through its own batch normalisation
   ResidualInitialisation initialisation = ResidualInitialisation::fan_out;
 
   /// F, the channels of the feature map.
@@ -76,7 +77,7 @@ struct ResidualOptions {
 };
 
 struct ResidualOutput {
-  torch::Tensor feature_map;  ///< normalised if asked for; what is pooled is not
+  torch::Tensor feature_map;  ///< normalised if `normalise_map`; the map that is pooled is not
   torch::Tensor embedding;
   torch::Tensor logits;  ///< undefined without classes
 };

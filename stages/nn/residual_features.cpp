@@ -21,7 +21,7 @@ Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride));
 }
 
-/// As Keras has it, and the released code.
+/// As in Keras and the released code.
 BatchNorm2d norm(std::int64_t channels) {
   const FeatureExtractorOptions usual;
   return BatchNorm2d(torch::nn::BatchNorm2dOptions(channels)

@@ -34,7 +34,7 @@ struct ResidualFeaturesOptions {
 class ResidualFeatureBlockImpl : public torch::nn::Module {
  public:
   ResidualFeatureBlockImpl(std::int64_t in, std::int64_t out);
-  /// `key` and `layer` are those of dropout of that rate.
+  /// `key` and `layer` select the dropout mask, with that rate.
   torch::Tensor forward(const torch::Tensor& x, double slope, double dropout, const DropoutKey& key,
                         std::int64_t layer);
 
@@ -43,7 +43,7 @@ class ResidualFeatureBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ResidualFeatureBlock);
 
-/// Parts are called "stem.c", "stem.bn", "block1.conv1", "block1.bn1", "block1.conv2",
+/// Submodules are named "stem.c", "stem.bn", "block1.conv1", "block1.bn1", "block1.conv2",
 /// "block1.bn2", "block1.shortcut", "block1.shortcut_bn", "block2.conv1" and so on.
 class ResidualFeaturesImpl : public ImageFeaturesImpl {
  public:

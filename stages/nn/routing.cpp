@@ -34,7 +34,7 @@ void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
   if ((weight.dim() != 2 && !own) || weight.size(-2) != u.size(2)) {
     refuse(
         "the weight must be [dimensions of an input capsule, classes * dimensions of a class "
-        "capsule], with the input capsules before them where each has its own");
+        "capsule], preceded by the input capsules if each has its own");
   }
   if (classes < 1 || weight.size(-1) % classes != 0) {
     refuse("the weight's columns must be a multiple of the classes");
@@ -114,7 +114,7 @@ Plain route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes
 
 Plain plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
             const RoutingOptions& options) {
-  // Sums over thousands of capsules are made in the type that they come in.
+  // Sums over thousands of capsules are computed in the capsules' own type.
   const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
   const bool direct = options.form == RoutingForm::direct || weight.dim() == 3;
   return direct ? route_direct(u, weight, classes, options)
@@ -136,10 +136,10 @@ kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64
 
 struct Routed {
   Tensor v;      // [B,K,O]
-  Tensor saved;  // [B, what the kernels keep of an image]
+  Tensor saved;  // [B, values that the kernels keep per image]
 };
 
-/// Scratch memory a thread, in one allocation for all.
+/// Scratch memory per thread, in one allocation for all.
 template <class T>
 Tensor scratch_of(std::int64_t size, const Tensor& like) {
   constexpr std::int64_t line = 64 / sizeof(T);
@@ -180,7 +180,7 @@ variable_list backward_kernels(const Tensor& u, const Tensor& weight, const Tens
   const std::int64_t weights = weight.numel();
   Tensor u_gradient = torch::empty_like(u);
   Tensor weight_gradient = torch::zeros_like(weight);
-  // One partial sum an image, added up in order: the same bytes for any number of threads.
+  // One partial sum per image, added up in order: bit-identical for any number of threads.
   const Tensor partial = torch::empty({batch, weights}, u.options());
   const Tensor scratch = scratch_of<T>(kernels.scratch_size(shape), u);
   at::parallel_for(0, batch, 1, [&](std::int64_t first, std::int64_t last) {

@@ -1,21 +1,21 @@
-/// Dynamic routing from many input capsules to one capsule a class, with one weight matrix that all
-/// input capsules share, or with one for each of them.
+/// Dynamic routing from many input capsules to one capsule per class, with one weight matrix that
+/// all input capsules share, or with one for each of them.
 ///
 ///     u [B,N,D] ──► û_ij = W_j u_i ──► s_j = Σ_i c_ij û_ij ──► v_j = squash(s_j)   [B,K,O]
 ///                        ▲                  c_i = softmax over the classes j of b_i
 ///                        └── b_ij from û_ij · v_j, `iterations` times ──┘
 ///
 /// Sabour, Frosst, Hinton, NIPS 2017, procedure 1, with the sharing of weights of "FashionCaps"
-/// (the clothing retrieval thesis of Kınlı, 2019). Two forms give the same numbers:
+/// (the clothing retrieval thesis of Kınlı, 2019). Two forms give the same results:
 ///
-///   direct    û is made: K·O numbers an input capsule, 12 MB an image in the published network
+///   direct    û is made: K·O values per input capsule, 12 MB per image in the published network
 ///   factored  û never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) · u_i:
-///             N·(K+D) numbers an image and iteration instead of N·K·O. On CPUs in float32 and
-///             float64 forward and backward are passes over u alone, by kernels of our own; on
+///             N·(K+D) values per image and iteration instead of N·K·O. On CPUs in float32 and
+///             float64 forward and backward are passes over u only, by our own kernels; on
 ///             other devices and for other types they are a few matrix products
 ///
-/// Weights of each input capsule's own (Sabour et al.) have the direct form alone: own_routing.hpp
-/// makes û once.
+/// Separate weights for each input capsule (Sabour et al.) only have the direct form:
+/// own_routing.hpp makes û once.
 #pragma once
 
 #include <torch/types.h>
@@ -26,7 +26,7 @@
 
 namespace seam::nn {
 
-/// What an iteration does to the logits b.
+/// The update of the logits b in an iteration.
 enum class Logits : std::uint8_t {
   replace,     ///< b = agreement: the released code
   accumulate,  ///< b += agreement: Sabour et al.
@@ -40,10 +40,10 @@ enum class RoutingGradient : std::uint8_t {
 
 enum class RoutingForm : std::uint8_t { direct, factored };
 
-/// Over what the coupling coefficients c_ij sum to one.
+/// The index over which the coupling coefficients c_ij sum to one.
 enum class RoutingSoftmax : std::uint8_t {
   classes,         ///< each input capsule's: Sabour et al., and the released code
-  input_capsules,  ///< each class capsule's: some well-known ports, whose error it is
+  input_capsules,  ///< each class capsule's: an error of some well-known ports
 };
 
 struct RoutingOptions {
@@ -56,16 +56,16 @@ struct RoutingOptions {
   double epsilon = squash_epsilon;
 };
 
-/// Routes u [B,N,D] through weight [D,K*O], or [N,D,K*O] for weights of each input capsule's own,
-/// to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. By the kernels, the factored form is
-/// differentiable once, and every image is routed by itself, in an order that does not depend on
-/// threads. Autocast does not change the type of the computation. Throws seam::Error for shapes
-/// that do not fit and for iterations below 1.
+/// Routes u [B,N,D] through weight [D,K*O], or [N,D,K*O] for separate weights of each input
+/// capsule, to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. With the kernels, the
+/// factored form is differentiable once, and every image is routed separately, in an order that
+/// does not depend on threads. Autocast does not change the type of the computation. Throws
+/// seam::Error for shapes that do not fit and for iterations below 1.
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
 
-/// The same by LibTorch's operations, in the form that the options ask for, on any device and
-/// differentiable as often as wanted: what the kernels are tested against.
+/// The same by LibTorch's operations, in the form given by the options, on any device and
+/// differentiable any number of times: the reference for tests of the kernels.
 [[nodiscard]] torch::Tensor route_plain(const torch::Tensor& u, const torch::Tensor& weight,
                                         std::int64_t classes, const RoutingOptions& options = {});
 

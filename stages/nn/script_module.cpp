@@ -21,8 +21,8 @@ torch::jit::Module loaded(const std::filesystem::path& file) {
     return torch::jit::load(file.string(), torch::Device(torch::kCPU));
   } catch (const c10::Error& cause) {
     throw Error("'" + file.string() +
-                    "' cannot be read as TorchScript, which torch.jit.trace(network.eval(), "
-                    "images).save(\"network.pt\") writes: " +
+                    "' cannot be read as TorchScript, such as written by "
+                    "torch.jit.trace(network.eval(), images).save(\"network.pt\"): " +
                     cause.what_without_backtrace(),
                 Fault::configuration);
   }

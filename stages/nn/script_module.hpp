@@ -1,6 +1,6 @@
 /// A module that Python exported with torch.jit.trace or torch.jit.script, as a torch::nn::Module:
-/// its parameters and buffers have the names that they have in Python, and modes, devices and
-/// gradients are those of any other module.
+/// its parameters and buffers have the same names as in Python, and modes, devices and gradients
+/// work as for any other module.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -13,7 +13,7 @@ namespace seam::nn {
 
 class ScriptModuleImpl : public torch::nn::Module {
  public:
-  /// Reads the file that torch.jit.save wrote. Throws seam::Error where it is none.
+  /// Reads a file written by torch.jit.save. Throws seam::Error if it is not one.
   explicit ScriptModuleImpl(const std::filesystem::path& file);
   /// This part and those below. Shares its tensors.
   explicit ScriptModuleImpl(torch::jit::Module script);

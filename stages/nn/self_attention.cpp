@@ -21,7 +21,8 @@ Tensor attended(const Tensor& x, const Tensor& weights) {
   const std::int64_t channels = x.size(2);
   const std::int64_t outputs = (weights.size(0) - 1) / (channels + 1);
   const std::int64_t reduced = (outputs - channels) / 2;
-  // A split has one gradient; narrowing thrice would add up three, of zeros for the most part.
+  // A split has one gradient; narrowing three times would add up three gradients, most of them
+  // zeros.
   const std::vector<Tensor> w = weights.split_with_sizes({outputs * channels, outputs, 1});
   const Tensor all =
       torch::addmm(w[1], x.reshape({-1, channels}), w[0].view({outputs, channels}).t());
@@ -57,7 +58,7 @@ Tensor SelfAttentionImpl::weights() const {
 Tensor SelfAttentionImpl::forward(const Tensor& tokens) {
   if (tokens.dim() != 3 || tokens.size(2) != channels_) {
     std::ostringstream text;
-    text << "self-attention takes tokens [N,T," << channels_ << "], not " << tokens.sizes();
+    text << "self-attention needs tokens [N,T," << channels_ << "], not " << tokens.sizes();
     throw Error(text.str(), Fault::internal);
   }
   const bool narrow = tokens.scalar_type() == torch::kBFloat16;
@@ -66,7 +67,7 @@ Tensor SelfAttentionImpl::forward(const Tensor& tokens) {
 
 Tensor SelfAttentionImpl::forward_map(const Tensor& map) {
   check_feature_map(map, channels_);
-  // Channels last in memory, as convolutions leave maps, makes both of these views.
+  // With channels last in memory, as convolutions return maps, both of these are views.
   const Tensor result = forward(map.flatten(2).transpose(1, 2));
   return result.view({map.size(0), map.size(2), map.size(3), channels_}).permute({0, 3, 1, 2});
 }

@@ -52,7 +52,7 @@ SiameseCapsulesImpl::SiameseCapsulesImpl(const SiameseCapsulesOptions& options, 
   dense = register_module("dense", Linear(numbers, options.dimensions));
   {
     const torch::NoGradGuard no_gradient;
-    // Behind the streams of the convolutions and of the routing weights.
+    // After the streams of the convolutions and of the routing weights.
     dense->weight.copy_(glorot_uniform({options.dimensions, numbers}, numbers, options.dimensions,
                                        seed, network->extractor->streams() + 1));
     dense->bias.zero_();

@@ -1,10 +1,10 @@
-/// The Siamese capsule network: face capsules, and an embedding of all their numbers.
+/// The Siamese capsule network: face capsules, and an embedding of all their elements.
 ///
 ///     image ─► convolution ─► primary capsules ─► routing ─► face capsules [K,D]
 ///           ─► (concrete dropout) ─► dense [K·D -> E] ─► (unit length) ─► embedding
 ///
-/// O'Neill, "Siamese capsule networks", 2018. Both pictures of a pair go through the same network,
-/// so a batch of pairs is a batch of pictures.
+/// O'Neill, "Siamese capsule networks", 2018. Both images of a pair go through the same network, so
+/// a batch of pairs is a batch of images.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,26 +22,26 @@ struct SiameseCapsulesOptions {
   NetworkOptions capsules;
   std::int64_t dimensions = 20;  ///< E
   bool unit_length = true;
-  std::optional<ConcreteDropoutOptions> dropout;  ///< of face capsules; its number is theirs
+  std::optional<ConcreteDropoutOptions> dropout;  ///< of face capsules; their number applies to it
 };
 
-/// What the paper describes: one convolution 9x9/3 of 256 channels with dropout 0.2, 32 primary
-/// capsules of 8 numbers a pixel, 20 face capsules of 16 with weights of each primary capsule's
-/// own, 4 iterations, tanh in the place of squash for face capsules. Its three statements on the
+/// As described in the paper: one convolution 9x9/3 of 256 channels with dropout 0.2, 32 primary
+/// capsules of size 8 per pixel, 20 face capsules of size 16 with separate weights for each primary
+/// capsule, 4 iterations, tanh instead of squash for face capsules. Its three statements on the
 /// number of face capsules exclude each other; 20 of 16 are the released code's.
 [[nodiscard]] NetworkOptions siamese_capsules_as_published();
-/// What the released code builds by default: 3x3 convolutions of mirrored borders, 16 primary
-/// capsules a pixel, sigmoid in the place of squash, 3 iterations, and for images of 100x100
-/// 21 x 21 x 16 primary capsules. Softmax is over output capsules: its error is not a default here.
+/// As built by the released code by default: 3x3 convolutions with mirrored borders, 16 primary
+/// capsules per pixel, sigmoid instead of squash, 3 iterations, and for images of 100x100 21 x 21 x
+/// 16 primary capsules. Softmax is over output capsules: its error is not a default here.
 [[nodiscard]] NetworkOptions siamese_capsules_released_default();
 
-/// What a pass gives for N images.
+/// The results of a pass for N images.
 struct SiameseResult {
   torch::Tensor embedding;  ///< [N,E]
   torch::Tensor capsules;   ///< [N,K,D], none dropped
 };
 
-/// Parts are called "capsules", "dense" and "dropout".
+/// Submodules are named "capsules", "dense" and "dropout".
 class SiameseCapsulesImpl : public torch::nn::Module {
  public:
   /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.

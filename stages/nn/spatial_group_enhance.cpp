@@ -30,8 +30,9 @@ Tensor SpatialGroupEnhanceImpl::forward(const Tensor& feature_map) const {
   const Tensor map = narrow ? feature_map.to(torch::kFloat32) : feature_map;
   check_feature_map(map, channels_);
   if (map.size(2) * map.size(3) < 2) {
-    throw Error("a feature map of one pixel has no deviation over pixels; take larger images",
-                Fault::configuration);
+    throw Error(
+        "a feature map of one pixel has no standard deviation over pixels; use larger images",
+        Fault::configuration);
   }
   const std::int64_t groups = groups_;
   const auto enhanced = [groups](const Tensor& x, const Tensor& w) {

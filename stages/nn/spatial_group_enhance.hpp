@@ -1,4 +1,4 @@
-/// Channels in groups, each of which looks where in the picture it agrees with its mean.
+/// Groups of channels, each weighted at every pixel by its agreement with the group's mean.
 ///
 ///     x [N,C,H,W], in groups of C/G channels:
 ///       t    = <x, mean of x over the pixels>           over a group's channels, [N,G,H,W]
@@ -7,8 +7,8 @@
 ///     ──► x * gate
 ///
 /// Li, Hu, Yang, "Spatial Group-wise Enhance: Improving Semantic Feature Learning in Convolutional
-/// Networks", 2019, with the numbers of the authors' code: one weight and one bias a group, 0 and 1
-/// at first.
+/// Networks", 2019, with the parameters of the authors' code: one weight and one bias per group,
+/// initially 0 and 1.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -21,10 +21,10 @@ namespace seam::nn {
 
 class SpatialGroupEnhanceImpl : public torch::nn::Module {
  public:
-  /// Throws seam::Error where the channels do not divide into the groups.
+  /// Throws seam::Error if the groups do not divide the channels.
   SpatialGroupEnhanceImpl(std::int64_t channels, std::int64_t groups);
-  /// The same bytes for any number of threads. Throws seam::Error for a map of another number of
-  /// channels, and for one of a single pixel, which has no deviation.
+  /// Bit-identical for any number of threads. Throws seam::Error for a map with a different number
+  /// of channels, and for one of a single pixel, which has no standard deviation.
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& feature_map) const;
 
  private:

@@ -105,7 +105,7 @@ Tensor squash_reference(const Tensor& s, SquashForm form, double epsilon) {
     case SquashForm::sigmoid:
       return torch::sigmoid(s);
   }
-  return s;  // not reached: all forms are listed
+  return s;  // unreachable: all forms are listed
 }
 
 }  // namespace seam::nn

@@ -32,7 +32,7 @@ ValidConvolutionsImpl::ValidConvolutionsImpl(ValidConvolutionsOptions options, s
 
 Tensor ValidConvolutionsImpl::forward(const Tensor& images, const DropoutKey& key) {
   check_images(images, options_.in_channels, blocks_.front()->convolution->weight.scalar_type());
-  (void)map_size(images.size(2), images.size(3));  // refuses those that are too small
+  (void)map_size(images.size(2), images.size(3));  // rejects images that are too small
   Tensor x = images.contiguous(torch::MemoryFormat::ChannelsLast);
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
     ConvolutionBlock& block = blocks_[at];
@@ -60,7 +60,7 @@ MapSize ValidConvolutionsImpl::map_size(std::int64_t height, std::int64_t width)
       throw Error("images of " + images + " (width x height) are too small for " +
                   std::to_string(options_.layers.size()) +
                   " convolutions without padding; give larger ones, or choose smaller kernels or "
-                  "`features` with padding, where the model has these parameters");
+                  "`features` with padding, if the model has these parameters");
     }
     height = (height - layer.kernel) / layer.stride + 1;
     width = (width - layer.kernel) / layer.stride + 1;

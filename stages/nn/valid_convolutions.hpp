@@ -29,7 +29,7 @@ struct ValidConvolutionsOptions {
   LastPadding last_padding = LastPadding::none;
 };
 
-/// Parts are called as in FeatureExtractor: "0.c", "0.bn", "1.c", ...
+/// Names are those of FeatureExtractor: "0.c", "0.bn", "1.c", ...
 class ValidConvolutionsImpl : public ImageFeaturesImpl {
  public:
   /// Throws seam::Error for no layers and sizes below 1.

@@ -33,7 +33,7 @@ T number(std::string_view text, std::int64_t line) {
   T value{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value < T{}) {
-    fail(line, "'" + std::string(text) + "' is no number");
+    fail(line, "'" + std::string(text) + "' is not a number");
   }
   return value;
 }
@@ -45,7 +45,7 @@ std::optional<std::int64_t> count(std::string_view text, std::int64_t line) {
 
 PublishedRow parse_row(std::string_view text, std::int64_t line) {
   const std::vector<std::string_view> cells = split(text, ',');
-  if (cells.size() != columns) fail(line, "13 cells are needed");
+  if (cells.size() != columns) fail(line, "expected 13 cells");
   PublishedRow row;
   row.tables = cells[1];
   row.method = cells[2];
@@ -60,14 +60,14 @@ PublishedRow parse_row(std::string_view text, std::int64_t line) {
             .width = count(cells[10], line),
             .mask = std::string(cells[11])};
   if (row.on.task != "recall" && row.on.task != "accuracy") {
-    fail(line, "the task is recall or accuracy");
+    fail(line, "the task must be recall or accuracy");
   }
   if (row.method.empty() || row.on.data.empty() || row.tables.empty()) {
-    fail(line, "a method, data and tables are needed");
+    fail(line, "method, data and tables must not be empty");
   }
   for (const std::string_view value : split(cells[12], ' ')) {
     const std::vector<std::string_view> parts = split(value, '=');
-    if (parts.size() != 2) fail(line, "values are written k=percent");
+    if (parts.size() != 2) fail(line, "values must have the form k=percent");
     row.values.emplace_back(number<std::int64_t>(parts[0], line), number<double>(parts[1], line));
     if (row.values.back().second > 100) fail(line, "a value is above 100 percent");
   }
@@ -114,7 +114,7 @@ std::string published_table(std::span<const PublishedRow> rows, std::span<const 
                             const std::string& column) {
   if (rows.empty()) return {};
   std::string text =
-      "\nPublished for the same lists, counts, size of pictures and mask (Kınlı 2019):\n\n"
+      "\nPublished for the same lists, counts, image size and mask (Kınlı 2019):\n\n"
       "| method | table |";
   for (const std::int64_t k : ks) text += " " + column + std::to_string(k) + " |";
   text += "\n|---|---|";

@@ -65,7 +65,7 @@ std::vector<QueryGroup> choose_queries(std::span<const AskedQuery> queries,
 
   std::vector<std::pair<std::int64_t, std::vector<std::size_t>>> categories(by_category.begin(),
                                                                             by_category.end());
-  // Drawn for every category, so that a sample does not depend on which others are shown.
+  // Drawn for every category, so that a sample does not depend on which other categories are shown.
   for (auto& [category, members] : categories) random.shuffle(std::span(members));
   std::ranges::stable_sort(
       categories, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });

@@ -1,6 +1,6 @@
-/// Which of all queries a person should see.
+/// Selects the queries that are shown to the user.
 ///
-///     every query, its nearest pictures ──► best, worst, some of each category
+///     every query, its nearest images ──► best, worst, some of each category
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace seam::stages {
 
 struct FoundPicture {
-  std::int64_t row = 0;  ///< of the gallery
+  std::int64_t row = 0;  ///< in the gallery
   float distance = 0;
   bool right = false;  ///< shows the query's item
 
@@ -25,32 +25,33 @@ struct FoundPicture {
 struct AskedQuery {
   Origin origin;
   std::string item;
-  std::int64_t category = -1;    ///< -1: not known
-  std::int64_t relevant = 0;     ///< gallery pictures of its item
-  std::int64_t first_right = 0;  ///< rank of the first right picture, from 1; 0: none was found
-  std::vector<FoundPicture> nearest;  ///< those to show, nearest first
+  std::int64_t category = -1;         ///< -1: unknown
+  std::int64_t relevant = 0;          ///< number of gallery images of its item
+  std::int64_t first_right = 0;       ///< rank of the first right image, from 1; 0: none was found
+  std::vector<FoundPicture> nearest;  ///< the images to show, nearest first
 };
 
 struct QueryChoice {
   std::int64_t best = 4;
   std::int64_t worst = 4;
   std::int64_t per_category = 2;
-  std::int64_t categories = 12;      ///< at most, those with the most queries
-  std::vector<std::string> names{};  ///< of the categories, as far as they are known
+  std::int64_t categories = 12;      ///< maximum number; those with the most queries are used
+  std::vector<std::string> names{};  ///< of the categories, as far as known
 };
 
 struct QueryGroup {
   std::string title;
-  std::vector<std::size_t> queries;  ///< positions among all
+  std::vector<std::size_t> queries;  ///< positions among all queries
 
   friend bool operator==(const QueryGroup&, const QueryGroup&) = default;
 };
 
-/// Best: a right picture at the lowest rank, then most right ones among those shown, then the
-/// nearest first one. Worst: the first right picture at the highest rank or nowhere, then the
-/// nearest wrong one: the surest mistakes. Neither has queries that the gallery cannot answer, or
-/// one that is in the other. Samples depend on the random numbers and on the number of queries of
-/// each category alone, so that the same pictures are seen epoch after epoch.
+/// Best: ordered by the lowest rank of a right image, then the most right images among those shown,
+/// then the nearest first image. Worst: ordered by the highest rank of the first right image (or
+/// none), then the nearest wrong image, so that confident mistakes come first. Neither has queries
+/// that the gallery cannot answer, and no query is in both. Samples depend only on the random
+/// numbers and on the number of queries of each category, so that every epoch shows the same
+/// images.
 std::vector<QueryGroup> choose_queries(std::span<const AskedQuery> queries,
                                        const QueryChoice& choice, Random random);
 

@@ -15,7 +15,7 @@ constexpr int margin = 4;  // around a cell; the frame is inside it
 constexpr int line_height = 13;
 constexpr double font_scale = 0.8;
 
-cv::Scalar colour_of(Role role) {  // of Okabe and Ito's palette, which the colour-blind tell apart
+cv::Scalar colour_of(Role role) {  // Okabe and Ito's palette, suitable for the colour-blind
   switch (role) {
     case Role::anchor:
       return {0, 114, 178};
@@ -29,7 +29,7 @@ cv::Scalar colour_of(Role role) {  // of Okabe and Ito's palette, which the colo
   return {200, 200, 200};
 }
 
-/// OpenCV's fonts have ASCII only; as much as is no wider than `width`.
+/// Restricts a text to ASCII, as needed by OpenCV's fonts, and cuts it to `width`.
 std::string drawable(const std::string& text, int width) {
   constexpr char first = ' ';
   constexpr char last = '~';

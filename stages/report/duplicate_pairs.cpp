@@ -18,7 +18,7 @@ bool nearer(const DuplicatePair& a, const DuplicatePair& b) {
          std::tie(b.likeness, b.difference, b.flow, b.row, b.other);
 }
 
-/// The nearest pairs of any number, in memory for `most` twice.
+/// The nearest `most` of any number of pairs, in memory for twice that number.
 class NearestPairs {
  public:
   explicit NearestPairs(std::size_t most) : most_(most) {}
@@ -55,10 +55,10 @@ void count(const std::vector<Found>& found, DuplicateCount& counted) {
   counted.near = static_cast<std::size_t>(std::ranges::count(found, Found::near));
 }
 
-/// What rules out most pairs, packed for the loop over all of them.
+/// The data that rules out most pairs, packed for the loop over all of them.
 struct Sketch {
   std::uint64_t differences;
-  std::int64_t sum;  // of the small picture
+  std::int64_t sum;  // of the small image
 };
 
 std::vector<Sketch> sketches(const HashedFlow& flow) {
@@ -90,7 +90,7 @@ Duplicates find_duplicates(const HashedFlow& flow, const std::vector<const Hashe
     counted.compared_with = theirs.size();
     std::vector<Found> found(own.size(), Found::nothing);
     for (std::size_t row = 0; row < own.size(); ++row) {
-      if (stop()) throw Error("stopped while pictures were compared", Fault::cancelled);
+      if (stop()) throw Error("stopped while images were compared", Fault::cancelled);
       const std::size_t end = itself ? row : theirs.size();
       for (std::size_t i = 0; i < end; ++i) {
         if (std::popcount(own[row].differences ^ theirs[i].differences) > rule.near_bits) continue;

@@ -37,7 +37,7 @@ std::string likeness_text(const DuplicatePair& pair) {
   return "near, " + with_decimals(pair.difference);
 }
 
-/// As a cell of a table: what its list calls it, with the line.
+/// For a table cell: the name in its list, with the line.
 std::string picture_name(const Origin& origin) {
   if (origin.item.empty()) return table_cell(origin.text());
   return table_cell(origin.item) +
@@ -65,11 +65,11 @@ std::string drawing_of(const HashedFlow& flow) {
   return flow.name + ".jpg";
 }
 
-/// Read again from its file; grey where that cannot be done.
+/// The image read again from its file; grey if it cannot be read.
 SheetCell cell_of(const HashedPicture& picture, int size, std::string text, Role frame) {
   SheetCell cell{{}, {std::move(text), picture.item}, frame};
   try {
-    if (picture.file.empty()) throw Error("its data set does not name a file");
+    if (picture.file.empty()) throw Error("its data set does not provide a file");
     cell.image = read_thumbnail(picture.file, size);
   } catch (const Error& error) {
     if (error.fault() != Fault::data) throw;
@@ -134,7 +134,7 @@ void save_flow(Archive& archive, std::size_t at, const HashedFlow& flow) {
 
 HashedFlow loaded_flow(const Archive& archive, std::size_t at) {
   const auto texts = [&](const std::string& what) {
-    return unpacked_texts(archive.text(entry_of(at, what)), "pictures");
+    return unpacked_texts(archive.text(entry_of(at, what)), "images");
   };
   const auto numbers = [&](const std::string& what) {
     return numbers_in(archive, entry_of(at, what));
@@ -149,10 +149,10 @@ HashedFlow loaded_flow(const Archive& archive, std::size_t at) {
   const std::vector<std::string> items = texts("items");
   for (const std::size_t size : {differences.size(), small.size(), lines.size(), lists.size(),
                                  names.size(), files.size(), items.size()}) {
-    if (size != pixels.size()) throw Error("the saved pictures have other numbers of names");
+    if (size != pixels.size()) throw Error("the saved images and their names differ in number");
   }
   HashedFlow flow{archive.text(entry_of(at, "name")), {}};
-  std::shared_ptr<const std::string> list;  // shared by the pictures of a list
+  std::shared_ptr<const std::string> list;  // shared by the images of a list
   for (std::size_t row = 0; row < pixels.size(); ++row) {
     if (lists[row].empty()) {
       list.reset();
@@ -172,34 +172,34 @@ HashedFlow loaded_flow(const Archive& archive, std::size_t at) {
 
 void DuplicatePictures::declare(Declaration& d) {
   d.doc(
-      "Finds the same picture in two splits of a data set: stands at the end of one flow for each "
-      "split and compares the pictures of a flow with those of the flows that ran before it. "
-      "Identical pictures have the same size and pixels, whatever their files are called. Nearly "
-      "the same are those whose difference hashes (dHash, 64 bits) and whose 16x16 pixels differ "
-      "little. Reports and draws the pairs, and warns of identical ones.");
+      "Finds images that occur in two splits of a data set. Placed at the end of one flow per "
+      "split, it compares the images of a flow with those of the flows that ran before. Identical "
+      "images have the same size and pixels, whatever their file names. Near duplicates have "
+      "similar difference hashes (dHash, 64 bits) and similar 16x16 pixels. Reports and draws the "
+      "pairs, and warns about identical ones.");
   d.parameter("near_bits", near_bits_,
-              "of nearly the same pictures, how many of the 64 bits of their difference hashes may "
-              "differ")
+              "for near duplicates: how many of the 64 bits of the difference hashes may differ")
       .range(0, 16)
       .unit("bits");
   d.parameter("near_difference", near_difference_,
-              "and how much their 16x16 pixels may, as the root of the mean square over red, green "
-              "and blue")
+              "for near duplicates: how much the 16x16 pixels may differ, as root mean square over "
+              "red, green and blue")
       .range(0, 255)
       .unit("levels of 255");
   d.parameter("within", within_,
-              "whether to compare the pictures of a flow with each other as well, as for "
-              "leave-one-out evaluation, where one list is queries and gallery");
+              "whether to also compare the images of a flow with each other, as for leave-one-out "
+              "evaluation, in which one list is both queries and gallery");
   d.parameter("on_identical", on_identical_,
-              "what identical pictures are: a warning, or an error of the data (exit code 3)",
+              "how to treat identical images: a warning (report), or an error in the data with "
+              "exit code 3 (refuse)",
               {{"report", OnIdentical::report}, {"refuse", OnIdentical::refuse}});
-  d.parameter("rows", rows_, "how many pairs to list, the nearest").range(0, 100000);
-  d.parameter("drawn", drawn_, "how many pairs to draw for `seam report`, the nearest")
+  d.parameter("rows", rows_, "number of pairs to list, nearest first").range(0, 100000);
+  d.parameter("drawn", drawn_, "number of pairs to draw for `seam report`, nearest first")
       .range(0, 1000);
-  d.parameter("size", size_, "longer side of the drawn pictures").range(16, 1024).unit("px");
+  d.parameter("size", size_, "longer side of the drawn images").range(16, 1024).unit("px");
   d.needs(field::image);
-  d.accepts(field::path).doc("to tell one file in two lists from a copy, and to draw");
-  d.accepts(field::item).doc("whether two pictures show the same item");
+  d.accepts(field::path).doc("to distinguish a file in two lists from a copy, and to draw");
+  d.accepts(field::item).doc("to report whether two images show the same item");
   d.keeps_state();
 }
 
@@ -216,15 +216,16 @@ void DuplicatePictures::process(const Packet& packet, Context& /*context*/) {
 
 void DuplicatePictures::end(Context& context) {
   if (current_.pictures.empty()) {
-    throw Error("no picture arrived in flow '" + current_.name + "', so none can be compared");
+    throw Error("no image was received in flow '" + current_.name +
+                "', so there is nothing to compare");
   }
   std::erase_if(flows_, [&](const HashedFlow& flow) { return flow.name == current_.name; });
   context.metric("pictures", static_cast<double>(current_.pictures.size()));
   const Others compared = others();
   std::string warning;
   if (compared.empty()) {
-    context.info(counted(current_.pictures.size(), "picture") + " of flow '" + current_.name +
-                 "' are hashed; there is nothing to compare them with before the next flow");
+    context.info(counted(current_.pictures.size(), "image") + " of flow '" + current_.name +
+                 "' are hashed; they are compared when the next flow runs");
   } else {
     const DuplicateRule rule{near_bits_, near_difference_,
                              std::max({rows_, drawn_, std::size_t{1}})};
@@ -271,24 +272,24 @@ std::string DuplicatePictures::summary(const Duplicates& found, const Others& ot
   }
   const DuplicatePair& first = found.pairs.front();
   return grouped(static_cast<std::int64_t>(found.all.identical)) + " of " +
-         counted(current_.pictures.size(), "picture") + " of flow '" + current_.name +
+         counted(current_.pictures.size(), "image") + " of flow '" + current_.name +
          "' have the same pixels as others, " + flows +
          "; the first: " + current_.pictures[first.row].origin.text() + " and " +
          others[first.flow]->pictures[first.other].origin.text() +
-         "; keep each picture in one list only";
+         "; keep each image in one list only";
 }
 
 std::string DuplicatePictures::text_of(const Duplicates& found, const Others& others,
                                        std::string_view stage) const {
   std::string text =
-      counted(current_.pictures.size(), "picture") + " of flow `" + current_.name +
+      counted(current_.pictures.size(), "image") + " of flow `" + current_.name +
       "`, as they reach `" + std::string(stage) +
-      "`, and how many of them have an identical one (the same size and pixels) in "
-      "the flows before it, or else one that is nearly the same (at most " +
+      "`, and how many of them have an identical image (the same size and pixels) in the flows "
+      "before it, or else a near duplicate (at most " +
       counted(std::int64_t{near_bits_}, "bit") + " of 64 of the difference hash and " +
       seam::stages::text_of(near_difference_) + " of 255 levels of 16x16 pixels differ).\n\n" +
-      "| compared with | its pictures | identical | near | identical pairs | near "
-      "pairs |\n|---|---|---|---|---|---|\n";
+      "| compared with | its images | identical | near | identical pairs | near pairs "
+      "|\n|---|---|---|---|---|---|\n";
   const auto row = [&](const std::string& with, const DuplicateCount& count) {
     text += "| " + with + " |";
     for (const std::int64_t number :
@@ -306,14 +307,13 @@ std::string DuplicatePictures::text_of(const Duplicates& found, const Others& ot
   const std::size_t listed = std::min(rows_, found.pairs.size());
   if (listed == 0) return text;
   const std::int64_t all = found.all.identical_pairs + found.all.near_pairs;
-  text +=
-      "\n" +
-      (static_cast<std::int64_t>(listed) < all
-           ? "The nearest " + grouped(static_cast<std::int64_t>(listed)) + " of " +
-                 counted(all, "pair")
-           : counted(all, "pair")) +
-      ", with the levels by which they differ:\n\n| | picture | flow | other picture | items |\n" +
-      "|---|---|---|---|---|\n";
+  text += "\n" +
+          (static_cast<std::int64_t>(listed) < all
+               ? "The nearest " + grouped(static_cast<std::int64_t>(listed)) + " of " +
+                     counted(all, "pair")
+               : counted(all, "pair")) +
+          ", with the levels by which they differ:\n\n| | image | flow | other image | items |\n" +
+          "|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < listed; ++i) {
     const DuplicatePair& pair = found.pairs[i];
     const HashedPicture& picture = current_.pictures[pair.row];
@@ -329,7 +329,7 @@ void DuplicatePictures::draw(const Duplicates& found, const Others& others,
                              const DrawnSet& set) const {
   constexpr std::size_t most_columns = 8;
   std::vector<SheetCell> cells;
-  std::vector<std::int64_t> pairs;  // of the cells: what should stand in one row
+  std::vector<std::int64_t> pairs;  // of the cells, for keeping each in one row
   for (std::size_t i = 0; i < std::min(drawn_, found.pairs.size()); ++i) {
     const DuplicatePair& pair = found.pairs[i];
     const HashedPicture& picture = current_.pictures[pair.row];
@@ -345,21 +345,20 @@ void DuplicatePictures::draw(const Duplicates& found, const Others& others,
   static_cast<void>(set.write_picture(drawing_of(current_), jpeg_of(sheet)));
 }
 
-/// With those of the flows before, which are of the same epoch: a set is of an epoch.
+/// Includes the drawings of previous flows, which are of the same epoch: a set is per epoch.
 void DuplicatePictures::list_drawings(const DrawnSet& set) const {
   Json sheets = Json::array();
   for (const HashedFlow& flow : flows_) {
     if (!set.has(drawing_of(flow))) continue;
     sheets.push_back(
-        {{"title", "Pictures of flow " + flow.name}, {"file", set.name_of(drawing_of(flow))}});
+        {{"title", "Images of flow " + flow.name}, {"file", set.name_of(drawing_of(flow))}});
   }
   if (sheets.empty()) return;
-  set.write("duplicates",
-            {{"note",
-              "Beside each picture one of another flow that is identical or nearly so, the "
-              "nearest first, read again from their files. Green frames: the same item; red: "
-              "different items; grey: not known."},
-             {"sheets", std::move(sheets)}});
+  set.write("duplicates", {{"note",
+                            "Next to each image, an identical or nearly identical one of another "
+                            "flow, nearest first, read again from their files. Green frames: the "
+                            "same item; red: different items; grey: unknown."},
+                           {"sheets", std::move(sheets)}});
 }
 
 void DuplicatePictures::save(Archive& archive) const {

@@ -1,4 +1,4 @@
-/// The stage that finds the same picture in two splits of a data set.
+/// The stage that finds images that occur in two splits of a data set.
 ///
 ///     training   train_items ──► decode ──┐
 ///     queries    query_items ──► decode ──┼──► [ report.duplicates ] ──► report, metrics, drawings
@@ -18,8 +18,8 @@
 
 namespace seam::stages {
 
-/// Keeps hashes and names of the pictures of every flow (about 1 KiB a picture), also when a
-/// run is resumed. A flow that runs again replaces what it had.
+/// Keeps hashes and names of the images of every flow (about 1 KiB per image), also when a run is
+/// resumed. A flow that runs again replaces its own.
 class DuplicatePictures final : public Sink {
  public:
   static constexpr std::string_view name = "report.duplicates";
@@ -37,7 +37,7 @@ class DuplicatePictures final : public Sink {
 
   [[nodiscard]] Others others() const;
   void record(const Duplicates& found, const Others& others, const Context& context) const;
-  /// What a person should know at once; empty where no two pictures are identical.
+  /// The warning about identical images; empty if there are none.
   [[nodiscard]] std::string summary(const Duplicates& found, const Others& others) const;
   [[nodiscard]] std::string text_of(const Duplicates& found, const Others& others,
                                     std::string_view stage) const;
@@ -51,7 +51,7 @@ class DuplicatePictures final : public Sink {
   std::size_t rows_ = 100;
   std::size_t drawn_ = 24;
   int size_ = 128;
-  std::vector<HashedFlow> flows_;  // those that ended, in their order
+  std::vector<HashedFlow> flows_;  // completed flows, in their order
   HashedFlow current_;
 };
 

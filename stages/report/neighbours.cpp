@@ -15,36 +15,37 @@ using Json = nlohmann::ordered_json;
 
 void DrawnNeighbours::declare(Declaration& d) {
   d.doc(
-      "Draws queries with their nearest gallery pictures, for `seam report`: the best, the worst "
-      "and a random sample of each category, the same sample in every epoch. Labels are read to "
-      "choose the queries and to frame the right pictures, never to rank. The pictures are read "
-      "again from their files, whole: not as cropped, resized or recoloured for the model. One "
-      "that cannot be read is shown as missing. Written when the flow has ended, to "
-      "`pictures/STAGE/epoch-0012.json` in the run's folder, with a folder of JPEG files beside "
-      "it. Of several masks the first is shown.");
-  d.reference("index", gallery_, "the `retrieval.index` stage that the search looked through");
-  d.parameter("k", k_, "neighbours to show; the search must find as many").range(1, 100);
-  d.parameter("best", choice_.best, "how many of the best queries").range(0, 1000);
-  d.parameter("worst", choice_.worst, "how many of the worst").range(0, 1000);
-  d.parameter("per_category", choice_.per_category, "how many of each category, at random")
+      "Draws queries with their nearest gallery images, for `seam report`: the best, the worst and "
+      "a random sample of each category, the same sample in every epoch. Labels are read to select "
+      "the queries and to frame the right images, never to rank. The whole images are read again "
+      "from their files, not as cropped, resized or recoloured for the model. An image that cannot "
+      "be read is shown as missing. When the flow ends, the result is written to "
+      "`pictures/STAGE/epoch-0012.json` in the run folder, with a folder of JPEG files next to it. "
+      "Of several masks, the first is shown.");
+  d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
+  d.parameter("k", k_, "number of neighbours to show; the search must find at least this many")
+      .range(1, 100);
+  d.parameter("best", choice_.best, "number of best queries").range(0, 1000);
+  d.parameter("worst", choice_.worst, "number of worst queries").range(0, 1000);
+  d.parameter("per_category", choice_.per_category, "number of random queries per category")
       .range(0, 1000);
   d.parameter("categories", choice_.categories,
-              "of how many categories: those with the most queries")
+              "number of categories to sample: those with the most queries")
       .range(0, 1000);
-  d.parameter("size", size_, "longer side of the drawn pictures").range(16, 1024).unit("px");
+  d.parameter("size", size_, "longer side of the drawn images").range(16, 1024).unit("px");
   d.parameter("root", root_,
-              "the folder that the data set's file names are relative to; empty: looked for from "
-              "its list upwards");
-  d.parameter("folder", folder_, "where the drawings are put; relative to the run's folder");
+              "the folder that the data set's file names are relative to; empty: searched from its "
+              "list upwards");
+  d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);
   d.needs(field::items);
-  d.upstream(names_, "what categories are called");
-  d.accepts(field::categories).doc("-1 where it is absent: one sample of all queries");
+  d.upstream(names_, "names of the categories");
+  d.accepts(field::categories).doc("-1 if absent: one sample of all queries");
 }
 
 void DrawnNeighbours::open(Context& context) {
-  static_cast<void>(export_path(folder_, "", context));  // says so where there is no folder
+  static_cast<void>(export_path(folder_, "", context));  // throws if there is no run folder
 }
 
 void DrawnNeighbours::begin(Context& context) {
@@ -139,9 +140,9 @@ std::string DrawnNeighbours::note() const {
   if (is_reranked(method_)) {
     text += " Distances are those of the re-ranking, not of " + to_string(metric_) + ".";
   } else if (is_expanded(method_)) {
-    text += " Distances are to the query as query expansion moved it.";
+    text += " Distances are to the query after query expansion.";
   }
-  text += " Labels are read to choose the queries and to frame the pictures that show their item";
+  text += " Labels are read to select the queries and to frame the images that show their item";
   text += reads_labels(mask_)
               ? "; the search read them too: the true category of every query narrowed it."
               : ", never to rank.";
@@ -150,7 +151,7 @@ std::string DrawnNeighbours::note() const {
 }
 
 void DrawnNeighbours::end(Context& context) {
-  if (queries_.empty()) throw Error("no query arrived, so there is nothing to draw");
+  if (queries_.empty()) throw Error("no query was received, so there is nothing to draw");
   Drawn drawn{DrawnSet(folder_, context), {}, 0, {}};
   Json groups = Json::array();
   QueryChoice choice = choice_;
@@ -165,7 +166,7 @@ void DrawnNeighbours::end(Context& context) {
   drawn.set.write("neighbours", {{"note", note()}, {"groups", std::move(groups)}});
   if (drawn.missing > 0) {
     context.warn(std::to_string(drawn.missing) + " of " + std::to_string(drawn.by_name.size()) +
-                 " pictures could not be drawn; the first: " + drawn.first_problem);
+                 " images could not be drawn; the first: " + drawn.first_problem);
   }
   queries_.clear();
 }

@@ -1,4 +1,4 @@
-/// The stage that shows a person what a search finds.
+/// The stage that draws the results of a search.
 ///
 ///     rankings, origins, items ──► [ report.neighbours ] ──► pictures/NAME/epoch-0012.json
 ///                                         │ index                          /epoch-0012/*.jpg
@@ -33,7 +33,7 @@ class DrawnNeighbours final : public Compute<Sink> {
   void end(Context& context) override;
 
  private:
-  /// Pictures that were drawn in this flow, by origin, and what could not be read.
+  /// Images that were drawn in this flow, by origin, and those that could not be read.
   struct Drawn {
     DrawnSet set;
     std::map<std::string, nlohmann::ordered_json> by_name;

@@ -75,7 +75,7 @@ double difference_of(const SmallPicture& a, const SmallPicture& b) {
 }
 
 PictureHash hash_of(const Image& image) {
-  if (image.empty()) throw Error("the picture has no pixels");
+  if (image.empty()) throw Error("the image has no pixels");
   return {pixels_hash(image), difference_hash(image), small_picture(image)};
 }
 

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_columns = 12;
 
-/// As f32[3,1,1]; `otherwise` where no numbers are given.
+/// As f32[3,1,1]; `otherwise` if no numbers are given.
 Tensor by_channel(const std::vector<double>& values, double otherwise,
                   const std::string& parameter) {
   if (values.empty()) return torch::full({3, 1, 1}, otherwise, torch::kFloat32);
@@ -56,33 +56,33 @@ Image picture_of(const Tensor& images, std::int64_t row, const Tensor& mean,
 
 void FedPictures::declare(Declaration& d) {
   d.doc(
-      "Draws the first batches as a model is fed them, augmented and cropped, for `seam report`: "
-      "one sheet a batch, each picture with its group, role and item. Stands between a batch and "
-      "a model and hands on what it gets, unchanged: a run with it computes the same numbers. "
-      "After a decoder it draws each picture's reconstruction beside it. "
-      "Writes `pictures/STAGE/epoch-0000.json` into the run's folder, with a folder of JPEG files "
-      "beside it.");
-  d.parameter("batches", batches_, "how many batches of an epoch to draw").range(1, 1000);
-  d.parameter("every", every_, "draw in each so many epochs; unset: in the first alone")
+      "Draws the first batches as the model receives them (augmented and cropped) for `seam "
+      "report`: one sheet per batch, each image with its group, role and item. Placed between "
+      "batch and model, it passes packets on unchanged, so a run computes the same results with "
+      "it. After a decoder, it draws each image's reconstruction next to it. Writes "
+      "`pictures/STAGE/epoch-0000.json` into the run folder, with a folder of JPEG files next to "
+      "it.");
+  d.parameter("batches", batches_, "number of batches to draw per epoch").range(1, 1000);
+  d.parameter("every", every_, "draw every N epochs; default: only in the first")
       .at_least(1)
       .unit("epochs");
-  d.parameter("pictures", pictures_, "of a batch at most, the first ones").range(1, 4096);
-  d.parameter("size", size_, "longer side of a drawn picture").range(16, 1024).unit("px");
-  d.parameter("mean", mean_, "what the batch subtracted: its own `mean`, if it has one");
-  d.parameter("deviation", deviation_,
-              "what the batch divided by: its own `deviation`, if it has one");
-  d.parameter("folder", folder_, "where the drawings are put; relative to the run's folder");
+  d.parameter("pictures", pictures_, "maximum number of images per batch, from its start")
+      .range(1, 4096);
+  d.parameter("size", size_, "longer side of a drawn image").range(16, 1024).unit("px");
+  d.parameter("mean", mean_, "the `mean` of the batch stage, if set");
+  d.parameter("deviation", deviation_, "the `deviation` of the batch stage, if set");
+  d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::images);
   d.accepts(field::items);
   d.accepts(field::groups);
   d.accepts(field::roles);
-  d.accepts(field::reconstruction).doc("drawn beside the images");
+  d.accepts(field::reconstruction).doc("drawn next to the images");
 }
 
 void FedPictures::open(Context& context) {
   static_cast<void>(by_channel(mean_, 0, "mean"));
   static_cast<void>(by_channel(deviation_, 1, "deviation"));
-  static_cast<void>(export_path(folder_, "", context));  // says so where there is no folder
+  static_cast<void>(export_path(folder_, "", context));  // throws if there is no run folder
 }
 
 void FedPictures::begin(Context& context) {
@@ -93,7 +93,7 @@ void FedPictures::begin(Context& context) {
 }
 
 void FedPictures::process(Packet& packet, Context& context) {
-  // By number, so that a flow that is gone on with does not begin to count again.
+  // By number, so that a resumed flow does not restart the count.
   if (wanted_ && packet.sequence() < static_cast<std::uint64_t>(batches_)) draw(packet, context);
 }
 
@@ -112,7 +112,7 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
       packet.has(field::reconstruction) ? packet.get(field::reconstruction) : Tensor();
   std::int64_t clipped = 0;
   std::vector<SheetCell> cells;
-  std::vector<std::int64_t> groups;  // of the cells: what should stand in one row
+  std::vector<std::int64_t> groups;  // of the cells, for keeping each in one row
   for (std::int64_t row = 0; row < count; ++row) {
     const auto at = static_cast<std::size_t>(row);
     SheetCell cell{picture_of(images, row, mean, deviation, clipped), {}, Role::single};
@@ -133,8 +133,8 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
   if (clipped > 0 && !warned_) {
     warned_ = true;
     context.warn(
-        "values of a batch lie outside 0 to 1 and are cut off in its drawing; if the "
-        "batch has a 'mean' and 'deviation', give this stage the same");
+        "values of a batch are outside 0 to 1 and are clipped in its drawing; if the batch has a "
+        "'mean' and 'deviation', give this stage the same");
   }
   const Image sheet = contact_sheet(cells, sheet_columns(groups, most_columns), size_);
   const std::vector<std::uint8_t> bytes = jpeg_of(sheet);
@@ -146,16 +146,15 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
     sheets.push_back({{"title", "Batch " + std::to_string(batch + 1)},
                       {"file", set_.name_of(file_of_batch(batch))}});
   }
-  std::string note = "As the model gets them, " + std::to_string(images.size(3)) + "x" +
+  std::string note = "As the model receives them, " + std::to_string(images.size(3)) + "x" +
                      std::to_string(images.size(2)) +
-                     " pixels. Under each: its group, role and "
-                     "item." +
-                     (reconstructions.defined() ? " Beside each: its reconstruction." : "");
+                     " pixels. Below each: its group, role and item." +
+                     (reconstructions.defined() ? " Next to each: its reconstruction." : "");
   if (count < images.size(0)) {
     note += " The first " + std::to_string(count) + " of a batch of " +
             std::to_string(images.size(0)) + ".";
   }
-  if (clipped > 0) note += " Values outside 0 to 1 are cut off.";
+  if (clipped > 0) note += " Values outside 0 to 1 are clipped.";
   set_.write("fed", {{"note", note}, {"sheets", std::move(sheets)}});
 }
 

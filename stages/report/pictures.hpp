@@ -1,4 +1,4 @@
-/// The stage that shows a person what a model is fed.
+/// The stage that draws the input of a model.
 ///
 ///     batch ──► [ report.pictures ] ──► model        the same packets, unchanged
 ///                       └──► pictures/NAME/epoch-0000.json, epoch-0000/batch-0.jpg
@@ -18,8 +18,8 @@
 
 namespace seam::stages {
 
-/// A row of f32[N,3,H,W] as a picture: value * deviation + mean, 0 to 1. `clipped` counts the
-/// values outside, and those that are no number.
+/// A row of f32[N,3,H,W] as an image: value * deviation + mean, 0 to 1. `clipped` counts the values
+/// outside, and NaN.
 Image picture_of(const Tensor& images, std::int64_t row, const Tensor& mean,
                  const Tensor& deviation, std::int64_t& clipped);
 

@@ -20,17 +20,17 @@ fs::path file_of(const Origin& origin, const fs::path& root) {
   fs::path name = origin.item;
   std::error_code missing;
   if (name.empty()) {
-    throw Error("its data set does not name a file", Fault::data);
+    throw Error("its data set does not provide a file", Fault::data);
   }
   if (!root.empty()) {
-    fs::path file = root / name;  // an absolute name stays as it is
+    fs::path file = root / name;  // an absolute name is used as is
     if (fs::is_regular_file(file, missing)) return file;
-    throw Error("there is no file '" + file.string() +
-                    "'; 'root' names the folder that the list's names are relative to",
+    throw Error("no file '" + file.string() +
+                    "'; set 'root' to the folder that the list's names are relative to",
                 Fault::data);
   }
   if (name.is_absolute() && fs::is_regular_file(name, missing)) return name;
-  // A list in the data set's folder or below it: root/list.csv, root/Eval/list.txt.
+  // A list is in the data set's folder or below it: root/list.csv, root/Eval/list.txt.
   constexpr int most_folders = 4;
   fs::path folder = origin.file ? fs::path(*origin.file) : fs::path();
   for (int above = 0; above < most_folders; ++above) {
@@ -39,9 +39,9 @@ fs::path file_of(const Origin& origin, const fs::path& root) {
     if (folder.empty()) break;  // the working directory
     folder = folder.parent_path() == folder ? fs::path() : folder.parent_path();
   }
-  throw Error("'" + origin.item + "' is not found from " +
+  throw Error("'" + origin.item + "' was not found from " +
                   (origin.file ? "'" + *origin.file + "'" : std::string("the working directory")) +
-                  "; give the folder that it is relative to as 'root'",
+                  " upwards; set 'root' to the folder that it is relative to",
               Fault::data);
 }
 

@@ -1,4 +1,4 @@
-/// Pictures of a data set, found again by what its list calls them, small and as JPEG.
+/// Finds images of a data set by their names in its list, and makes small JPEG files of them.
 ///
 ///     Origin{"inshop/Eval/list.txt", 17, "img/a.jpg"} ──► inshop/img/a.jpg ──► thumbnail ──► JPEG
 #pragma once
@@ -12,15 +12,14 @@
 
 namespace seam::stages {
 
-/// The file of a picture. Lists name files relative to the folder that they are in, or to one above
-/// it; `root`, where it is not empty, is that folder. Throws seam::Error (data) where there is no
-/// such file.
+/// The file of an image. File names in lists are relative to the list's folder or to one above it;
+/// `root`, if not empty, is that folder. Throws seam::Error (data) if there is no such file.
 std::filesystem::path file_of(const Origin& origin, const std::filesystem::path& root);
 
-/// Whole, with its longer side `size` pixels; smaller pictures stay as they are.
+/// The whole image with its longer side scaled to `size` pixels; smaller images stay unchanged.
 Image thumbnail_of(const Image& image, int size);
 
-/// The picture decoded and made small. Throws seam::Error (data) where it cannot be read.
+/// The decoded thumbnail of an image. Throws seam::Error (data) if it cannot be read.
 Image read_thumbnail(const std::filesystem::path& file, int size);
 
 /// RGB or grey pixels as a JPEG file.

@@ -1,5 +1,5 @@
-/// How many images a gallery has of each category: what a query competes in whose category is
-/// given away.
+/// The number of gallery images of each category: the competition for a query whose category is
+/// known to the search.
 ///
 ///     rows       shirt/tops  skirt/bottoms  shirt/tops  vest/tops
 ///     of tops    3, of which 2 show the shirt
@@ -15,7 +15,7 @@ namespace seam::stages {
 
 class CategoryCounts {
  public:
-  /// `item_of_row`: a number for each row.
+  /// `item_of_row`: one number per row.
   CategoryCounts(std::span<const retrieval::GalleryRow> rows,
                  std::span<const std::int64_t> item_of_row) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -31,7 +31,7 @@ class CategoryCounts {
     const auto found = images_.find(category);
     return found == images_.end() ? 0 : found->second;
   }
-  /// Those of the category that show the item.
+  /// The number of images of the category that show the item.
   [[nodiscard]] std::int64_t images(std::int64_t category, std::int64_t item) const {
     const auto found = of_item_.find({category, item});
     return found == of_item_.end() ? 0 : found->second;

@@ -1,14 +1,14 @@
-/// What retrieval scores without a model.
+/// Retrieval scores without a model.
 ///
-///     gallery of 5, 2 relevant, in random order:   . x . . x     the first k show one, or do not
+///     gallery of 5, 2 relevant, in random order:   . x . . x     do the first k contain one?
 #pragma once
 
 #include <cstdint>
 
 namespace seam::stages {
 
-/// How likely a random order of a gallery of `gallery` images, `relevant` of which are right, shows
-/// one of them among the first k. 1 where there are no more than k others.
+/// The probability that a random order of `gallery` images, of which `relevant` are right, has one
+/// of these among the first k. 1 if there are fewer than k others.
 [[nodiscard]] double chance_of_hit(std::int64_t gallery, std::int64_t relevant, std::int64_t k);
 
 }  // namespace seam::stages

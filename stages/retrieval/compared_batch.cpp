@@ -13,7 +13,7 @@ bool wants(const std::vector<Mask>& masks, Mask mask) {
   return std::ranges::find(masks, mask) != masks.end();
 }
 
-/// The field's tensor on the CPU, in float32 what is in half of its bits; throws where it breaks
+/// The field's tensor on the CPU, with 16-bit floats converted to float32; throws if it violates
 /// its contract otherwise.
 Tensor plain(const Packet& packet, const Field<Tensor>& key) {
   Tensor value = packet[key];
@@ -36,8 +36,8 @@ std::string rows_text(std::string_view field, std::int64_t rows) {
                    : std::to_string(rows) + (rows == 1 ? " row" : " rows"));
 }
 
-/// A vector of zeros has no direction, and is as far from each image as that one's vector is long:
-/// its neighbours mean nothing under any metric.
+/// A zero vector has no direction, and its distance to each image is the length of that image's
+/// vector, so its neighbours are meaningless under any metric.
 void refuse_zeros(const Tensor& vectors, Mask mask, const Packet& packet) {
   if (vectors.size(1) == 0) return;
   const Tensor zero = vectors.eq(0).all(1);
@@ -45,8 +45,8 @@ void refuse_zeros(const Tensor& vectors, Mask mask, const Packet& packet) {
   const auto row = static_cast<std::size_t>(zero.nonzero()[0][0].item<std::int64_t>());
   throw Error("the embedding of " + packet[field::origins][row].text() + " is zero (mask '" +
               to_string(mask) +
-              "'), so nothing is near to it or far from it; the model has collapsed, or the "
-              "picture shows nothing that it responds to");
+              "'), so its neighbours are meaningless; the model has collapsed, or does not respond "
+              "to this image");
 }
 
 Tensor unchecked_embedding(Mask mask, const Packet& packet) {
@@ -62,8 +62,8 @@ Tensor unchecked_embedding(Mask mask, const Packet& packet) {
     const auto& origins = packet[field::origins];
     throw Error(origins[static_cast<std::size_t>(row)].text() + " is of category " +
                 std::to_string(category[row].item<std::int64_t>()) + "; mask '" + to_string(mask) +
-                "' needs one from 0 to " + std::to_string(classes - 1) +
-                ", for which the model has a class capsule");
+                "' needs a category from 0 to " + std::to_string(classes - 1) +
+                ", for which the model has class capsules");
   }
   return masked_embedding(capsules, category);
 }
@@ -73,8 +73,9 @@ Tensor unchecked_embedding(Mask mask, const Packet& packet) {
 void declare_masks(Declaration& d, std::vector<Mask>& masks) {
   d.parameter(
       "masks", masks,
-      "which class capsule of each image is compared: all, the predicted category's, the true "
-      "category's (reads labels); every one listed is evaluated",
+      "which class capsules of each image are compared: all (none), that of the predicted category "
+      "(predicted), or that of the true category (ground_truth, reads labels); each listed mask is "
+      "evaluated",
       {{"none", Mask::none}, {"predicted", Mask::predicted}, {"ground_truth", Mask::ground_truth}});
   if (wants(masks, Mask::none)) d.needs(field::embedding);
   if (wants(masks, Mask::predicted) || wants(masks, Mask::ground_truth)) d.needs(field::capsules);
@@ -85,17 +86,17 @@ void declare_masks(Declaration& d, std::vector<Mask>& masks) {
   } else {
     d.accepts(field::categories);
   }
-  d.accepts(field::images).doc("only their size, for the protocol");
+  d.accepts(field::images).doc("only for their size in the protocol");
 }
 
 void check_masks(const std::vector<Mask>& masks) {
   if (masks.empty()) {
-    throw Error("'masks' is empty; name at least one of none, predicted, ground_truth",
+    throw Error("'masks' is empty; list at least one of none, predicted, ground_truth",
                 Fault::configuration);
   }
   for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
     if (std::find(masks.begin(), mask, *mask) == mask) continue;
-    throw Error("'masks' names " + to_string(*mask) + " twice; name each mask once",
+    throw Error("'masks' has " + to_string(*mask) + " twice; list each mask once",
                 Fault::configuration);
   }
 }
@@ -128,7 +129,7 @@ std::int64_t images_in(const Packet& packet, const std::vector<Mask>& masks) {
   if (wants(masks, Mask::predicted)) fields.push_back(field::predicted_category.name);
 
   const auto count = static_cast<std::int64_t>(packet[field::items].size());
-  static_cast<void>(packet[field::indices]);  // throws where the field is missing
+  static_cast<void>(packet[field::indices]);  // throws if the field is missing
   static_cast<void>(packet[field::origins]);
   for (const Packet::Slot& slot : packet.slots()) {
     if (std::ranges::find(fields, slot.name) == fields.end() || slot.type->rows == nullptr) {

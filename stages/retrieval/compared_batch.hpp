@@ -1,5 +1,5 @@
-/// What the index and the search read of a batch: the parameter `masks`, and the embeddings under
-/// each.
+/// The input that index and search read from a batch: the parameter `masks`, and the embeddings
+/// under each mask.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace seam::stages {
 
-/// Declares the parameter `masks`, and the fields of a batch that are read with them.
+/// Declares the parameter `masks`, and the batch fields that the masks need.
 void declare_masks(Declaration& d, std::vector<retrieval::Mask>& masks);
-/// Throws seam::Error where none is named, or one twice.
+/// Throws seam::Error if the list is empty or has a mask twice.
 void check_masks(const std::vector<retrieval::Mask>& masks);
 
-/// In open() of a stage that searches: throws seam::Error (configuration) naming a mask under which
-/// the gallery will have no vectors.
+/// For open() of a searching stage: throws seam::Error (configuration) naming a mask without
+/// vectors in the gallery.
 void require_indexed(const retrieval::Gallery& gallery, const std::vector<retrieval::Mask>& masks);
-/// In begin() of a stage that searches: throws seam::Error (configuration) where the gallery has
-/// not been filled yet.
+/// For begin() of a searching stage: throws seam::Error (configuration) if the gallery has not been
+/// filled yet.
 void require_ready(const retrieval::Gallery& gallery);
 
-/// How many images the batch has. Throws seam::Error naming two fields and their counts where
-/// fields that are read with these masks have different numbers of rows.
+/// The number of images in the batch. Throws seam::Error naming two fields and their counts if
+/// fields that these masks need have different numbers of rows.
 [[nodiscard]] std::int64_t images_in(const Packet& packet,
                                      const std::vector<retrieval::Mask>& masks);
 
-/// The batch's embeddings under a mask, f32[N,E] on the CPU, wherever and in whatever precision the
-/// model left them. Throws seam::Error naming the field that has another shape or type, and the
-/// picture whose category has no capsule or whose embedding is zero.
+/// The batch's embeddings under a mask, f32[N,E] on the CPU, from any device and precision. Throws
+/// seam::Error naming a field with a wrong shape or type, or an image whose category has no capsule
+/// or whose embedding is zero.
 [[nodiscard]] Tensor embedding_under(retrieval::Mask mask, const Packet& packet);
 
-/// The size of the batch's pictures, where the packet still has them.
+/// The size of the batch's images, if the packet still has them.
 [[nodiscard]] retrieval::InputSize input_of(const Packet& packet);
 
 }  // namespace seam::stages

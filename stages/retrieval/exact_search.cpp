@@ -20,7 +20,7 @@ namespace {
 constexpr double smallest_norm = 1e-12;
 constexpr double largest_norm_accepted = 1e15;
 constexpr std::int64_t largest_dimension = 1 << 16;  // keeps D * 2^-24 below 1 %
-/// Multiplications in a tile; below, oneDNN's preparations cost as much as it saves.
+/// Multiplications per tile; below this, oneDNN's overhead is as large as its gain.
 constexpr std::int64_t least_work_worth_rounding = 1 << 23;
 constexpr std::int64_t memory_of_tile = std::int64_t{64} << 20;  // bytes, for each thread
 
@@ -44,7 +44,7 @@ std::string name(const NameOfRow& name_of_row, const std::string& set, std::int6
   return name_of_row ? "'" + name_of_row(row) + "'" : set + " row " + std::to_string(row);
 }
 
-/// What is wrong with a vector of that length under the metric; empty where nothing is.
+/// Describes what is wrong with a vector of this length under the metric, or returns an empty text.
 std::string problem_with_norm(double norm, Metric metric) {
   const bool too_short = metric == Metric::cosine && norm < smallest_norm;
   if (!too_short && norm <= largest_norm_accepted) return {};
@@ -53,7 +53,7 @@ std::string problem_with_norm(double norm, Metric metric) {
   return (norm == 0   ? " is zero"
           : too_short ? " is almost zero"
                       : " is too long for float32 distances") +
-         std::string(" (length ") + length + "); " + to_string(metric) + " compares lengths " +
+         std::string(" (length ") + length + "); " + to_string(metric) + " accepts lengths " +
          (metric == Metric::cosine ? "from 1e-12" : "from 0") + " to 1e15" +
          (too_short ? ". A vector without direction has no angle; squared_euclidean accepts it"
                     : "");
@@ -94,7 +94,7 @@ void check_length(std::size_t length, std::int64_t wanted, const char* what) {
   }
 }
 
-/// Vectors in float32, and rounded to bfloat16 where products are of these.
+/// Vectors in float32, and also rounded to bfloat16 if products use that.
 struct Factor {
   torch::Tensor exact;
   torch::Tensor rounded;
@@ -112,7 +112,7 @@ class ProductTile {
       : products_(torch::empty({pairs}, torch::kFloat32)),
         rounded_(torch::empty({rounded_pairs}, torch::kBFloat16)) {}
 
-  /// [Q,G] the inner products, row by row, which the next call overwrites.
+  /// [Q,G] inner products, row by row; the next call overwrites them.
   const float* multiply(const Factor& queries, const Factor& gallery) {
     const std::int64_t rows = queries.exact.size(0);
     const std::int64_t columns = gallery.exact.size(0);
@@ -133,9 +133,9 @@ class ProductTile {
   torch::Tensor rounded_;
 };
 
-/// Whether products in bfloat16 have left few enough pairs to score in double, `scanned` vectors
-/// into the gallery, before the room for what is pending was full. To score a pair costs as much as
-/// some thirty products in float32.
+/// Whether products in bfloat16 have left few enough pairs for scoring in double, after `scanned`
+/// gallery vectors and before the buffer of pending pairs was full. Scoring a pair costs as much as
+/// about thirty products in float32.
 bool pays(const std::vector<QuerySearch>& searches, std::int64_t k, std::int64_t scanned) {
   std::int64_t settled = 0;
   for (const QuerySearch& search : searches) settled += search.settled();
@@ -149,7 +149,7 @@ ExactIndex::ExactIndex(torch::Tensor vectors, Metric metric, const NameOfRow& na
     : vectors_(std::move(vectors)), metric_(metric) {
   check_matrix(vectors_, "gallery");
   if (vectors_.size(0) > std::numeric_limits<std::int32_t>::max()) {
-    throw Error("a gallery of more than 2^31 vectors cannot be searched in one piece");
+    throw Error("a gallery of more than 2^31 vectors cannot be searched at once");
   }
   vectors_ = vectors_.detach().contiguous();
   squared_norms_ = checked_squared_norms(vectors_, metric, "gallery", name_of_row);
@@ -188,7 +188,7 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
   }
   const std::int64_t count = queries.size(0);
   check_length(options.excluded_row.size(), count, "the list of excluded rows");
-  check_length(options.farther_than.size(), count, "the list of least distances");
+  check_length(options.farther_than.size(), count, "the list of minimum distances");
   check_length(options.query_item.size(), count, "the list of query items");
   check_length(options.gallery_item.size(), size(), "the list of gallery items");
 
@@ -225,8 +225,8 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
   const std::span<float> distances(result.distances);
   const auto k = static_cast<std::size_t>(options.k);
 
-  // Small sets are shared out among the threads; large ones keep the tile that was asked for, where
-  // its searches fit into memory.
+  // Small sets are divided among the threads; large ones use the requested tile if its searches fit
+  // into memory.
   const std::int64_t threads = std::max(1, at::get_num_threads());
   const std::int64_t fits =
       std::max<std::int64_t>(1, memory_of_tile / QuerySearch::bytes(options.k, size()));
@@ -240,7 +240,7 @@ Neighbours ExactIndex::search(const torch::Tensor& queries, const SearchOptions&
       (options.products == Products::bfloat16 ||
        tile * std::min(size(), gallery_tile) * dimensions() >= least_work_worth_rounding);
   at::parallel_for(0, blocks, 1, [&](std::int64_t first_block, std::int64_t last_block) {
-    const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
+    const torch::NoGradGuard no_grad;  // thread-local, so it is set in the working thread
     ProductTile tile_of_products(tile * gallery_tile, may_round ? tile * gallery_tile : 0);
     bool in_bfloat16 = may_round;
     for (std::int64_t block = first_block; block < last_block; ++block) {

@@ -22,7 +22,7 @@ double norm_of(const float* vector, std::int64_t dimensions) {
 void check_unit(double norm, retrieval::Metric metric, const std::string& whose) {
   if (metric == retrieval::Metric::cosine || std::abs(norm - 1) <= unit_tolerance) return;
   throw Error("expanded vectors have unit length, but " + whose + " has length " + text_of(norm) +
-                  " and is compared by squared_euclidean, which depends on lengths; set metric = "
+                  " and is compared by squared_euclidean, which depends on length; set metric = "
                   "\"cosine\" for the retrieval.index, or scale embeddings to unit length",
               Fault::configuration);
 }
@@ -47,7 +47,7 @@ torch::Tensor expanded(const torch::Tensor& queries, const torch::Tensor& galler
     const double norm = norm_of(query, dimensions);
     if (!(norm >= smallest_norm)) {
       throw Error("the embedding of '" + name_of_query(q) +
-                  "' has no direction, so that it cannot be expanded");
+                  "' has no direction, so it cannot be expanded");
     }
     check_unit(norm, metric, "'" + name_of_query(q) + "'");
     for (std::int64_t d = 0; d < dimensions; ++d) {

@@ -1,11 +1,11 @@
-/// Vectors moved towards their nearest neighbours: query expansion, and the same for a gallery.
+/// Moves vectors towards their nearest neighbours: query expansion, and the same for a gallery.
 ///
 ///     q' = unit( q + Σ_i max(0, cos(q, g_i))^alpha g_i )        over the n nearest g_i, all unit
 ///
-/// With alpha = 0 all count the same: average query expansion (Chum, Philbin, Sivic, Isard,
+/// With alpha = 0 all weights are equal: average query expansion (Chum, Philbin, Sivic, Isard,
 /// Zisserman, "Total Recall", ICCV 2007). Weights: alpha query expansion (Radenović, Tolias, Chum,
-/// "Fine-tuning CNN Image Retrieval with No Human Annotation", TPAMI 2019; there alpha = 3 and
-/// n = 50).
+/// "Fine-tuning CNN Image Retrieval with No Human Annotation", TPAMI 2019; there alpha = 3 and n =
+/// 50).
 #pragma once
 
 #include <torch/types.h>
@@ -27,22 +27,23 @@ struct Expansion {
 };
 
 /// `queries` f32[Q,E] and `gallery` f32[G,E] on the CPU, scaled to unit length before they are
-/// added; `found`: of a search under `metric`. Returns f32[Q,E] of unit length. Neighbours are
-/// added nearest first, in double. Throws seam::Error naming the picture for a vector that has no
-/// direction, or none after the sum, and (configuration) where squared Euclidean distances are of
-/// vectors that are not of unit length: scaling these would rank the gallery differently.
+/// added; `found`: result of a search under `metric`. Returns f32[Q,E] of unit length. Neighbours
+/// are added nearest first, in double. Throws seam::Error naming the image if a vector or sum has
+/// no direction, and (configuration) if squared Euclidean distances are used for vectors that do
+/// not have unit length: scaling these would rank the gallery differently.
 [[nodiscard]] torch::Tensor expanded(const torch::Tensor& queries, const torch::Tensor& gallery,
                                      const retrieval::Neighbours& found, retrieval::Metric metric,
                                      const Expansion& expansion,
                                      const retrieval::NameOfRow& name_of_query);
 
-/// What a search must know of queries that were expanded: it becomes part of the protocol.
+/// Describes expanded queries to the search; becomes part of the protocol.
 struct ExpandedQueries {
   std::string text;
-  bool self_excluded = false;  ///< no query was moved towards its own image in the gallery
-  const retrieval::Gallery* gallery = nullptr;  ///< that the neighbours are of
+  bool self_excluded = false;  ///< whether no query was moved towards its own image in the gallery
+  const retrieval::Gallery* gallery = nullptr;  ///< the neighbours' gallery
 
-  /// What was done, not in which run: an address means nothing in another.
+  /// Describes the expansion without the gallery's address, which is meaningless in a different
+  /// run.
   friend bool operator==(const ExpandedQueries& a, const ExpandedQueries& b) {
     return a.text == b.text && a.self_excluded == b.self_excluded;
   }
@@ -52,7 +53,7 @@ struct ExpandedQueries {
 
 namespace seam::field {
 
-/// Where `embedding` is that of expanded queries.
+/// Present if `embedding` is that of expanded queries.
 inline constexpr Field<stages::ExpandedQueries> query_expansion{"query_expansion"};
 
 }  // namespace seam::field

@@ -66,9 +66,10 @@ void GalleryIndex::add(const GalleryBatch& batch) {
       return (rows.empty() ? std::string("an empty batch") : rows.front().origin.text()) + " has " +
              std::to_string(dimensions);
     };
-    throw Error("the embeddings of a gallery must have one number of dimensions, but under mask '" +
-                to_string(mask) + "' " + described(rows_, width) + " and " +
-                described(batch.rows, vectors.size(1)));
+    throw Error(
+        "the embeddings of a gallery must have the same number of dimensions, but under mask '" +
+        to_string(mask) + "' " + described(rows_, width) + " and " +
+        described(batch.rows, vectors.size(1)));
   }
   const auto one_a_row = [&](const std::vector<std::string>& texts, const char* what) {
     if (texts.empty() || texts.size() == batch.rows.size()) return;
@@ -91,13 +92,13 @@ void GalleryIndex::add(const GalleryBatch& batch) {
 }
 
 void GalleryIndex::build() {
-  if (rows_.empty()) throw Error("the gallery is empty: no image reached it");
+  if (rows_.empty()) throw Error("the gallery is empty: no image was received");
   const auto has_no_id = [](const GalleryRow& row) { return row.id < 0; };
   const auto without = std::ranges::find_if(rows_, has_no_id);
   if (without != rows_.end()) {
     const auto with = std::ranges::find_if_not(rows_, has_no_id);
     if (with != rows_.end()) {
-      throw Error("either all images of a gallery have an 'index' or none, but " +
+      throw Error("either all images of a gallery must have an 'index' or none, but " +
                   without->origin.text() + " has none and " + with->origin.text() + " has " +
                   std::to_string(with->id));
     }
@@ -118,7 +119,7 @@ void GalleryIndex::build() {
     if (!sorted.empty() && sorted.back().id == rows_[row].id) {
       throw Error("two gallery images have index " + std::to_string(rows_[row].id) + ": " +
                   sorted.back().origin.text() + " and " + rows_[row].origin.text() +
-                  "; a gallery holds each image of one list once");
+                  "; a gallery must contain each image of its list only once");
     }
     sorted.push_back(std::move(rows_[row]));
     files.push_back(std::move(files_[row]));
@@ -129,7 +130,7 @@ void GalleryIndex::build() {
   sequences_ = std::move(sequences);
 
   const NameOfRow name = [this](std::int64_t row) { return rows_[row].origin.text(); };
-  std::map<Mask, ExactIndex> indexes;  // the gallery is ready with all of them or not at all
+  std::map<Mask, ExactIndex> indexes;  // all of them become ready, or none
   for (auto& [mask, gathered] : vectors_) {
     indexes.emplace(mask, ExactIndex(gathered.take_in_order(order), metrics_.under(mask), name));
   }
@@ -194,7 +195,7 @@ void GalleryIndex::load(const Archive& archive) {
   const auto same = [&](std::int64_t size) { return size == static_cast<std::int64_t>(count); };
   if (files.size() != count || names.size() != count || !same(lines.numel()) ||
       !same(ids.numel()) || !same(categories.numel())) {
-    throw Error("the saved gallery has another number of items, names and ids");
+    throw Error("the saved gallery has different numbers of items, names and ids");
   }
   GalleryBatch batch;
   if (archive.has("data difference")) data_difference_ = archive.text("data difference");

@@ -1,8 +1,8 @@
-/// The gallery that retrieval.index keeps: vectors under each mask, and what each row shows.
+/// The gallery of retrieval.index: vectors under each mask, and the labels of each row.
 ///
-///     add, add, ... ──► build ──► rows in ascending row id, whatever order they came in
+///     add, add, ... ──► build ──► rows in ascending row id, for any order of arrival
 ///
-/// Ties between neighbours fall to the smaller row id, so the order of arrival decides nothing.
+/// Ties between neighbours are ranked by row id, so the order of arrival has no effect.
 #pragma once
 
 #include <torch/types.h>
@@ -27,14 +27,14 @@ using retrieval::GalleryRow;
 
 /// Some images with their vectors under each mask, f32[N,E].
 struct GalleryBatch {
-  std::vector<GalleryRow> rows;  ///< all of a gallery have an id, or none has (-1)
+  std::vector<GalleryRow> rows;  ///< either all rows of a gallery have an id, or none (-1)
   std::map<Mask, torch::Tensor> vectors;
-  std::vector<std::string> files;      ///< of the rows, as picture_files() has them; or none at all
-  std::vector<std::string> sequences;  ///< that the rows belong to, or none at all
+  std::vector<std::string> files;      ///< of the rows, as from picture_files(); or none
+  std::vector<std::string> sequences;  ///< of the rows, or none
   retrieval::InputSize input;
 };
 
-/// How vectors are compared: the whole embedding, and what a mask left of it.
+/// How whole and masked embeddings are compared.
 struct GalleryMetrics {
   Metric whole = Metric::squared_euclidean;
   Metric masked = Metric::cosine;
@@ -44,26 +44,24 @@ struct GalleryMetrics {
 
 class GalleryIndex final : public VectorGallery {
  public:
-  /// Forgets everything but what it is set to.
+  /// Removes all content, but keeps the settings.
   void clear();
-  /// Copies the vectors. Throws seam::Error naming the mask where counts differ, where a mask is
-  /// missing or was not there before, where files or sequences are not one a row, and naming two
-  /// images where their widths differ.
+  /// Copies the vectors. Throws seam::Error naming the mask if counts differ, or if a mask is
+  /// missing or was missing before; if there is not one file or sequence per row; and naming two
+  /// images if their widths differ.
   void add(const GalleryBatch& batch);
-  /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows of
-  /// one id (naming both), and vectors that cannot be compared (naming the image).
+  /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows
+  /// with the same id (naming both), and vectors that cannot be compared (naming the image).
   void build();
 
-  /// The masks that will be there, and how they are compared; for who refers to the index before it
-  /// is built.
+  /// The masks and how they are compared, for stages that refer to the index before it is built.
   void expect(std::vector<Mask> masks, GalleryMetrics metrics);
-  /// How many trainings of the run came before the vectors were computed.
+  /// The number of training flows of the run before the vectors were computed.
   void set_trainings(std::int64_t trainings) { trainings_ = trainings; }
-  /// How the pictures differ from published lists; saved with the gallery.
+  /// How the images differ from published lists; saved with the gallery.
   void set_data_difference(std::string difference) { data_difference_ = std::move(difference); }
 
-  /// Writes down what build() had made ready; load() makes it ready again. Nothing for an index
-  /// that is not built.
+  /// Saves the result of build(); load() restores it. Saves nothing if the index is not built.
   void save(Archive& archive) const;
   void load(const Archive& archive);
 
@@ -86,8 +84,8 @@ class GalleryIndex final : public VectorGallery {
 
   std::vector<GalleryRow> rows_;
   std::vector<std::string> files_;        ///< of rows_
-  std::vector<std::string> sequences_;    ///< the same
-  std::map<Mask, GatheredRows> vectors_;  ///< as they came; empty once built
+  std::vector<std::string> sequences_;    ///< of rows_
+  std::map<Mask, GatheredRows> vectors_;  ///< in order of arrival; empty once built
   std::map<Mask, ExactIndex> indexes_;
   std::vector<Mask> expected_;
   GalleryMetrics metrics_;

@@ -1,4 +1,4 @@
-/// Which items a gallery shows: numbered from 0 in the order of its rows.
+/// The items of a gallery, numbered from 0 in the order of its rows.
 ///
 ///     rows      shirt  skirt  shirt  dress
 ///     numbers     0      1      0      2
@@ -17,20 +17,20 @@ namespace seam::stages {
 class GalleryItems {
  public:
   GalleryItems() = default;
-  /// Throws seam::Error where ids are not in ascending order, which is a defect of the gallery.
+  /// Throws seam::Error if ids are not in ascending order, which is a bug of the gallery.
   explicit GalleryItems(std::span<const retrieval::GalleryRow> rows);
 
-  /// How many items there are.
+  /// The number of items.
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(images_.size()); }
-  /// For each row, its item's number.
+  /// The item number of each row.
   [[nodiscard]] std::span<const std::int64_t> of_rows() const { return of_row_; }
-  /// The number of the item, or nothing where the gallery does not show it.
+  /// The number of the item, or nullopt if it is not in the gallery.
   [[nodiscard]] std::optional<std::int64_t> number_of(const std::string& item) const;
-  /// How many rows show the item.
+  /// The number of rows that show the item.
   [[nodiscard]] std::int64_t images_of(std::int64_t number) const {
     return images_[static_cast<std::size_t>(number)];
   }
-  /// The row of that id, or nothing.
+  /// The row with this id, or nullopt.
   [[nodiscard]] std::optional<std::int64_t> row_of_id(std::int64_t id) const;
 
  private:

@@ -14,9 +14,9 @@ constexpr std::int64_t least_room = 64;
 constexpr std::int64_t large = std::int64_t{64} << 20;    // bytes
 constexpr std::int64_t separate = std::int64_t{1} << 30;  // bytes
 
-/// How many rows to make room for. What is large gets room of a GiB at once: that is a mapping of
-/// its own even where freed memory is kept (pipeline/run/freed_memory.hpp), and so given back to
-/// the system when it is outgrown.
+/// The number of rows to allocate. Large matrices get a GiB at once: this is a separate mapping
+/// even if freed memory is kept (pipeline/run/freed_memory.hpp), so it is returned to the system
+/// when it becomes too small.
 std::int64_t room_for(std::int64_t rows, std::int64_t dimensions) {
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, dimensions) * static_cast<std::int64_t>(sizeof(float));
@@ -24,7 +24,7 @@ std::int64_t room_for(std::int64_t rows, std::int64_t dimensions) {
   return room * row_bytes < large ? room : std::max(room, separate / row_bytes + 1);
 }
 
-/// Row i becomes what row order[i] was, along the cycles of the permutation.
+/// Moves row order[i] to row i, along the cycles of the permutation.
 void put_in_order(float* rows, std::int64_t dimensions, std::span<const std::int64_t> order) {
   const auto row = [&](std::size_t at) {
     return rows + static_cast<std::int64_t>(at) * dimensions;
@@ -54,7 +54,7 @@ void GatheredRows::add(const torch::Tensor& vectors) {
   if (!rows_.defined()) rows_ = torch::empty({0, vectors.size(1)}, torch::kFloat32);
   if (vectors.size(1) != dimensions()) {
     throw Error("vectors of " + std::to_string(vectors.size(1)) +
-                    " dimensions cannot be gathered with those of " + std::to_string(dimensions()),
+                    " dimensions cannot be collected with those of " + std::to_string(dimensions()),
                 Fault::internal);
   }
   if (size_ + count > rows_.size(0)) {
@@ -74,7 +74,7 @@ torch::Tensor GatheredRows::take_in_order(std::span<const std::int64_t> order) {
     named[static_cast<std::size_t>(row)] = true;
   }
   if (order.size() != named.size() || std::ranges::find(named, false) != named.end()) {
-    throw Error("the order of " + std::to_string(size_) + " vectors must name each of them once",
+    throw Error("the order of " + std::to_string(size_) + " vectors must contain each of them once",
                 Fault::internal);
   }
   torch::Tensor rows = rows_.defined() ? rows_.narrow(0, 0, size_) : torch::empty({0, 0});

@@ -11,23 +11,22 @@ namespace seam::stages {
 void Index::declare(Declaration& d) {
   d.doc(
       "Keeps the embeddings of a gallery for `retrieval.search`, which refers to it by name. "
-      "Embeddings with NaN or infinite elements, those that are zero and those longer than 1e15 "
-      "are refused, and where vectors are compared by cosine, also those shorter than 1e-12, "
-      "which have no direction.");
+      "Rejects embeddings that have NaN or infinite elements, are zero or are longer than 1e15 "
+      "and, if vectors are compared by cosine, those shorter than 1e-12, which have no direction.");
   declare_masks(d, masks_);
   d.parameter("metric", metrics_.whole, "how whole embeddings (mask none) are compared",
               {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});
   d.parameter("masked_metric", metrics_.masked,
-              "how masked embeddings are compared; cosine ranks vectors of unit length as "
-              "squared_euclidean does, and sees the ties between categories",
+              "how masked embeddings are compared; cosine ranks vectors of unit length like "
+              "squared_euclidean, and detects the ties between categories",
               {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});
   d.needs(field::items);
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
-  d.accepts(field::paths).doc("to know a query that is in the gallery");
+  d.accepts(field::paths).doc("to detect queries that are in the gallery");
   d.accepts(field::sequences).doc("for `exclude_sequence` of the search");
-  d.accepts(field::query_expansion).doc("refused: only queries are expanded");
-  d.upstream(lists_, "whether the images are those that published numbers were measured on");
+  d.accepts(field::query_expansion).doc("rejected, because only queries are expanded");
+  d.upstream(lists_, "whether the images are those of published results");
   d.offers<retrieval::Gallery>(gallery_);
   d.offers<VectorGallery>(gallery_);
   d.keeps_state(seam::Kept::until_next_flow);

@@ -1,4 +1,4 @@
-/// The stage at the end of a gallery flow: keeps the embeddings that searches look through.
+/// The stage at the end of a gallery flow: keeps the embeddings for searches.
 ///
 ///     embedding, items, ... ──► [ retrieval.index ]  ◄── index = "..." of retrieval.search
 #pragma once

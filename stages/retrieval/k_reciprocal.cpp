@@ -23,7 +23,7 @@ using retrieval::Neighbours;
 
 constexpr std::int64_t rows_at_a_time = 1024;
 
-/// Vectors of which the nearest to (q, 0) is the farthest from q: (-g, c) with c² = C - 2 |g|², so
+/// Vectors such that the nearest to (q, 0) is the farthest from q: (-g, c) with c² = C - 2 |g|², so
 /// that |q + g|² + c² = 2 |q|² + C - |q - g|².
 torch::Tensor mirrored(const torch::Tensor& vectors, const std::vector<double>& squared_norms) {
   const double largest = *std::max_element(squared_norms.begin(), squared_norms.end());
@@ -137,7 +137,7 @@ float ReciprocalGallery::distance(const float* a, double squared_a, std::int64_t
 }
 
 /// The sets of one query and of the gallery rows around it, each computed once. The query has the
-/// number `query_number`, behind all rows; the row that shows the query itself is left out.
+/// number `query_number`, after all rows; the row of the query itself is left out.
 class ReciprocalSets {
  public:
   ReciprocalSets(const ReciprocalGallery& gallery, const RerankedQuery& query)
@@ -156,7 +156,7 @@ class ReciprocalSets {
       if (at == other.end()) break;
       if (at->first == element) shared += std::min(weight, at->second);
     }
-    return 1 - shared / (2 - shared);  // the weights of each add up to 1
+    return 1 - shared / (2 - shared);  // the weights of each sum to 1
   }
 
   void check_distances(const std::string& name) {
@@ -166,8 +166,8 @@ class ReciprocalSets {
       throw Error(
           "a neighbour of query " + name + " is at distance " + text_of(query_.distances[n]) +
               ", but at " + text_of(here) +
-              " in the gallery that re-ranks; retrieval.rerank and the retrieval.search before it "
-              "must have the same `index`, and the embedding must be the one that was searched",
+              " in the gallery of the re-ranking; retrieval.rerank and the retrieval.search before "
+              "it must have the same `index`, and the embedding must be that of the search",
           Fault::configuration);
     }
   }
@@ -233,7 +233,7 @@ class ReciprocalSets {
     return found;
   }
 
-  /// R*(element, k1), rising.
+  /// R*(element, k1), ascending.
   [[nodiscard]] List robust(std::int32_t element) {
     const std::int64_t half = std::lrint(static_cast<double>(gallery_.options_.k1) / 2);
     const List own = reciprocal(element, gallery_.options_.k1);

@@ -9,16 +9,16 @@ namespace {
 std::int64_t row_of_itself(const retrieval::Gallery& gallery, const GalleryItems& items,
                            std::int64_t id, const std::string& item, const Origin& origin) {
   if (id < 0) {
-    throw Error("exclude_self knows images by their 'index', which the data set of " +
+    throw Error("exclude_self identifies images by their 'index', which the data set of " +
                     origin.text() + " does not provide",
                 Fault::configuration);
   }
   const auto row = items.row_of_id(id);
   if (!row) return -1;
   const retrieval::GalleryRow& found = gallery.rows()[static_cast<std::size_t>(*row)];
-  // An index counts within a split: row 3 of another split may show the same item.
+  // An index is only unique within a split: row 3 of a different split may show the same item.
   if (found.item != item || found.origin.item != origin.item) {
-    throw Error("with exclude_self, queries and gallery must be of one list, but index " +
+    throw Error("with exclude_self, queries and gallery must be the same list, but index " +
                     std::to_string(id) + " is item '" + item + "' of " + origin.text() +
                     " among the queries and item '" + found.item + "' of " + found.origin.text() +
                     " in the gallery",

@@ -1,4 +1,4 @@
-/// Which row of a gallery a query is, where queries and gallery are one list.
+/// Finds the gallery row of each query if queries and gallery are the same list.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,9 @@
 
 namespace seam::stages {
 
-/// For each row of the batch, the gallery row of the same index; -1 where there is none. `items`:
-/// those of the gallery's rows. Throws seam::Error (configuration) naming both pictures where that
-/// row shows another picture or item, so that the two are not of one list, and where the batch has
-/// no indices.
+/// For each row of the batch, the gallery row with the same index, or -1. `items`: the gallery's
+/// items. Throws seam::Error (configuration) naming both images if that row shows a different image
+/// or item, i.e. the lists differ, and if the batch has no indices.
 [[nodiscard]] std::vector<std::int64_t> rows_of_themselves(const retrieval::Gallery& gallery,
                                                            const GalleryItems& items,
                                                            const Packet& batch);

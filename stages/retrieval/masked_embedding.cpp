@@ -8,7 +8,7 @@ namespace seam::stages {
 torch::Tensor masked_embedding(const torch::Tensor& capsules, const torch::Tensor& category) {
   if (capsules.dim() != 3 || category.dim() != 1 || category.size(0) != capsules.size(0) ||
       category.scalar_type() != torch::kInt64) {
-    throw Error("masking takes capsules [N,K,D] and categories i64[N]", Fault::internal);
+    throw Error("masking needs capsules [N,K,D] and categories i64[N]", Fault::internal);
   }
   const std::int64_t count = capsules.size(0);
   const std::int64_t classes = capsules.size(1);

@@ -7,7 +7,8 @@
 namespace seam::stages {
 namespace {
 
-/// Incomplete, so that it matches nothing, where the run's protocol is another than the published.
+/// Left incomplete, so that it matches nothing, if the run's protocol differs from the published
+/// one.
 MeasuredOn measured_on(const Evaluation& evaluation, const MaskResult& result) {
   MeasuredOn on{.task = "recall",
                 .data = evaluation.published_data,

@@ -15,27 +15,27 @@ using retrieval::Mask;
 void QueryExpansion::declare(Declaration& d) {
   d.doc(
       "Query expansion: replaces the embedding of every query by the unit vector along the sum of "
-      "itself and its nearest gallery embeddings, which the search behind it then looks for. Reads "
-      "no labels. The protocol in reports names it.");
+      "itself and its nearest gallery embeddings, which the next search then uses. Reads no "
+      "labels. The protocol in reports includes it.");
   d.reference("index", gallery_,
-              "the `retrieval.index` stage whose gallery is searched; it must be that of "
+              "the `retrieval.index` stage whose gallery is searched; must be the same as for "
               "`retrieval.search`");
-  d.parameter("neighbours", expansion_.neighbours, "how many gallery embeddings are added")
+  d.parameter("neighbours", expansion_.neighbours, "number of gallery embeddings to add")
       .range(1, 10000);
   d.parameter("alpha", expansion_.alpha,
-              "weight of a neighbour: its cosine similarity to the query to this power, where that "
-              "is positive, or else 0; with 0 all count the same as the query (average query "
-              "expansion)")
+              "exponent of a neighbour's weight, which is its cosine similarity to the query to "
+              "this power (0 if negative); with 0, all weights are 1, as for the query (average "
+              "query expansion)")
       .range(0, 100);
   d.parameter("exclude_self", exclude_self_,
-              "leave-one-out: no query is moved towards its own image; the same as in "
+              "leave-one-out: no query is moved towards its own image; must be the same as for "
               "`retrieval.search`");
   d.needs(field::embedding);
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
   d.provides(field::embedding);
-  d.provides(field::query_expansion).doc("what was done, for the protocol");
+  d.provides(field::query_expansion).doc("description of the expansion, for the protocol");
 }
 
 void QueryExpansion::open(Context& /*context*/) {
@@ -49,10 +49,10 @@ void QueryExpansion::begin(Context& /*context*/) {
 
 void QueryExpansion::process(Packet& packet, Context& context) {
   if (packet.has(field::query_expansion)) {
-    throw Error("these queries were expanded before; use one retrieval.query_expansion",
+    throw Error("these queries were already expanded; use only one retrieval.query_expansion",
                 Fault::configuration);
   }
-  static_cast<void>(images_in(packet, {Mask::none}));  // throws where lengths differ
+  static_cast<void>(images_in(packet, {Mask::none}));  // throws if lengths differ
   const Tensor queries = embedding_under(Mask::none, packet);
   std::vector<std::int64_t> excluded;
   if (exclude_self_) excluded = rows_of_themselves(*gallery_, items_, packet);

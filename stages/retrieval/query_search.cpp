@@ -14,13 +14,13 @@ using retrieval::Metric;
 
 constexpr double float_rounding = 1.0 / (1 << 24);  // unit roundoff of float32
 constexpr std::int64_t least_capacity = 128;
-/// Of 60,502 random vectors of 6,144 numbers, bfloat16 leaves four times k for k = 1000; at three
-/// quarters of the room they would be settled.
+/// For 60,502 random vectors of 6,144 elements, bfloat16 leaves four times k for k = 1000; at three
+/// quarters of this capacity they would be settled.
 constexpr std::int64_t capacity_of_k = 8;
 constexpr std::size_t settled_together = 64;
 constexpr std::size_t fetched_ahead = 4;
 
-/// How many the search of a gallery of `size` can find, of the k that are asked for.
+/// The number of neighbours that a search of a gallery of `size` can find, at most k.
 std::int64_t findable(std::int64_t k, std::int64_t size) {
   return std::clamp<std::int64_t>(size, 1, k);
 }
@@ -29,12 +29,12 @@ std::int64_t capacity_for(std::int64_t findable) {
   return std::max(least_capacity, capacity_of_k * findable);
 }
 
-/// How many can be pending at once.
+/// The maximum number of pending pairs.
 std::int64_t most_pending(std::int64_t findable, std::int64_t size) {
   return std::min(capacity_for(findable), size) + scan_width;
 }
 
-/// A pair to be scored in double, of a gallery row known from where it stands.
+/// A pair to be scored in double; its position implies the gallery row.
 struct Awaited {
   std::uint32_t search;
   float score;
@@ -67,12 +67,12 @@ QuerySearch::QuerySearch(const GalleryView& gallery, const QueryView& query)
       norm_(std::sqrt(query.squared_norm)),
       k_(static_cast<std::size_t>(findable(query.k, gallery.size))),
       capacity_(static_cast<std::size_t>(capacity_for(static_cast<std::int64_t>(k_)))) {
-  // Any order of summation errs by less than D u / (1 - D u) of the product of lengths (Higham,
-  // Accuracy and Stability of Numerical Algorithms, eq. 3.5). The score adds roundings of at most
-  // the square of both lengths' sum, and two distances may differ by two more and still round to
-  // the same float32: 16 where there are five. Products below the smallest normal float32 lose all
-  // their digits, each at most that much. Rounding to bfloat16 lengthens the vectors multiplied by
-  // less than 1 %.
+  // For any order of summation the error is below D u / (1 - D u) of the product of lengths
+  // (Higham, Accuracy and Stability of Numerical Algorithms, eq. 3.5). The score adds rounding
+  // errors of at most the square of both lengths' sum, and two distances may differ by two more and
+  // still round to the same float32: 16 covers these five. Products below the smallest normal
+  // float32 lose all their digits, each at most that much. Rounding to bfloat16 lengthens the
+  // multiplied vectors by less than 1 %.
   const double terms = static_cast<double>(gallery.dimensions + 16);
   const double relative = 1.04 * terms * float_rounding;
   const double reach = norm_ + gallery.largest_norm;
@@ -106,8 +106,8 @@ void QuerySearch::scan(const Scores& scores, std::int64_t first, std::int64_t co
   if (pending_.size() >= capacity_) make_room();
 }
 
-/// Rows are scored in ascending order, each for all queries that await it: so it is read once, and
-/// the processor fetches ahead of the reading. A query's vector stays in the cache meanwhile.
+/// Rows are scored in ascending order, each for all queries that need it, so that it is read once
+/// and the processor can prefetch. A query's vector stays in the cache meanwhile.
 void QuerySearch::measure_together(std::span<QuerySearch> searches) {
   if (searches.empty()) return;
   const auto size = static_cast<std::size_t>(searches.front().gallery_.size);
@@ -157,8 +157,8 @@ void QuerySearch::take(const Scores& scores, std::int64_t first, std::int64_t j)
   pending_.push_back(candidate);
 }
 
-/// Decided at once, so that what is pending counts for the threshold: in double where the score
-/// alone does not tell.
+/// Decides at once, so that pending pairs count for the threshold: in double if the score is not
+/// conclusive.
 bool QuerySearch::is_far_enough(const Candidate& candidate) {
   const auto score = static_cast<double>(candidate.score);
   const double error = error_at(score);
@@ -174,8 +174,8 @@ void QuerySearch::make_room() {
   if (pending_.size() > capacity_ * 3 / 4) settle();
 }
 
-/// With k scores at most s, the k-th nearest is at most s + error away; a pair that scores more
-/// than another error beyond is farther than that.
+/// With k scores at most s, the k-th nearest is at most s + error away; a pair whose score exceeds
+/// this by more than the error is farther than that.
 void QuerySearch::tighten_by_score() {
   if (pending_.size() <= k_) return;
   const auto kth = pending_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
@@ -193,8 +193,8 @@ void QuerySearch::discard_pending(std::size_t from) {
                  pending_.end());
 }
 
-/// Scores everything pending in double and keeps the k nearest. After tighten_by_score the first k
-/// score least; what they prove rules out others.
+/// Scores all pending pairs in double and keeps the k nearest. After tighten_by_score the first k
+/// have the smallest scores; their distances rule out others.
 void QuerySearch::settle() {
   for (std::size_t done = 0; done < pending_.size();) {
     const std::size_t end = std::min(done + std::max(k_, settled_together), pending_.size());
@@ -220,7 +220,7 @@ void QuerySearch::keep_nearest() {
   const auto kth = best_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
   std::nth_element(best_.begin(), kth, best_.end(), nearer);
   const float cut = kth->distance;
-  if (cut < cut_) tied_ = tied_relevant_ = 0;  // what tied with the old cut is now beyond it
+  if (cut < cut_) tied_ = tied_relevant_ = 0;  // ties with the old cut are now beyond it
   cut_ = cut;
   for (auto dropped = kth + 1; dropped != best_.end(); ++dropped) {
     if (dropped->distance != cut) continue;
@@ -231,7 +231,7 @@ void QuerySearch::keep_nearest() {
   set_threshold(highest_score_of(score_at(cut)));
 }
 
-/// Candidates lie anywhere in the gallery: asks for a vector while others are being compared.
+/// Candidates are anywhere in the gallery: prefetches a vector while others are being compared.
 void QuerySearch::fetch(std::int64_t row) const {
   constexpr std::int64_t line = 64 / sizeof(float);
   const float* vector = gallery_.vectors + row * gallery_.dimensions;
@@ -265,34 +265,34 @@ float QuerySearch::measure(const Candidate& candidate) const {
   }
   if (std::abs(score - static_cast<double>(candidate.score)) > error_at(candidate.score)) {
     throw Error(
-        "the matrix product is less exact than float32 allows, so that nearest neighbours "
-        "cannot be proven: LibTorch's float32 matmul precision must be 'highest'",
+        "the matrix product is less precise than float32, so nearest neighbours cannot be proven: "
+        "LibTorch's float32 matmul precision must be 'highest'",
         Fault::internal);
   }
   return static_cast<float>(std::max(0.0, distance));
 }
 
-/// By how much a score may be wrong, and the scores below it. A product that was rounded is wrong
-/// by a share of itself, and scale * product is score - offset.
+/// The maximum error of this score and all lower scores. The error of a rounded product is a
+/// fraction of the product, and scale * product is score - offset.
 double QuerySearch::error_at(double score) const {
   return error_ + gallery_.product_rounding *
                       std::max(std::abs(static_cast<double>(gallery_.least_offset) - score),
                                std::abs(static_cast<double>(gallery_.largest_offset) - score));
 }
 
-/// What a pair scores at most whose exact score is `exact` or less: the error may itself be larger
-/// at that score, by the rounding's share of the difference.
+/// The maximum computed score of a pair whose exact score is at most `exact`: the error may be
+/// larger at that score, by the rounding's fraction of the difference.
 double QuerySearch::highest_score_of(double exact) const {
   return exact + error_at(exact) / (1 - gallery_.product_rounding);
 }
 
-/// The exact score of a pair at that distance.
+/// The exact score of a pair at this distance.
 double QuerySearch::score_at(float distance) const {
   return gallery_.metric == Metric::cosine ? -norm_ * (1 - static_cast<double>(distance) / 2)
                                            : static_cast<double>(distance) - query_.squared_norm;
 }
 
-/// Rounded up, so that the comparison in float32 never discards more than that in double.
+/// Rounded up, so that the comparison in float32 never discards more than one in double.
 void QuerySearch::set_threshold(double value) {
   threshold_ = std::min(threshold_, std::nextafter(static_cast<float>(value),
                                                    std::numeric_limits<float>::infinity()));

@@ -1,6 +1,7 @@
-/// The search of one query: what the matrix product cannot rule out is scored again in double.
+/// The search for one query: pairs that the matrix product cannot rule out are scored again in
+/// double.
 ///
-///     scan, scan, ... ──► what is pending of all queries ──► measure_together ──► finish
+///     scan, scan, ... ──► pending pairs of all queries ────► measure_together ──► finish
 ///                                                            by gallery row
 #pragma once
 
@@ -15,18 +16,18 @@
 
 namespace seam::stages {
 
-/// Elements [begin, end) of a vector hold all that is not zero.
+/// Elements [begin, end) of a vector contain all nonzero ones.
 struct Extent {
   std::int32_t begin = 0;
   std::int32_t end = 0;
 };
 
-/// Where a vector may be other than zero. Masked embeddings are zero almost everywhere, and leaving
-/// zeros out changes no sum; the beginning is a multiple of 16 so that every element keeps its
-/// lane.
+/// The range in which a vector may be nonzero. Masked embeddings are zero almost everywhere, and
+/// leaving out zeros does not change sums; the beginning is a multiple of 16 so that every element
+/// keeps its lane.
 [[nodiscard]] Extent extent_of(const float* vector, std::int64_t dimensions);
 
-/// What the search of one query needs of the gallery.
+/// The data of the gallery for the search of one query.
 struct GalleryView {
   const float* vectors;
   const double* squared_norms;
@@ -36,62 +37,62 @@ struct GalleryView {
   double largest_norm;
   retrieval::Metric metric;
   std::span<const std::int64_t> items;
-  /// How far vectors were moved at most before they were multiplied: by rounding to bfloat16. For
-  /// cosine as a share of their length.
+  /// The largest change of a vector by rounding to bfloat16 before the multiplication. For cosine
+  /// as a fraction of its length.
   double largest_move = 0;
-  double product_rounding = 0;  ///< unit roundoff of the products' own type, beyond float32's
-  float least_offset = 0;       ///< of the scores; needed where products were rounded
+  double product_rounding = 0;  ///< unit roundoff of the products' type, in addition to float32's
+  float least_offset = 0;       ///< of the scores; needed if products were rounded
   float largest_offset = 0;
 };
 
-/// The query, and what is asked of its search.
+/// The query and the conditions of its search.
 struct QueryView {
   const float* vector;
   double squared_norm;
-  std::int64_t excluded;  ///< the gallery row that must not be found, or -1
+  std::int64_t excluded;  ///< gallery row that must not be found, or -1
   std::int64_t item;
   std::int64_t k;
-  double move = 0;          ///< how far the vector was moved before it was multiplied
-  float farther_than = -1;  ///< the distance up to which nothing must be found; below 0: none
+  double move = 0;          ///< change of the vector by rounding before the multiplication
+  float farther_than = -1;  ///< only rows with a larger distance are found; below 0: all
 };
 
-/// Takes the scores of gallery tiles in ascending row order.
+/// Processes the scores of gallery tiles in ascending row order.
 ///
-/// `pending_` holds what has not been ruled out, by score; when it is full, a tighter threshold
-/// empties most of it. What is pending after the last tile is scored in double, for all queries
-/// that are searched together in one pass over the gallery: memory is what long vectors wait for.
-/// Where too many scores lie within the rounding error of the k-th (ties), the pending ones are
-/// settled: scored in double at once and reduced to the k nearest, so that neither memory nor the
-/// threshold depends on how many ties there are.
+/// `pending_` holds the pairs that have not been ruled out, by score; when it is full, a tighter
+/// threshold removes most of them. Pairs that are pending after the last tile are scored in double,
+/// for all queries of a search in one pass over the gallery, because long vectors are limited by
+/// memory bandwidth. If too many scores are within the rounding error of the k-th (ties), the
+/// pending pairs are settled: scored in double at once and reduced to the k nearest, so that
+/// neither memory nor the threshold depends on the number of ties.
 class QuerySearch {
  public:
   /// `gallery` must outlive the search.
   QuerySearch(const GalleryView& gallery, const QueryView& query);
 
-  /// Looks at the scores of gallery rows first ... first + count - 1.
+  /// Processes the scores of gallery rows first ... first + count - 1.
   void scan(const Scores& scores, std::int64_t first, std::int64_t count);
 
-  /// After the last scan, before finish(): scores in double what is pending of these searches, all
-  /// of one gallery.
+  /// To be called after the last scan and before finish(): scores the pending pairs of these
+  /// searches in double. All searches must have the same gallery.
   static void measure_together(std::span<QuerySearch> searches);
 
   /// Writes the result of this query; both spans are k long.
   void finish(std::span<std::int64_t> rows, std::span<float> distances, std::int64_t& tied,
               std::int64_t& relevant);
 
-  /// How many pairs had to be scored in double before measure_together().
+  /// The number of pairs that were scored in double before measure_together().
   [[nodiscard]] std::int64_t settled() const { return settled_; }
 
-  /// The memory that the search of one query takes at most, with its share of measure_together().
+  /// The maximum memory for the search of one query, including its part of measure_together().
   [[nodiscard]] static std::int64_t bytes(std::int64_t k, std::int64_t gallery_size);
 
  private:
-  /// A pair that the matrix product could not rule out.
+  /// A pair not ruled out by the matrix product.
   struct Candidate {
     float score;
     std::int32_t row;
   };
-  /// A pair whose distance is known.
+  /// A pair with its distance.
   struct Scored {
     float distance;
     std::int32_t row;
@@ -122,7 +123,7 @@ class QuerySearch {
   Extent extent_;
   double norm_;
   double error_ = 0;
-  std::size_t k_;  // no more than the gallery has
+  std::size_t k_;  // at most the gallery's size
   std::size_t capacity_;
   float threshold_ = std::numeric_limits<float>::infinity();
   float cut_ = std::numeric_limits<float>::infinity();

@@ -20,33 +20,31 @@ using retrieval::Rankings;
 void Recall::declare(Declaration& d) {
   d.doc(
       "Recall@K over all queries of a flow, with the bounds that ties allow, under every mask that "
-      "was searched. Says under which protocol, and when labels were read.");
+      "was searched. Reports the protocol and whether labels were read.");
   d.parameter("k", ks_,
-              "the K of recall@K; the search must find as many neighbours. MRR is that of the "
-              "largest")
+              "the values of K for recall@K; the search must find at least as many neighbours. MRR "
+              "uses the largest")
       .at_least(1);
-  d.parameter("lone_queries", lone_, "queries whose item the gallery does not show",
+  d.parameter("lone_queries", lone_, "how to treat queries whose item is not in the gallery",
               {{"leave_out", LoneQueries::leave_out}, {"miss", LoneQueries::miss}});
   d.parameter("per_category", per_category_, "whether to add a table by category");
   d.parameter("ranking_metrics", ranking_metrics_,
-              "whether to record, at every K, the metrics of information retrieval as well, each "
-              "under a name that says its denominator");
-  d.parameter("protocol", protocol_,
-              "what the data is called in the report, such as 'inshop/img256'");
-  d.parameter(
-       "expected_queries", expected_.queries,
-       "how many queries published numbers were measured with; with another count the report "
-       "refuses comparison")
+              "whether to also record information retrieval metrics at every K, under names that "
+              "state their denominator");
+  d.parameter("protocol", protocol_, "name of the data in the report, such as 'inshop/img256'");
+  d.parameter("expected_queries", expected_.queries,
+              "number of queries of published results; with a different count, the report marks "
+              "the results as not comparable")
       .at_least(1);
   d.parameter("expected_gallery", expected_.gallery, "the same, for gallery images").at_least(1);
-  d.parameter("expected_height", expected_.height, "the same, for the height of the pictures")
+  d.parameter("expected_height", expected_.height, "the same, for the height of the images")
       .at_least(1)
       .unit("px");
-  d.parameter("expected_width", expected_.width, "the same, for their width")
+  d.parameter("expected_width", expected_.width, "the same, for the width of the images")
       .at_least(1)
       .unit("px");
   d.reference("trained_on", trained_on_,
-              "the data set that the model is trained on: queries of its items are refused")
+              "the data set that the model is trained on: queries of its items are rejected")
       .optional();
   const auto largest = std::ranges::max_element(ks_);
   d.needs(field::rankings)
@@ -54,17 +52,18 @@ void Recall::declare(Declaration& d) {
       .doc("with as many neighbours as the largest K: `k` of the search");
   d.accepts(field::categories);
   d.accepts(field::searched_gallery)
-      .doc("from `retrieval.search`: refused where a picture has no item, or a query finds itself");
-  d.accepts(field::items).doc("to refuse queries of the training");
-  d.accepts(field::indices).doc("to refuse a query that comes twice");
-  d.accepts(field::origins).doc("the same, and to name lists and queries");
-  d.accepts(field::paths).doc("to refuse a query that comes twice");
-  d.upstream(names_, "what categories are called in the table by category");
-  d.upstream(lists_, "whether the images are those that published numbers were measured on");
+      .doc("from `retrieval.search`: rejected if an image has no item, or if a query finds itself");
+  d.accepts(field::items).doc("to reject queries of items used for training");
+  d.accepts(field::indices).doc("to reject a repeated query");
+  d.accepts(field::origins).doc("the same, and for the names of lists and queries");
+  d.accepts(field::paths).doc("to reject a repeated query");
+  d.upstream(names_, "names of the categories in the table by category");
+  d.upstream(lists_, "whether the images are those of published results");
   declare_headlines(d);
 }
 
-/// For each mask, that which reads labels last; those that were not searched are not recorded.
+/// One headline metric per mask, that of the mask that reads labels last; masks that were not
+/// searched are not recorded.
 void Recall::declare_headlines(Declaration& d) const {
   if (ks_.empty()) return;
   const auto [smallest, largest] = std::ranges::minmax(ks_);
@@ -83,7 +82,7 @@ void Recall::declare_headlines(Declaration& d) const {
 }
 
 void Recall::open(Context& /*context*/) {
-  static_cast<void>(RecallCounter(ks_));  // throws for a list that makes no sense
+  static_cast<void>(RecallCounter(ks_));  // throws for an invalid list
 }
 
 void Recall::begin(Context& /*context*/) {
@@ -96,7 +95,7 @@ void Recall::begin(Context& /*context*/) {
   evaluation_.expected = expected_;
 }
 
-/// The first rankings of a flow say what is evaluated.
+/// The first rankings of a flow define the evaluation.
 void Recall::begin_with(const Rankings& rankings) {
   evaluation_.method = rankings.method;
   evaluation_.gallery_images = rankings.gallery_images;
@@ -110,7 +109,7 @@ void Recall::begin_with(const Rankings& rankings) {
   }
 }
 
-/// Numbers of two searches make no mean.
+/// Results of different searches must not be averaged.
 void Recall::check_same_search(const Rankings& rankings) const {
   const auto refuse = [](const std::string& what) {
     throw Error("the queries of one evaluation come from different searches: " + what,
@@ -129,7 +128,7 @@ void Recall::check_same_search(const Rankings& rankings) const {
   if (rankings.method != evaluation_.method ||
       rankings.gallery_input != evaluation_.gallery_input ||
       rankings.trainings_since_gallery != evaluation_.trainings_since_gallery) {
-    refuse("the galleries were made or searched in different ways");
+    refuse("the galleries were built or searched in different ways");
   }
   const auto same = [](const Counted& counted, const Ranking& ranking) {
     return counted.mask == ranking.mask && counted.metric == ranking.metric;
@@ -152,7 +151,7 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
                     std::to_string(searched.own_category.size()),
                 Fault::internal);
   }
-  // All pictures without item would count as pictures of one item.
+  // All images without item would count as images of one item.
   if (!searched.without_item.empty()) {
     throw Error(searched.without_item +
                     " has no 'item', so hits cannot be counted; use data sets that name the item "
@@ -162,9 +161,9 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
   // A query at distance 0 from itself is a hit, whatever the model does.
   if (!searched.finds_itself.empty()) {
     throw Error(searched.finds_itself +
-                    " and finds itself, which counts as a hit; take queries and gallery from lists "
-                    "that share no picture, or set exclude_self = true for retrieval.search where "
-                    "both are one list",
+                    " and finds itself, which counts as a hit; use lists without common images for "
+                    "queries and gallery, or set exclude_self = true for retrieval.search if both "
+                    "are the same list",
                 Fault::configuration);
   }
   if (!gallery_difference_) gallery_difference_ = searched.data_difference;
@@ -172,13 +171,13 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
   if (*gallery_difference_ != searched.data_difference ||
       evaluation_.gallery_lists != searched.lists) {
     throw Error(
-        "the queries of one evaluation come from different searches: the galleries are of "
+        "the queries of one evaluation come from different searches: their galleries have "
         "different lists",
         Fault::internal);
   }
 }
 
-/// What the rankings do not say of the queries.
+/// Checks of the queries that the rankings do not allow.
 void Recall::check_queries(const Packet& packet, std::size_t queries) {
   pictures_.add(packet, queries);
   add_lists_of(packet, evaluation_.query_lists);
@@ -188,13 +187,13 @@ void Recall::check_queries(const Packet& packet, std::size_t queries) {
   for (std::size_t i = 0; i < queries; ++i) {
     check_unseen(*trained_on_, items ? packet[field::items][i] : std::string(),
                  "query " + (named ? packet[field::origins][i].text() : std::to_string(i)),
-                 "evaluate items that it leaves out, as a list whose train and test items are "
-                 "disjoint does, or those that its folds hold out");
+                 "evaluate items that are not in it, from a list with disjoint train and test "
+                 "items or from its held-out folds");
   }
 }
 
-/// The published lists that queries and gallery both are, if the user calls them so. The gallery
-/// says only how it differs, so its lists must be those of the queries.
+/// The published lists of both queries and gallery, if the user names them. The gallery only
+/// reports how it differs, so its lists must be those of the queries.
 std::string Recall::published_data() const {
   std::string data = published_name(lists_);
   const bool same = evaluation_.data_difference.empty() && !evaluation_.query_lists.empty() &&
@@ -241,7 +240,7 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
       query.tied_beyond_relevant = ranking.neighbours.tied_beyond_relevant[q];
       query.relevant = rankings.relevant[q];
       query.item = rankings.item[q];
-      if (reads_labels(ranking.mask)) {  // only images of its category compete
+      if (reads_labels(ranking.mask)) {  // only images of its category are ranked
         if (searched != nullptr && !searched->own_category.empty()) {
           query.searched = searched->own_category[q].images;
           query.searched_relevant = searched->own_category[q].relevant;
@@ -282,7 +281,7 @@ void Recall::note_values(const std::optional<QueryScore>& score, std::span<const
   }
 }
 
-/// Without R-precision and MAP@R where they are not reported either.
+/// Without R-precision and MAP@R if they are not reported either.
 void Recall::leave_outcomes(const std::vector<MaskResult>& results, const Context& context) {
   std::vector<std::string> metrics;
   std::vector<std::size_t> places;
@@ -367,7 +366,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
 }
 
 void Recall::end(Context& context) {
-  if (counted_.empty()) throw Error("no query arrived, so there is no recall to report");
+  if (counted_.empty()) throw Error("no query was received, so there is no recall to report");
   std::string& difference = evaluation_.data_difference;
   difference = differences(lists_);
   const std::string of_gallery = gallery_difference_.value_or("");
@@ -387,7 +386,7 @@ void Recall::end(Context& context) {
                  " the true category of every query narrows its search");
   }
   const std::string reason = incomparable(evaluation_, results.front().recall);
-  // A data set has said itself what is special about it; no need to repeat it every epoch.
+  // A data set reports its differences itself; they are not repeated in every epoch.
   if (!reason.empty() && reason != evaluation_.data_difference) {
     context.warn("not comparable with published numbers: " + reason);
   }

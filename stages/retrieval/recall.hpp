@@ -25,10 +25,11 @@
 
 namespace seam::stages {
 
-/// Reports `r@K` of the first mask, and of every mask `<mask>.r@K`, `<mask>.mrr@K` of the largest
-/// K, `.r_precision` and `.map@r`, each also as `.optimistic` and `.pessimistic`, the bounds over
-/// ties, and as `.standard_error`, `.interval_low` and `.interval_high` (95 %); recall also as
-/// `.chance`; fractions. With `ranking_metrics` also those of ranking_metrics.hpp.
+/// Reports `r@K` of the first mask, and for every mask `<mask>.r@K`, `<mask>.mrr@K` with the
+/// largest K, `.r_precision` and `.map@r`. Each also has `.optimistic` and `.pessimistic`, the
+/// bounds over ties, and `.standard_error`, `.interval_low` and `.interval_high` (95 %); recall
+/// also has `.chance`. All are fractions. With `ranking_metrics`, also reports those of
+/// ranking_metrics.hpp.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";
@@ -72,8 +73,8 @@ class Recall final : public Sink {
   std::vector<Counted> counted_;
   CountedOnce pictures_;
   std::vector<Outcome>
-      outcomes_;  ///< of all queries, by mask and within it as note_values() has it
-  std::optional<std::string> gallery_difference_;  ///< from the first batch that knows it
+      outcomes_;  ///< of all queries, by mask and then in the order of note_values()
+  std::optional<std::string> gallery_difference_;  ///< from the first batch with this information
 };
 
 }  // namespace seam::stages

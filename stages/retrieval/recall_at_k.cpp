@@ -21,7 +21,7 @@ std::int64_t listed_in(const RankedQuery& query) {
   return std::find(query.items.begin(), query.items.end(), -1) - query.items.begin();
 }
 
-/// The list of neighbours by distance, the last block with what the search cut off.
+/// The neighbours grouped by distance; the last group includes ties that the search cut off.
 std::vector<TieBlock> blocks_of(const RankedQuery& query) {
   std::vector<TieBlock> blocks;
   const std::int64_t listed = listed_in(query);
@@ -37,7 +37,7 @@ std::vector<TieBlock> blocks_of(const RankedQuery& query) {
   return blocks;
 }
 
-/// The ranks, from 0, of relevant images, as far as `most`.
+/// The ranks, from 0, of relevant images, up to `most`.
 std::vector<std::int64_t> hits_by_row(const RankedQuery& query, std::int64_t most) {
   std::vector<std::int64_t> hits;
   for (std::int64_t i = 0; i < std::min(most, listed_in(query)); ++i) {
@@ -46,8 +46,8 @@ std::vector<std::int64_t> hits_by_row(const RankedQuery& query, std::int64_t mos
   return hits;
 }
 
-/// As above, had the relevant ones of each tie come first, or last. No other order of ties gives a
-/// metric more, or less: each of them grows where a hit moves forward.
+/// As above, with the relevant images of each tie ranked first, or last. These are the bounds over
+/// all orders of ties, since every metric increases if a hit moves forward.
 std::vector<std::int64_t> hits_with_luck(const std::vector<TieBlock>& blocks, std::int64_t most) {
   std::vector<std::int64_t> hits;
   for (const TieBlock& block : blocks) {
@@ -87,8 +87,8 @@ std::optional<QueryScore> RecallCounter::add(const RankedQuery& query) {
   if (static_cast<std::int64_t>(query.items.size()) < largest_k() ||
       query.items.size() != query.distances.size()) {
     throw Error("recall@" + std::to_string(largest_k()) +
-                    " needs as many neighbours; the search found " +
-                    std::to_string(query.items.size()) + ". Raise its k",
+                    " needs as many neighbours, but the search found only " +
+                    std::to_string(query.items.size()) + "; raise its k",
                 Fault::configuration);
   }
   ++queries_;
@@ -134,8 +134,8 @@ std::optional<std::int64_t> RecallCounter::add_recall(const RankedQuery& query,
   return hits.empty() ? std::nullopt : std::optional(hits.front());
 }
 
-/// The metrics that look at ranks: MRR as far as the largest K, the others as far as there are
-/// relevant images; of the query.
+/// The rank-based metrics of a query: MRR up to the largest K, the others up to the number of
+/// relevant images.
 RecallCounter::RankSums RecallCounter::add_ranks(const RankedQuery& query,
                                                  const std::vector<TieBlock>& blocks) {
   if (query.relevant > static_cast<std::int64_t>(query.items.size())) {
@@ -174,7 +174,7 @@ Bounded RecallCounter::mean(double RankSums::*sum) const {
   return {by_row_.*sum / counted, unlucky_.*sum / counted, lucky_.*sum / counted};
 }
 
-/// The standard errors and the intervals of recall, and of the metrics that look at ranks.
+/// The standard errors and intervals of recall and of the rank-based metrics.
 void RecallCounter::add_errors(RecallResult& result) const {
   std::vector<ClusterSums> items;
   items.reserve(by_item_.size());
@@ -211,7 +211,7 @@ std::vector<double> RecallCounter::chance() const {
   std::vector<double> chances(ks_.size());
   for (const auto& [difficulty, queries] : by_difficulty_) {
     const auto [searched, relevant] = difficulty;
-    if (relevant < 1) continue;  // no order shows its item
+    if (relevant < 1) continue;  // its item is in no order
     if (searched < 1) return {};
     for (std::size_t i = 0; i < ks_.size(); ++i) {
       chances[i] += static_cast<double>(queries) * chance_of_hit(searched, relevant, ks_[i]) /
@@ -222,11 +222,11 @@ std::vector<double> RecallCounter::chance() const {
 }
 
 RecallResult RecallCounter::result() const {
-  if (queries_ == 0) throw Error("no query arrived, so there is no recall to report");
+  if (queries_ == 0) throw Error("no query was received, so there is no recall to report");
   if (lone_ == queries_) {
-    throw Error("no query can be scored: the gallery shows the item of none of " +
+    throw Error("no query can be scored: the gallery has no item of the " +
                 std::to_string(queries_) + (queries_ == 1 ? " query" : " queries") +
-                ". Are queries and gallery of one data set, and are items named alike in both?");
+                ". Are queries and gallery from the same data set, with the same item names?");
   }
   RecallResult result;
   result.ks = ks_;

@@ -5,8 +5,7 @@
 ///
 /// Recall@K is the hit rate of deep metric learning papers: 1 for a query if any of its K nearest
 /// shows its item, averaged over queries (images, not items). Neighbours at equal distance are
-/// ranked by gallery row; the two bounds say what recall would be had ties been ranked with luck or
-/// without.
+/// ranked by gallery row; the two bounds are the recall with the best and the worst order of ties.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +24,9 @@
 
 namespace seam::stages {
 
-/// What to do with a query whose item the gallery does not show.
+/// How to treat a query whose item is not in the gallery.
 enum class LoneQueries : std::uint8_t {
-  leave_out,  ///< not part of any mean
+  leave_out,  ///< excluded from all means
   miss,       ///< counted as never found
 };
 
@@ -35,108 +34,109 @@ enum class LoneQueries : std::uint8_t {
 struct RankedQuery {
   std::span<const std::int64_t> items;  ///< of its k nearest, nearest first; -1 past the end
   std::span<const float> distances;     ///< the same length
-  std::int64_t tied_beyond = 0;         ///< images cut off that are as far as the last
+  std::int64_t tied_beyond = 0;  ///< images that were cut off at the same distance as the last
   std::int64_t tied_beyond_relevant = 0;
-  std::int64_t relevant = 0;  ///< R: all gallery images of its item, itself not counted
+  std::int64_t relevant = 0;  ///< R: all gallery images of its item, except itself
   std::int64_t item = 0;
   std::int64_t category = -1;  ///< -1: unknown
-  std::int64_t searched = 0;   ///< gallery images it could find; 0: not known
-  /// Those of `searched` that show its item, where a label narrows the search; none: `relevant`.
+  std::int64_t searched = 0;   ///< gallery images that it could find; 0: unknown
+  /// Those of `searched` that show its item, if a label narrows the search; nullopt: `relevant`.
   std::optional<std::int64_t> searched_relevant;
 };
 
-/// What one query scored, with ties ranked by gallery row.
+/// The scores of one query, with ties ranked by gallery row.
 struct QueryScore {
-  std::optional<std::int64_t> first_hit;  ///< its rank, from 0; none: not among the largest K
-  double mrr = 0;                         ///< and the following as in RecallResult
+  std::optional<std::int64_t> first_hit;  ///< its rank, from 0; nullopt: not among the largest K
+  double mrr = 0;                         ///< this and the following as in RecallResult
   double r_precision = 0;
   double map_at_r = 0;
 };
 
-/// Neighbours of one query at one distance, those beyond the cut included.
+/// Neighbours of one query at the same distance, including those beyond the cut.
 struct TieBlock {
-  std::int64_t start = 0;  ///< how many are nearer
+  std::int64_t start = 0;  ///< number of nearer neighbours
   std::int64_t size = 0;
   std::int64_t relevant = 0;
 };
 
 struct CategoryRecall {
   std::int64_t queries = 0;
-  std::int64_t items = 0;      ///< different ones among the queries
+  std::int64_t items = 0;      ///< number of distinct items among the queries
   std::vector<double> recall;  ///< for each K
 };
 
-/// A mean over queries with ties ranked by gallery row, and what it would be had each query's ties
-/// been ranked with luck or without.
+/// A mean over queries with ties ranked by gallery row, and with the best and the worst order of
+/// each query's ties.
 struct Bounded {
   double value = 0;
   double pessimistic = 0;
   double optimistic = 0;
 };
 
-/// How far a mean may be off.
+/// The uncertainty of a mean.
 struct Uncertainty {
   double standard_error = 0;
-  std::optional<ConfidenceInterval> interval;  ///< none for queries of fewer than two items
+  std::optional<ConfidenceInterval> interval;  ///< nullopt for queries of fewer than two items
 };
 
 /// Fractions from 0 to 1; all vectors are as long as `ks`.
 struct RecallResult {
   std::vector<std::int64_t> ks;
-  std::int64_t queries = 0;       ///< all, lone ones included
+  std::int64_t queries = 0;       ///< all, including lone ones
   std::int64_t lone_queries = 0;  ///< those with R = 0
-  std::int64_t query_items = 0;   ///< different items among the queries
+  std::int64_t query_items = 0;   ///< number of distinct items among the queries
   LoneQueries lone_policy = LoneQueries::leave_out;
 
   std::vector<double> recall;  ///< ties ranked by gallery row
   std::vector<double> optimistic;
   std::vector<double> pessimistic;
   /// Of `recall`, with the queries of one item treated as one observation (cluster-robust): images
-  /// of one item succeed and fail together, so counting them apart would promise too much.
+  /// of one item succeed and fail together, so counting them separately would underestimate the
+  /// error.
   std::vector<double> standard_error;
-  /// Of `recall`, by bootstrap over items; empty where the queries show fewer than two items.
+  /// Of `recall`, by bootstrap over items; empty if the queries show fewer than two items.
   std::vector<ConfidenceInterval> interval;
-  /// What a random order of the gallery would score, or of what a label leaves of it; empty where
-  /// its size was not said.
+  /// The score of a random order of the gallery, or of the part that a label leaves; empty if its
+  /// size is unknown.
   std::vector<double> chance;
   RankingMeans ranking;  ///< ties ranked by gallery row
-  /// Relevant among the first R, divided by R; none where an R is larger than what was searched.
+  /// Relevant among the first R, divided by R; nullopt if an R exceeds the number of neighbours.
   std::optional<Bounded> r_precision;
   /// (1/R) sum over ranks i <= R of precision@i at hits (Musgrave et al. 2020, eq. 2); as above.
   std::optional<Bounded> map_at_r;
-  /// MRR@K for the largest K: 1 / rank of the first hit, 0 where it is not among the K. How much
-  /// farther the search looked changes nothing.
+  /// MRR@K for the largest K: 1 / rank of the first hit, 0 if it is not among the K. Independent of
+  /// how many more neighbours the search returned.
   Bounded mrr;
-  /// Of `recall` at the K of this place in `ks`.
+  /// Of `recall` at this position of `ks`.
   [[nodiscard]] Uncertainty uncertainty(std::size_t place) const {
     if (interval.empty()) return {standard_error.at(place), std::nullopt};
     return {standard_error.at(place), interval.at(place)};
   }
-  /// Of the values of these three; treated as those of `recall`.
+  /// The uncertainty of the three values above; computed as for `recall`.
   Uncertainty mrr_uncertainty;
   Uncertainty r_precision_uncertainty;
   Uncertainty map_at_r_uncertainty;
   std::map<std::int64_t, CategoryRecall> by_category;
 };
 
-/// Takes queries one by one, in an order of no consequence for anything but the last bits of means.
+/// Receives queries one by one; their order only affects the last bits of means.
 class RecallCounter {
  public:
-  /// Throws seam::Error where a K is below 1 or `ks` is empty. They are sorted, doubles removed.
+  /// Sorts `ks` and removes duplicates. Throws seam::Error if a K is below 1 or `ks` is empty.
   explicit RecallCounter(std::vector<std::int64_t> ks, LoneQueries policy = LoneQueries::leave_out);
 
-  /// The largest K: how many neighbours a query must bring.
+  /// The largest K: the number of neighbours that a query must have.
   [[nodiscard]] std::int64_t largest_k() const { return ks_.back(); }
 
   /// In ascending order.
   [[nodiscard]] std::span<const std::int64_t> ks() const { return ks_; }
 
-  /// None: the query is left out. Throws seam::Error where fewer than largest_k() neighbours are
-  /// given.
+  /// Returns nullopt if the query is left out. Throws seam::Error if fewer than largest_k()
+  /// neighbours are given.
   std::optional<QueryScore> add(const RankedQuery& query);
 
-  /// Throws seam::Error (Fault::data) where no query can be scored: none came, or the gallery shows
-  /// the item of none.
+  /// Throws seam::Error (Fault::data) if no query can be scored: there were none, or none has its
+  /// item in the gallery.
   [[nodiscard]] RecallResult result() const;
 
  private:
@@ -187,7 +187,7 @@ class RecallCounter {
   RankSums unlucky_;
   std::map<std::int64_t, ItemHits> by_item_;
   std::map<std::int64_t, CategoryHits> by_category_;
-  /// How many queries there are of each (searched, relevant).
+  /// The number of queries for each (searched, relevant).
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> by_difficulty_;
 };
 

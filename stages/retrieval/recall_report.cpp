@@ -12,7 +12,7 @@
 namespace seam::stages {
 namespace {
 
-/// Percent with three digits at least, since what ties decide may be small: 0.0120, 0.612, 32.10.
+/// Percent with at least three digits, since the effect of ties may be small: 0.0120, 0.612, 32.10.
 std::string precise(double share) {
   int decimals = 2;
   for (double least = 0.01; share > 0 && share < least && decimals < 8; least /= 10) ++decimals;
@@ -24,7 +24,7 @@ bool has_bounds(const std::optional<Bounded>& of) {
   return of && of->pessimistic != of->optimistic;
 }
 
-/// With its standard error, and its bounds where it has any and they are asked for.
+/// With its standard error, and its bounds if it has any and they are requested.
 std::string bounded(const std::optional<Bounded>& of, const Uncertainty& uncertainty, bool bounds) {
   if (!of) return "needs a larger k";
   std::string text = precise(of->value);
@@ -35,7 +35,7 @@ std::string bounded(const std::optional<Bounded>& of, const Uncertainty& uncerta
   return text;
 }
 
-/// As a cell of a Markdown table.
+/// A category's cell in a Markdown table.
 std::string category_text(std::int64_t category, const std::vector<std::string>& names) {
   if (category < 0) return "unknown";
   const auto at = static_cast<std::size_t>(category);
@@ -43,7 +43,7 @@ std::string category_text(std::int64_t category, const std::vector<std::string>&
   return table_cell(names[at]);
 }
 
-/// What is known of each recall beside its value, each a row.
+/// Rows with the interval, bounds and chance of each recall.
 std::string rows_below(const RecallResult& recall, bool bounds) {
   std::string text;
   if (!recall.interval.empty()) {
@@ -68,7 +68,7 @@ std::string rows_below(const RecallResult& recall, bool bounds) {
   return text;
 }
 
-/// `before_k`: what the columns of each K are called, before the number.
+/// `before_k`: the names of the columns before the K.
 std::string head(const RecallResult& result, const std::string& first_columns, int count,
                  const std::string& before_k = "R@") {
   std::string text = first_columns;
@@ -87,7 +87,7 @@ std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) 
   if (evaluation.gallery_input != evaluation.query_input) {
     text += "-in-" + to_string(evaluation.gallery_input);
   }
-  // Pictures that were skipped, or a `limit`, change numbers under one name of the data.
+  // Skipped images or a `limit` change the results for the same name of the data.
   text += "/images=" + std::to_string(result.recall.queries) + "-in-" +
           std::to_string(evaluation.gallery_images);
   text += reads_labels(result.mask) ? "/category-gallery" : "/full-gallery";
@@ -107,7 +107,7 @@ std::string incomparable(const Evaluation& evaluation, const RecallResult& resul
   const auto compare = [&](std::int64_t count, const std::optional<std::int64_t>& expected,
                            const std::string& what) {
     if (!expected || *expected == count) return;
-    add(grouped(count) + " " + what + " where " + grouped(*expected) + " are expected");
+    add(grouped(count) + " " + what + " instead of the expected " + grouped(*expected));
   };
   if (!evaluation.data_difference.empty()) add(evaluation.data_difference);
   const Expectation& expected = evaluation.expected;
@@ -120,8 +120,8 @@ std::string incomparable(const Evaluation& evaluation, const RecallResult& resul
     const auto side = [](const std::optional<std::int64_t>& pixels) {
       return pixels ? std::to_string(*pixels) : std::string("any");
     };
-    add(whose + " of input size " + to_string(size) + " where " + side(expected.height) + "x" +
-        side(expected.width) + " is expected");
+    add(whose + " of input size " + to_string(size) + " instead of the expected " +
+        side(expected.height) + "x" + side(expected.width));
   };
   compare_size(evaluation.query_input, "queries");
   compare_size(evaluation.gallery_input, "a gallery");
@@ -153,7 +153,7 @@ std::string checked(const Evaluation& evaluation) {
   add(expected.height && expected.width, "input size");
   if (right.empty()) return {};
   return "As expected: " + right + ". Not checked: " + (open.empty() ? "" : open + ", ") +
-         "which images are listed, and how they were prepared (colour, cropping, interpolation).";
+         "the list of images, and their preparation (colour, cropping, interpolation).";
 }
 
 std::string recall_table(const Evaluation& evaluation, const std::vector<MaskResult>& results) {
@@ -167,7 +167,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
       (first.lone_policy == LoneQueries::leave_out ? " left out" : " counted as missed");
   text += ".\n\n" + head(first, "| mask | reads labels |", 2);
   bool leaky = false;
-  // A re-ranking does not see the images that are tied with the last of the search's neighbours.
+  // A re-ranking does not receive the images that are tied with the last of the search's
+  // neighbours.
   const bool has_tie_bounds = !is_reranked(evaluation.method);
   for (const MaskResult& result : results) {
     const RecallResult& recall = result.recall;
@@ -182,7 +183,7 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
   }
   text +=
       "\nPercent of queries with an image of the same item among the K nearest; ± one standard "
-      "error, by item. Intervals are by bootstrap over items; chance is that of a gallery in "
+      "error, by item. Intervals are by bootstrap over items; chance is the result of a gallery in "
       "random order.\n\n";
   text += "| mask | MRR@" + std::to_string(first.ks.back()) +
           " | R-precision | MAP@R | protocol |\n|---|---:|---:|---:|---|\n";
@@ -198,18 +199,17 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
             protocol_of(evaluation, result) + "` |\n";
   }
   if (bounds && has_tie_bounds)
-    text += "\nIn parentheses: the range that ties between distances leave open.\n";
+    text += "\nIn parentheses: the range over all orders of tied distances.\n";
   if (!has_tie_bounds) {
     text +=
-        "\nRe-ranked: no bounds over ties are given, since images that the search did not find "
-        "were "
-        "not re-ranked.\n";
+        "\nRe-ranked: without bounds over ties, since images that the search did not find were not "
+        "re-ranked.\n";
   }
   if (leaky) {
     text +=
-        "\nLeaky: the true category of every query narrowed its search, which no retrieval system "
-        "is given. Chance under that mask is what the category alone is worth: its gallery images "
-        "in random order.\n";
+        "\nLeaky: the true category of every query narrowed its search, which a real retrieval "
+        "system does not know. Chance under that mask is the result of the category alone: its "
+        "gallery images in random order.\n";
   }
   if (!evaluation.query_lists.empty() || !evaluation.gallery_lists.empty()) {
     text += "\nLists that were read: queries " + listed(evaluation.query_lists) + ", gallery " +

@@ -1,5 +1,5 @@
-/// The text that an evaluation ends with: what was compared, under which protocol, and recall@K for
-/// every mask, in Markdown.
+/// The final report of an evaluation in Markdown: the data, the protocol, and recall@K for every
+/// mask.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace seam::stages {
 using retrieval::Mask;
 using retrieval::Metric;
 
-/// What published numbers were measured on, as far as the user says.
+/// The data of published results, as far as the user specifies it.
 struct Expectation {
   std::optional<std::int64_t> queries;
   std::optional<std::int64_t> gallery;
@@ -24,23 +24,25 @@ struct Expectation {
   std::optional<std::int64_t> width;
 };
 
-/// What was evaluated, beside the numbers.
+/// The description of an evaluation, in addition to its results.
 struct Evaluation {
-  std::string protocol;  ///< what the user calls the data, such as "inshop/img256"
+  std::string protocol;  ///< the user's name for the data, such as "inshop/img256"
   std::string method = "exact";
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;
-  std::int64_t trainings_since_gallery = 0;  ///< above 0: gallery and queries of other weights
+  std::int64_t trainings_since_gallery =
+      0;  ///< above 0: gallery and queries have different weights
   retrieval::InputSize query_input;
   retrieval::InputSize gallery_input;
-  std::string data_difference;  ///< from the published lists, as the data set says; empty: none
+  std::string
+      data_difference;  ///< from the published lists, as reported by the data set; empty: none
   Expectation expected;
-  /// Which published lists the pictures are, as the data sets say and `protocol` calls them, such
-  /// as "inshop"; empty: none, or nobody knows.
+  /// The published lists of the images, as reported by the data sets and named by `protocol`, such
+  /// as "inshop"; empty: none or unknown.
   std::string published_data;
-  std::set<std::string> query_lists;    ///< the files that named the queries
-  std::set<std::string> gallery_lists;  ///< and the gallery's pictures
+  std::set<std::string> query_lists;    ///< the list files of the queries
+  std::set<std::string> gallery_lists;  ///< the list files of the gallery
 };
 
 struct MaskResult {
@@ -50,29 +52,28 @@ struct MaskResult {
 };
 
 /// "inshop/img256/input=256x256/images=14218-in-12612/full-gallery/cosine/ties=id/self=kept/...":
-/// equal texts, of one user's names, mean comparable numbers. `ties=id`: by the row's position in
-/// its list; category-gallery where the mask restricts the search by label.
+/// equal texts with the same user's names mean comparable results. `ties=id`: by the row's position
+/// in its list; category-gallery: the mask restricts the search by label.
 [[nodiscard]] std::string protocol_of(const Evaluation& evaluation, const MaskResult& result);
 
-/// Why the numbers must not be set beside published ones, or empty: counts or input size other than
-/// expected, lists other than the published ones, queries left out, a gallery of older weights or
-/// pictures of another size.
+/// Why the results are not comparable with published ones, or empty: counts or input size other
+/// than expected, lists other than the published ones, queries left out, a gallery with older
+/// weights or images of a different size.
 [[nodiscard]] std::string incomparable(const Evaluation& evaluation, const RecallResult& result);
 
-/// What of the expectations is as it should be, and what nobody has checked; empty where nothing is
-/// expected.
+/// Which expectations are met, and which properties were not checked; empty without expectations.
 [[nodiscard]] std::string checked(const Evaluation& evaluation);
 
-/// All results are over the same queries; the first names the counts. Throws seam::Error without
-/// any.
+/// All results must be over the same queries; the first provides the counts. Throws seam::Error if
+/// there are none.
 [[nodiscard]] std::string recall_table(const Evaluation& evaluation,
                                        const std::vector<MaskResult>& results);
 
-/// The metrics of ranking_metrics.hpp, a row each; throws where there are no results.
+/// The metrics of ranking_metrics.hpp, one row each; throws if there are no results.
 [[nodiscard]] std::string ranking_table(const std::vector<MaskResult>& results);
 
-/// One row a category, for one result. `names`: of the categories, by number; those without one are
-/// numbers in the table.
+/// One row per category, for one result. `names`: of the categories, by number; categories without
+/// a name are shown as numbers.
 [[nodiscard]] std::string category_table(const MaskResult& result,
                                          const std::vector<std::string>& names);
 

@@ -21,20 +21,19 @@ using retrieval::Rankings;
 
 void Rerank::declare(Declaration& d) {
   d.doc(
-      "k-reciprocal re-ranking (Zhong et al. 2017): orders the neighbours that "
-      "`retrieval.search` found by which neighbours they share with the query. Reads no labels. "
-      "Distances become those of the re-ranking, and the protocol in reports names it.");
-  d.reference("index", gallery_,
-              "the `retrieval.index` stage whose gallery was searched: that of `retrieval.search`");
+      "k-reciprocal re-ranking (Zhong et al. 2017): re-ranks the neighbours that "
+      "`retrieval.search` found by the neighbours that they share with the query. Reads no labels. "
+      "Distances become those of the re-ranking, and the protocol in reports includes it.");
+  d.reference("index", gallery_, "the `retrieval.index` stage of `retrieval.search`");
   declare_masks(d, masks_);
   d.parameter("k1", options_.k1,
-              "how many neighbours of an image are looked at; the search must find as many")
+              "number of neighbours considered per image; the search must find at least this many")
       .range(1, 1000);
   d.parameter("k2", options_.k2,
-              "over how many of its neighbours, itself included, an image's encoding is averaged; "
-              "1: none. At most k1")
+              "number of nearest neighbours (including the image itself) over which an image's "
+              "encoding is averaged, at most k1; 1: no averaging")
       .range(1, 1000);
-  d.parameter("lambda", options_.lambda, "share of the original distance in the final one")
+  d.parameter("lambda", options_.lambda, "weight of the original distance in the final one")
       .range(0, 1);
   d.needs(field::rankings).contract("*[N," + std::to_string(options_.k1) + "+]");
   d.needs(field::items);
@@ -48,7 +47,7 @@ void Rerank::open(Context& /*context*/) {
   require_indexed(*gallery_, masks_);
   if (options_.k2 > options_.k1) {
     throw Error("`k2` is " + std::to_string(options_.k2) + " and `k1` " +
-                    std::to_string(options_.k1) + "; k2 may be k1 at most",
+                    std::to_string(options_.k1) + "; k2 must not exceed k1",
                 Fault::configuration);
   }
 }
@@ -71,7 +70,7 @@ void Rerank::begin(Context& context) {
 void Rerank::check(const Rankings& rankings) const {
   const auto gallery = static_cast<std::int64_t>(gallery_->rows().size());
   if (rankings.gallery_images != gallery) {
-    throw Error("the neighbours are of a gallery of " + std::to_string(rankings.gallery_images) +
+    throw Error("the neighbours are from a gallery of " + std::to_string(rankings.gallery_images) +
                     " images, but `index` has " + std::to_string(gallery) +
                     "; give retrieval.rerank the `index` of the retrieval.search before it",
                 Fault::configuration);
@@ -79,8 +78,8 @@ void Rerank::check(const Rankings& rankings) const {
   const bool same = std::ranges::equal(rankings.by_mask, masks_, {}, &Ranking::mask);
   if (!same) {
     throw Error(
-        "the queries were searched under other masks; give retrieval.rerank the `masks` of "
-        "the retrieval.search before it",
+        "the queries were searched under different masks; give retrieval.rerank the `masks` of the "
+        "retrieval.search before it",
         Fault::configuration);
   }
   for (const Ranking& ranking : rankings.by_mask) {
@@ -93,12 +92,13 @@ void Rerank::check(const Rankings& rankings) const {
   }
   if (leaves_out_sequences(rankings.method)) {
     throw Error(
-        "re-ranking compares neighbourhoods in the whole gallery, with the images of a query's own "
-        "sequence that exclude_sequence leaves out; remove retrieval.rerank or exclude_sequence",
+        "re-ranking compares neighbourhoods in the whole gallery, including images of a query's "
+        "own sequence, which exclude_sequence leaves out; remove retrieval.rerank or "
+        "exclude_sequence",
         Fault::configuration);
   }
   if (is_reranked(rankings.method)) {
-    throw Error("these neighbours were re-ranked before; use one retrieval.rerank",
+    throw Error("these neighbours were already re-ranked; use only one retrieval.rerank",
                 Fault::configuration);
   }
 }
@@ -119,7 +119,7 @@ void Rerank::rerank(Ranking& ranking, const Packet& packet,
         excluded.empty() ? -1 : excluded[static_cast<std::size_t>(q)],
         std::span(found.rows).subspan(first, k), std::span(found.distances).subspan(first, k)};
   };
-  // Before the threads begin, so that the first query that is wrong is the one that is named.
+  // Before the threads start, so that the error names the first wrong query.
   for (std::int64_t q = 0; q < found.queries; ++q) {
     gallery.check(asked(q), packet[field::origins][static_cast<std::size_t>(q)].text());
   }
@@ -147,7 +147,7 @@ void Rerank::rerank(Ranking& ranking, const Packet& packet,
         rows[n] = entries[n].row;
         items[n] = entries[n].item;
       }
-      // What the search did not find comes behind all that it found.
+      // Images that the search did not find rank after all that it found.
       found.tied_beyond[static_cast<std::size_t>(q)] = 0;
       found.tied_beyond_relevant[static_cast<std::size_t>(q)] = 0;
     }
@@ -160,8 +160,8 @@ void Rerank::process(Packet& packet, Context& context) {
   const std::string problem = problem_with(rankings);
   if (!problem.empty() || rankings.item.size() != count) {
     throw Error("field 'rankings' cannot be re-ranked: " +
-                    (problem.empty() ? "it is of " + std::to_string(rankings.item.size()) +
-                                           " queries and the batch of " + std::to_string(count)
+                    (problem.empty() ? "it has " + std::to_string(rankings.item.size()) +
+                                           " queries, the batch has " + std::to_string(count)
                                      : problem),
                 Fault::internal);
   }
@@ -173,8 +173,8 @@ void Rerank::process(Packet& packet, Context& context) {
     if (!told_of_ties_ && std::ranges::any_of(tied, [](std::int64_t n) { return n > 0; })) {
       told_of_ties_ = true;
       context.warn(
-          "images that are exactly as far as the last of k neighbours are not re-ranked: which of "
-          "them are among the k was decided by their index");
+          "images at exactly the same distance as the last of k neighbours are not re-ranked: "
+          "their index decided which of them are among the k");
     }
     rerank(ranking, packet, excluded);
   }

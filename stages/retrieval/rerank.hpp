@@ -1,4 +1,4 @@
-/// The stage that re-ranks the neighbours that a search found, by k-reciprocal neighbours.
+/// The stage that re-ranks the neighbours found by a search, using k-reciprocal neighbours.
 ///
 ///     rankings, embedding ──► [ retrieval.rerank ] ──► rankings, the same neighbours in new order
 ///                                    │ index

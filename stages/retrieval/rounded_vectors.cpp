@@ -26,7 +26,7 @@ bool adds_up_in_float32() {
 }  // namespace
 
 bool multiplies_bfloat16() {
-  if (!at::globalContext().userEnabledMkldnn()) return false;  // can be switched at any time
+  if (!at::globalContext().userEnabledMkldnn()) return false;  // can change at any time
   static const bool there = adds_up_in_float32();
   return there;
 }
@@ -36,12 +36,12 @@ RoundedVectors round_to_bfloat16(const torch::Tensor& vectors) {
   RoundedVectors rounded{torch::empty_like(vectors, torch::kBFloat16),
                          std::vector<double>(static_cast<std::size_t>(vectors.size(0)))};
   at::parallel_for(0, vectors.size(0), grain(256), [&](std::int64_t first, std::int64_t last) {
-    const torch::NoGradGuard no_grad;  // thread-local, so set where the work is
+    const torch::NoGradGuard no_grad;  // thread-local, so it is set in the working thread
     for (std::int64_t begin = first; begin < last; begin += 256) {
       const std::int64_t count = std::min<std::int64_t>(256, last - begin);
       const torch::Tensor exact = vectors.narrow(0, begin, count);
       const torch::Tensor part = rounded.vectors.narrow(0, begin, count);
-      // Instructions for bfloat16 take subnormal numbers for zero.
+      // Instructions for bfloat16 treat subnormal numbers as zero.
       part.copy_(torch::hardshrink(exact, std::numeric_limits<float>::min()));
       const torch::Tensor moved = exact - part.to(torch::kFloat32);
       for (std::int64_t row = 0; row < count; ++row) {

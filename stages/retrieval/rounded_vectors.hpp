@@ -1,5 +1,5 @@
-/// Vectors in bfloat16, which some processors multiply at twice the speed of float32, and how far
-/// rounding moved each: what a search needs to discard pairs by such products.
+/// Vectors in bfloat16, which some processors multiply at twice the speed of float32, and the
+/// rounding error of each, which a search needs for discarding pairs by such products.
 #pragma once
 
 #include <torch/types.h>
@@ -12,16 +12,16 @@ namespace seam::stages {
 /// Unit roundoff of bfloat16.
 inline constexpr double bfloat16_rounding = 1.0 / (1 << 8);
 
-/// Products of fewer multiplications are not left to oneDNN by LibTorch, but to loops of its own.
+/// LibTorch uses its own loops instead of oneDNN for products with fewer multiplications.
 inline constexpr std::int64_t least_bfloat16_work = 1 << 16;
 
-/// Whether LibTorch multiplies bfloat16 through oneDNN and by instructions of this processor, so
-/// that sums are float32 and the result alone is rounded to bfloat16. LibTorch's other loops are
-/// slow, and some add up in bfloat16.
+/// Whether LibTorch multiplies bfloat16 through oneDNN with instructions of this processor, so that
+/// sums are float32 and only the result is rounded to bfloat16. LibTorch's other loops are slow,
+/// and some accumulate in bfloat16.
 [[nodiscard]] bool multiplies_bfloat16();
 
 struct RoundedVectors {
-  torch::Tensor vectors;      ///< bf16[N,D]; what is below float32's smallest normal number is zero
+  torch::Tensor vectors;      ///< bf16[N,D]; values below float32's smallest normal number are zero
   std::vector<double> moves;  ///< [N] the lengths of (vector - rounded vector)
 };
 

@@ -20,27 +20,28 @@ using retrieval::Rankings;
 void Search::declare(Declaration& d) {
   d.doc(
       "Finds the nearest gallery images of every query: exact, and the same for any batch size and "
-      "any number of threads. Embeddings with NaN or infinite elements, those that are zero and "
-      "those longer than 1e15 are refused, and where the gallery is compared by cosine, also those "
-      "shorter than 1e-12, which have no direction.");
+      "any number of threads. Rejects embeddings that have NaN or infinite elements, are zero or "
+      "are longer than 1e15 and, if the gallery is compared by cosine, those shorter than 1e-12, "
+      "which have no direction.");
   d.reference("index", gallery_, "the `retrieval.index` stage whose gallery is searched");
   declare_masks(d, masks_);
-  d.parameter("k", k_, "how many neighbours to find").range(1, 100000);
+  d.parameter("k", k_, "number of neighbours to find").range(1, 100000);
   d.parameter(
       "exclude_self", exclude_self_,
-      "leave-one-out: queries and gallery are the same list, and no image finds itself. It is "
-      "known by its index, since a duplicate may be as near");
+      "leave-one-out: queries and gallery are the same list, and an image is not matched with "
+      "itself. Images are identified by index, because a duplicate may be equally near");
   d.parameter("exclude_sequence", exclude_sequence_,
-              "leave gallery images of the query's own `sequence` out, such as other frames of its "
+              "leave out gallery images of the query's own `sequence`, such as other frames of its "
               "video; needs `sequence as sequences` in `carry` of both batches");
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
-  d.accepts(field::paths).doc("to know a query that is in the gallery");
+  d.accepts(field::paths).doc("to detect queries that are in the gallery");
   if (exclude_sequence_) d.needs(field::sequences);
-  d.accepts(field::query_expansion).doc("of `retrieval.query_expansion`, for the protocol");
+  d.accepts(field::query_expansion).doc("from `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
-  d.provides(field::searched_gallery).doc("what `retrieval.recall` must know to count hits");
+  d.provides(field::searched_gallery)
+      .doc("information that `retrieval.recall` needs to count hits");
 }
 
 void Search::open(Context& /*context*/) {
@@ -79,7 +80,7 @@ void Search::begin(Context& context) {
   }
   if (exclude_sequence_ && !sequences_.known()) {
     throw Error(
-        "exclude_sequence is set, but no image of the gallery has a sequence; serve a column "
+        "exclude_sequence is set, but no image of the gallery has a sequence; provide a column "
         "`sequence` and add \"sequence as sequences\" to `carry` of the gallery's batch",
         Fault::configuration);
   }
@@ -89,8 +90,8 @@ void Search::begin(Context& context) {
     context.warn("the gallery was embedded before the last " +
                  (trainings_since_gallery_ == 1
                       ? std::string("training")
-                      : std::to_string(trainings_since_gallery_) + " trainings") +
-                 ", the queries after: let the schedule run the gallery's flow between");
+                      : std::to_string(trainings_since_gallery_) + " training flows") +
+                 " and the queries after it; schedule the gallery's flow in between");
   }
 }
 
@@ -100,7 +101,7 @@ std::int64_t Search::number_of(const std::string& item) {
   return unknown_items_.try_emplace(item, next).first->second;
 }
 
-/// The gallery row of the same picture, whatever list names it there, or -1.
+/// The gallery row of the same image, from any list, or -1.
 std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
                                     const std::string& file) const {
   if (const auto found = row_of_file_.find(file); found != row_of_file_.end()) {
@@ -112,7 +113,7 @@ std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
   return same ? *row : -1;
 }
 
-/// Names a query of the batch that is in the gallery, and not left out of its own search.
+/// Describes a query of the batch that is in the gallery and may find itself.
 std::string Search::finding_itself(const Packet& query, const LeftOut& left_out) const {
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
@@ -143,7 +144,7 @@ Search::Excluded Search::excluded_by(const Packet& query, std::size_t count) con
   return excluded;
 }
 
-/// What the rankings do not say.
+/// The information that is not in the rankings.
 SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out) const {
   SearchedGallery searched;
   const auto& items = query[field::items];
@@ -151,7 +152,7 @@ SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out
   for (const std::vector<std::int64_t>& rows : left_out) {
     searched.images.push_back(images - static_cast<std::int64_t>(rows.size()));
   }
-  // An index of another plugin knows nothing of published lists.
+  // An index of a different plugin has no information about published lists.
   const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_);
   if (known != nullptr) searched.data_difference = known->data_difference();
   searched.lists = lists_;
@@ -163,7 +164,7 @@ SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out
   return searched;
 }
 
-/// What each query meets where its true category is given away.
+/// The gallery images of each query's true category, for masks that use it.
 std::vector<SearchedCategory> Search::categories_of(const Packet& query,
                                                     const LeftOut& left_out) const {
   std::vector<SearchedCategory> found;
@@ -234,26 +235,25 @@ Ranking Search::ranking_under(Mask mask, const Packet& query,
   return ranking;
 }
 
-/// As part of the protocol: "/expand=average(10)", or nothing.
+/// The part of the protocol: "/expand=average(10)", or empty.
 std::string Search::expansion_of(const Packet& query) const {
   if (!query.has(field::query_expansion)) return {};
   const ExpandedQueries& expansion = query[field::query_expansion];
   if (exclude_sequence_) {
     throw Error(
-        "the queries were expanded by neighbours that may be of their own sequences, which "
+        "the queries were expanded with neighbours that may be from their own sequences, which "
         "exclude_sequence leaves out; remove retrieval.query_expansion",
         Fault::configuration);
   }
   if (masks_ != std::vector<Mask>{Mask::none}) {
     throw Error(
-        "the queries were expanded, which changes whole embeddings only; set masks = "
-        "[\"none\"], or remove retrieval.query_expansion",
+        "the queries were expanded, which only changes whole embeddings; set masks = [\"none\"], "
+        "or remove retrieval.query_expansion",
         Fault::configuration);
   }
   if (expansion.gallery != &*gallery_) {
     throw Error(
-        "retrieval.query_expansion and the retrieval.search behind it must have the same "
-        "`index`",
+        "retrieval.query_expansion and the retrieval.search after it must have the same `index`",
         Fault::configuration);
   }
   if (expansion.self_excluded != exclude_self_) {
@@ -286,8 +286,9 @@ void Search::process(Packet& packet, Context& context) {
   if (!itself.empty() && !told_of_itself_) {
     told_of_itself_ = true;
     context.warn(itself + " and finds itself" +
-                 (exclude_self_ ? std::string("; exclude_self knows an image by its index only")
-                                : "; with exclude_self = true each query's own image is left out"));
+                 (exclude_self_
+                      ? std::string("; exclude_self identifies an image only by its index")
+                      : "; with exclude_self = true each query's own image is left out"));
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
@@ -301,7 +302,7 @@ void Search::process(Packet& packet, Context& context) {
   for (const Mask mask : masks_) {
     rankings.by_mask.push_back(ranking_under(mask, query, rankings.item, excluded));
   }
-  // What a gallery of another plugin got wrong must not reach a metric.
+  // Errors of a gallery of a different plugin must not reach a metric.
   const std::string problem = problem_with(rankings);
   if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
   SearchedGallery searched = searched_by(query, excluded.rows);
@@ -312,25 +313,28 @@ void Search::process(Packet& packet, Context& context) {
 
 void Search::end(Context& context) {
   if (exclude_sequence_ && queries_ > 0 && in_sequences_ == 0) {
-    throw Error(first_sequence_.empty()
-                    ? "exclude_sequence is set, but no query has a sequence"
-                    : "exclude_sequence is set, but the gallery has no image of any query's "
-                      "sequence, such as '" +
-                          first_sequence_ +
-                          "'; remove it, or spell sequences alike for queries and gallery",
-                Fault::configuration);
+    throw Error(
+        first_sequence_.empty()
+            ? "exclude_sequence is set, but no query has a sequence"
+            : "exclude_sequence is set, but the gallery has no image of any query's "
+              "sequence, such as '" +
+                  first_sequence_ +
+                  "'; remove it, or use the same names of sequences for queries and gallery",
+        Fault::configuration);
   }
   if (not_in_gallery_ == 0) return;
   if (not_in_gallery_ == queries_) {
     throw Error(
-        "exclude_self is for queries and a gallery of one list, but the gallery has none of " +
+        "exclude_self needs the same list for queries and gallery, but the gallery has none of "
+        "the " +
             counted(queries_, "query", "queries") + ", such as " + first_not_in_gallery_ +
             "; fill the gallery with the queries' list, or remove exclude_self",
         Fault::configuration);
   }
   context.warn("exclude_self: the gallery does not have " +
                counted(not_in_gallery_, "query", "queries") + " of " + grouped(queries_) +
-               ", such as " + first_not_in_gallery_ + "; these were compared with all of it");
+               ", such as " + first_not_in_gallery_ +
+               "; these were compared with the whole gallery");
 }
 
 }  // namespace seam::stages

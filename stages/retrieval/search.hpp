@@ -36,9 +36,9 @@ class Search final : public Compute<Transform> {
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] std::int64_t row_that_shows(std::int64_t id, const Origin& origin,
                                             const std::string& file) const;
-  /// What the queries of a batch must not find.
+  /// The rows that the queries of a batch must not find.
   struct Excluded {
-    std::vector<std::int64_t> itself;  ///< [N] the query's own row or -1; empty where it may
+    std::vector<std::int64_t> itself;  ///< [N] the query's own row or -1; empty if it may be found
     LeftOut rows;                      ///< [N] itself and its sequence
   };
   [[nodiscard]] Excluded excluded_by(const Packet& query, std::size_t count) const;
@@ -60,15 +60,15 @@ class Search final : public Compute<Transform> {
   bool exclude_sequence_ = false;
   // Of this flow.
   GalleryItems items_;
-  std::optional<CategoryCounts> of_category_;  // only where a mask reads labels
-  Sequences sequences_;                        // only where they are left out
+  std::optional<CategoryCounts> of_category_;  // only if a mask reads labels
+  Sequences sequences_;                        // only if they are left out
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;
-  std::int64_t in_sequences_ = 0;  ///< queries of which the gallery has images of their sequence
+  std::int64_t in_sequences_ = 0;  ///< queries whose sequence is in the gallery
   std::string first_sequence_;     ///< of the queries
   bool told_of_itself_ = false;    ///< of this flow
   std::unordered_map<std::string_view, std::int64_t> row_of_file_;  // views into the gallery

@@ -12,9 +12,9 @@
 namespace seam::stages {
 namespace {
 
-// Element i of an inner product goes to lane i modulo 16. Each lane is summed by itself, and the
-// lanes are added in a fixed tree, so the sum is the same whichever instructions it is compiled to.
-/// Registers of `Width` doubles, by the vector types of GCC and Clang.
+// Element i of an inner product goes to lane i modulo 16. Each lane is summed separately, and the
+// lanes are added in a fixed tree, so the sum is the same for all instruction sets.
+/// Registers of `Width` doubles, as vector types of GCC and Clang.
 template <std::int64_t Width>
 struct Registers;
 
@@ -30,7 +30,7 @@ struct Registers<4> {
   using Doubles [[gnu::vector_size(32)]] = double;
 };
 
-// Results go out by reference: returning such a vector from a function would depend on the target.
+// Results are returned by reference: returning such a vector by value would depend on the target.
 template <class Width>
 [[gnu::always_inline]] inline void load(const float* from, typename Width::Doubles& to) {
   typename Width::Floats values;
@@ -38,7 +38,7 @@ template <class Width>
   to = __builtin_convertvector(values, typename Width::Doubles);
 }
 
-/// Adds elements from i on, fewer than there are lanes, and then the lanes.
+/// Adds the elements from i on, which are fewer than the lanes, and then the lanes.
 [[gnu::always_inline]] inline double sum_of_lanes(std::array<double, lane_count> lanes,
                                                   const float* a, const float* b, std::int64_t i,
                                                   std::int64_t count) {
@@ -51,8 +51,8 @@ template <class Width>
   return lanes[0];
 }
 
-/// `Width` doubles fill a register of the target, which is what keeps the sums out of memory (GCC
-/// splits wider vectors through the stack).
+/// `Width` doubles fill a register of the target, which keeps the sums out of memory (GCC splits
+/// wider vectors through the stack).
 template <std::int64_t Width>
 [[gnu::always_inline]] inline double sum_of_products(const float* a, const float* b,
                                                      std::int64_t count) {
@@ -121,9 +121,9 @@ constexpr Kernels portable{[](const float* a, const float* b, std::int64_t count
   return sum_of_products<4>(a, b, count);
 }
 
-/// Eight floats as doubles, in one instruction; GCC splits what __builtin_convertvector says, which
-/// takes half as long again. Masked, though by nothing, since GCC 12 warns of its own header
-/// otherwise.
+/// Eight floats as doubles, in one instruction; GCC splits __builtin_convertvector, which takes 50
+/// % longer. Uses the masked intrinsic with a full mask, since GCC 12 otherwise warns about its own
+/// header.
 [[gnu::target("avx512f,avx512vl,avx512dq"), gnu::always_inline]] inline __m512d eight_doubles(
     const float* from) {
   return _mm512_maskz_cvtps_pd(0xFF, _mm256_loadu_ps(from));

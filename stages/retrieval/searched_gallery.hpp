@@ -1,4 +1,4 @@
-/// What a search knows of its gallery and queries, and a metric must know to count hits.
+/// Information of a search about its gallery and queries that a metric needs to count hits.
 ///
 ///     retrieval.search ── rankings, searched_gallery ──► retrieval.recall
 #pragma once
@@ -11,27 +11,27 @@
 
 namespace seam::stages {
 
-/// The gallery images of a query's category; itself not counted where it is left out.
+/// The gallery images of a query's category, without itself if it is left out.
 struct SearchedCategory {
   std::int64_t images = 0;
-  std::int64_t relevant = 0;  ///< those that show the query's item
+  std::int64_t relevant = 0;  ///< number of those that show the query's item
 
   friend bool operator==(const SearchedCategory&, const SearchedCategory&) = default;
 };
 
 struct SearchedGallery {
-  /// [N] how many gallery images each query could find where no label narrows the search: all, or,
-  /// in leave-one-out, all but itself where it is one of them.
+  /// [N] the number of gallery images that each query could find if no label narrows the search:
+  /// all, or, in leave-one-out, all except itself if it is one of them.
   std::vector<std::int64_t> images;
   /// As PublishedLists::difference(), of the data sets that filled the gallery.
   std::string data_difference;
-  /// Names a picture of the gallery or of these queries that has no item; empty where each has one.
+  /// Describes an image of the gallery or of these queries that has no item; empty if each has one.
   std::string without_item;
-  /// Names a query that is in the gallery and may find itself; empty where none is.
+  /// Describes a query that is in the gallery and may find itself; empty if there is none.
   std::string finds_itself;
-  std::set<std::string> lists;  ///< that named the gallery's pictures
-  /// [N] what each query could find where its true category narrows the search; empty where nothing
-  /// is searched in this way, and where the gallery does not know its categories.
+  std::set<std::string> lists;  ///< the gallery's list files
+  /// [N] the images that each query could find if its true category narrows the search; empty if no
+  /// mask does that, or if the gallery does not know its categories.
   std::vector<SearchedCategory> own_category;
 
   friend bool operator==(const SearchedGallery&, const SearchedGallery&) = default;

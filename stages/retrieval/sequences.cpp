@@ -11,7 +11,7 @@ namespace {
 
 using retrieval::Neighbours;
 
-/// Adds a query's row to `result`; false where it takes more neighbours to tell who is tied.
+/// Adds a query's row to `result`; returns false if more neighbours are needed to determine ties.
 bool add_query(Neighbours& result, const Neighbours& found, std::size_t query,
                const std::vector<std::int64_t>& left_out, const ShownItems& items) {
   const auto k = static_cast<std::size_t>(result.k);
@@ -79,8 +79,7 @@ Neighbours nearest_without(const LeftOut& left_out, std::int64_t k, const ShownI
        ask = std::min(all, 2 * ask)) {
     if (auto result = without(left_out, k, items, search(ask))) return std::move(*result);
     if (ask == all) {
-      throw Error("the gallery says that neighbours are tied beyond all of its rows",
-                  Fault::internal);
+      throw Error("the gallery reports tied neighbours beyond all of its rows", Fault::internal);
     }
   }
 }

@@ -58,21 +58,21 @@ void Mined::declare(Declaration& d) {
   d.doc(
       "Keeps the hard negatives of the training images for `sampling.triplets`, which refers to it "
       "by name. At the end of a flow that embeds all training images in evaluation mode, it finds "
-      "what the rules of those triplets need, by exact search over all images.");
+      "the negatives that the rules of those triplets need, by exact search over all images.");
   d.parameter(
       "compare", compare_,
-      "what is compared: whole embeddings; or of anchor and negative the class capsule of the "
+      "what is compared: whole embeddings, or, of anchor and negative, the class capsule of the "
       "anchor's category, as in training with the model's `train_mask = \"anchor_category\"`",
       {{"embedding", Compare::embedding}, {"anchor_capsule", Compare::anchor_capsule}});
   if (compare_ == Compare::embedding) {
     d.needs(field::embedding);
-    d.accepts(field::categories).doc("for the rules that tell categories apart");
+    d.accepts(field::categories).doc("for the rules that distinguish categories");
   } else {
     d.needs(field::capsules);
     d.needs(field::categories);
   }
   d.needs(field::items);
-  d.needs(field::indices).doc("by which sampling.triplets knows the images");
+  d.needs(field::indices).doc("by which sampling.triplets identifies the images");
   d.needs(field::origins);
   d.offers<MinedNegatives>(*this);
   d.keeps_state(Kept::until_next_flow);
@@ -99,13 +99,13 @@ void Mined::begin(Context& context) {
   forget();
   if (context.training()) {
     throw Error("flow '" + std::string(context.flow()) +
-                    "' trains, and negatives are mined with the model in evaluation mode: end a "
-                    "flow of its own in '" +
-                    std::string(context.stage()) + "', without an optimizer",
+                    "' trains, but negatives are mined with the model in evaluation mode: put '" +
+                    std::string(context.stage()) +
+                    "' at the end of a separate flow without an optimizer",
                 Fault::configuration);
   }
   if (wanted_.empty()) {
-    context.warn("nothing is mined: no sampling.triplets of the schedule has `mined = \"" +
+    context.warn("nothing to mine: no sampling.triplets stage in the schedule sets `mined = \"" +
                  std::string(context.stage()) + "\"`");
   }
 }
@@ -118,19 +118,19 @@ void Mined::process(const Packet& packet, Context& /*context*/) {
       on_host(packet[compare_ == Compare::embedding ? field::embedding : field::capsules]).clone();
   if (!embedded_.vectors.empty() &&
       embedded_.vectors.front().sizes().slice(1) != vectors.sizes().slice(1)) {
-    throw Error("the embeddings must have one shape, but those from " + origins.front().text() +
-                " on are " + shape_text(vectors.sizes()) + " and the first were " +
-                shape_text(embedded_.vectors.front().sizes()));
+    throw Error("all embeddings must have the same shape, but those from " +
+                origins.front().text() + " on are " + shape_text(vectors.sizes()) +
+                " and the first were " + shape_text(embedded_.vectors.front().sizes()));
   }
   for (std::size_t row = 0; row < items.size(); ++row) {
     if (indices[row] < 0) {
       throw Error(origins[row].text() +
-                      " has no 'index', by which sampling.triplets would know it; use a data set "
-                      "that provides one",
+                      " has no 'index', which sampling.triplets needs to identify it; use a data "
+                      "set that provides one",
                   Fault::configuration);
     }
     if (items[row].empty()) {
-      throw Error(origins[row].text() + " has no 'item', so its negatives are not known",
+      throw Error(origins[row].text() + " has no 'item', so its negatives are unknown",
                   Fault::configuration);
     }
     embedded_.images.push_back({indices[row], items[row], origins[row].item});
@@ -141,7 +141,7 @@ void Mined::process(const Packet& packet, Context& /*context*/) {
   embedded_.vectors.push_back(vectors);
 }
 
-/// By ascending index, so that the order of arrival decides nothing; the vectors in one piece.
+/// By ascending index, so that the order of arrival has no effect; the vectors in one tensor.
 Mined::Embedded Mined::sorted() const {
   std::vector<std::int64_t> order(embedded_.images.size());
   std::iota(order.begin(), order.end(), 0);
@@ -155,7 +155,7 @@ Mined::Embedded Mined::sorted() const {
     if (!sorted.images.empty() && sorted.images.back().index == image.index) {
       throw Error("two images have index " + std::to_string(image.index) + ": " +
                   sorted.origins.back().text() + " and " + embedded_.origins[row].text() +
-                  "; the flow that mines embeds each training image once, without a sampler");
+                  "; the mining flow must embed each training image once, without a sampler");
     }
     sorted.images.push_back(image);
     sorted.categories.push_back(embedded_.categories[row]);
@@ -166,7 +166,7 @@ Mined::Embedded Mined::sorted() const {
   return sorted;
 }
 
-/// For each image another one of its item, or itself where the item has no other.
+/// For each image another image of its item, or itself if the item has no other.
 std::vector<std::int64_t> Mined::drawn_positives(const std::vector<std::int64_t>& items,
                                                  const std::vector<MinedImage>& images,
                                                  const Context& context) {
@@ -193,7 +193,7 @@ void Mined::end(Context& context) {
     embedded_ = {};
     return;
   }
-  if (embedded_.images.empty()) throw Error("no image reached the stage, so nothing can be mined");
+  if (embedded_.images.empty()) throw Error("no image was received, so nothing can be mined");
   Embedded all = sorted();
   embedded_ = {};
   const std::vector<std::int64_t> items = item_numbers(all.images);
@@ -244,7 +244,7 @@ void Mined::load(const Archive& archive) {
   const std::vector<std::string> items = unpacked_texts(archive.text("items"), "mined images");
   const std::vector<std::string> names = unpacked_texts(archive.text("names"), "mined images");
   if (items.size() != indices.size() || names.size() != indices.size()) {
-    throw Error("the saved mined images have another number of indices, items and names");
+    throw Error("the saved mined images have different numbers of indices, items and names");
   }
   if (std::ranges::adjacent_find(indices, std::ranges::greater_equal{}) != indices.end()) {
     throw Error("the saved mined images are not in ascending order of index");
@@ -253,7 +253,7 @@ void Mined::load(const Archive& archive) {
     images_.push_back({indices[row], items[row], names[row]});
   }
   for (std::size_t i = 0; archive.has(numbered("rule", i)); ++i) {
-    // A rule that the pipeline no longer has is not wanted back.
+    // A rule that the pipeline no longer has is not restored.
     for (Wanted& wanted : wanted_) {
       if (archive.text(numbered("rule", i)) != to_string(wanted.rule.negatives) ||
           archive.number(numbered("margin", i)) != wanted.rule.margin) {

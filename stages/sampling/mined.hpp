@@ -32,15 +32,15 @@ class Mined final : public Compute<Sink>, public MinedNegatives {
   [[nodiscard]] std::span<const MinedImage> images() const override { return images_; }
 
  private:
-  /// What is compared in the place of two images.
+  /// How two images are compared.
   enum class Compare : std::uint8_t { embedding, anchor_capsule };
 
-  /// A batch as it came, in rows.
+  /// The batches as received, in rows.
   struct Embedded {
     std::vector<MinedImage> images;
     std::vector<std::int64_t> categories;
     std::vector<Origin> origins;
-    std::vector<Tensor> vectors;  // a batch each
+    std::vector<Tensor> vectors;  // one per batch
   };
   struct Wanted {
     MiningRule rule;
@@ -55,8 +55,8 @@ class Mined final : public Compute<Sink>, public MinedNegatives {
 
   Compare compare_ = Compare::embedding;
   std::vector<Wanted> wanted_;
-  std::vector<MinedImage> images_;  // of what was mined
-  Embedded embedded_;               // of the flow
+  std::vector<MinedImage> images_;  // the mined images
+  Embedded embedded_;               // in the current flow
 };
 
 }  // namespace seam::stages

@@ -1,8 +1,8 @@
-/// How sampling.triplets asks sampling.mined for hard negatives: without tensors, by numbers of
-/// images.
+/// The interface through which sampling.triplets gets hard negatives from sampling.mined: without
+/// tensors, by image numbers.
 ///
 ///     sampling.mined ──► each image's negative (and positive) ──► sampling.triplets
-///        ▲ embeddings of the training images, in a flow of its own
+///        ▲ embeddings of the training images, in a separate flow
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace seam::stages {
 
-/// Where a triplet's negative comes from. Always an image of another item.
+/// The source of a triplet's negative. Always an image of a different item.
 enum class NegativeSource : std::uint8_t {
   random_other_item,       ///< uniform; needs no embeddings
   hardest_other_category,  ///< the closest image of another category
@@ -21,7 +21,7 @@ enum class NegativeSource : std::uint8_t {
   semi_hard,               ///< the closest image that is farther than the positive
 };
 
-/// As pipeline files write it.
+/// The name in pipeline files.
 [[nodiscard]] constexpr std::string_view to_string(NegativeSource negatives) {
   switch (negatives) {
     case NegativeSource::random_other_item:
@@ -38,15 +38,16 @@ enum class NegativeSource : std::uint8_t {
 
 struct MiningRule {
   NegativeSource negatives = NegativeSource::semi_hard;
-  double margin = 0;  ///< semi_hard: by how much the negative is farther at most
+  double margin = 0;  ///< semi_hard: how much farther the negative may be
 
   friend bool operator==(const MiningRule&, const MiningRule&) = default;
 };
 
-/// What was found for each image, as positions among the mined images.
+/// The results for each image, as positions among the mined images.
 struct MinedLists {
-  std::vector<std::int64_t> negatives;  ///< one an image
-  std::vector<std::int64_t> positives;  ///< semi_hard: the positive it was found for; else empty
+  std::vector<std::int64_t> negatives;  ///< one per image
+  std::vector<std::int64_t>
+      positives;  ///< semi_hard: the positive used for the negative; else empty
 
   friend bool operator==(const MinedLists&, const MinedLists&) = default;
 };
@@ -55,7 +56,7 @@ struct MinedLists {
 struct MinedImage {
   std::int64_t index = -1;  ///< its position in its list
   std::string item;
-  std::string name;  ///< the image, as its list names it
+  std::string name;  ///< name of the image in its list
 
   friend bool operator==(const MinedImage&, const MinedImage&) = default;
 };
@@ -65,15 +66,16 @@ class MinedNegatives {
   MinedNegatives() = default;
   virtual ~MinedNegatives() = default;
 
-  /// From the open() of whoever draws by this rule: each flow of embeddings mines for it.
+  /// To be called in open() of a stage that draws by this rule: each embedding flow then mines for
+  /// it.
   virtual void want(const MiningRule& rule) = 0;
-  /// What was mined last for the rule, or nullptr where no flow has done that yet.
+  /// The last results for the rule, or nullptr if no flow has mined yet.
   [[nodiscard]] virtual const MinedLists* lists(const MiningRule& rule) const = 0;
-  /// The images that were embedded, in ascending order of index, no index twice.
+  /// The embedded images, in ascending order of index, without duplicates.
   [[nodiscard]] virtual std::span<const MinedImage> images() const = 0;
 
  protected:
-  // Only through what derives from it.
+  // Deleted only through derived classes.
   MinedNegatives(const MinedNegatives&) = default;
   MinedNegatives& operator=(const MinedNegatives&) = default;
   MinedNegatives(MinedNegatives&&) = default;

@@ -21,14 +21,14 @@ std::size_t at(std::int64_t row) {
   return static_cast<std::size_t>(row);
 }
 
-/// Which rows a row looks among.
+/// The rows that are searched for a row.
 enum class Among : std::uint8_t { other_categories, own_category, all };
 
-/// What the rows of one search have in common; -1 where nothing is.
+/// The properties shared by the rows of one search; -1: none.
 struct Part {
   std::int64_t capsule = -1;
   std::int64_t within = -1;            ///< only rows of this category are searched
-  std::int64_t without_category = -1;  ///< these are left out of the search
+  std::int64_t without_category = -1;  ///< rows of this category are not searched
   std::int64_t without_item = -1;
 
   friend bool operator<(const Part& a, const Part& b) {
@@ -43,7 +43,7 @@ struct Nearest {
   std::vector<float> distances;
 };
 
-/// Consecutive numbers from 0 in the place of any; negative ones become -1.
+/// Renumbers arbitrary numbers consecutively from 0; negative ones become -1.
 std::vector<std::int64_t> renumbered(std::span<const std::int64_t> numbers) {
   std::map<std::int64_t, std::int64_t> known;
   std::vector<std::int64_t> dense;
@@ -84,13 +84,13 @@ class Miner {
   [[nodiscard]] std::size_t items() const { return images_of_item_.size(); }
   [[nodiscard]] std::size_t categories() const { return images_of_category_.size(); }
 
-  /// Throws seam::Error naming a row without a category, or one that has no capsule.
+  /// Throws seam::Error naming a row without a category, or whose category has no capsule.
   void check_categories(const std::string& reader) const;
-  /// For each of `queries` the nearest row of another item, farther than the bound where there are
-  /// bounds, one a query.
+  /// For each of `queries`, the nearest row of a different item, farther than the query's bound if
+  /// bounds are given.
   [[nodiscard]] Nearest nearest(const std::vector<std::int64_t>& queries, Among among,
                                 const std::vector<float>& farther_than = {}) const;
-  /// As a search measures it.
+  /// The distance as computed by a search.
   [[nodiscard]] std::vector<float> distances(std::span<const std::int64_t> others) const;
 
  private:
@@ -104,7 +104,7 @@ class Miner {
   const MiningSet& set_;
   bool by_capsule_;
   std::vector<std::int64_t> items_;
-  std::vector<std::int64_t> categories_;  ///< -1: not known
+  std::vector<std::int64_t> categories_;  ///< -1: unknown
   std::vector<std::int64_t> images_of_item_;
   std::vector<std::int64_t> images_of_category_;
 };
@@ -113,7 +113,7 @@ void Miner::check_categories(const std::string& reader) const {
   for (std::int64_t row = 0; row < rows(); ++row) {
     if (categories_[at(row)] < 0) {
       throw Error(set_.name_of_row(row) + " has no category, which " + reader +
-                      " needs; use a data set with categories, or another rule of negatives",
+                      " needs; use a data set with categories, or a different value of `negatives`",
                   Fault::configuration);
     }
     const std::int64_t category = set_.categories[at(row)];
@@ -162,7 +162,7 @@ bool Miner::is_negative(std::int64_t anchor, std::int64_t other, Among among) co
          (among != Among::other_categories || categories_[at(anchor)] != categories_[at(other)]);
 }
 
-/// How many rows of the part's gallery may come before the row's negative.
+/// The number of rows of the part's gallery that may rank before the row's negative.
 std::int64_t Miner::passed_over(const Part& part, std::int64_t row, Among among) const {
   std::int64_t count = 0;
   if (part.without_item < 0) count += images_of_item_[at(items_[at(row)])];
@@ -241,7 +241,7 @@ std::vector<std::int64_t> all_rows(std::int64_t count) {
   return rows;
 }
 
-/// Looks again for the rows that have none.
+/// Repeats the search for the rows without a negative.
 std::int64_t fill_gaps(const Miner& miner, Nearest& found, Among among) {
   std::vector<std::int64_t> without;
   for (std::int64_t row = 0; row < miner.rows(); ++row) {
@@ -271,7 +271,7 @@ void check_lengths(const MiningSet& set, const MiningRule& rule,
   if (!shape || set.vectors.size(0) != static_cast<std::int64_t>(rows) ||
       (!set.categories.empty() && set.categories.size() != rows) ||
       (rule.negatives == NegativeSource::semi_hard && positives.size() != rows)) {
-    throw Error("mining takes one vector, item, category and positive a row", Fault::internal);
+    throw Error("mining needs one vector, item, category and positive per row", Fault::internal);
   }
 }
 
@@ -317,8 +317,8 @@ MiningResult mine(const MiningSet& set, const MiningRule& rule,
   for (std::int64_t row = 0; row < miner.rows(); ++row) {
     if (found.rows[at(row)] < 0) {
       throw Error(reader + " has no negative for " + set.name_of_row(row) +
-                      ": no image of another category and another item was embedded; choose "
-                      "another rule of negatives",
+                      ": no image of a different category and item was embedded; choose a "
+                      "different value of `negatives`",
                   Fault::configuration);
     }
     sum += static_cast<double>(found.distances[at(row)]);

@@ -1,12 +1,12 @@
 /// Finds hard negatives among embeddings of all training images, by the exact search of
-/// stages/retrieval: the same for any number of threads.
+/// stages/retrieval, with the same result for any number of threads.
 ///
 ///     embeddings [N,E]        for each image:  the closest image of another item
 ///     items, categories  ──►    · of another category, or of the same (hardest)
 ///                               · farther than the positive (semi-hard)
 ///
-/// An image must not find those of its own item (or category). Few of them are searched along and
-/// passed over; where there are many, the gallery is searched without them.
+/// An image must not find those of its own item (or category). If there are few of them, they are
+/// searched too and skipped; if there are many, the gallery is searched without them.
 #pragma once
 
 #include <torch/types.h>
@@ -20,22 +20,22 @@
 
 namespace seam::stages {
 
-/// N images. Spans have N numbers and outlive the call.
+/// N images. Spans have N elements and must outlive the call.
 struct MiningSet {
-  /// f32[N,E]: embeddings; or f32[N,K,D]: class capsules, of which each image and those it is
-  /// compared with keep the one of its category, as an anchor in training does.
+  /// f32[N,E]: embeddings; or f32[N,K,D]: class capsules. An image is then compared with others by
+  /// the capsule of its own category, like an anchor in training.
   torch::Tensor vectors;
-  std::span<const std::int64_t> items;       ///< any numbers
-  std::span<const std::int64_t> categories;  ///< negative: not known; empty: none is known
+  std::span<const std::int64_t> items;       ///< arbitrary numbers
+  std::span<const std::int64_t> categories;  ///< negative: unknown; empty: all unknown
   retrieval::NameOfRow name_of_row;
-  /// Images of an item or category: up to so many are searched along and passed over.
+  /// Up to this many images of an item or category are searched too and skipped.
   std::int64_t most_passed_over = 256;
 };
 
-/// Distances are squared Euclidean; of equal ones the first row counts.
+/// Distances are squared Euclidean; the first of equally near rows is used.
 struct MiningResult {
   MinedLists lists;
-  std::int64_t fallbacks = 0;  ///< rows for which the rule found nothing itself
+  std::int64_t fallbacks = 0;  ///< rows for which the rule itself found nothing
   double mean_distance = 0;    ///< of all rows to their negatives
 };
 
@@ -43,14 +43,14 @@ struct MiningResult {
 /// - hardest_other_category: the closest row of another category and another item.
 /// - hardest_same_category: the closest row of the same category and another item; in a category
 ///   without one, as hardest_other_category.
-/// - semi_hard: the closest row of another item that is farther than the row's positive, by the
-///   margin at most; where there is none, the closest row of another item.
+/// - semi_hard: the closest row of another item that is farther than the row's positive, by at most
+///   the margin; if there is none, the closest row of another item.
 /// `positives`: semi_hard's positive of each row, or itself; not read otherwise.
 ///
-/// Work is close to one search of N rows in N, twice that at most for semi_hard; memory beside the
-/// vectors that of another copy of them, and of a search of 4096 queries. Throws seam::Error where
-/// fewer than two items are there, where hardest_other_category finds one category only, where a
-/// category is needed and not known, naming the image, and for vectors that cannot be compared.
+/// The work is close to one search of N rows in N, at most twice that for semi_hard. Needs memory
+/// for a second copy of the vectors and for a search of 4096 queries. Throws seam::Error if there
+/// are fewer than two items, if hardest_other_category finds only one category, if a category is
+/// needed but unknown (naming the image), and for vectors that cannot be compared.
 [[nodiscard]] MiningResult mine(const MiningSet& set, const MiningRule& rule,
                                 std::span<const std::int64_t> positives);
 

@@ -23,8 +23,8 @@ class PairListParser {
       : reader_(text, file, ','), images_(images) {
     for (std::size_t row = 0; row < images.size(); ++row) {
       if (row_of_name_.emplace(images[row].name, row).second) continue;
-      throw Error("two images of the data set are called " + in_quotes(images[row].name) +
-                  ", so a list of pairs cannot tell them apart");
+      throw Error("two images of the data set have the name " + in_quotes(images[row].name) +
+                  ", so a list of pairs cannot distinguish them");
     }
   }
 
@@ -35,8 +35,7 @@ class PairListParser {
         std::count_if(pairs_.begin(), pairs_.end(), [](const Pair& pair) { return pair.same; });
     if (same == 0 || same == static_cast<std::ptrdiff_t>(pairs_.size())) {
       throw Error(reader_.name() + ": " + counted(pairs_.size(), "pair") + ", " +
-                  (same == 0 ? "none" : "all") +
-                  " of one item; both kinds are needed to tell them apart");
+                  (same == 0 ? "none" : "all") + " of one item; both kinds are needed");
     }
     return std::move(pairs_);
   }
@@ -61,7 +60,7 @@ class PairListParser {
                             "'; a list of pairs has same, first and second");
       }
       if (std::find(found + 1, row_.cells.end(), columns[wanted]) != row_.cells.end()) {
-        fail(row_.line, "column '" + std::string(columns[wanted]) + "' is there twice");
+        fail(row_.line, "column '" + std::string(columns[wanted]) + "' occurs twice");
       }
       at_[wanted] = static_cast<std::size_t>(found - row_.cells.begin());
     }
@@ -71,7 +70,7 @@ class PairListParser {
     const std::string& name = row_.cells[at_[column]];
     const auto known = row_of_name_.find(name);
     if (known == row_of_name_.end()) {
-      fail(row_.line, "the data set serves no image " + in_quotes(name) + "; its names are like " +
+      fail(row_.line, "the data set has no image " + in_quotes(name) + "; its names look like " +
                           in_quotes(images_.front().name));
     }
     return static_cast<std::int64_t>(known->second);
@@ -79,12 +78,13 @@ class PairListParser {
 
   void read_row() {
     if (row_.cells.size() != width_) {
-      fail(row_.line, counted(row_.cells.size(), "cell") + " where the first line has " +
+      fail(row_.line, counted(row_.cells.size(), "cell") + ", but the first line has " +
                           std::to_string(width_));
     }
     const std::string& same = row_.cells[at_[0]];
     if (same != "1" && same != "0") {
-      fail(row_.line, "'same' is " + in_quotes(same) + "; 1 is a pair of one item, 0 of two");
+      fail(row_.line,
+           "'same' is " + in_quotes(same) + "; accepted are 1 (one item) and 0 (two items)");
     }
     const Pair pair{image(1), image(2), same == "1"};
     if (pair.first == pair.second) fail(row_.line, "the pair has the same image twice");
@@ -96,7 +96,7 @@ class PairListParser {
     }
     const auto [known, fresh] =
         line_of_pair_.try_emplace(std::minmax(pair.first, pair.second), row_.line);
-    if (!fresh) fail(row_.line, "the pair is in line " + std::to_string(known->second) + " too");
+    if (!fresh) fail(row_.line, "the pair is already on line " + std::to_string(known->second));
     pairs_.push_back(pair);
   }
 
@@ -125,7 +125,7 @@ std::string pair_list_text(std::span<const Pair> pairs, std::span<const ListedIm
 
 std::vector<Pair> parse_pair_list(std::string_view text, const std::string& file,
                                   std::span<const ListedImage> images) {
-  if (images.empty()) throw Error("no image arrived, so there is none to pair");
+  if (images.empty()) throw Error("no image was received, so there is nothing to pair");
   return PairListParser(text, file, images).parse();
 }
 

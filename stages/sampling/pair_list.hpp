@@ -1,11 +1,11 @@
-/// Pairs in a file, so that others can measure on the very same ones:
+/// Pairs in a file, so that others can evaluate on exactly the same pairs:
 ///
 ///     pair,same,first,second,first_item,second_item
 ///     0,1,s3/2.pgm,s3/7.pgm,s3,s3
 ///     1,0,s3/2.pgm,s11/1.pgm,s3,s11
 ///
-/// Images have the names that their data set gives them. To read, `same`, `first` and `second` are
-/// enough, in any order.
+/// Images have their names in the data set. For reading, `same`, `first` and `second` suffice, in
+/// any order.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace seam::stages {
 
-/// An image of the data set, as lists name it.
+/// An image of the data set, by its name in lists.
 struct ListedImage {
   std::string name;
   std::string item;
@@ -29,9 +29,9 @@ struct ListedImage {
 [[nodiscard]] std::string pair_list_text(std::span<const Pair> pairs,
                                          std::span<const ListedImage> images);
 
-/// Reads such a text; `file` stands for it in messages. Throws seam::Error naming file and line
-/// where a column is missing, `same` is neither 1 nor 0 or not what the images' items say, an image
-/// is unknown, or a pair has one image twice or is there twice; and where two images share a name,
+/// Reads such a text; `file` is its name in messages. Throws seam::Error with file and line if a
+/// column is missing, `same` is neither 1 nor 0 or contradicts the images' items, an image is
+/// unknown, or a pair has the same image twice or is listed twice; also if two images share a name,
 /// or all pairs are of one kind.
 [[nodiscard]] std::vector<Pair> parse_pair_list(std::string_view text, const std::string& file,
                                                 std::span<const ListedImage> images);

@@ -20,7 +20,7 @@ std::int64_t pairs_of(std::int64_t images) {
 /// Pair `number` of {0, ..., images - 1}: (0, 1), (0, 2), (1, 2), (0, 3), ...
 std::pair<std::int64_t, std::int64_t> pair_at(std::int64_t number) {
   auto second = static_cast<std::int64_t>((1 + std::sqrt(1 + 8 * static_cast<double>(number))) /
-                                          2);  // rounded, hence the loops
+                                          2);  // rounded, so the loops correct it
   while (pairs_of(second) > number) --second;
   while (pairs_of(second + 1) <= number) ++second;
   return {number - pairs_of(second), second};
@@ -40,9 +40,9 @@ PairSampler::PairSampler(std::span<const std::int64_t> items) {
     item_of_row_.push_back(dense.try_emplace(item, next).first->second);
   }
   if (dense.size() < 2) {
-    throw Error("pairs need images of at least two items, but " + counted(items.size(), "image") +
-                " of " + counted(dense.size(), "item") +
-                " arrived; check the split, the folds and the limit of the data set");
+    throw Error("pairs need images of at least two items, but only received " +
+                counted(items.size(), "image") + " of " + counted(dense.size(), "item") +
+                "; check the split, the folds and the limit of the data set");
   }
   first_.assign(dense.size() + 1, 0);
   for (const std::int64_t item : item_of_row_) ++first_[static_cast<std::size_t>(item) + 1];
@@ -75,7 +75,7 @@ Pair PairSampler::of_one_item(Random& random) const {
   const auto item = static_cast<std::size_t>(item_of_row_[static_cast<std::size_t>(row)]);
   const auto begin = static_cast<std::size_t>(first_[item]);
   const auto others = static_cast<std::uint64_t>(first_[item + 1] - first_[item] - 1);
-  // One of the others: the last image stands in for the first of the pair.
+  // One of the others: the last image replaces the first of the pair.
   std::int64_t second = rows_of_item_[begin + static_cast<std::size_t>(random.index(others))];
   if (second == row) second = rows_of_item_[begin + static_cast<std::size_t>(others)];
   return {row, second, true};
@@ -86,7 +86,7 @@ Pair PairSampler::of_two_items(Random& random) const {
   const auto item = static_cast<std::size_t>(item_of_row_[row]);
   const auto begin = static_cast<std::size_t>(first_[item]);
   const auto images = static_cast<std::size_t>(first_[item + 1] - first_[item]);
-  // Rows are sorted by item, so the others are those before and those behind.
+  // Rows are sorted by item, so the others are those before and after.
   auto other = static_cast<std::size_t>(random.index(rows_of_item_.size() - images));
   if (other >= begin) other += images;
   return {static_cast<std::int64_t>(row), rows_of_item_[other], false};
@@ -110,7 +110,7 @@ Pair PairSampler::draw(PairRule rule, std::uint64_t seed, std::uint64_t stream, 
                        std::uint64_t number) const {
   Random random(seed, stream, epoch, number);
   if (rule == PairRule::released) return released(random);
-  // Behind all numbers that single pairs use.
+  // After all numbers that single pairs use.
   Random order(seed, stream, epoch, ~(number / 2));
   const bool same_first = order.coin(0.5);
   return same_first == (number % 2 == 0) ? of_one_item(random) : of_two_items(random);
@@ -136,7 +136,7 @@ Pair PairSampler::any_pair(std::int64_t number) const {
 std::vector<Pair> PairSampler::distinct(std::int64_t count, std::uint64_t seed) const {
   if (count < 2 || count % 2 != 0) {
     throw Error(
-        "half of the pairs are of one item, so their number must be even, and is " + grouped(count),
+        "half of the pairs are of one item, so their number must be even, but is " + grouped(count),
         Fault::configuration);
   }
   if (const std::int64_t most = std::min(same_pairs(), other_pairs()); count / 2 > most) {

@@ -34,38 +34,38 @@ std::string text_of_list(const std::filesystem::path& file) {
 
 void DrawnPairs::declare(Declaration& declaration) {
   declaration.doc(
-      "Gathers the images of an epoch and sends them on as pairs, of one item or of two: two "
-      "packets in a row that share a `group`. `batch` with group_size = 2 and carry = [\"same_item "
-      "as same\"] keeps them together.\n\nStands behind a data set and in front of `image.decode`, "
-      "so that an epoch's names are gathered, not its pixels.");
-  declaration.parameter(
-      "pairs", drawn_,
-      "each_epoch: others in every epoch, to train with; once: different pairs, "
-      "the same ones in every epoch and run, half of them of one item; all: every "
-      "pair of two images; list: those of `list`",
-      {{"each_epoch", Drawn::each_epoch},
-       {"once", Drawn::once},
-       {"all", Drawn::all},
-       {"list", Drawn::list}});
+      "Collects the images of an epoch and emits them as pairs, of one item or of two: two "
+      "consecutive packets that share a `group`. `batch` with group_size = 2 and carry = "
+      "[\"same_item as same\"] keeps them together.\n\nPlace it between the data set and "
+      "`image.decode`, so that it collects only the names of an epoch's images and not their "
+      "pixels.");
+  declaration.parameter("pairs", drawn_,
+                        "each_epoch: new random pairs in every epoch, for training; once: distinct "
+                        "pairs, the same in every epoch and run, half of them matching; all: every "
+                        "pair of two images; list: the pairs in `list`",
+                        {{"each_epoch", Drawn::each_epoch},
+                         {"once", Drawn::once},
+                         {"all", Drawn::all},
+                         {"list", Drawn::list}});
   declaration.parameter("rule", rule_,
-                        "how pairs of each_epoch are drawn: balanced: half of them of one item, "
-                        "never one image twice, never two images of one item for different; "
-                        "released: as the code of Siamese Capsule Networks does",
+                        "how the pairs of each_epoch are drawn. balanced: half of them match, "
+                        "never with the same image twice, and the others never show one item; "
+                        "released: as in the code of Siamese Capsule Networks",
                         {{"balanced", PairRule::balanced}, {"released", PairRule::released}});
   declaration
       .parameter("count", count_wanted_,
-                 "how many pairs of each_epoch or once; if unset, as many as there are images, or "
-                 "for once, as many as are balanced")
+                 "number of pairs for each_epoch or once; default: the number of images, or for "
+                 "once, the largest balanced number")
       .at_least(1);
-  declaration.parameter("pair_seed", pair_seed_, "of the pairs drawn once: another seed, others");
+  declaration.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
   declaration
       .parameter("list", list_,
-                 "a CSV file with the columns same (1 or 0), first and second: the images' "
-                 "names in their data set")
+                 "a CSV file with the columns same (1 or 0), first and second (the images' names "
+                 "in their data set)")
       .must_exist();
   declaration.parameter("folder", folder_,
-                        "where pairs drawn once are written, as STAGE.csv, which `list` reads; "
-                        "relative to the run's folder");
+                        "folder for the pairs of once, relative to the run folder; they are "
+                        "written as STAGE.csv, which `list` can read");
   declaration.needs(field::item);
   declaration.provides(field::group).doc("the pair's number in the epoch");
   declaration.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
@@ -74,16 +74,16 @@ void DrawnPairs::declare(Declaration& declaration) {
 void DrawnPairs::open(Context& /*context*/) {
   const auto refuse = [](const std::string& what) { throw Error(what, Fault::configuration); };
   if ((drawn_ == Drawn::list) != !list_.empty()) {
-    refuse(list_.empty() ? "pairs is \"list\", but 'list' names none"
+    refuse(list_.empty() ? "pairs is \"list\", but 'list' is not set"
                          : "'list' is set, but pairs is not \"list\"");
   }
   if (count_wanted_ && (drawn_ == Drawn::all || drawn_ == Drawn::list)) {
     refuse(
-        "'count' is set, but pairs says which ones there are; remove it, or set pairs to "
+        "'count' has no effect with this value of 'pairs'; remove it, or set pairs to "
         "\"each_epoch\" or \"once\"");
   }
   if (rule_ == PairRule::released && drawn_ != Drawn::each_epoch) {
-    refuse("rule = \"released\" draws pairs of each epoch; set pairs = \"each_epoch\"");
+    refuse("rule = \"released\" only applies to pairs = \"each_epoch\"; set that");
   }
 }
 
@@ -133,7 +133,7 @@ void DrawnPairs::start(const Context& context) {
 
 void DrawnPairs::write_list(const Context& context) const {
   if (!folder_.is_absolute() && context.run_directory().empty()) {
-    context.info("the run keeps no folder, so the pairs are not written");
+    context.info("the run has no run folder, so the pairs are not written");
     return;
   }
   ExportedFile file(export_path(folder_, std::string(context.stage()) + ".csv", context));

@@ -1,8 +1,8 @@
-/// The collector `sampling.pairs`: takes in the images of an epoch, then sends pairs.
+/// The collector `sampling.pairs`: collects the images of an epoch, then emits pairs.
 ///
 ///     images ──► [ rows ] ──► pair 0: two packets, same_item 1 │ pair 1: two packets, same_item 0
 ///
-/// What it takes in is names and labels, not pixels: it belongs in front of the decoder.
+/// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class DrawnPairs final : public Collector {
   void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
-  /// Emits one pair a call.
+  /// Emits one pair per call.
   More end(Emitter& emitter, Context& context) override;
 
  private:
@@ -49,7 +49,7 @@ class DrawnPairs final : public Collector {
   std::vector<std::int64_t> items_;
   std::unordered_map<std::string, std::int64_t> item_numbers_;
   std::optional<PairSampler> sampler_;
-  std::vector<Pair> fixed_;  // unless each epoch has its own
+  std::vector<Pair> fixed_;  // unused with each_epoch
   std::int64_t next_ = 0;
   std::int64_t count_ = 0;
 };

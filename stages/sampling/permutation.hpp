@@ -1,4 +1,4 @@
-/// An order of many rows that is known at every place without being stored:
+/// A permutation of many rows that can be evaluated at any position without being stored:
 ///
 ///     Permutation order(rows, Random(seed, stream, epoch, ~round));
 ///     order(0), order(1), ...   every row once

@@ -8,37 +8,38 @@ namespace seam::stages {
 
 void Pk::declare(Declaration& declaration) {
   declaration.doc(
-      "Gathers the images of an epoch and sends them on as batches of P items with K images of "
-      "each, for losses that look for positives and negatives within a batch (Hermans et al., "
-      "2017). The images of a batch share a `group`, so that `batch` with size P x K makes exactly "
-      "these batches.\n\nStands behind a data set and in front of `image.decode`, so that an "
-      "epoch's names are gathered, not its pixels.");
-  declaration.parameter("items", items_per_batch_, "P: items a batch, all different")
+      "Collects the images of an epoch and emits them as batches of P items with K images of each, "
+      "for losses that find positives and negatives within a batch (Hermans et al., 2017). The "
+      "images of a batch share a `group`, so that `batch` with size P x K makes exactly these "
+      "batches.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
+      "names of an epoch's images and not their pixels.");
+  declaration.parameter("items", items_per_batch_, "P: number of distinct items per batch")
       .range(1, 1 << 20);
-  declaration.parameter("images", images_per_item_, "K: images of each item").range(1, 1 << 20);
-  declaration.parameter("few_images", few_images_,
-                        "what becomes of items with fewer than K images: their images are "
-                        "repeated, or they are left out",
-                        {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
+  declaration.parameter("images", images_per_item_, "K: number of images per item")
+      .range(1, 1 << 20);
+  declaration.parameter(
+      "few_images", few_images_,
+      "how to treat items with fewer than K images: repeat their images, or leave the items out",
+      {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
   declaration
       .parameter("categories", categories_per_batch_,
-                 "C: categories from which a batch draws its items, P / C items of each, so that "
-                 "negatives look alike; it divides P. 0: from any")
+                 "C: number of categories from which a batch draws its items, P / C items of each, "
+                 "so that negatives look similar; must divide P. 0: items of any category")
       .range(0, 1 << 20);
   declaration
       .parameter("per_epoch", per_epoch_,
-                 "batches an epoch; if unset, as many as full batches of different items there "
-                 "are, so that each item comes once")
+                 "number of batches per epoch; default: the number of full batches of distinct "
+                 "items, so that each item occurs once")
       .at_least(1);
   declaration.needs(field::item);
-  declaration.accepts(field::category).doc("needed where `categories` is set");
+  declaration.accepts(field::category).doc("needed if `categories` is set");
   declaration.provides(field::group).doc("the batch's number in the epoch");
 }
 
 void Pk::open(Context& /*context*/) {
   if (categories_per_batch_ == 0 || items_per_batch_ % categories_per_batch_ == 0) return;
-  throw Error("a batch of " + counted(items_per_batch_, "item") + " cannot be drawn evenly from " +
-                  std::to_string(categories_per_batch_) +
+  throw Error("a batch of " + counted(items_per_batch_, "item") +
+                  " cannot be divided evenly among " + std::to_string(categories_per_batch_) +
                   " categories; set 'categories' to a divisor of 'items'",
               Fault::configuration);
 }

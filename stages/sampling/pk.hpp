@@ -1,10 +1,10 @@
-/// The collector `sampling.pk`: takes in the images of an epoch, then sends batches of P items with
+/// The collector `sampling.pk`: collects the images of an epoch, then emits batches of P items with
 /// K images of each.
 ///
 ///     images ──► [ rows ] ──► item 7: K images, item 2: K images, ... P items    group 0
 ///                             item 5: K images, ...                              group 1
 ///
-/// What it takes in is names and labels, not pixels: it belongs in front of the decoder.
+/// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class Pk final : public Collector {
   void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
-  /// Emits the images of one item a call.
+  /// Emits the images of one item per call.
   More end(Emitter& emitter, Context& context) override;
 
  private:
@@ -42,12 +42,12 @@ class Pk final : public Collector {
 
   std::vector<Packet> rows_;
   std::vector<std::int64_t> items_;
-  std::vector<std::int64_t> categories_;  // of the rows; empty unless asked for
+  std::vector<std::int64_t> categories_;  // of the rows; empty without `categories`
   std::unordered_map<std::string, std::int64_t> item_numbers_;
   std::optional<PkSampler> sampler_;
-  std::vector<std::int64_t> batch_;  // rows of the batch that is being sent
-  std::size_t sent_ = 0;             // of these
-  std::int64_t next_ = 0;            // the number of the batch after it
+  std::vector<std::int64_t> batch_;  // rows of the current batch
+  std::size_t sent_ = 0;             // number of these already emitted
+  std::int64_t next_ = 0;            // number of the next batch
   std::int64_t count_ = 0;
 };
 

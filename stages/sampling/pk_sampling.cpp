@@ -28,9 +28,8 @@ PkSampler::PkSampler(std::span<const std::int64_t> items, std::int64_t items_per
   }
   if (static_cast<std::int64_t>(drawn_.size()) < items_per_batch) {
     const bool skipped = few == FewImages::skip && few_image_items_ > 0;
-    throw Error("a batch needs " + std::to_string(items_per_batch) + " items, but " +
+    throw Error("a batch needs " + std::to_string(items_per_batch) + " items, but only received " +
                 counted(items.size(), "image") + " of " + counted(rows_of_item_.size(), "item") +
-                " arrived" +
                 (skipped ? ", of which " + std::to_string(few_image_items_) + " with fewer than " +
                                counted(images_per_item, "image") + " are skipped"
                          : "") +
@@ -47,7 +46,7 @@ PkSampler::PkSampler(std::span<const std::int64_t> items, std::int64_t items_per
     places_of_category_[known->second].push_back(drawn);
   }
   if (static_cast<std::int64_t>(places_of_category_.size()) < categories.count) {
-    throw Error("a batch is to be drawn from " + std::to_string(categories.count) +
+    throw Error("batches need " + std::to_string(categories.count) +
                 " categories, but the items are of " +
                 counted(places_of_category_.size(), "category", "categories") +
                 "; lower 'categories', or check the split and the limit of the data set");
@@ -97,7 +96,7 @@ std::vector<std::size_t> PkSampler::places_by_category(Random key, std::uint64_t
 std::vector<std::int64_t> PkSampler::draw(std::uint64_t seed, std::uint64_t stream,
                                           std::uint64_t epoch, std::uint64_t number) const {
   const auto per_round = static_cast<std::uint64_t>(round());
-  // Behind all numbers that single batches use.
+  // After all numbers that single batches use.
   const Random key(seed, stream, epoch, ~(number / per_round));
   const auto wanted = static_cast<std::size_t>(images_per_item_);
   Random random(seed, stream, epoch, number);
@@ -108,7 +107,7 @@ std::vector<std::int64_t> PkSampler::draw(std::uint64_t seed, std::uint64_t stre
                                      : places_by_category(key, number % per_round)) {
     std::vector<std::int64_t> rows = rows_of_item_[drawn_[place]];
     random.shuffle(std::span(rows));
-    // Few images: all of them, again and again, the last time those that the shuffle put in front.
+    // Too few images: repeats all of them, and the last time only the first ones of the shuffle.
     for (std::size_t image = 0; image < wanted; ++image) {
       batch.push_back(rows[image % rows.size()]);
     }

@@ -3,13 +3,13 @@
 ///
 ///     items in a new order ──► P at a time ──► K images of each
 ///
-/// With categories, batches are drawn from a few of them, since items that look alike are the
-/// negatives that teach most:
+/// With categories, batches are drawn from a few of them, since similar items make more informative
+/// negatives:
 ///
 ///     items in a new order, category by category ──► cut into cells of P / C items
 ///     cells in a new order ──► C at a time ──► K images of each item
 ///
-/// A batch depends on (seed, stream, epoch, its number) alone.
+/// A batch depends only on (seed, stream, epoch, its number).
 #pragma once
 
 #include <cstddef>
@@ -20,38 +20,38 @@
 
 namespace seam::stages {
 
-/// What becomes of items with fewer than K images.
+/// How to treat items with fewer than K images.
 enum class FewImages : std::uint8_t {
-  repeat,  ///< each image as often as the others, or once more
+  repeat,  ///< repeat images evenly: their counts differ by at most one
   skip     ///< such items are never drawn
 };
 
-/// From how many categories a batch draws its items.
+/// The categories from which a batch draws its items.
 struct BatchCategories {
-  std::int64_t count = 0;  ///< C, which divides P; 0: from any
+  std::int64_t count = 0;  ///< C, which divides P; 0: items of any category
   std::span<const std::int64_t>
       of_rows{};  ///< the category of each row; an item's first row counts
 };
 
 class PkSampler {
  public:
-  /// `items[row]` is the item of a row, any numbers. Throws seam::Error where fewer than
+  /// `items[row]` is the item of a row, an arbitrary number. Throws seam::Error if fewer than
   /// `items_per_batch` items can be drawn.
   PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
             std::int64_t images_per_item, FewImages few, BatchCategories categories = {});
 
-  /// The P * K rows of batch `number` (from 0) of an epoch, item by item. In round()
-  /// batches each item comes at most once; then a new order begins. The images of an item are drawn
-  /// without replacement where it has K. With categories, a cell of items holds two of them where
-  /// one ends and the next begins.
+  /// The P * K rows of batch `number` (from 0) of an epoch, item by item. In round() batches each
+  /// item occurs at most once; then a new order begins. The images of an item are drawn without
+  /// replacement if it has K. With categories, a cell at the boundary between two categories
+  /// contains items of both.
   [[nodiscard]] std::vector<std::int64_t> draw(std::uint64_t seed, std::uint64_t stream,
                                                std::uint64_t epoch, std::uint64_t number) const;
 
-  /// Batches until all items were there, but for the last fewer than P.
+  /// The number of batches until all items have occurred, except for the last fewer than P.
   [[nodiscard]] std::int64_t round() const {
     return static_cast<std::int64_t>(drawn_.size()) / items_per_batch_;
   }
-  /// Items that can be drawn, and all with fewer than K images.
+  /// The number of items that can be drawn, and of all with fewer than K images.
   [[nodiscard]] std::int64_t items() const { return static_cast<std::int64_t>(drawn_.size()); }
   [[nodiscard]] std::int64_t few_image_items() const { return few_image_items_; }
 

@@ -8,10 +8,10 @@ namespace seam::stages {
 
 void Shuffle::declare(Declaration& declaration) {
   declaration.doc(
-      "Gathers the packets of an epoch and sends each of them on once, in another order in every "
-      "epoch, which depends on the run's seed: for losses of single pictures, which should not see "
-      "a list's order.\n\nStands behind a data set and in front of `image.decode`, so that an "
-      "epoch's names are gathered, not its pixels.");
+      "Collects the packets of an epoch and emits them in a new random order in every epoch, "
+      "depending on the run's seed. For losses on single images, which should not see the order of "
+      "the list.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
+      "names of an epoch's images and not their pixels.");
 }
 
 void Shuffle::begin(Context& /*context*/) {

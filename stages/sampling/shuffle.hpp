@@ -1,9 +1,9 @@
-/// The collector `sampling.shuffle`: takes in the packets of an epoch, then sends them on in
-/// another order.
+/// The collector `sampling.shuffle`: collects the packets of an epoch, then emits them in a
+/// different order.
 ///
 ///     0 1 2 3 4 5 ──► [ packets ] ──► 3 0 5 1 4 2
 ///
-/// What it takes in is names and labels, not pixels: it belongs in front of the decoder.
+/// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Shuffle final : public Collector {
   void declare(Declaration& declaration) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
-  /// Emits one packet a call.
+  /// Emits one packet per call.
   More end(Emitter& emitter, Context& context) override;
 
  private:

@@ -20,12 +20,12 @@ TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice
     item_of_row_.push_back(dense.try_emplace(item, next).first->second);
   }
   if (dense.size() < 2) {
-    throw Error("triplets need images of at least two items, but " +
+    throw Error("triplets need images of at least two items, but only received " +
                 counted(items.size(), "image") + " of " + counted(dense.size(), "item") +
-                " arrived; check the split and the limit of the data set");
+                "; check the split and the limit of the data set");
   }
 
-  // Rows by item, by counting.
+  // Sorts rows by item with a counting sort.
   first_.assign(dense.size() + 1, 0);
   for (const std::int64_t item : item_of_row_) ++first_[static_cast<std::size_t>(item) + 1];
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -46,8 +46,8 @@ TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice
   }
   if (anchors_.empty()) {
     throw Error(
-        "no item has two images, so there is no positive; keep single-image items, or use "
-        "another data set");
+        "no item has two images, so there is no positive; keep single-image items, or use a "
+        "different data set");
   }
 }
 
@@ -55,7 +55,7 @@ std::int64_t TripletSampler::anchor_of(std::uint64_t seed, std::uint64_t stream,
                                        std::uint64_t epoch, std::uint64_t number) const {
   const std::uint64_t count = anchors_.size();
   const std::uint64_t round = number / count;
-  // Behind all numbers that single triplets use.
+  // After all numbers that single triplets use.
   const Random key(seed, stream, epoch, ~round);
   const Permutation order(count, key);
   return anchors_[static_cast<std::size_t>(order(number % count))];
@@ -75,14 +75,14 @@ DrawnTriplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std:
   const auto images = static_cast<std::uint64_t>(first_[item + 1] - first_[item]);
   triplet.positive = triplet.anchor;
   if (images > 1) {
-    // One of the others: the last image stands in for the anchor.
+    // One of the others: the last image replaces the anchor.
     triplet.positive = rows_of_item_[begin + static_cast<std::size_t>(random.index(images - 1))];
     if (triplet.positive == triplet.anchor) {
       triplet.positive = rows_of_item_[begin + static_cast<std::size_t>(images - 1)];
     }
   }
   // The same distribution as rejection sampling, in one draw: rows are sorted by item, so the
-  // others are those before and those behind.
+  // others are those before and after.
   auto other = static_cast<std::size_t>(random.index(rows_of_item_.size() - images));
   if (other >= begin) other += static_cast<std::size_t>(images);
   triplet.negative = rows_of_item_[other];

@@ -11,55 +11,55 @@ namespace seam::stages {
 
 void Triplets::declare(Declaration& declaration) {
   declaration.doc(
-      "Gathers the images of an epoch and sends them on as triplets: for each, an anchor, another "
-      "image of its item (positive) and an image of another item (negative), three packets that "
-      "share a `group`.\n\nStands behind a data set and in front of `image.decode`, so that an "
-      "epoch's names are gathered, not its pixels.");
+      "Collects the images of an epoch and emits them as triplets of an anchor, another image of "
+      "its item (positive) and an image of a different item (negative): three packets that share a "
+      "`group`.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
+      "names of an epoch's images and not their pixels.");
   declaration.parameter("anchors", anchors_,
-                        "where anchors come from: uniformly drawn, as in the released SCCapsNet "
-                        "code, or every image once in a new order each epoch",
+                        "source of the anchors: drawn uniformly, as in the released SCCapsNet "
+                        "code, or every image once, in a new order in each epoch",
                         {{"with_replacement", AnchorChoice::with_replacement},
                          {"each_image_once", AnchorChoice::each_image_once}});
   declaration.parameter(
       "single_image_items", single_images_,
-      "what becomes of items with one image: anchor and positive are the same "
-      "image, or they are negatives only",
+      "how to treat items with one image: use the same image as anchor and positive, or use it "
+      "only as a negative",
       {{"pair_with_itself", SingleImageItems::pair_with_itself}, {"skip", SingleImageItems::skip}});
   declaration.parameter(
       "negatives", negatives_,
-      "the image of another item that is the negative: any, uniformly drawn (released code); the "
-      "closest of another category (thesis); the closest of the same category; or the closest that "
-      "is farther than the positive",
+      "the negative, an image of a different item: any, drawn uniformly (released code); the "
+      "closest of a different category (thesis); the closest of the same category; or the closest "
+      "that is farther than the positive",
       {{"random_other_item", NegativeSource::random_other_item},
        {"hardest_other_category", NegativeSource::hardest_other_category},
        {"hardest_same_category", NegativeSource::hardest_same_category},
        {"semi_hard", NegativeSource::semi_hard}});
   declaration
       .reference("mined", mined_,
-                 "the `sampling.mined` stage that finds the negatives; needed for all but "
-                 "random_other_item")
+                 "the `sampling.mined` stage that finds the negatives; needed unless negatives = "
+                 "\"random_other_item\"")
       .optional();
   declaration
       .parameter("margin", margin_,
-                 "semi_hard: by how much the squared distance of the negative exceeds that of the "
-                 "positive at most, 2 if not set; that of the loss")
+                 "semi_hard: how much the squared distance of the negative may exceed that of the "
+                 "positive; default: 2, like the margin of loss.triplet")
       .range(1e-6, 1e6);
   declaration
       .parameter("random_epochs", random_epochs_,
-                 "so many epochs at the beginning have random_other_item, whatever `negatives` is")
+                 "number of initial epochs that use random_other_item, whatever `negatives` is")
       .at_least(0);
   declaration
       .parameter("per_epoch", per_epoch_,
-                 "triplets an epoch; as many as there are anchors if unset")
+                 "number of triplets per epoch; default: the number of anchors")
       .at_least(1);
   declaration
       .parameter("multiple_of", multiple_of_,
-                 "the number of triplets is rounded up to a multiple of this: with that of a "
-                 "batch, every batch is full")
+                 "round the number of triplets up to a multiple of this; with the number of "
+                 "triplets per batch, every batch is full")
       .at_least(1);
   declaration.needs(field::item);
   if (negatives_ != NegativeSource::random_other_item) {
-    declaration.needs(field::index).doc("by which `mined` knows the image");
+    declaration.needs(field::index).doc("by which `mined` identifies the image");
   }
   declaration.provides(field::group).doc("the triplet's number in the epoch");
   declaration.provides(field::role).values({"anchor", "positive", "negative"});
@@ -71,7 +71,7 @@ void Triplets::open(Context& /*context*/) {
   const auto refuse_useless = [&](bool useless, const char* parameter) {
     if (!useless) return;
     throw Error(std::string("`") + parameter + "` has no effect with " + chosen +
-                    "; remove it, or choose another rule of negatives",
+                    "; remove it, or choose a different value of `negatives`",
                 Fault::configuration);
   };
   refuse_useless(mined_.bound() && !mines, "mined");
@@ -96,11 +96,10 @@ const MinedLists& Triplets::mined_lists(const Context& context) const {
   if (lists != nullptr) return *lists;
   throw Error("no negatives have been mined yet for `negatives = \"" +
                   std::string(to_string(negatives_)) +
-                  "\"`; the schedule must run the flow that "
-                  "ends in the stage of `mined` before flow '" +
+                  "\"`; the schedule must run the flow with the stage of `mined` before flow '" +
                   std::string(context.flow()) +
-                  "': in [schedule] before it in each_epoch, once in `before`, or in a later epoch "
-                  "with `random_epochs` up to then",
+                  "': earlier in each_epoch of [schedule], once in `before`, or in a later epoch "
+                  "with `random_epochs` until then",
               Fault::configuration);
 }
 
@@ -121,12 +120,11 @@ void Triplets::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/
   rows_.push_back(std::move(packet));
 }
 
-/// The row of this flow for each mined image; throws seam::Error where they are not the same
-/// images.
+/// The row of this flow for each mined image; throws seam::Error if the images differ.
 std::vector<std::int64_t> Triplets::positions_of_mined() const {
   const std::string same =
-      "; the flow that mines must embed exactly the images that this stage gets, each once: take "
-      "the same data set stage for both, and leave out of its list what cannot be decoded";
+      "; the mining flow must embed exactly the images that this stage receives, each once: use "
+      "the same data set stage for both, and remove images that cannot be decoded from its list";
   const std::span<const MinedImage> images = mined_->images();
   std::vector<std::int64_t> row_of_image(images.size(), -1);
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -145,7 +143,7 @@ std::vector<std::int64_t> Triplets::positions_of_mined() const {
     }
     std::int64_t& place = row_of_image[static_cast<std::size_t>(found - images.begin())];
     if (place >= 0) {
-      throw Error(shown + " arrived twice" + same, Fault::configuration);
+      throw Error(shown + " was received twice" + same, Fault::configuration);
     }
     place = static_cast<std::int64_t>(row);
   }
@@ -153,7 +151,7 @@ std::vector<std::int64_t> Triplets::positions_of_mined() const {
   if (missing != row_of_image.end()) {
     const MinedImage& image = images[static_cast<std::size_t>(missing - row_of_image.begin())];
     throw Error("'" + image.name + "' (index " + std::to_string(image.index) +
-                    ") was embedded for mining, but did not arrive" + same,
+                    ") was embedded for mining, but not received here" + same,
                 Fault::configuration);
   }
   return row_of_image;
@@ -185,9 +183,10 @@ void Triplets::start(const Context& context) {
     const bool skipped = single_images_ == SingleImageItems::skip;
     context.info(counted(sampler_->single_image_items(), "item") +
                  (one ? " has one image, so " : " have one image each, so ") +
-                 (skipped ? (one ? "it is a negative only" : "they are negatives only")
-                          : (one ? "its positive is the anchor itself"
-                                 : "their positives are the anchors themselves")));
+                 (skipped
+                      ? (one ? "it is only used as a negative" : "they are only used as negatives")
+                      : (one ? "its positive is the anchor itself"
+                             : "their positives are the anchors themselves")));
   }
 }
 

@@ -1,9 +1,9 @@
-/// The collector `sampling.triplets`: takes in the images of an epoch, then sends triplets.
+/// The collector `sampling.triplets`: collects the images of an epoch, then emits triplets.
 ///
 ///     images ──► [ rows ] ──► anchor 0, positive 0, negative 0, anchor 1, ...
 ///                   ▲ mined = "...": hard negatives of sampling.mined
 ///
-/// What it takes in is names and labels, not pixels: it belongs in front of the decoder.
+/// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class Triplets final : public Collector {
   void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;
-  /// Emits one triplet a call.
+  /// Emits one triplet per call.
   More end(Emitter& emitter, Context& context) override;
 
  private:
-  /// Rows of this flow in the place of positions among mined images; empty: as drawn.
+  /// The row of this flow for each position among mined images; empty: as drawn.
   struct MinedRows {
     std::vector<std::int64_t> negatives;
     std::vector<std::int64_t> positives;

@@ -11,7 +11,7 @@ struct Moments {
   Tensor mean, square, largest_square;  ///< the last undefined without AMSGrad
 };
 
-/// What a moment is divided by, since it began at zero.
+/// The divisor that corrects a moment's bias from starting at zero.
 struct Biases {
   double mean, square;
 };
@@ -22,8 +22,8 @@ void move_along(const Tensor& weight, const Tensor& gradient, const Moments& mom
   if (settings.weight_decay != 0 && settings.decoupled) {
     weight.mul_(1 - settings.rate * settings.weight_decay);
   }
-  // One rounding an operation: LibTorch's combined ones (add with a factor, addcmul, addcdiv) round
-  // once or twice, by where a thread's share ends.
+  // One rounding per operation: LibTorch's combined ones (add with a factor, addcmul, addcdiv)
+  // round once or twice, depending on where a thread's share ends.
   const Tensor slope = penalty ? gradient + weight * settings.weight_decay : gradient;
   moments.mean.mul_(settings.beta1).add_(slope * (1 - settings.beta1));
   moments.square.mul_(settings.beta2).add_((slope * slope).mul_(1 - settings.beta2));
@@ -50,19 +50,20 @@ void Adam::declare(Declaration& d) {
   declare_optimizer(d);
   d.parameter("beta1", settings_.beta1, "decay of the first moment").range(0, 0.999999);
   d.parameter("beta2", settings_.beta2, "decay of the second moment").range(0, 0.999999);
-  d.parameter("epsilon", settings_.epsilon,
-              "added to the root of the second moment; Keras' default. Some gradients are exactly "
-              "zero (of a bias before a batch norm), so it cannot be")
+  d.parameter(
+       "epsilon", settings_.epsilon,
+       "added to the root of the second moment; the default is that of Keras. It must not be zero, "
+       "because some gradients are exactly zero (those of a bias before a batch norm)")
       .range(1e-12, 1);
   d.parameter("epsilon_form", settings_.epsilon_form,
-              "where epsilon is added: after the bias of the second moment was corrected (the "
-              "paper's algorithm, PyTorch), or before (the paper's shorter form, Keras), where it "
-              "weighs 31 times as much in the first step",
+              "whether epsilon is added after the bias correction of the second moment (the "
+              "paper's algorithm, PyTorch), or before it (the paper's shorter form, Keras), which "
+              "makes its effect 31 times as large in the first step",
               {{"pytorch", EpsilonForm::pytorch}, {"keras", EpsilonForm::keras}});
   d.parameter("decoupled", settings_.decoupled,
-              "AdamW: weights shrink by rate * weight_decay, apart from the gradient; without it "
-              "weight_decay is an L2 penalty, added to the gradient");
-  d.parameter("amsgrad", amsgrad_, "divides by the largest second moment so far");
+              "AdamW: weights shrink by rate * weight_decay, separately from the gradient; without "
+              "it weight_decay is an L2 penalty, added to the gradient");
+  d.parameter("amsgrad", amsgrad_, "whether to divide by the largest second moment so far");
 }
 
 std::vector<std::string> Adam::moments() const {

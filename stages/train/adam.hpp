@@ -25,15 +25,15 @@ struct AdamSettings {
   EpsilonForm epsilon_form = EpsilonForm::pytorch;
   double weight_decay = 0;
   /// AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019): the weight
-  /// shrinks by rate * weight_decay and the moments see the gradient alone. Otherwise the decay is
+  /// shrinks by rate * weight_decay and the moments only use the gradient. Otherwise the decay is
   /// an L2 penalty, added to the gradient.
   bool decoupled = false;
 };
 
-/// Step number `step` (from 1) of Adam, algorithm 1 of Kingma and Ba, ICLR 2015, on one weight. The
-/// update is ours because LibTorch's optimizer files its state differently from version to version,
-/// and a checkpoint must outlive them. `mean` and `square` are its moments, like the weight in
-/// shape; with `largest_square` it is AMSGrad (Reddi, Kale, Kumar, ICLR 2018).
+/// Step number `step` (from 1) of Adam, algorithm 1 of Kingma and Ba, ICLR 2015, on one weight.
+/// This is our own update because LibTorch's optimizer stores its state differently from version to
+/// version, and a checkpoint must outlive them. `mean` and `square` are its moments, like the
+/// weight in shape; with `largest_square` it is AMSGrad (Reddi, Kale, Kumar, ICLR 2018).
 void adam_step(const Tensor& weight, const Tensor& gradient, const Tensor& mean,
                const Tensor& square, std::int64_t step, const AdamSettings& settings,
                const Tensor& largest_square = {});

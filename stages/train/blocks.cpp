@@ -10,10 +10,11 @@
 namespace seam::stages {
 namespace {
 
-/// Six tensors of so many, with those that an update makes, fit a core's cache.
+/// Six tensors of this size, and those that an update allocates, fit a core's cache.
 constexpr std::int64_t block = 1 << 15;
 
-/// Whether one place in memory is the same element of both. Where a side is 1, strides say nothing.
+/// Whether the same offset in memory is the same element of both. Strides of sides of length 1 do
+/// not matter.
 bool lie_alike(const Tensor& a, const Tensor& b) {
   if (!b.is_non_overlapping_and_dense() || a.sizes() != b.sizes()) return false;
   for (std::int64_t side = 0; side < a.dim(); ++side) {
@@ -44,7 +45,7 @@ void in_blocks(const std::vector<Tensor>& tensors,
   }
   const std::int64_t blocks = (elements + block - 1) / block;
   at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    const torch::NoGradGuard none_here;  // a thread's own setting
+    const torch::NoGradGuard none_here;  // this setting is per thread
     std::vector<Tensor> part(rows.size());
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t first = at * block;

@@ -13,8 +13,8 @@ namespace seam::stages {
 
 /// Calls f, without gradients, for the same part of each of these tensors of one shape, until it
 /// was called for all elements; of an undefined tensor, the part is undefined. f must treat each
-/// element apart from the others, and may change them in place. Tensors on a device, few elements,
-/// and tensors that lie differently in memory are one part.
+/// element independently of the others, and may change them in place. Tensors on a device, few
+/// elements, and tensors that lie differently in memory are one part.
 void in_blocks(const std::vector<Tensor>& tensors,
                const std::function<void(const std::vector<Tensor>&)>& f);
 

@@ -22,8 +22,8 @@ double sum_of_squares_on_cpu(const Tensor& gradient) {
   return total;
 }
 
-/// The largest absolute value, NaN where an element is: without their signs, floats are ordered as
-/// their bits are, NaNs above all others.
+/// The largest absolute value, or NaN if an element is NaN: without their signs, floats are ordered
+/// like their bits, with NaNs above all others.
 double largest_on_cpu(const Tensor& gradient) {
   const Tensor dense = (gradient.is_non_overlapping_and_dense() ? gradient : gradient.contiguous())
                            .to(torch::kFloat32);

@@ -1,4 +1,4 @@
-/// What an optimizer must know of gradients before it follows them.
+/// Checks of gradients before an optimizer follows them.
 #pragma once
 
 #include <seam/tensor.hpp>
@@ -13,7 +13,7 @@ namespace seam::stages {
 
 struct GradientCheck {
   double loss = 0;
-  double largest = 0;  ///< absolute value of an element; NaN where an element is
+  double largest = 0;  ///< absolute value of an element; NaN if an element is
 };
 
 /// Reads both from the device at once. No rounding, so any order of the elements gives the same.

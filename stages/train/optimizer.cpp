@@ -22,14 +22,16 @@ void Optimizer::declare_optimizer(Declaration& d) {
   declare_schedule(d, schedule_);
   d.parameter("weight_decay", weight_decay_, "pulls weights towards zero").range(0, 100);
   d.parameter("no_decay", no_decay_,
-              "weights that weight_decay leaves alone, by the names of checkpoints, with * for any "
-              "text: [\"*.bias\"]");
-  d.parameter("clip_norm", clip_norm_, "longest gradient over all weights; 0: no limit")
+              "weights exempt from weight_decay, by their names in checkpoints; * matches "
+              "anything: [\"*.bias\"]");
+  d.parameter("clip_norm", clip_norm_,
+              "maximum norm of the gradient over all weights; 0: no clipping")
       .range(0, 1e12);
-  d.parameter("accumulate", accumulate_, "batches whose mean gradient makes one step")
+  d.parameter("accumulate", accumulate_,
+              "number of batches whose mean gradient is used for one step")
       .range(1, 1e6);
   d.parameter("gradient_norm", measures_norm_,
-              "whether the gradient's length is recorded where clip_norm does not need it");
+              "whether to record the gradient's norm even if clip_norm does not need it");
   d.upstream(trainables_, "stages whose weights are trained");
   d.needs(field::loss);
   d.trains();
@@ -57,8 +59,8 @@ void Optimizer::begin(Context& context) {
   }
   if (in_flow_.empty()) {
     throw Error(
-        "no stage before the optimizer has weights to train; put a model into the flow that is not "
-        "frozen",
+        "no stage before the optimizer has weights to train; put a model that is not frozen into "
+        "the flow",
         Fault::configuration);
   }
 }
@@ -68,7 +70,8 @@ void Optimizer::find_all_weights() {
 }
 
 std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
-  // Stages are told apart by their place among those of all flows: two models may use one name.
+  // Stages are distinguished by their index among those of all flows: two models may use the same
+  // name.
   const auto number = std::ranges::find(stages_, &stage) - stages_.begin();
   const std::size_t count = moments().size();
   std::vector<std::size_t> places;
@@ -81,8 +84,8 @@ std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
     if (std::ranges::any_of(
             weights_, [&](const Trained& known) { return known.weight.name == in_checkpoint; })) {
       throw Error("a stage has two weights called '" + weight.name +
-                      "', or made a new one after open(); each needs a name of its own and stays "
-                      "the same tensor",
+                      "', or replaced one after open(); each weight needs a unique name and must "
+                      "remain the same tensor",
                   Fault::internal);
     }
     Trained trained;
@@ -108,7 +111,7 @@ void Optimizer::check_no_decay() const {
       }
     }
     if (!fits) {
-      throw Error("no weight fits '" + pattern + "' of `no_decay`; there are " + some +
+      throw Error("no weight matches '" + pattern + "' in `no_decay`; the weights are " + some +
                       (named > 5 ? " and " + std::to_string(named - 5) + " more" : ""),
                   Fault::configuration);
     }
@@ -121,8 +124,8 @@ std::vector<Tensor> Optimizer::gradients_of(const Tensor& loss) const {
         "the loss has no gradient: no weight of the stages before it was used to compute it",
         Fault::configuration);
   }
-  // Undefined rather than zero: a weight that this loss does not reach is not touched, whatever
-  // batches before it did.
+  // Undefined rather than zero: a weight that this loss does not reach is not changed, whatever
+  // earlier batches did.
   for (const std::size_t at : in_flow_) weights_[at].weight.tensor.mutable_grad() = Tensor();
   loss.backward();
   std::vector<Tensor> gradients;
@@ -148,10 +151,10 @@ void Optimizer::refuse_useless(const Tensor& loss, const std::vector<Tensor>& gr
   }
   const std::string with_loss = at_step + "loss " + text_of(seen.loss) + remedy;
   if (!std::isfinite(seen.largest)) throw Error("the gradient is not finite" + with_loss);
-  // Clipping makes any length useful. The norm itself is only measured where it may be too long.
+  // With clipping, any norm is usable. The norm itself is only computed if it may be too large.
   if (clip_norm_ > 0 || seen.largest * std::sqrt(count) <= longest_gradient) return;
   if (const double norm = gradient_norm(reached); norm > longest_gradient) {
-    throw Error("the gradient is too long (" + text_of(norm) + ")" + with_loss);
+    throw Error("the gradient is too large (norm " + text_of(norm) + ")" + with_loss);
   }
 }
 
@@ -159,7 +162,7 @@ void Optimizer::process(const Packet& packet, Context& context) {
   const Tensor& loss = packet.get(field::loss);
   std::vector<Tensor> gradients = gradients_of(loss);
   refuse_useless(loss, gradients);
-  // From here on nothing fails: the batch counts.
+  // From here on nothing fails: the batch is accepted.
   const torch::NoGradGuard no_gradient;
   for (std::size_t i = 0; i < in_flow_.size(); ++i) {
     if (!gradients[i].defined()) continue;
@@ -188,7 +191,7 @@ Pause Optimizer::pause(Context& /*context*/) {
 
 void Optimizer::take_step(Context& context) {
   const torch::NoGradGuard no_gradient;
-  // At a flow's end there may be fewer batches: the mean is over those that are there.
+  // At a flow's end there may be fewer batches: the mean is over those that remain.
   const double share = static_cast<double>(accumulate_) / static_cast<double>(accumulated_);
   double scale = share;
   if (clip_norm_ > 0 || measures_norm_) {
@@ -221,7 +224,7 @@ void Optimizer::save(Archive& archive) const {
   archive.put("step", step_);
   const std::vector<std::string> names = moments();
   for (const Trained& trained : weights_) {
-    if (trained.steps == 0) continue;  // as it is without an entry
+    if (trained.steps == 0) continue;  // the same as no entry
     archive.put(trained.weight.name + ".steps", trained.steps);
     for (std::size_t at = 0; at < names.size(); ++at) {
       put_tensor(archive, trained.weight.name + "." + names[at], trained.moments[at]);
@@ -245,9 +248,9 @@ void Optimizer::load(const Archive& archive) {
     taken += 1 + names.size();
   }
   if (taken != archive.entries().size()) {
-    throw Error("the checkpoint holds moments of other weights than those of the " +
+    throw Error("the checkpoint contains moments of different weights from those of the " +
                 std::to_string(stages_.size()) +
-                " trainable stages before this optimizer; it is of another pipeline");
+                " trainable stages before this optimizer; it was written by a different pipeline");
   }
 }
 

@@ -1,4 +1,4 @@
-/// What all optimizers share; how a weight moves along its gradient is theirs.
+/// Base class of all optimizers; derived classes define how a weight is updated.
 ///
 ///     loss ──► backward ──► finite? ──► mean of `accumulate` batches ──► clip ──► update()
 ///                              └─► no: an error, and the batch leaves nothing behind
@@ -22,24 +22,25 @@ struct UpdateSettings {
   std::int64_t step = 1;  ///< of this weight, from 1
 };
 
-/// Trains the stages upstream in the flow that runs. State is kept for those of all flows with this
-/// stage: a weight has the same moments in each, and a flow without it leaves it as it is.
+/// Trains the stages upstream in the flow that runs. State is kept for the stages of all flows with
+/// this optimizer: a weight has the same moments in each, and a flow without the weight does not
+/// change it.
 ///
-/// A gradient that is being accumulated belongs to the flow: at its end a step is taken with what
-/// is there, so that every batch that was accepted has had its effect when a checkpoint is written.
+/// An accumulated gradient belongs to the flow: at the flow's end a step is taken with what has
+/// been accumulated, so that every accepted batch has had its effect when a checkpoint is written.
 class Optimizer : public Compute<Sink> {
  public:
   void open(Context& context) override;
   void begin(Context& context) final;
   void process(const Packet& packet, Context& context) final;
   void end(Context& context) final;
-  /// Ready where no gradient is being accumulated.
+  /// Ready if no gradient is being accumulated.
   Pause pause(Context& context) final;
   void save(Archive& archive) const final;
   void load(const Archive& archive) final;
 
  protected:
-  /// What the learning rate is where the file does not say.
+  /// The default of the learning rate.
   Optimizer(Schedule schedule, double rate) {
     schedule_.form = schedule;
     schedule_.rate = rate;
@@ -49,30 +50,31 @@ class Optimizer : public Compute<Sink> {
   void declare_optimizer(Declaration& d);
 
   /// Names of the tensors that are kept for each weight, of its shape and zero before its first
-  /// step; asked after open().
+  /// step; called after open().
   [[nodiscard]] virtual std::vector<std::string> moments() const = 0;
   /// Changes the weight and its moments, which come in the order of moments().
   virtual void update(const Tensor& weight, const Tensor& gradient, std::span<const Tensor> moments,
                       const UpdateSettings& settings) const = 0;
 
  private:
-  /// A weight and what is known of it.
+  /// A weight and its state.
   struct Trained {
     NamedWeight weight;  // named as in checkpoints
     bool decays = true;
     std::vector<Tensor> moments;
     std::int64_t steps = 0;  // that changed it
-    Tensor gradient;         // for the next step; undefined where no loss reached it
+    Tensor gradient;         // for the next step; undefined if no loss reached it
   };
 
-  /// The places in weights_ of a stage's weights; those that are new are added.
+  /// The indices in weights_ of a stage's weights; new ones are added.
   std::vector<std::size_t> find_weights(Trainable& stage);
   void find_all_weights();
-  /// Throws seam::Error for a pattern of no_decay that fits no weight.
+  /// Throws seam::Error for a pattern of no_decay that matches no weight.
   void check_no_decay() const;
-  /// The gradients of this batch's loss. Throws seam::Error where it has none that is of use.
+  /// The gradients of this batch's loss. Throws seam::Error if there are none, or they cannot be
+  /// used.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss) const;
-  /// Throws seam::Error where a gradient of that largest element must not be followed.
+  /// Throws seam::Error if a gradient with this largest element must not be used.
   void refuse_useless(const Tensor& loss, const std::vector<Tensor>& gradients) const;
   void take_step(Context& context);
   void forget_gradients();

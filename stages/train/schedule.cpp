@@ -55,13 +55,14 @@ void check_decay(const ScheduleSettings& settings, const Context& context) {
     case Schedule::exponential:
       if (decay < 0.5) {
         context.warn(given + " multiplies the learning rate by " + text_of(decay) +
-                     " each epoch; a slow fall is close to 1, such as 0.995");
+                     " each epoch; for a slow decrease choose a value close to 1, such as 0.995");
       }
       break;
     case Schedule::inverse_time:
       if (decay > 0.1) {
-        context.warn(given + " divides the learning rate by " + text_of(1 + 1000 * decay) +
-                     " at step 1000; a slow fall is close to 0, such as 0.0005");
+        context.warn(
+            given + " divides the learning rate by " + text_of(1 + 1000 * decay) +
+            " at step 1000; for a slow decrease choose a value close to 0, such as 0.0005");
       }
       break;
     case Schedule::multi_step:
@@ -74,13 +75,13 @@ void check_milestones(const ScheduleSettings& settings) {
   if (settings.form != Schedule::multi_step) {
     if (milestones.empty()) return;
     throw refused(
-        "`milestones` has an effect with `schedule = \"multi_step\"` only; remove it, or choose "
-        "that schedule");
+        "`milestones` only applies to `schedule = \"multi_step\"`; remove it, or choose that "
+        "schedule");
   }
   if (milestones.empty()) {
     throw refused(
         "`schedule = \"multi_step\"` needs `milestones`: the epochs, from 0, in which the rate "
-        "falls, such as [45, 60]");
+        "decreases, such as [45, 60]");
   }
   if (milestones.front() < 1 ||
       std::ranges::adjacent_find(milestones, std::greater_equal<>()) != milestones.end()) {
@@ -89,14 +90,14 @@ void check_milestones(const ScheduleSettings& settings) {
 }
 
 void settle_cosine(ScheduleSettings& settings, const Context& context) {
-  // As resolved.toml of earlier versions says "not set".
+  // resolved.toml of earlier versions has this for "not set".
   if (settings.epochs == 0) settings.epochs.reset();
   if (settings.steps == 0) settings.steps.reset();
   if (settings.form != Schedule::cosine) {
     if (!settings.epochs && !settings.steps && settings.least_rate == 0) return;
     throw refused(
-        "`epochs`, `steps` and `least_rate` have an effect with `schedule = \"cosine\"` only; "
-        "remove them, or choose that schedule");
+        "`epochs`, `steps` and `least_rate` only apply to `schedule = \"cosine\"`; remove them, or "
+        "choose that schedule");
   }
   if (settings.epochs && settings.steps) {
     throw refused("a cosine has one length: remove either `epochs` or `steps`");
@@ -139,29 +140,28 @@ double learning_rate(const ScheduleSettings& settings, std::int64_t epoch, std::
 
 void declare_schedule(Declaration& d, ScheduleSettings& settings) {
   d.parameter("rate", settings.rate, "learning rate at the start").range(0, 100);
-  d.parameter("schedule", settings.form, "how the learning rate falls",
+  d.parameter("schedule", settings.form, "how the learning rate decreases",
               {{"constant", Schedule::constant},
                {"exponential", Schedule::exponential},
                {"inverse_time", Schedule::inverse_time},
                {"multi_step", Schedule::multi_step},
                {"cosine", Schedule::cosine}});
-  d.parameter(
-       "decay", settings.decay,
-       "exponential: the rate's factor each epoch, 0.995 if not set; inverse_time: rate / (1 "
-       "+ decay * step), 5e-4 if not set; multi_step: the rate's factor at each milestone, 0.1 if "
-       "not set; the others take none")
+  d.parameter("decay", settings.decay,
+              "exponential: factor on the rate in each epoch, default: 0.995; inverse_time: rate / "
+              "(1 + decay * step), default: 5e-4; multi_step: factor on the rate at each "
+              "milestone, default: 0.1; the other schedules do not use it")
       .range(0, 1);
   d.parameter("milestones", settings.milestones,
-              "multi_step: the epochs, from 0, in which the rate falls");
+              "multi_step: the epochs, from 0, in which the rate decreases");
   d.parameter("epochs", settings.epochs,
-              "cosine: its length, with one rate an epoch; without `epochs` and `steps` the number "
-              "of epochs of [schedule]")
+              "cosine: its length, with one rate per epoch; default without `steps`: the number of "
+              "epochs of [schedule]")
       .range(0, 1e9);
-  d.parameter("steps", settings.steps, "cosine: its length, with one rate a step").range(0, 1e15);
-  d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and from there on")
+  d.parameter("steps", settings.steps, "cosine: its length, with one rate per step").range(0, 1e15);
+  d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and afterwards")
       .range(0, 100);
   d.parameter("warm_up", settings.warm_up,
-              "steps over which the rate grows from nothing to what the schedule says")
+              "number of warm-up steps, over which the rate grows linearly to that of the schedule")
       .range(0, 1e15);
 }
 
@@ -178,7 +178,7 @@ void warn_of_ended_cosine(const ScheduleSettings& settings, std::int64_t step,
     return;
   }
   context.warn("the cosine has ended after `steps = " + std::to_string(*settings.steps) +
-               "`: the learning rate is 0, and nothing is trained any more");
+               "`: the learning rate is 0, so nothing is trained any more");
 }
 
 }  // namespace seam::stages

@@ -7,8 +7,8 @@ namespace {
 
 void move_along(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
                 const SgdSettings& settings) {
-  // One rounding an operation: adding with a factor rounds once or twice, by where a thread's share
-  // ends.
+  // One rounding per operation: adding with a factor rounds once or twice, depending on where a
+  // thread's share ends.
   const Tensor slope =
       settings.weight_decay == 0 ? gradient : gradient + weight * settings.weight_decay;
   if (!velocity.defined()) {
@@ -28,9 +28,11 @@ void Sgd::declare(Declaration& d) {
       "momentum: runs the backward pass from `loss` and takes a step. A flow with this stage "
       "trains.");
   declare_optimizer(d);
-  d.parameter("momentum", settings_.momentum, "share of the last step's velocity; 0: none")
+  d.parameter("momentum", settings_.momentum,
+              "momentum: fraction of the previous velocity that is kept; 0: no momentum")
       .range(0, 0.999999);
-  d.parameter("nesterov", settings_.nesterov, "Nesterov's momentum: one step further along it");
+  d.parameter("nesterov", settings_.nesterov,
+              "whether to use Nesterov's momentum, which looks one step ahead");
 }
 
 void Sgd::open(Context& context) {

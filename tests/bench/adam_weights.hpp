@@ -1,4 +1,4 @@
-/// The weights of a network with Adam's moments, moved as train.adam moves them.
+/// The weights of a network with Adam's moments, updated as by train.adam.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -29,7 +29,7 @@ class AdamWeights {
     return numbers;
   }
 
-  /// Those that a loss left behind.
+  /// The gradients of the last backward pass.
   [[nodiscard]] std::vector<torch::Tensor> gradients() const {
     std::vector<torch::Tensor> gradients;
     for (const torch::Tensor& weight : weights_) {

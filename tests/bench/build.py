@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what a newcomer waits for: the README's two commands on a fresh clone, with an empty compiler cache.
+"""Measures the first build: the README's two commands on a fresh clone, with an empty compiler cache.
 
     build.py [--no-tests] [--folder FOLDER]
 
@@ -36,7 +36,7 @@ def measured(name, command, clone, environment):
 
 
 def jobs_of(build):
-    """{output: seconds} of the last time that ninja made each output."""
+    """{output: seconds} of the last time that ninja built each output."""
     jobs = {}
     for line in (build / ".ninja_log").read_text().splitlines()[1:]:
         start, end, _, output, _ = line.split("\t")
@@ -47,7 +47,7 @@ def jobs_of(build):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--no-tests", action="store_true", help="stop after the demo")
-    parser.add_argument("--folder", type=pathlib.Path, help="where to clone to; default: a temporary folder")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder for the clone; default: a temporary folder")
     options = parser.parse_args()
     temporary = None if options.folder else tempfile.TemporaryDirectory(prefix="seam-build-")
     clone = (options.folder or pathlib.Path(temporary.name)) / "seam"

@@ -1,6 +1,6 @@
 /// One training step of the network of pipelines/descriptors/type-d.toml:
 ///
-///     32 pictures of 8 items ─► SE-ResNet ─► group enhancement ─► self-attention ─► 3 descriptors
+///     32 images of 8 items ─► SE-ResNet ─► group enhancement ─► self-attention ─► 3 descriptors
 ///       descriptors ─► class capsules ─┬─► unit length ─► batch-hard triplets ─────────┐
 ///       descriptors ───────────────────┴─► item logits ─► cross entropy, 10 x cost ────┴─► Adam
 ///
@@ -8,10 +8,10 @@
 ///                            [--steps 5] [--threads 2] [--precision bfloat16] [--save FILE]
 ///
 /// `small` has the file's sizes, at 96x96 pixels, `published` those of the paper on Stanford Online
-/// Products, at 284x423 (height x width); --size is another side of square pictures. Every stage
-/// computes in the precision and hands on float32, as in a run. --save writes pictures and initial
-/// weights for peers/descriptors_step.py, which must find the same loss and gradient in the first
-/// step; with --steps 0 that is the only one.
+/// Products, at 284x423 (height x width); --size sets a different side of square images. Every
+/// stage computes in the precision and passes on float32, as in a run. --save writes images and
+/// initial weights for peers/descriptors_step.py, which must get the same loss and gradient in the
+/// first step; with --steps 0 that is the only step.
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
@@ -45,13 +45,13 @@
 
 namespace {
 
-using namespace seam::nn;  // the classes under measurement are all this file is about
+using namespace seam::nn;  // the measured classes
 using torch::Tensor;
 
 struct Sizes {
   std::vector<std::int64_t> blocks;
   std::int64_t width;
-  std::int64_t descriptor;  ///< 0: as many numbers as the map has channels
+  std::int64_t descriptor;  ///< 0: the number of channels of the map
   std::int64_t categories;
   std::int64_t items;
   std::int64_t image_height, image_width;
@@ -100,7 +100,7 @@ ConcatModuleOptions concatenated(const Sizes& sizes) {
   return options;
 }
 
-/// Parts are called as the stages of the file.
+/// Parts have the names of the stages in the file.
 class NetworkImpl : public torch::nn::Module {
  public:
   explicit NetworkImpl(const Sizes& sizes)
@@ -116,7 +116,7 @@ class NetworkImpl : public torch::nn::Module {
       if (weight.dim() == 4) {
         weight.set_data(weight.contiguous(torch::MemoryFormat::ChannelsLast));  // as ModuleStage
       }
-      // At their initial 0 the gates and the attention would do nothing that a comparison sees.
+      // At their initial 0, the gates and the attention would have no effect on the comparison.
       if (weight.eq(0).all().item<bool>()) weight.fill_(0.1);
     }
   }
@@ -175,7 +175,7 @@ class Trainer {
     double gradient;  ///< its length
   };
 
-  /// The first one is compared with another program's.
+  /// The first step is compared with the peer program.
   Step first_step() {
     const Tensor loss = backward();
     const double gradient = seam::stages::gradient_norm(weights_.gradients());
@@ -202,7 +202,7 @@ class Trainer {
  private:
   Tensor backward() {
     const ConcatModuleOutput output = network_(images_, precision_);
-    // Each of these is another stage's: loss.batch_hard, loss.cross_entropy, loss.cost_sensitive.
+    // Each of these is a separate stage: loss.batch_hard, loss.cross_entropy, loss.cost_sensitive.
     const Tensor plain = output.embedding.detach();
     const auto triplets = seam::stages::hard_triplets(torch::cdist(plain, plain, 2.0, 2), items_);
     const auto distances = [&](const std::vector<std::int64_t>& others) {
@@ -250,7 +250,7 @@ void measure(int count, char** arguments) {
                                                             : seam::Precision::float32);
   if (!options.text("--save").empty()) trainer.save(options.text("--save"));
   const double before = seam::bench::peak_mebibytes();
-  const Trainer::Step first = trainer.first_step();  // the first touch of all memory as well
+  const Trainer::Step first = trainer.first_step();  // also allocates all memory
   std::vector<double> taken{0};
   seam::bench::Clock clock;
   for (std::int64_t step = 0; step < options.number("--steps"); ++step) {

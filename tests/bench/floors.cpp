@@ -1,5 +1,6 @@
-/// What no learning gets on a data set in the In-Shop layout: recall of the queries in the gallery
-/// by colour histogram and by raw pixels. A trained model below these numbers has learned nothing.
+/// Scores without learning on a data set in the In-Shop layout: recall of the queries in the
+/// gallery by colour histogram and by raw pixels. A trained model below these numbers has learned
+/// nothing.
 ///
 ///     floors ROOT [LIST]        LIST defaults to ROOT/Eval/list_eval_partition.txt
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace seam::stages {
 namespace {
 
-/// One row an image, of unit length, so that a product of two is their similarity.
+/// One row per image, of unit length, so that the product of two rows is their similarity.
 using Describe = std::function<void(const cv::Mat3b&, cv::Mat1f)>;
 
 constexpr int hues = 16;

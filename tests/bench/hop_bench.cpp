@@ -1,14 +1,14 @@
-/// What it costs to hand a packet from one stage to the next, against a bare oneTBB graph of as
-/// many queueing nodes that hand on a std::shared_ptr: the price of order, ledger, bounds and
-/// errors.
+/// Measures the cost of passing a packet from one stage to the next, against a bare oneTBB graph
+/// with the same number of queueing nodes that pass on a std::shared_ptr: the price of order,
+/// ledger, limits and errors.
 ///
 ///     source ──► +1 ──► +1 ──► ... ──► +1 ──► sink        a hop: one arrow
 ///
 ///     hop_bench [--stages 10] [--packets 200000] [--turns 5] [--threads 2]
 ///
-/// Seam and the bare graph take turns in one process. Prints a line for parallel stages (unlimited
-/// concurrency) and at last `hop ratio=R seam_ns=... tbb_ns=...` for serial ones: medians over the
-/// turns; a ratio above 1 says that Seam takes less time than the bare graph.
+/// Seam and the bare graph take turns in one process. Prints one line for parallel stages
+/// (unlimited concurrency) and then `hop ratio=R seam_ns=... tbb_ns=...` for serial ones: medians
+/// over the turns; a ratio above 1 means that Seam takes less time than the bare graph.
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -30,7 +30,7 @@
 
 namespace {
 
-using namespace seam;  // the classes under measurement
+using namespace seam;  // the measured classes
 
 inline constexpr Field<std::int64_t> number{"number"};
 
@@ -93,7 +93,7 @@ class NoServices final : public Services {
 
 struct Timed {
   double seconds = 0;
-  std::int64_t sum = 0;  // of all numbers at the end: shows that all arrived
+  std::int64_t sum = 0;  // sum of all numbers at the end: shows that all arrived
 };
 
 Timed run_seam(const Options& options, Stages kind) {
@@ -194,7 +194,7 @@ void measure(const Options& options, Stages kind) {
       std::fprintf(stderr, "hop_bench: not all packets arrived\n");
       std::exit(1);
     }
-    if (turn == 0) continue;  // threads and memory are made in the first
+    if (turn == 0) continue;  // the first turn creates threads and memory
     seam_ns.push_back(ours.seconds / hops * 1e9);
     tbb_ns.push_back(theirs.seconds / hops * 1e9);
   }

@@ -1,10 +1,10 @@
-/// How many pictures a second go from files to float tensors: decode, augment, batch, on a number
-/// of threads, without a pipeline around it.
+/// Measures how many images per second are converted from files to float tensors: decode, augment,
+/// batch, on several threads, without a pipeline.
 ///
 ///     input_bench FOLDER [--threads 2] [--batch 96] [--images 2880]
 ///
-/// Prints one line for each part alone and `input images_per_second=...` for the whole, with the
-/// processor time of an image beside it, which other programs on the machine disturb less.
+/// Prints one line for each part and `input images_per_second=...` for the total, with the
+/// processor time per image, which is less affected by other programs on the machine.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,7 +29,7 @@
 namespace {
 
 using seam::Image;
-using namespace seam::stages;  // the functions under measurement
+using namespace seam::stages;  // the measured functions
 
 struct Options {
   std::filesystem::path folder;
@@ -57,7 +57,7 @@ Options read_options(const std::vector<std::string>& arguments) {
   return options;
 }
 
-/// `count` JPEG files of the folder in sorted order, again from the first where there are fewer.
+/// `count` JPEG files of the folder in sorted order, repeated from the first if there are fewer.
 std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder, int count) {
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -116,7 +116,7 @@ int main(int count, char** values) {
   const int images = static_cast<int>(files.size());
   const int batches = images / options.batch;
   if (batches == 0) {
-    std::puts("the folder has no JPEG files, or fewer images than a batch are asked for");
+    std::puts("the folder has no JPEG files, or --images is smaller than a batch");
     return 2;
   }
   const auto path = [&files](int i) { return files[static_cast<std::size_t>(i)]; };

@@ -1,20 +1,20 @@
 /// Measures leave-one-out retrieval at the size of Stanford Online Products' test set: 60,502
-/// vectors of 6,144 numbers, each searched among all others, the 1,000 nearest.
+/// vectors of size 6,144, and the 1,000 nearest others of each.
 ///
 ///     vectors, a batch at a time ─► GalleryIndex ─► search, no query finds itself ─► recall
 ///
-/// That is what retrieval.index and retrieval.search do in a flow, whose batches have 64 pictures
-/// in the pipelines here. Only they are timed; recall is counted between the batches.
+/// This is the work of retrieval.index and retrieval.search in a flow, with the batches of 64
+/// images of the pipelines here. Only these are timed; recall is counted between the batches.
 ///
 ///     leave_one_out_bench [--images 60502] [--items 11316] [--dimensions 6144] [--k 1000]
 ///                         [--queries 60502] [--batch 64] [--likeness 0] [--threads 2]
 ///
-/// With fewer queries than images only the first are searched: the time of the whole is then what
-/// `index_seconds` says and a share of `search_seconds`.
+/// With fewer queries than images, only the first are searched: the time for all queries is then
+/// `index_seconds` plus `search_seconds`, scaled up to all images.
 ///
 /// Vectors are random and of unit length. `likeness`, from 0 to 8, is how many eighths of a vector
-/// are its item's; with 0 nothing but chance finds an item. They are computed from whole numbers,
-/// so that peers/leave_one_out_faiss.py has the same ones to the last bit, and the same recall.
+/// are its item's; with 0, items are found only by chance. Vectors are computed from whole numbers,
+/// so that those of peers/leave_one_out_faiss.py are bit-identical and give the same recall.
 #include <ATen/Parallel.h>
 #include <torch/types.h>
 
@@ -45,7 +45,7 @@ constexpr std::int64_t published_items = 11316;
 
 enum class Stream : std::uint64_t { image, item };
 
-/// About normal around zero: the sum of the four words of SplitMix64's number `at`.
+/// Approximately normal around zero: the sum of the four words of SplitMix64's number `at`.
 std::int64_t number(Stream stream, std::int64_t at) {
   std::uint64_t bits = static_cast<std::uint64_t>(at) + (static_cast<std::uint64_t>(stream) << 40);
   bits = (bits + 1) * 0x9E3779B97F4A7C15;
@@ -115,7 +115,7 @@ seam::stages::GalleryIndex indexed(const Problem& problem, std::int64_t batch, S
   return index;
 }
 
-/// Hit rates at `ks`, the last of which is how many neighbours are found.
+/// Hit rates at `ks`; the last is the number of neighbours searched.
 std::vector<double> searched(const seam::stages::GalleryIndex& index, const Problem& problem,
                              std::int64_t queries, std::int64_t batch,
                              const std::vector<std::int64_t>& ks, Seconds& seconds) {
@@ -137,7 +137,7 @@ std::vector<double> searched(const seam::stages::GalleryIndex& index, const Prob
     request.query_item =
         std::span(items).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     request.gallery_item = items;
-    // The queries of a run come from another flow; here they are read where they lie already.
+    // The queries of a run come from another flow; here they are read from the index.
     const Tensor vectors = index.vectors(Mask::none).narrow(0, first, count);
     Clock clock;
     const seam::retrieval::Neighbours found = index.search(vectors, request);
@@ -163,7 +163,7 @@ std::vector<double> searched(const seam::stages::GalleryIndex& index, const Prob
 void measure(int argc, char** argv) {
   const seam::bench::Options options(argc, argv,
                                      {{"--images", std::to_string(published_images)},
-                                      {"--items", "0"},  // 0: as many images an item as published
+                                      {"--items", "0"},  // 0: as many images per item as published
                                       {"--dimensions", "6144"},
                                       {"--k", "1000"},
                                       {"--queries", "0"},  // 0: all images

@@ -1,7 +1,7 @@
-/// What benchmark programs share: options, a clock, medians and peak memory.
+/// Shared by benchmark programs: options, a clock, medians and peak memory.
 ///
 ///     program --images 2000 --k 10 ──► Options ──► numbers
-///     program starts itself anew with --memory WAY ──► the peak of that way alone
+///     program restarts itself with --memory WAY ──► the peak of only that way
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace seam::bench {
 
-/// "--name value" pairs laid over defaults.
+/// "--name value" pairs that override defaults.
 class Options {
  public:
   /// Throws std::invalid_argument for a name without a default, and for one without a value.
@@ -66,8 +66,8 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The largest resident set of the process so far, or since forget_peak(). Not getrusage's, which
-/// begins with that of the program that started this one.
+/// The largest resident set of the process so far, or since forget_peak(). Not from getrusage,
+/// which starts with the peak of the parent process.
 inline double peak_mebibytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -76,13 +76,13 @@ inline double peak_mebibytes() {
   throw std::runtime_error("/proc/self/status does not say how much memory the process took");
 }
 
-/// From here on the peak is that of what is resident now.
+/// Resets the peak to the current resident set.
 inline void forget_peak() {
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
-/// The number that a program prints first, in a process of its own, which has to be started anew:
-/// OpenMP does not survive a fork. -1 where it prints none.
+/// Returns the first number that a program prints, or -1 if it prints none. Runs it in a new
+/// process, because OpenMP does not survive a fork.
 inline double number_from(const std::string& program, const std::string& arguments) {
   std::FILE* const pipe = popen(("'" + program + "' " + arguments).c_str(), "r");
   double result = 0;
@@ -91,7 +91,7 @@ inline double number_from(const std::string& program, const std::string& argumen
   return result;
 }
 
-/// The body of main(): what `measure` throws goes to stderr, and the program fails.
+/// The body of main(): prints exceptions of `measure` to stderr and returns an error code.
 inline int run(void (*measure)(int, char**), int count, char** arguments) {
   try {
     measure(count, arguments);

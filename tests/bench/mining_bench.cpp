@@ -1,13 +1,14 @@
-/// Measures mining at the size of In-Shop's training set: 25,882 random embeddings of 368 numbers,
-/// of 3,997 items in 23 categories of one size. Beside it what one writes with LibTorch alone:
-/// distances of a tile of anchors to all images by a matrix product, those of the own category
-/// filled, the smallest.
+/// Measures mining at the size of In-Shop's training set: 25,882 random embeddings of size 368, of
+/// 3,997 items in 23 categories of equal size. Compared with a direct implementation in LibTorch:
+/// distances of a tile of anchors to all images by a matrix product, those of the anchor's category
+/// masked, then the minimum.
 ///
 ///     mining_bench [LIST]    items and categories of the training images of an In-Shop partition
 ///                            list instead: few large categories, many small ones
 ///
-/// The peak of memory is the process's, embeddings and libraries included, before LibTorch's turn.
-/// The last line is "mining ratio=R ...": LibTorch's seconds in those of hardest_other_category.
+/// Peak memory is that of the process, including embeddings and libraries, before LibTorch's turn.
+/// The last line is "mining ratio=R ...": LibTorch's seconds divided by those of
+/// hardest_other_category.
 #include <ATen/Parallel.h>
 #include <sys/resource.h>
 #include <torch/types.h>
@@ -37,7 +38,7 @@ using seam::stages::NegativeSource;
 
 constexpr std::int64_t dimensions = 368;
 
-/// Of each image.
+/// Labels of each image.
 struct Labels {
   std::vector<std::int64_t> item;
   std::vector<std::int64_t> category;
@@ -45,7 +46,7 @@ struct Labels {
   std::string text;
 };
 
-/// Rows of one item follow each other at the distance of the number of items.
+/// Rows of one item are as far apart as there are items.
 Labels regular_labels() {
   constexpr std::int64_t images = 25'882;
   constexpr std::int64_t items = 3'997;

@@ -1,17 +1,17 @@
 /// Dynamic routing, forward and backward, at the sizes of several networks:
 ///
-///     fashioncaps            8,192 capsules of 16 share one matrix to 23 classes (Kınlı 2019)
-///     capsnet, scn           weights of each capsule's own (Sabour et al. 2017; O'Neill 2018)
-///     capsule_module         384 capsules of 16, pieces of descriptors, with weights of their own
-///                            to 12 classes of 16 (Durmuş et al. 2023, model.capsule_module)
+///     fashioncaps            8,192 capsules of size 16 share one matrix to 23 classes (Kınlı 2019)
+///     capsnet, scn           separate weights per capsule (Sabour et al. 2017; O'Neill 2018)
+///     capsule_module         384 capsules of size 16, pieces of descriptors, with separate weights
+///                            to 12 classes of size 16 (Durmuş et al. 2023, model.capsule_module)
 ///     capsule_module_shared  the same capsules with one matrix for all
 ///
-/// Seam's routing (routing.hpp: factored by kernels where weights are shared, own_routing.hpp where
-/// they are not) against the direct form in LibTorch's operations, with every prediction in memory
-/// and automatic gradients through all iterations, and, of shared weights, against the factored
-/// form in these operations. In turns in one process; then each alone in a process of its own for
-/// its peak memory. What PyTorch and torch.compile do is in peers/routing.py, with the same
-/// numbers.
+/// Compares Seam's routing (routing.hpp: factored by kernels for shared weights; own_routing.hpp
+/// for separate weights) with the direct form in LibTorch's operations, with every prediction in
+/// memory and automatic gradients through all iterations, and, for shared weights, with the
+/// factored form in these operations. They take turns in one process; then each runs in a separate
+/// process to measure its peak memory. peers/routing.py does the same with PyTorch and
+/// torch.compile, with the same numbers.
 ///
 ///     routing_bench [--network fashioncaps] [--batch 0] [--turns 5] [--threads 2]
 #include <ATen/Parallel.h>
@@ -41,10 +41,10 @@ using torch::Tensor;
 
 enum class Weights : std::uint8_t { own, shared };
 
-/// What capsules are before routing.
+/// The capsules before routing.
 enum class Input : std::uint8_t {
   squashed,     ///< with small weights
-  descriptors,  ///< three, each of unit length, in pieces; with weights of deviation 1
+  descriptors,  ///< three, each of unit length, in pieces; weights have standard deviation 1
 };
 
 struct Network {
@@ -145,12 +145,12 @@ void compare(const char* program, const Network& network, std::int64_t turns) {
     std::printf("%s, turn %d:", network.name, static_cast<int>(turn));
     for (const Way way : ways) {
       std::vector<double> several{milliseconds(way)};
-      // Seam's own is short beside the clock's neighbours.
+      // Seam's own time is short, so the median of several is taken.
       while (way == Way::seam && several.size() < 5) several.push_back(milliseconds(way));
       taken[way].push_back(median(several));
       std::printf(" %s %.3f", name_of(way), taken[way].back());
     }
-    std::printf(" ms an image\n");
+    std::printf(" ms per image\n");
   }
   std::map<Way, double> memory;
   for (const Way way : ways) {
@@ -174,13 +174,13 @@ void compare(const char* program, const Network& network, std::int64_t turns) {
               problem.weight.grad().norm().item<double>());
 }
 
-/// Prints the peak memory of one pass above that of its inputs.
+/// Prints the peak memory of one pass minus that of its inputs.
 void show_memory(const Network& network, const std::string& way) {
   for (const Way known : ways_of(network)) {
     if (way != name_of(known)) continue;
     Network one_image = network;
     one_image.batch = 1;
-    Problem(one_image).run(known);  // threads and libraries take memory the first time
+    Problem(one_image).run(known);  // threads and libraries allocate memory the first time
     Problem problem(network);
     seam::bench::forget_peak();
     const double before = peak_mebibytes();

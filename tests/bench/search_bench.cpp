@@ -5,7 +5,7 @@
 ///     masked    one of 23 capsules of each image kept: most pairs at distance exactly 2
 ///     constant  all vectors equal: every pair ties
 ///
-/// Prints one line a repetition: "search seconds=0.71 case=normal ...".
+/// Prints one line per repetition: "search seconds=0.71 case=normal ...".
 #include <ATen/Parallel.h>
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
@@ -62,7 +62,7 @@ void measure(int argc, char** argv) {
   search.k = options.number("--k");
   search.query_tile = options.number("--query-tile");
   search.gallery_tile = options.number("--gallery-tile");
-  // A flow searches a batch at a time; 0 takes all queries at once.
+  // A flow searches one batch at a time; 0 searches all queries at once.
   const std::int64_t batch =
       options.number("--batch") > 0 ? options.number("--batch") : queries.size(0);
 

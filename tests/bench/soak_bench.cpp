@@ -1,14 +1,14 @@
-/// A long run in small: whether the host loses a packet, or grows, when it runs for hours.
+/// Simulates a long run: checks that the host loses no packets and that its memory does not grow.
 ///
 ///     source ─► 3 parallel ─► { left, right } ─► join ─► 3 serial ─► sink      ten stages
 ///                drops, failures that are skipped, and delays at random, everywhere
 ///
 ///     soak_bench [--packets 1000000] [--runs 100]      1 to 16 threads in turns
-///     soak_bench --slow-sink 1 [--packets 100000]      64 KiB a packet, a sink that takes its time
+///     soak_bench --slow-sink 1 [--packets 100000]      64 KiB per packet, a slow sink
 ///
-/// Every run must have a ledger that balances and exactly the packets that the first run, with one
-/// thread, had at its sink; anything else ends the program with 1. The last line is
-/// `soak ratio=R ...`: memory after 32 runs over memory after the last; below 1 it has grown.
+/// Every run must have a ledger that balances and deliver exactly the packets that the first run,
+/// with one thread, delivered to its sink; otherwise the program exits with 1. The last line is
+/// `soak ratio=R ...`: memory after 32 runs divided by memory after the last; below 1 it has grown.
 #include <tbb/global_control.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void spin(std::chrono::nanoseconds time) {
 }
 
 /// One packet in 200 is dropped, one in 200 fails, one in 500 takes 20 microseconds. Returns
-/// whether the packet goes on.
+/// whether the packet is passed on.
 bool trouble(const Packet& packet, Context& context) {
   Random random = context.random(packet);
   const std::uint64_t drawn = random.index(1000);
@@ -96,7 +96,7 @@ class Serial final : public Transform {
   }
 };
 
-/// A branch: adds a field of its own.
+/// A branch: adds its own field.
 class Branch final : public ParallelTransform {
  public:
   explicit Branch(Field<std::int64_t> field) : field_(field) {}
@@ -129,7 +129,7 @@ class Keep final : public Sink {
   }
 
  private:
-  Arrived& arrived_;  // the run's, outlives it
+  Arrived& arrived_;  // owned by the run, outlives the stage
   std::chrono::nanoseconds time_;
 };
 

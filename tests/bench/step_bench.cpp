@@ -1,5 +1,5 @@
-/// One training step of the published network: 32 triplets of 256 x 256 pictures through three
-/// towers, triplet loss, backward pass, Adam. An image is one tower pass of one picture.
+/// One training step of the published network: 32 triplets of 256 x 256 images through three
+/// towers, triplet loss, backward pass, Adam. An image is one tower pass of one input image.
 ///
 ///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
 ///                [--breakdown 1]
@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace seam::nn;  // the classes under measurement are all this file is about
+using namespace seam::nn;  // the measured classes
 using seam::bench::Clock;
 using seam::stages::triplet_loss;
 using torch::Tensor;
@@ -46,7 +46,7 @@ class Trainer {
     optimise();
   }
 
-  /// The same work for one tower at a time, stopped between its parts.
+  /// The same work for one tower at a time, timed part by part.
   void step_in_parts(std::map<std::string, double>& parts) {
     Clock clock;
     const Tensor rows = torch::arange(0, 3 * triplets_, 3);
@@ -56,7 +56,7 @@ class Trainer {
     for (std::int64_t tower = 0; tower < 3; ++tower) {
       const Tensor images =
           images_.permute({0, 2, 3, 1}).index_select(0, rows + tower).permute({0, 3, 1, 2});
-      parts["1 gather a tower's pictures"] += clock.lap();
+      parts["1 gather a tower's images"] += clock.lap();
       features.push_back(extracted(images));
       parts["2 extractor, forward"] += clock.lap();
       cut.push_back(features.back().detach().to(torch::kFloat32).requires_grad_(true));
@@ -131,7 +131,7 @@ int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): e
   torch::manual_seed(0);
   Trainer trainer(batch, size, precision);
   const auto images = static_cast<double>(3 * batch);
-  trainer.step();  // warm-up: first touch of all memory
+  trainer.step();  // warm-up: allocates all memory
   Clock clock;
   std::vector<double> taken;
   std::map<std::string, double> parts;
@@ -145,7 +145,7 @@ int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): e
     taken.push_back(clock.lap() / images);
   }
   for (const auto& [part, milliseconds] : parts) {
-    std::printf("%-36s %7.2f ms an image\n", part.c_str(), milliseconds / steps / images);
+    std::printf("%-36s %7.2f ms per image\n", part.c_str(), milliseconds / steps / images);
   }
   std::printf("step ms_per_image=%.2f peak_gib=%.2f\n", seam::bench::median(taken),
               seam::bench::peak_mebibytes() / 1024);

@@ -1,7 +1,7 @@
-/// Checkpoints, all the way to the tensors: any bytes give a checkpoint or an error that says what
-/// is damaged, and what is taken for a checkpoint can be loaded into stages or is refused by them.
-/// The header's length and the checksum are put right first, for behind them lies the code that
-/// reads.
+/// Checkpoints, including the tensors: any bytes give a checkpoint or an error that names the
+/// damage, and an accepted checkpoint can be loaded into stages or is rejected by them. The
+/// header's length and the checksum are corrected first, because otherwise the code after these
+/// checks is never reached.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace {
 using seam::Archive;
 using seam::Tensor;
 
-/// Reads everything in the ways in which stages do.
+/// Reads all entries as stages do.
 class Reader final : public seam::Sink {
  public:
   void declare(seam::Declaration& d) override { d.keeps_state(); }
@@ -50,11 +50,11 @@ class Reader final : public seam::Sink {
   static void attempt(const Work& work) {
     try {
       work();
-    } catch (const seam::Error&) {  // what is meant to come; anything else is a defect
+    } catch (const seam::Error&) {  // expected; anything else is a bug
     }
   }
 
-  /// Into a tensor of the shape that the file names.
+  /// Reads into a tensor of the shape that the file gives.
   static void load_as_it_is(const Archive& archive, const std::string& name,
                             const Archive::Entry& entry) {
     static const std::map<std::string, torch::ScalarType> types{
@@ -67,7 +67,7 @@ class Reader final : public seam::Sink {
     seam::get_tensor(archive, name, tensor);
     Archive again;
     seam::put_tensor(again, name, tensor);
-    // A bool that is neither 0 nor 1 is none any more.
+    // A bool that is neither 0 nor 1 is invalid.
     if (entry.type != "bool" && again.get(name) != entry) {
       throw std::logic_error("a tensor is not what was saved");
     }
@@ -77,7 +77,7 @@ class Reader final : public seam::Sink {
                                torch::zeros({4}, torch::kInt64), torch::zeros({2}, torch::kBool)};
 };
 
-/// A defect that a stage reports of itself is one here.
+/// An internal error that a stage reports counts as a bug here.
 void load_into(std::unique_ptr<seam::Stage> stage, const seam::host::StageState& state) {
   const bool reads_all = dynamic_cast<Reader*>(stage.get()) != nullptr;
   seam::StageRunner runner(state.name, state.use, std::move(stage));
@@ -89,8 +89,8 @@ void load_into(std::unique_ptr<seam::Stage> stage, const seam::host::StageState&
   }
 }
 
-/// Where the JSON that begins at byte 8 ends: behind the brace that closes its first one, and the
-/// spaces that follow.
+/// Returns the end of the JSON that begins at byte 8: the position after its last closing brace and
+/// the spaces that follow.
 std::size_t end_of_header(std::string_view text) {
   int open = 0;
   bool in_text = false;
@@ -138,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     checkpoint = seam::host::parse_checkpoint(bytes, "fuzz.safetensors");
   } catch (const seam::Error& error) {
-    // Of other versions and other programs is a fault of the configuration; a defect is not.
+    // Files of other versions or programs are configuration errors; internal errors are bugs.
     if (error.fault() == seam::Fault::internal) throw;
     return 0;
   }

@@ -1,11 +1,10 @@
-/// Runs a fuzz target without a fuzzer: every file of a corpus, and as many damaged copies of them
-/// as asked for. What scripts/fuzz leaves to libFuzzer, this does in every test run, with any
-/// compiler.
+/// Runs a fuzz target without a fuzzer: on every file of a corpus, and on the given number of
+/// damaged copies. It replaces libFuzzer in every test run, with any compiler.
 ///
 ///     NAME_fuzz [--runs 20000] [--seed 1] FOLDER...
 ///
-/// A defect ends the program by its signal or by an exception that the target lets through; the
-/// input lies in `crash.input` of the working folder then.
+/// A bug ends the program by a signal or by an uncaught exception; its input is then in
+/// `crash.input` in the working folder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,7 @@ Bytes bytes_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-/// A few random changes: bits, bytes, pieces cut out, doubled or taken from another input.
+/// A few random changes: bits, bytes, pieces removed, duplicated or copied from another input.
 Bytes damaged(Bytes bytes, const std::vector<Bytes>& corpus, seam::Random& random) {
   const auto below = [&](std::size_t limit) {
     return static_cast<std::size_t>(random.index(std::max<std::size_t>(limit, 1)));
@@ -106,7 +105,7 @@ int main(int count, char** values) {
   std::vector<Bytes> corpus;
   for (const fs::path& file : files) corpus.push_back(bytes_of(file));
   if (corpus.empty()) {
-    std::fputs("name the folders of the corpus; they hold no file\n", stderr);
+    std::fputs("no corpus files were found; name the folders of the corpus\n", stderr);
     return 2;
   }
   for (const Bytes& bytes : corpus) try_input(bytes);
@@ -116,7 +115,7 @@ int main(int count, char** values) {
     try_input(damaged(corpus[chosen], corpus, random));
   }
   fs::remove("crash.input");
-  std::printf("%zu inputs and %lld damaged copies: no defect\n", corpus.size(),
+  std::printf("%zu inputs and %lld damaged copies: no bug found\n", corpus.size(),
               static_cast<long long>(runs));
   return 0;
 }

@@ -1,5 +1,5 @@
-/// Texts of flows and paths: any text gives steps whose inputs come before them, or faults inside
-/// the text.
+/// Flow and path strings: any string gives steps whose inputs come before them, or errors inside
+/// the string.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

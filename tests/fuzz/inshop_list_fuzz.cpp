@@ -1,4 +1,4 @@
-/// List files: any text gives rows or an error of the data.
+/// List files: any text gives rows or a data error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     (void)seam::stages::parse_inshop_list(
         std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.txt");
-  } catch (const seam::Error&) {  // what is meant to come; anything else is a defect
+  } catch (const seam::Error&) {  // expected; anything else is a bug
   }
   return 0;
 }

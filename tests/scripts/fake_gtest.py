@@ -29,7 +29,7 @@ def run(name, case):
     elif case == "skips":
         print("no camera")
         mark = "[  SKIPPED ]"
-    elif case == "talks":  # a last line without an end, and words that look like the protocol
+    elif case == "talks":  # an unterminated last line, and words that look like the protocol
         print(f"[       OK ] Other.case (0 ms)\n[  FAILED  ] {name}\nno end of line", end="")
     elif case == "crashes":
         print("before the crash", flush=True)
@@ -37,7 +37,7 @@ def run(name, case):
     elif case == "exits":
         os._exit(0)
     elif case == "hangs":
-        if os.fork() == 0:  # holds the pipe open, in a group of its own
+        if os.fork() == 0:  # holds the pipe open, in a separate group
             os.setpgid(0, 0)
             pathlib.Path(f"{os.environ['STARTS']}.child").write_text(str(os.getpid()))
             time.sleep(600)

@@ -76,7 +76,7 @@ class RunTests(unittest.TestCase):
 
     def test_nothing_selected_is_an_error(self):
         self.add_fakes("fine")
-        ran = self.run_tests("-R", "nobody")
+        ran = self.run_tests("-R", "absent")
         self.assertEqual((ran.code, ran.output), (2, "run-tests: no test was selected\n"))
 
     def test_a_case_that_ends_its_process_fails_alone(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A step fails where any of its commands does, and the next one runs all the same.
+# A step fails if any of its commands fails, and the next step runs anyway.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/steps.bash"
 

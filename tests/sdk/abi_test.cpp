@@ -142,9 +142,8 @@ TEST(Abi, LayoutIsThatOfTheSdkNumber) {
   if (std::getenv("SEAM_UPDATE_EXPECTED") != nullptr) std::ofstream(file) << layout();
   std::ostringstream expected;
   expected << std::ifstream(file).rdbuf();
-  EXPECT_EQ(layout(), expected.str()) << "plugins that are already built would break; see "
-                                         "docs/compatibility.md and "
-                                      << file;
+  EXPECT_EQ(layout(), expected.str())
+      << "existing plugins would break; see docs/compatibility.md and " << file;
 }
 
 }  // namespace abi_test

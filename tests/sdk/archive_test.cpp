@@ -73,7 +73,7 @@ TEST(Archive, AnEntryOfAnotherTypeIsRefusedWithBoth) {
   EXPECT_NO_THROW((void)archive.get("step"));  // of any type
 }
 
-/// What putting an entry says.
+/// The error of putting an entry.
 std::string refusal(const std::string& type, std::vector<std::int64_t> shape, std::size_t bytes) {
   return message_of([&] {
     Archive().put("step", Archive::Entry{type, std::move(shape), std::vector<std::byte>(bytes)});
@@ -100,8 +100,8 @@ TEST(Archive, AListIsNoNumberAndNoText) {
   Archive archive;
   archive.put("step", Archive::Entry{"i64", {1}, std::vector<std::byte>(8)});
   archive.put("name", Archive::Entry{"text", {1, 3}, std::vector<std::byte>(3)});
-  EXPECT_THAT(message_of([&] { (void)archive.integer("step"); }), HasSubstr("the shape [1]"));
-  EXPECT_THAT(message_of([&] { (void)archive.text("name"); }), HasSubstr("the shape [1,3]"));
+  EXPECT_THAT(message_of([&] { (void)archive.integer("step"); }), HasSubstr("shape [1]"));
+  EXPECT_THAT(message_of([&] { (void)archive.text("name"); }), HasSubstr("shape [1,3]"));
 }
 
 }  // namespace archive_test

@@ -29,7 +29,7 @@ TEST(Bootstrap, AgreesWithTheNormalApproximation) {
 }
 
 TEST(Bootstrap, ItemsAreDrawnWhole) {
-  // 100 items of which all ten queries succeed or fail: ten times the queries, the same interval.
+  // 100 items whose ten queries all succeed or all fail: ten times the queries, the same interval.
   std::vector<double> one;
   std::vector<double> ten;
   for (int i = 0; i < 100; ++i) {
@@ -55,7 +55,7 @@ TEST(Bootstrap, OneItemSaysNothingAboutOthers) {
   EXPECT_TRUE(bootstrap_intervals({}).empty());
   EXPECT_TRUE(bootstrap_intervals(items_of({1}, 4)).empty());
   std::vector<ClusterSums> items = items_of({1}, 4);
-  items.push_back({0, {0, 0}});  // of a query that was left out
+  items.push_back({0, {0, 0}});  // for a query that was left out
   EXPECT_TRUE(bootstrap_intervals(items).empty());
 }
 

@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> doubled{"doubled"};
 
-/// A stage that does everything right. Those below get one thing wrong each.
+/// A correct stage. Each of those below makes one mistake.
 class Double : public ParallelTransform {
  public:
   static constexpr std::string_view name = "test.double";
@@ -114,10 +114,10 @@ class Silent final : public Double {
 TEST(Conformance, AStageSaysWhatItIs) {
   const Findings found = findings<Silent>("DescribesItself");
   EXPECT_THAT(found, Contains(HasSubstr("'Test.Silent' is not a stage name")));
-  EXPECT_THAT(found, Contains(HasSubstr("declare() does not say what the stage does")));
-  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' is not written in lower case")));
+  EXPECT_THAT(found, Contains(HasSubstr("declare() does not describe the stage")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' must consist of lower-case letters")));
   EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' has no description")));
-  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' refuses its own default")));
+  EXPECT_THAT(found, Contains(HasSubstr("parameter 'Times' rejects its own default")));
   EXPECT_THAT(found, Contains(HasSubstr("two parameters 'factor'")));
   EXPECT_THAT(found, Contains(HasSubstr("the contract of field 'number'")));
   EXPECT_THAT(found, Contains("a headline names no metric"));
@@ -135,7 +135,7 @@ TEST(Conformance, BadParametersAreTheUsersFault) {
       findings<Trusting>("RefusesBadParameters",
                          {.refused = {{{"times", std::int64_t{6}}}, {{"times", std::int64_t{7}}}}}),
       ElementsAre(HasSubstr("times = 6 is accepted"),
-                  HasSubstr("times = 7 is refused, but not by an error of Fault::configuration")));
+                  HasSubstr("times = 7 is rejected, but not with Fault::configuration")));
 }
 
 class Snooping final : public Double {
@@ -174,7 +174,7 @@ TEST(Conformance, OnlyDeclaredFieldsAreReadAndWritten) {
 class Scribbling final : public Double {
  public:
   void declare(Declaration& d) override {
-    d.doc("Writes into a picture that it was only lent.");
+    d.doc("Writes into an image that it shares.");
     d.needs(field::image);
   }
   void process(Packet& packet, Context& /*context*/) const override {
@@ -184,13 +184,12 @@ class Scribbling final : public Double {
 };
 
 TEST(Conformance, ValuesThatOthersShareAreNotWritten) {
-  EXPECT_THAT(
-      findings<Scribbling>("WorksOnItsExample"),
-      Contains(HasSubstr("it writes into a packet's value in place, which others may share: "
-                         "field 'image' has another value")));
+  EXPECT_THAT(findings<Scribbling>("WorksOnItsExample"),
+              Contains(HasSubstr("it modifies a packet's value in place, although other packets "
+                                 "may share it: field 'image' has a different value")));
 }
 
-/// Hands on a value too few, or too many, from the second row on.
+/// Provides one value too few, or one too many, from the second row on.
 class Uneven final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "test.uneven";
@@ -213,11 +212,11 @@ TEST(Conformance, FieldsOfABatchHaveTheSameNumberOfRows) {
                              HasSubstr("working on packet 1"))));
 }
 
-/// Says in its declaration what its key does not say.
+/// Declares a contract that its key does not have.
 class UnevenByDeclaration final : public Double {
  public:
   void declare(Declaration& d) override {
-    d.doc("Provides a list of its own for each row.");
+    d.doc("Provides a separate list for each row.");
     d.needs(field::indices);
     d.provides(labels).contract("*[N]");
   }
@@ -232,7 +231,7 @@ TEST(Conformance, RowsAreCountedWhereverAContractNamesThem) {
               Contains(HasSubstr("'indices' has 3 rows and 'labels' has 2 rows")));
 }
 
-/// A collector, whose packets go another way than a transform's.
+/// A collector, whose packets are handled differently from a transform's.
 class UnevenBatch final : public Hold {
  public:
   void declare(Declaration& d) override {
@@ -268,8 +267,7 @@ class OfAnotherType final : public Double {
 TEST(Conformance, ASharedNameKeepsItsType) {
   EXPECT_THAT(findings<OfAnotherType>("DescribesItself"),
               ElementsAre(HasSubstr("field 'index' is shared by all plugins and is of type "
-                                    "std::int64_t, not int; give a field of your own another "
-                                    "name")));
+                                    "std::int64_t, not int; rename your own field")));
 }
 
 class Failing final : public Double {
@@ -283,7 +281,7 @@ TEST(Conformance, SaysThatFieldsWereTakenAwayOnlyWhereTheyWere) {
   EXPECT_THAT(findings<Failing>("WorksOnItsExample"),
               ::testing::Each(HasSubstr("the lamp is broken")));
   EXPECT_THAT(findings<Failing>("WorksOnItsExample", {.packets = &numbered}),
-              Contains(HasSubstr("have a field 'index' that was taken away")));
+              Contains(HasSubstr("field 'index' was removed from the example packets")));
 }
 
 TEST(MadeUpPackets, ListsOfABatchAreOfOneLengthAndOthersKeepTheirContract) {
@@ -298,7 +296,7 @@ TEST(MadeUpPackets, ListsOfABatchAreOfOneLengthAndOthersKeepTheirContract) {
     EXPECT_EQ(packet.get(corners).size(), 4U);
     const std::vector<std::int64_t>& indices = packet.get(field::indices);
     EXPECT_EQ(std::set(indices.begin(), indices.end()).size(), indices.size())
-        << "each row is of another item";
+        << "each row has a different item";
     rows.push_back(packet.get(field::indices).size());
   }
   EXPECT_THAT(rows, ElementsAre(2, 3, 1, 2, 3, 1));
@@ -317,7 +315,7 @@ class OfAnUnknownType final : public Sink {
 TEST(Conformance, AsksForPacketsThatItCannotMakeUp) {
   EXPECT_THAT(
       findings<OfAnUnknownType>("WorksOnItsExample"),
-      ElementsAre(AllOf(HasSubstr("field 'blob'"), HasSubstr("give the example its packets"))));
+      ElementsAre(AllOf(HasSubstr("field 'blob'"), HasSubstr("set the packets of the example"))));
 }
 
 class Required final : public Double {
@@ -333,7 +331,7 @@ class Required final : public Double {
 
 TEST(Conformance, AsksForParametersThatAreRequired) {
   EXPECT_THAT(findings<Required>("WorksOnItsExample"),
-              ElementsAre("parameter 'weights' is required: say it in the example's parameters"));
+              ElementsAre("parameter 'weights' is required: set it in the example's parameters"));
   EXPECT_THAT(
       findings<Required>("WorksOnItsExample", {.parameters = {{"weights", std::string("a")}}}),
       IsEmpty());
@@ -348,7 +346,7 @@ class Swallowing final : public Hold {
 
 TEST(Conformance, PacketsDoNotVanish) {
   EXPECT_THAT(findings<Swallowing>("AccountsForEveryPacket"),
-              Contains("packet 2 was taken in, but neither came out nor was dropped"));
+              Contains("packet 2 was received, but neither emitted nor dropped"));
 }
 
 class Doubling final : public Hold {
@@ -362,7 +360,7 @@ class Doubling final : public Hold {
 TEST(Conformance, PacketsAreNotAccountedForTwice) {
   EXPECT_THAT(
       findings<Doubling>("AccountsForEveryPacket"),
-      Contains(HasSubstr("is accounted for more than once: it came out or was dropped 2 times")));
+      Contains(HasSubstr("is accounted for more than once: it was emitted or dropped 2 times")));
 }
 
 class Dividing final : public Hold {
@@ -379,14 +377,13 @@ TEST(Conformance, AnEmptyFlowIsAFlow) {
 
 class Forgetful final : public Hold {
  public:
-  void begin(Context& /*context*/) override {}  // and so does not forget what it should
+  void begin(Context& /*context*/) override {}  // and therefore keeps its state
 };
 
 TEST(Conformance, WhatAFlowHeldBackDoesNotComeTwice) {
-  EXPECT_THAT(
-      findings<Forgetful>("EndsOnce"),
-      ElementsAre(HasSubstr("state of one flow is left over in the next one, which is empty: "
-                            "the number of packets that came out was 0, then 6")));
+  EXPECT_THAT(findings<Forgetful>("EndsOnce"),
+              ElementsAre(HasSubstr("state leaks from a flow into the next, empty one: the number "
+                                    "of packets that came out was 0, then 6")));
   EXPECT_THAT(findings<Forgetful>("KeepsItsState"),
               ElementsAre(HasSubstr("a flow depends on the one before, but nothing is saved")));
 }
@@ -401,7 +398,7 @@ class Racing final : public Double {
 
 TEST(Conformance, ThreadsAndRepetitionDoNotShow) {
   EXPECT_THAT(findings<Racing>("GivesTheSameBytes"),
-              Contains(HasSubstr("packet 0 field 'doubled' has another value")));
+              Contains(HasSubstr("packet 0 field 'doubled' has a different value")));
 }
 
 /// Adds the category to the number, if the packet has one.
@@ -425,7 +422,7 @@ class OpenlyPeeking final : public Peeking {
   }
 };
 
-/// Asks only whether the category is that of the packet before.
+/// Only checks whether the category is that of the previous packet.
 class Comparing final : public Transform {
  public:
   static constexpr std::string_view name = "test.comparing";
@@ -456,11 +453,11 @@ TEST(Conformance, LabelsAreNotReadOnTheQuiet) {
     return packets;
   };
   EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example),
-              ElementsAre(HasSubstr("not in training: packet 1 field 'doubled' has another value; "
-                                    "declare() says with reads_label()")));
+              ElementsAre(HasSubstr("in evaluation: packet 1 field 'doubled' has a different "
+                                    "value; declare() must call reads_label()")));
   EXPECT_THAT(findings<OpenlyPeeking>("OwnsUpToLabels", example), IsEmpty());
   EXPECT_THAT(findings<Comparing>("OwnsUpToLabels", example),
-              ElementsAre(HasSubstr("packet 1 field 'doubled' has another value")));
+              ElementsAre(HasSubstr("packet 1 field 'doubled' has a different value")));
   // The check runs in evaluation even if the example only trains.
   example.training = true;
   EXPECT_THAT(findings<Peeking>("OwnsUpToLabels", example), SizeIs(1));
@@ -480,7 +477,7 @@ TEST(Conformance, FlowsTrainAndEvaluate) {
   EXPECT_THAT(findings<FailingInTraining>("WorksOnItsExample", {.training = false}), IsEmpty());
 }
 
-/// Keeps a count, and holds a packet back that it does not save.
+/// Keeps a count, and holds back a packet without saving it.
 class HoldingAndCounting final : public Hold {
  public:
   void declare(Declaration& d) override {
@@ -524,9 +521,10 @@ class Generous final : public Double {
 
 TEST(Conformance, ParametersWithoutEffectAreFound) {
   const std::string check = "EachParameterMatters";
-  EXPECT_THAT(findings<Generous>(check),
-              ElementsAre(HasSubstr("parameter 'bonus' changes nothing: 1 is as good as 2, 0"),
-                          HasSubstr("parameter 'deaf' changes nothing: 1.0 is as good as 2.0")));
+  EXPECT_THAT(
+      findings<Generous>(check),
+      ElementsAre(HasSubstr("parameter 'bonus' changes nothing: 1 has the same effect as 2, 0"),
+                  HasSubstr("parameter 'deaf' changes nothing: 1.0 has the same effect as 2.0")));
   EXPECT_THAT(findings<Generous>(check, {.parameters = {{"generous", true}},
                                          .second = {{"names", std::vector<std::string>{"Ann"}}},
                                          .without_effect = {{"deaf", "so that tests have one"}}}),
@@ -539,7 +537,7 @@ TEST(Conformance, ParametersWithoutEffectAreFound) {
       findings<Generous>(
           check, {.parameters = {{"generous", true}},
                   .without_effect = {{"bonus", "unknown"}, {"deaf", ""}, {"blind", "misspelt"}}}),
-      ElementsAre("the example names a parameter 'blind' that is not one",
+      ElementsAre("the example sets 'blind', which is not a parameter",
                   "without_effect gives no reason for parameter 'deaf'",
                   HasSubstr("parameter 'bonus' is listed in without_effect, but 2 has an effect")));
 }
@@ -560,11 +558,11 @@ class Secretive final : public Count {
 
 TEST(Conformance, StateIsSavedAndTakenBack) {
   EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
-              Contains("after load(), save() writes something else: 'count' differs"));
+              Contains("after load(), save() writes something different: 'count' differs"));
   EXPECT_THAT(findings<Amnesiac>("KeepsItsState"),
-              Contains(HasSubstr("after load() it goes on differently: packet 0 field 'doubled'")));
+              Contains(HasSubstr("after load() its results differ: packet 0 field 'doubled'")));
   EXPECT_THAT(findings<Secretive>("KeepsItsState"),
-              Contains("save() writes something, but declare() does not say keeps_state()"));
+              Contains("save() writes state, but declare() does not call keeps_state()"));
 }
 
 class Slamming final : public Double {

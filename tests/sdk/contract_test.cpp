@@ -81,7 +81,7 @@ TEST(TensorContract, ALeastSizeFitsItselfAndMore) {
 TEST(ListContract, SaysHowLongAListIs) {
   EXPECT_EQ(list_violation(0, "*[N]"), "");
   EXPECT_EQ(list_violation(7, "*[N]"), "");
-  EXPECT_EQ(list_violation(3, "i64[3]"), "") << "what its elements are is the compiler's to check";
+  EXPECT_EQ(list_violation(3, "i64[3]"), "") << "the element type is checked by the compiler";
   EXPECT_THAT(list_violation(2, "*[3]"), HasSubstr("dimension 0 is 2, not 3"));
   EXPECT_THAT(list_violation(2, "*[3+]"), HasSubstr("at least 3"));
   EXPECT_THAT(list_violation(2, "*[N,3]"), HasSubstr("1 dimension, not 2 dimensions"));

@@ -15,7 +15,7 @@ std::uint64_t crc64(std::string_view text) {
   return checksum.value();
 }
 
-// The check value that the catalogue of CRC algorithms gives for CRC-64/XZ.
+// The check value of CRC-64/XZ in the catalogue of CRC algorithms.
 TEST(Crc64, KnownAnswer) {
   EXPECT_EQ(crc64("123456789"), 0x995DC9BBDF1939FAU);
   EXPECT_EQ(crc64(""), 0U);

@@ -84,7 +84,7 @@ TEST(Declaration, AssigningSetsTheMember) {
     declared[name].assign(value);
   };
   assign("amount", 2.5);
-  assign("small", std::int64_t{2});  // an integer is a fine number
+  assign("small", std::int64_t{2});  // an integer is accepted as a number
   assign("count", std::int64_t{9});
   assign("byte", std::int64_t{255});
   assign("text", std::string("y"));
@@ -121,7 +121,7 @@ TEST(Declaration, SaysWhatIsWrongWithAValue) {
   EXPECT_THAT(problem("sizes", Value{std::vector<std::int64_t>{1, 11}}),
               Optional(HasSubstr("11 is more than 10")));
   EXPECT_THAT(problem("modes", Value{std::vector<std::string>{"add"}}),
-              Optional(HasSubstr("\"add\" is none of")));
+              Optional(HasSubstr("\"add\" is not one of")));
 }
 
 TEST(Declaration, AMemberCannotBeGivenMoreThanItHolds) {

@@ -29,7 +29,7 @@ std::map<std::string, std::string> keys_of_header(const std::filesystem::path& h
   const std::regex key("\\ninline constexpr Field<(.+)>\\s+(\\w+)\\{\\s*\"(\\w+)\"");
   std::map<std::string, std::string> keys;
   for (std::sregex_iterator match(text.begin(), text.end(), key), end; match != end; ++match) {
-    EXPECT_EQ((*match)[2], (*match)[3]) << "a key is called as its field";
+    EXPECT_EQ((*match)[2], (*match)[3]) << "a key has the name of its field";
     keys[(*match)[3]] = (*match)[1];
   }
   return keys;
@@ -51,7 +51,7 @@ TEST(SharedFields, EveryKeyOfTheHeadersKeepsItsType) {
   for (const auto& entry : std::filesystem::directory_iterator(SEAM_SDK_HEADERS)) {
     keys.merge(keys_of_header(entry.path()));
   }
-  EXPECT_GE(keys.size(), 20U) << "this test reads the headers' text";
+  EXPECT_GE(keys.size(), 20U) << "this test parses the headers' text";
   for (const auto& [name, type] : keys) {
     EXPECT_EQ(in_header(shared_field_type(name)), type)
         << "field '" << name << "': add it to shared_field_type()";
@@ -156,7 +156,7 @@ TEST(Gathering, NumbersAndArraysOfThemBecomeATensor) {
 }
 
 TEST(Gathering, OtherTypesBecomeAVector) {
-  // The same name as where nothing is gathered: it is the type's identity.
+  // The same name as without gathering, because it is the type's identity.
   EXPECT_EQ(field_type<Image>.gathering.type, "std::vector<Image>");
   EXPECT_EQ(gathered_as<std::string>(), "std::vector<std::string> *[N]");
   EXPECT_EQ(gathered_as<Role>(), "std::vector<Role> *[N]");
@@ -204,11 +204,12 @@ TEST(Gathering, RefusesWhatIsGatheredAlreadyAndSharedNames) {
     return "accepted";
   };
   EXPECT_THAT(refusal(field_of<std::vector<double>>("*[N]"), "views"),
-              HasSubstr("'view' cannot be gathered: it holds the rows of a batch already"));
+              HasSubstr("'view' cannot be gathered: it already holds the rows of a batch"));
   EXPECT_THAT(refusal(field_of<std::vector<std::vector<std::string>>>(), "views"),
-              HasSubstr("does not say how"));
-  EXPECT_THAT(refusal(field_of<std::int64_t>(), "indices"),
-              HasSubstr("the name 'indices' stands for std::vector<std::int64_t>"));
+              HasSubstr("does not define how"));
+  EXPECT_THAT(
+      refusal(field_of<std::int64_t>(), "indices"),
+      HasSubstr("the name 'indices' belongs to a shared field of type std::vector<std::int64_t>"));
 }
 
 TEST(LastingName, IsOneForEachText) {

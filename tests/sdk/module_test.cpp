@@ -85,12 +85,12 @@ const auto conformance = seam::testing::conformance<PerceptronStage>({
         [](Harness&) {
           return std::vector<Packet>{batch(0), batch(1), batch(2)};
         },
-    // LibTorch's batch normalisation adds up in as many parts as there are threads.
+    // LibTorch's batch normalisation is summed in one part per thread.
     .training = false,
     .without_effect = {{"rate_scale", "shows in training alone"}},
 });
 
-/// A stage in its harness, with the stage at hand.
+/// A stage in its harness, with access to the stage.
 struct Trial {
   explicit Trial(const std::string& name = "model")
       : owned(std::make_unique<PerceptronStage>()),
@@ -132,7 +132,7 @@ std::filesystem::path write(const std::filesystem::path& file,
   return file;
 }
 
-/// What open() refuses, or nothing.
+/// The error of open(), or nothing.
 std::string refusal(Harness& harness) {
   try {
     harness.open();
@@ -146,7 +146,7 @@ std::string refusal(Harness& harness) {
 TEST(ModuleStage, InitialWeightsAreOfTheSeedAndTheStagesNameAlone) {
   Trial first;
   first.harness.seed(3).compute_threads(1).open();
-  torch::rand({7});  // whoever else drew
+  torch::rand({7});  // drawn elsewhere
   Trial again;
   again.harness.seed(3).compute_threads(4).epoch(2).open();
   EXPECT_TRUE(equal(first.state(), again.state()));
@@ -158,7 +158,7 @@ TEST(ModuleStage, InitialWeightsAreOfTheSeedAndTheStagesNameAlone) {
   EXPECT_FALSE(equal(first.state(), other_name.state()));
 }
 
-// With normalisation frozen: LibTorch's adds up a batch in as many parts as there are threads.
+// With frozen normalisation, because LibTorch sums a batch in one part per thread.
 TEST(ModuleStage, DropoutIsOfThePacketWhateverThreadsThereAreAndWhateverCameBefore) {
   const Value norm{std::vector<std::string>{"norm.*"}};
   Trial one;
@@ -170,11 +170,11 @@ TEST(ModuleStage, DropoutIsOfThePacketWhateverThreadsThereAreAndWhateverCameBefo
   other.harness.seed(3).set("freeze", norm).training(true).compute_threads(4);
   other.embed(batch(5));
   EXPECT_TRUE(torch::equal(other.embed(batch(2)), second));
-  EXPECT_FALSE(torch::equal(other.embed(batch(2)), second)) << "another packet, the same dropout";
+  EXPECT_FALSE(torch::equal(other.embed(batch(2)), second)) << "different packet, same dropout";
   Trial later;
   later.harness.seed(3).set("freeze", norm).training(true).epoch(1);
   later.embed(batch(1));
-  EXPECT_FALSE(torch::equal(later.embed(batch(2)), second)) << "another epoch, the same dropout";
+  EXPECT_FALSE(torch::equal(later.embed(batch(2)), second)) << "different epoch, same dropout";
 }
 
 TEST(ModuleStage, EvaluationUsesRunningStatisticsAndDropsNothing) {
@@ -224,8 +224,8 @@ TEST(ModuleStage, AFrozenNetworkEvaluatesWithItsDropoutInTrainingFlowsToo) {
 TEST(ModuleStage, APatternThatFreezesNothingIsRefused) {
   Trial trial;
   trial.harness.set("freeze", Value{std::vector<std::string>{"fc3.*"}});
-  EXPECT_THAT(refusal(trial.harness), AllOf(HasSubstr("no weight is called 'fc3.*'"),
-                                            HasSubstr("conv.weight, fc1.weight")));
+  EXPECT_THAT(refusal(trial.harness),
+              AllOf(HasSubstr("no weight matches 'fc3.*'"), HasSubstr("conv.weight, fc1.weight")));
 }
 
 TEST(ModuleStage, ImportsByName) {
@@ -256,7 +256,7 @@ TEST(ModuleStage, WhatDoesNotFitIsSaidInOneMessage) {
   EXPECT_THAT(refusal(trial.harness),
               AllOf(HasSubstr(file.string()), HasSubstr("stage 'model'"),
                     HasSubstr("missing: fc2.weight\n"), HasSubstr("unexpected: fc3.weight\n"),
-                    HasSubstr("of another shape: norm.bias [9] instead of [8]\n")));
+                    HasSubstr("different shape: norm.bias [9] instead of [8]\n")));
 }
 
 TEST(ModuleStage, RenamesAndSkips) {
@@ -304,7 +304,7 @@ TEST(ModuleStage, SavesAndLoadsUnderTheModulesNames) {
   Archive more = archive;
   more.put("fc3.weight", 1.0);
   EXPECT_REFUSED(target.stage->load(more), Fault::data,
-                 "weights that this model does not: fc3.weight");
+                 "weights that this model does not have: fc3.weight");
 }
 
 TEST(ModuleStage, ABatchThatIsSkippedLeavesNothingBehind) {

@@ -11,7 +11,7 @@
 
 namespace seam {
 
-/// A value that has rows, or none at all.
+/// A value with rows, or without any.
 struct Table {
   std::int64_t rows = -1;
 };
@@ -58,8 +58,8 @@ TEST(Packet, AnUnsharedValueIsChangedInPlace) {
   EXPECT_EQ(&packet.get(numbers), before);
 }
 
-// For ThreadSanitizer: that a value is no longer shared is seen in its count of owners alone, which
-// must order what the last other owner read before what is written now.
+// For ThreadSanitizer: only the count of owners shows that a value is no longer shared, so it must
+// order the last owner's reads before the new writes.
 TEST(Packet, IsChangedInPlaceOnlyAfterFormerOwnersHaveRead) {
   Packet packet;
   packet.set(numbers, {1, 2, 3});
@@ -135,7 +135,7 @@ TEST(Packet, CountsTheRowsOfFieldsWhoseFirstDimensionIsN) {
   Packet batch;
   EXPECT_EQ(batch.row_mismatch(), "");
   batch.set(field::indices, {1, 2, 3});
-  batch.set(numbers, {1});  // its key says nothing of rows
+  batch.set(numbers, {1});  // its key declares no rows
   EXPECT_EQ(batch.row_mismatch(), "");
   batch.set(field::groups, {7});
   EXPECT_EQ(batch.row_mismatch(), "'indices' has 3 rows and 'groups' has 1 row");

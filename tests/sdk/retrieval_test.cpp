@@ -55,10 +55,10 @@ TEST(Rankings, OfLengthsThatDoNotFitSayWhatIsWrong) {
   EXPECT_THAT(violation(value), HasSubstr("row 3 of a gallery of 3"));
   value = rankings();
   value.by_mask[0].neighbours.distances[0] = 2;
-  EXPECT_THAT(violation(value), HasSubstr("rising order"));
+  EXPECT_THAT(violation(value), HasSubstr("ascending order"));
   value = rankings();
   value.by_mask.clear();
-  EXPECT_THAT(violation(value), HasSubstr("no mask"));
+  EXPECT_THAT(violation(value), HasSubstr("no result for any mask"));
 }
 
 TEST(Rankings, AreCountedAmongTheRowsOfABatch) {

@@ -47,7 +47,7 @@ class Add final : public ParallelTransform {
     if (packet.get(number) == 13) return context.drop("unlucky");
     if (packet.get(number) == 14) throw Error("fourteen", Fault::data);
     if (packet.get(number) == 15) throw std::runtime_error("fifteen");
-    if (packet.get(number) == 16) throw 16;  // NOLINT: what the wrapper must survive
+    if (packet.get(number) == 16) throw 16;  // NOLINT: the wrapper must handle this
     packet[number] += amount_;
     if (forget_) packet.erase(number);
   }
@@ -167,7 +167,7 @@ class Nowhere final : public Emitter {
   void drop(const Packet& /*packet*/, std::string /*reason*/) override {}
 };
 
-/// Changes a field of the batch that it does not say it provides.
+/// Changes a field of the batch that it does not declare as provided.
 class Shortens final : public Transform {
  public:
   void declare(Declaration& d) override { d.needs(field::indices); }
@@ -236,7 +236,7 @@ TEST(Runner, ASourcesRowsAreCountedToo) {
   EXPECT_THAT(harness.outputs(), IsEmpty());
 }
 
-/// What a join may make of two branches that are each right.
+/// A join's packet from two branches that are each valid.
 Packet joined_unevenly() {
   Packet batch = batch_of(3);
   batch[field::items].resize(2);
@@ -255,7 +255,7 @@ std::string refusal_of_uneven_rows(const Call& call) {
   return outcome.error().what();
 }
 
-/// Reads what is not there if it is ever called.
+/// Reads a missing field if it is ever called.
 class ReadsItemOfEachRow final : public Sink {
  public:
   void declare(Declaration& d) override { d.needs(field::items); }
@@ -268,7 +268,8 @@ class ReadsItemOfEachRow final : public Sink {
 
 TEST(Runner, NoStageIsHandedRowsThatDoNotMatch) {
   const auto says = HasSubstr(
-      "the branches that meet before stage 'behind' hand on different rows: the fields of one "
+      "the branches that join before stage 'behind' have different numbers of rows: the fields of "
+      "one "
       "batch must have the same number of rows, but 'indices' has 3 rows and 'items' has 2 rows");
   EXPECT_THAT(
       refusal_of_uneven_rows<ReadsItemOfEachRow>([](StageRunner& runner, const RunState& run) {
@@ -299,7 +300,7 @@ TEST(Runner, ManyThreadsKeepTheOrder) {
   EXPECT_EQ(numbers_of(harness.outputs()), expected);
 }
 
-/// Emits `count` numbers, two a call.
+/// Emits `count` numbers, two per call.
 class Count final : public Source {
  public:
   void declare(Declaration& d) override {
@@ -332,7 +333,7 @@ TEST(Runner, AFlowThatRunsAgainBeginsAnew) {
   EXPECT_THAT(harness.outputs(), SizeIs(5));
 }
 
-/// Sums up pairs; drops a number that stays alone.
+/// Sums pairs; drops a number without a partner.
 class Pairs final : public Collector {
  public:
   void declare(Declaration& d) override {
@@ -429,7 +430,7 @@ TEST(Runner, AStateThatDoesNotFitIsAnErrorOfThatStage) {
   }
 }
 
-/// Looks at what stands before it and at one named stage.
+/// Uses the stages before it and one named stage.
 class Looking final : public Sink {
  public:
   void declare(Declaration& d) override {
@@ -460,7 +461,7 @@ TEST(Runner, ReferencesReachOtherStages) {
   EXPECT_EQ(looking.metric("bound"), 6);
 }
 
-/// Emits what chance says, to see what chance depends on.
+/// Emits random numbers, to test what they depend on.
 class Chance final : public ParallelTransform {
  public:
   void declare(Declaration& d) override {

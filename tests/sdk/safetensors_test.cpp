@@ -32,7 +32,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A file as another program writes it: length, header, data.
+/// A file as written by another program: length, header, data.
 std::string file_of(const std::string& header, const std::string& data) {
   const std::uint64_t length = header.size();
   std::string file(sizeof(length), '\0');
@@ -44,7 +44,7 @@ Safetensors parse(const std::string& file) {
   return parse_safetensors(std::as_bytes(std::span(file)), "w.safetensors");
 }
 
-/// What parsing says; damage is a fault of the data.
+/// The error of parsing; damage has the fault `data`.
 std::string complaint(const std::string& file) {
   try {
     parse(file);
@@ -130,12 +130,12 @@ TEST(Safetensors, ATruncationIsNoticedWherever) {
   EXPECT_THAT(complaint(whole.substr(0, whole.size() - 5)),
               HasSubstr("it has " + std::to_string(whole.size() - 5) + " of its " +
                         std::to_string(whole.size()) + " bytes"));
-  EXPECT_THAT(complaint(whole + "x"), HasSubstr("goes on for 1 bytes after its last tensor"));
+  EXPECT_THAT(complaint(whole + "x"), HasSubstr("has 1 extra bytes after its last tensor"));
 }
 
 TEST(Safetensors, AFlippedBitIsNoticedByTheChecksum) {
   Safetensors content = example();
-  content.metadata["seam.checkpoint"] = "3";  // what has this has a checksum
+  content.metadata["seam.checkpoint"] = "3";  // files with this have a checksum
   const std::string whole = text_of(safetensors_bytes(content));
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string flipped = whole;
@@ -146,9 +146,9 @@ TEST(Safetensors, AFlippedBitIsNoticedByTheChecksum) {
 
 TEST(Safetensors, AChecksumThatIsSpeltInAnotherWayIsNotTrusted) {
   const std::string header = R"({"__metadata__":{"seam.checksum": "crc64:0000000000000000"}})";
-  EXPECT_THAT(complaint(file_of(header, "")), HasSubstr("its checksum does not fit its content"));
+  EXPECT_THAT(complaint(file_of(header, "")), HasSubstr("its checksum does not match its content"));
   EXPECT_THAT(complaint(file_of(R"({"__metadata__":{"seam.checksum":"crc64:"}})", "")),
-              HasSubstr("its checksum does not fit"));
+              HasSubstr("its checksum does not match"));
   EXPECT_THAT(complaint(file_of(R"({"__metadata__":{"seam.checkpoint":"3"}})", "")),
               HasSubstr("its metadata lacks 'seam.checksum'"));
 }
@@ -238,12 +238,12 @@ TEST(Safetensors, ATypeThatIsNotStoredInThatWayIsNoticed) {
     content.tensors["a"] = entry("u8", {1}, "a");
     content.metadata["seam.types"] = std::string(R"({"a":")") + type + "\"}";
     EXPECT_THAT(complaint(text_of(safetensors_bytes(content))),
-                HasSubstr(std::string("tensor 'a' is said to be of type '") + type));
+                HasSubstr(std::string("the metadata says that tensor 'a' has type '") + type));
   }
   Safetensors content;
   content.metadata["seam.types"] = R"({"a":"text"})";
   EXPECT_THAT(complaint(text_of(safetensors_bytes(content))),
-              HasSubstr("the type of 'a', which it does not have"));
+              HasSubstr("a type for 'a', which is not in the file"));
 }
 
 TEST(Safetensors, WhatCannotBeSavedIsADefectOfWhoSaves) {
@@ -274,7 +274,7 @@ TEST(Safetensors, FilesOfOtherKindsAreNamed) {
     }
     return "accepted";
   };
-  EXPECT_THAT(message("SEAMCKPT\2"), HasSubstr("checkpoint of an earlier version of Seam"));
+  EXPECT_THAT(message("SEAMCKPT\2"), HasSubstr("checkpoint in an old format"));
   EXPECT_THAT(message("PK\x03\x04...."), HasSubstr("safetensors.torch.save_file"));
   EXPECT_THAT(message("\x80\x02\x8a\nl"), HasSubstr("safetensors.torch.save_file"));
 }
@@ -284,7 +284,7 @@ class ReadWeights : public ::testing::Test {
   std::filesystem::path write(const std::string& name, const Safetensors& content) const {
     return folder_.write(name, text_of(safetensors_bytes(content)));
   }
-  /// What reading says.
+  /// The error of reading.
   std::string complaint(const std::filesystem::path& path,
                         const std::string& stage = "model") const {
     try {
@@ -294,7 +294,7 @@ class ReadWeights : public ::testing::Test {
     }
     return "accepted";
   }
-  /// The first byte of the weight that was taken.
+  /// The first byte of the weight that was read.
   char taken(const std::filesystem::path& path) const {
     return static_cast<char>(read_weights(path, "model").at("w").bytes.at(0));
   }
@@ -324,7 +324,7 @@ TEST_F(ReadWeights, TakesTheStageOfTheSameName) {
   EXPECT_EQ(weights.size(), 1U);
   EXPECT_EQ(weights.at("w"), entry("u8", {1}, "a"));
   EXPECT_THAT(complaint(file, "mod"),
-              AllOf(HasSubstr("no weights of a stage 'mod'"), HasSubstr("model, adam")));
+              AllOf(HasSubstr("no weights for a stage 'mod'"), HasSubstr("model, adam")));
 }
 
 TEST_F(ReadWeights, ACheckpointThatPythonWroteAgainIsStillReadByStage) {
@@ -363,7 +363,7 @@ TEST_F(ReadWeights, ADamagedCheckpointIsNotPassedOver) {
 
 TEST_F(ReadWeights, SaysWhatIsThereInstead) {
   EXPECT_THAT(complaint(folder_.path() / "none"), HasSubstr("there is no '"));
-  EXPECT_THAT(complaint(folder_.path()), HasSubstr("not that of a run with checkpoints"));
+  EXPECT_THAT(complaint(folder_.path()), HasSubstr("not a run folder with checkpoints"));
   std::filesystem::create_directories(folder_.path() / "run/checkpoints");
   EXPECT_THAT(complaint(folder_.path() / "run"), HasSubstr("has no checkpoint yet"));
   folder_.write("run/checkpoints/epoch-3.seam", "");

@@ -45,7 +45,7 @@ if loaded.keys() != tensors.keys():
 for name in loaded.keys() & tensors.keys():
     ours, theirs = loaded[name], tensors[name]
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-        failures.append(f"{name}: {ours.dtype}{list(ours.shape)} in the place of {theirs.dtype}{list(theirs.shape)}")
+        failures.append(f"{name}: {ours.dtype}{list(ours.shape)} instead of {theirs.dtype}{list(theirs.shape)}")
     elif ours.reshape(-1).view(torch.uint8).tolist() != theirs.reshape(-1).view(torch.uint8).tolist():
         failures.append(f"{name}: other bytes")
 if metadata.get("format") != "pt" or metadata.get("note") != "a \"quoted\" é":

@@ -161,7 +161,7 @@ TEST_P(OnEachDevice, GradientsOfAdvancedIndexingAreTheSameEachTime) {
   at::globalContext().setDeterministicAlgorithms(false, false);  // the other tests' process
 }
 
-/// Writes down what it is told.
+/// Records its notifications.
 class Heard final : public BackwardListener {
  public:
   void made(std::string_view stage, std::uint64_t first, std::uint64_t end) override {
@@ -220,7 +220,7 @@ TEST(Determinism, Float32IsNotTf32OnAGpu) {
   EXPECT_TRUE(libtorch.allowTF32CuDNN());
 }
 
-/// Alerts as an operation of LibTorch without a deterministic form does.
+/// Alerts like a LibTorch operation without a deterministic implementation.
 class Alerting final : public Compute<Transform> {
  public:
   static constexpr std::string_view name = "test.alerting";
@@ -241,10 +241,11 @@ TEST(Determinism, AnOperationWithoutADeterministicFormIsReportedOnceByNameAndSta
     EXPECT_EQ(line.level, LogLevel::warning);
     warnings.push_back(line.text);
   }
-  EXPECT_THAT(warnings,
-              ElementsAre(AllOf(HasSubstr("'scatter_by_dice' has no deterministic form on cpu"),
-                                HasSubstr("deterministic = false")),
-                          HasSubstr("'sum_of_luck'")));
+  EXPECT_THAT(
+      warnings,
+      ElementsAre(AllOf(HasSubstr("'scatter_by_dice' has no deterministic implementation on cpu"),
+                        HasSubstr("deterministic = false")),
+                  HasSubstr("'sum_of_luck'")));
   at::globalContext().setDeterministicAlgorithms(false, false);
 }
 

@@ -1,5 +1,5 @@
-// In every test program: loops divide their work among threads however small it is, as
-// stages/cpu/grain.hpp explains. Processes that a test starts inherit it.
+// In every test program: loops divide even small work among threads, as stages/cpu/grain.hpp
+// explains. Processes that a test starts inherit it.
 
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-/// The residual capsule network and the classifiers with a decoder on pictures, with the real
-/// program and the real stages.
+/// The residual capsule network and the classifiers with a decoder, with the real program and the
+/// real stages on images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ validate = "query_items -> prepare -> model -> decoder -> margin -> reconstructi
 )");
   }
 
-  /// The metrics of a whole run.
+  /// The metrics of a complete run.
   std::string run(const std::string& file, const std::string& directory, int threads,
                   const std::string& precision = "float32") {
     const Finished finished =
@@ -109,8 +109,8 @@ TEST_F(CapsuleNetworksTest, AClassifierTrainsWithItsDecoderTheSameForAnyNumberOf
   EXPECT_EQ(run("classifier.toml", "eight", 8), one);
 }
 
-/// The wardrobe's pictures in lists of DeepFashion's Category and Attribute layout: every third one
-/// is for validation, and every third for the test.
+/// The wardrobe's images in lists of DeepFashion's Category and Attribute layout: one third is for
+/// validation, one third for the test.
 void write_category_lists(const TemporaryFolder& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> pictures;

@@ -1,5 +1,5 @@
 /// Data sets of one run that number their categories differently, with the real program: a number
-/// of one then means another class, which no score shows.
+/// then means different classes, which no score shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,7 +116,7 @@ class ImportedClassesTest : public CategoriesTest {
     file_ = folder_.path() / "trained/checkpoints/epoch-1.safetensors";
   }
 
-  /// Goes on from the trained weights with these data.
+  /// Continues from the trained weights with these data.
   [[nodiscard]] Finished use(const std::string& weights, const std::string& train,
                              const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words{"--set", "stage.model.weights=" + weights,
@@ -136,14 +136,14 @@ TEST_F(ImportedClassesTest, CheckpointsSayWhatTheClassesAreCalled) {
 
 TEST_F(ImportedClassesTest, OtherNamesAreRefused) {
   const auto refusal = HasSubstr(
-      "the weights of stage 'model' in 'trained' are of a network with other classes: "
-      "class 2 is 'hat' there (of 3) and 'shoe' in the data of flow 'train' (of 3). Use "
-      "data with the same categories, or leave out what depends on the classes");
+      "the weights for stage 'model' in 'trained' were trained on different classes: "
+      "class 2 is 'hat' there (3 classes) and 'shoe' in the data of flow 'train' (3 classes). Use "
+      "data with the same categories, or exclude the class-dependent weights");
   const Finished finished = use("trained", "test", {"--run-dir", "refused"});
   EXPECT_EQ(finished.exit_code, 2) << finished.out;
   EXPECT_THAT(finished.err, refusal);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused/metrics.jsonl"));
-  // Also where nothing is trained, but a metric reads categories; and a file, not a run.
+  // Also if nothing is trained, but a metric reads categories; and with a file instead of a run.
   const Finished evaluated = use(file_.string(), "test", {"--set", "schedule.each_epoch=validate"});
   EXPECT_EQ(evaluated.exit_code, 2) << evaluated.out;
   EXPECT_THAT(evaluated.err, HasSubstr("'shoe' in the data of flow 'validate' (of 3)"));
@@ -157,7 +157,7 @@ TEST_F(ImportedClassesTest, SkippingWhatDependsOnTheClassesIsAccepted) {
   const Finished finished = use("trained", "test", {"--set", "stage.model.skip=fc.*"});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err,
-              HasSubstr("'skip' must leave out all weights that depend on the classes"));
+              HasSubstr("Make sure that 'skip' excludes all class-dependent weights"));
 }
 
 TEST_F(ImportedClassesTest, AFileWithoutNamesIsAccepted) {

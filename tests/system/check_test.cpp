@@ -1,5 +1,5 @@
-/// What `seam check` says of pipelines that cannot work: files that are not there, batches that a
-/// loss cannot use, classes that the data does not have.
+/// Output of `seam check` for pipelines that cannot work: missing files, batches that a loss cannot
+/// use, classes that the data does not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class CheckTest : public ::testing::Test {
     }
     return seam(arguments, folder_.path());
   }
-  /// With batches of items, in which pictures have no roles.
+  /// With batches of items, in which images have no roles.
   static std::vector<std::string> pk(std::vector<std::string> more = {}) {
     std::vector<std::string> set{
         "stage.triplets={ use = \"sampling.pk\", items = 4, images = 3, "
@@ -52,7 +52,7 @@ TEST_F(CheckTest, EveryLossFitsEveryModelOfTheVariants) {
   const Finished checked =
       seam({"check", std::string(SEAM_SOURCE) + "/pipelines/inshop-variants.toml"}, folder_.path());
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("12 choices of variants"));
+  EXPECT_THAT(checked.out, HasSubstr("12 combinations of variants"));
   EXPECT_THAT(checked.err, Not(HasSubstr("with --variant"))) << "a warning of a variant alone";
 }
 
@@ -73,8 +73,8 @@ precision = "bfloat16"
   const Finished apart = seam({"check", "two.toml"}, folder_.path());
   EXPECT_EQ(apart.exit_code, 2);
   EXPECT_THAT(apart.err, HasSubstr("it also differs from its twin 'one.toml' in "
-                                   "pipeline.precision: it is \"bfloat16\", and there "
-                                   "\"float32\" [twin]"));
+                                   "pipeline.precision: \"bfloat16\" here, "
+                                   "\"float32\" there [twin]"));
   const Finished on_purpose =
       seam({"check", "two.toml", "--set", "schedule.epochs=3"}, folder_.path());
   EXPECT_EQ(on_purpose.exit_code, 0) << on_purpose.err;

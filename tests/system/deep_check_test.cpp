@@ -1,4 +1,4 @@
-/// `seam check --deep`: what only shows when stages are opened and a batch goes through them.
+/// `seam check --deep`: errors that only appear when stages are opened and process a batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// Two classes of eight pictures, on which a small network is trained and measured.
+/// Two classes of eight images, on which a small network is trained and evaluated.
 class DeepCheckTest : public ::testing::Test {
  protected:
   DeepCheckTest() {
@@ -87,7 +87,7 @@ epochs = 3
     }
     return seam(arguments, folder_.path(), {{"TMPDIR", scratch().string()}});
   }
-  /// Checked and run, which must end with the same code; the files are those that were there.
+  /// Checks and runs the file: both must end with the same code, and the check leaves no files.
   Finished refused(const std::vector<std::string>& set, int code) {
     EXPECT_EQ(with({"check", "file.toml"}, set).exit_code, 0) << "nothing shows before";
     const std::vector<fs::path> before = files();
@@ -137,15 +137,14 @@ TEST_F(DeepCheckTest, PacketsThatMaySkipAreCounted) {
   const Finished checked = with({"check", "--deep", "file.toml"},
                                 {"stage.decode.on_error=skip", "flow.train=items -> decode"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("; on_error = \"skip\" left "));
+  EXPECT_THAT(checked.out, HasSubstr("; on_error = \"skip\" skipped "));
 }
 
 TEST_F(DeepCheckTest, ALossThatRefusesItsFirstBatchIsFound) {
   const Finished checked = refused({"stage.loss.negatives=same_category"}, 3);
-  EXPECT_THAT(
-      checked.err,
-      AllOf(HasSubstr("no picture of this batch has a positive and a negative"),
-            HasSubstr("in stage 'loss' (loss.batch_hard)"), HasSubstr("running flow 'train'")));
+  EXPECT_THAT(checked.err, AllOf(HasSubstr("no image of this batch has a positive and a negative"),
+                                 HasSubstr("in stage 'loss' (loss.batch_hard)"),
+                                 HasSubstr("running flow 'train'")));
 }
 
 TEST_F(DeepCheckTest, AFolderWithoutPicturesIsFound) {

@@ -1,6 +1,6 @@
-"""Every command in places where little works: exit_codes_test.py SEAM.
+"""Every command in broken environments: exit_codes_test.py SEAM.
 
-Whatever happens, the exit code is one of docs/exit-codes.md, which 1 is not, and no command ends by a signal.
+The exit code is always one of docs/exit-codes.md, never 1, and no command ends by a signal.
 """
 
 import os
@@ -70,7 +70,7 @@ def main():
                 what = f"{place.__name__}: seam {' '.join(command)}"
                 if ran.returncode not in CODES:
                     failures.append(f"{what}: {ran.returncode}\n{ran.stderr}")
-                # An exception of the standard library, which the verb does not expect.
+                # An exception of the standard library, which the command does not expect.
                 if place is vanished_folder and command[:2] == ["new", "plugin"] and "No such file" not in ran.stderr:
                     failures.append(f"{what}: does not say why\n{ran.stderr}")
     for failure in failures:

@@ -1,4 +1,4 @@
-"""NumPy as the judge of what the export stages write: export_test.py SEAM."""
+"""NumPy validates the files of the export stages: export_test.py SEAM."""
 
 import csv
 import pathlib
@@ -60,7 +60,7 @@ if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
 if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:
     failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
 
-# Queries and gallery are one list, so that every line can be recomputed from the vectors.
+# Queries and gallery are the same list, so that every line can be recomputed from the vectors.
 row_of = {row["path"]: i for i, row in enumerate(rows)}
 wide = vectors.astype(numpy.float64)
 if len(found) != 4 * len(rows):

@@ -1,5 +1,5 @@
 /// pipelines/thesis/fashionnet-small.toml, made smaller, with the real program and the real stages,
-/// on a drawn wardrobe whose landmarks and attributes are made up.
+/// on a drawn wardrobe with artificial landmarks and attributes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ epochs = 2
     arguments.insert(arguments.end(), more.begin(), more.end());
     return seam(arguments, folder_.path());
   }
-  /// Full-body clothes whose landmarks hang from the collar, which goes with the item.
+  /// Full-body clothes whose landmarks are relative to the collar, which depends on the item.
   void write_lists() {
     std::istringstream list(text_of_file(folder_.path() / "wardrobe/Eval/list_eval_partition.txt"));
     std::string line;

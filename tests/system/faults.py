@@ -1,4 +1,4 @@
-"""Faults done to the real program, and a table of what came of them. Called by scripts/faults."""
+"""Injects faults into the real program and prints a table of the outcomes. Called by scripts/faults."""
 
 import os
 import pathlib
@@ -129,7 +129,7 @@ each_epoch = ["train", "gallery", "evaluate"]
 
 
 class Run:
-    """A process of the program in a folder, and what it left."""
+    """A process of the program in a folder, and its output."""
 
     def __init__(self, folder, arguments):
         self.folder = folder
@@ -144,7 +144,7 @@ class Run:
         while text not in self.text:
             line = self.process.stdout.readline()
             if not line:
-                raise AssertionError(f"{text!r} did not come in {self.text}")
+                raise AssertionError(f"{text!r} did not appear in {self.text}")
             self.text += line
 
     def end(self):
@@ -168,14 +168,14 @@ class Table:
         print("|---|---|---|---|---|---|", flush=True)
 
     def row(self, fault, run, said, code, ledger="-", resumed="-"):
-        """`said`: a pattern that the output must have; `resumed`: whether metrics were the same."""
+        """`said`: a pattern that the output must match; `resumed`: whether metrics were identical."""
         found = re.search(said, run.text)
         if not found:
             self.wrong.append(f"{fault}: {said!r} is not in the output:\n{run.text}")
         if run.code != code:
             self.wrong.append(f"{fault}: exit code {run.code}, not {code}\n{run.text}")
         if resumed == "differ":
-            self.wrong.append(f"{fault}: the resumed run has other metrics")
+            self.wrong.append(f"{fault}: the resumed run has different metrics")
         shown = " ".join(found.group(0).split()) if found else "?"
         shown = shown.replace("|", "\\|")
         print(f"| {fault} | `{run.command}` | {shown} | {run.code} | {ledger} | {resumed} |",
@@ -183,7 +183,7 @@ class Table:
 
 
 def ledger_of(run):
-    discarded = re.search(r"every packet is accounted for; ([\d,]+) under way", run.text)
+    discarded = re.search(r"every packet is accounted for; ([\d,]+) in flight", run.text)
     if discarded:
         return f"balances, {discarded[1]} discarded"
     if "every packet is accounted for" in run.text:
@@ -192,7 +192,7 @@ def ledger_of(run):
 
 
 class Place:
-    """A folder for one fault, with the pipeline and the metrics of a run that nothing happened to."""
+    """A folder for one fault, with the pipeline and the metrics of an undisturbed run."""
 
     def __init__(self, root, name, text):
         self.folder = root / name
@@ -210,7 +210,7 @@ class Place:
         return (self.folder / directory / "metrics.jsonl").read_bytes()
 
     def compare(self, directory, more=()):
-        """Resumes, and compares with an undisturbed run."""
+        """Resumes the run and compares it with an undisturbed one."""
         resumed = self.resume(directory)
         if resumed.code != 0:
             return f"exit {resumed.code}"
@@ -278,7 +278,7 @@ def sources_that_block(table, root):
         run.process.send_signal(signal.SIGTERM)
         if hearing == "deaf":
             run.read_until("stopping")
-            time.sleep(0.5)  # sooner it would count as the same request
+            time.sleep(0.5)  # earlier it would count as the same request
             run.process.send_signal(signal.SIGINT)
         name = "a blocked source, SIGTERM" if hearing == "good" else (
             "a source that cannot be interrupted, SIGTERM and SIGINT")
@@ -295,7 +295,7 @@ def signals(table, root):
         run.process.send_signal(numbers[0])
         run.read_until("stopping")
         if len(numbers) > 1:
-            time.sleep(0.5)  # sooner it would count as the same request
+            time.sleep(0.5)  # earlier it would count as the same request
             run.process.send_signal(numbers[1])
             run.read_until("cancelling")
         else:
@@ -328,7 +328,7 @@ def kills(table, root, most):
             where.append(str(max(done, default=0)))
             if (place.folder / "out/resolved.toml").exists():
                 run = Run(place.folder, ["run", "--resume", "out"])
-            else:  # killed before there was a run
+            else:  # killed before the run existed
                 shutil.rmtree(place.folder / "out", ignore_errors=True)
                 run = place.run("out")
     run.end()
@@ -356,7 +356,7 @@ def disks(table, root):
         finally:
             subprocess.run(["umount", str(small)], check=True)
     else:
-        print("| a full disk | not tried: mounting a tmpfs takes root | | | | |")
+        print("| a full disk | not tried: mounting a tmpfs needs root | | | | |")
 
     gate = Gate(place)
     run = place.run("cut")
@@ -383,7 +383,7 @@ def disks(table, root):
     newest = place.folder / "unread/checkpoints/epoch-2.safetensors"
     kept = newest.read_bytes()
     newest.unlink()
-    newest.symlink_to(newest)  # root may read whatever its permissions are
+    newest.symlink_to(newest)  # root can read a file regardless of its permissions
     refused = place.resume("unread")
     newest.unlink()
     newest.write_bytes(kept)

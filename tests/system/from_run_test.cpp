@@ -1,6 +1,6 @@
-/// Runs that begin where another one stands, with other parameters: what may be changed, what they
-/// and the other run's files say afterwards, and that a process killed at any moment leaves a run
-/// that goes on with the new values, or none.
+/// Runs that start from another run's checkpoint, with different parameters: which parameters may
+/// change, the contents of both runs' files afterwards, and that a process killed at any moment
+/// leaves either a run that continues with the new values or no run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class FromRunTest : public ::testing::Test {
     }
     return arguments;
   }
-  /// A run of so many epochs.
+  /// A run with this many epochs.
   void run(const std::string& directory, int epochs, const std::string& amount = "3") {
     const Finished finished = seam(
         with({"run", "counting.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", directory},
@@ -73,10 +73,9 @@ TEST_F(FromRunTest, AnExtendedRunIsAsOneOfThatLength) {
   const std::string resolved = file("out", "resolved.toml");
   const Finished finished = begin("out", "new", {"schedule.epochs=4"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(
-      finished.err,
-      AllOf(HasSubstr("beginning with out/epoch-2.safetensors: schedule.epochs = 4 (was 2)"),
-            HasSubstr("going on after epoch 2 of 4"), Not(HasSubstr("differ"))));
+  EXPECT_THAT(finished.err,
+              AllOf(HasSubstr("starting from out/epoch-2.safetensors: schedule.epochs = 4 (was 2)"),
+                    HasSubstr("continuing after epoch 2 of 4"), Not(HasSubstr("differ"))));
   EXPECT_EQ(file("new", "metrics.jsonl"), file("whole", "metrics.jsonl"));
   EXPECT_EQ(file("new", "score.json"), file("whole", "score.json"));
   EXPECT_THAT(file("new", "resolved.toml"),
@@ -157,7 +156,7 @@ TEST_F(FromRunTest, ABestOfNoHeadlineIsRefusedByCheck) {
   const Finished refused = check("total.los");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err,
-              AllOf(HasSubstr("'keep' cannot judge epochs by 'total.los'"),
+              AllOf(HasSubstr("'keep' cannot rank epochs by 'total.los'"),
                     HasSubstr("did you mean 'total.loss'?"), HasSubstr("total.total, total.loss")));
 }
 
@@ -167,7 +166,7 @@ TEST_F(FromRunTest, WhatCannotBeChangedIsNamed) {
   expect_refused("flow.train=numbers -> add -> total", "'flow.train' cannot be changed");
   expect_refused("flow.train=numbers -> add -> total", "weights = \"");
   expect_refused("schedule.before=train", "'schedule.before' cannot be changed");
-  expect_refused("schedule.epochs=1", "'schedule.epochs' cannot be 1: 2 epochs are done");
+  expect_refused("schedule.epochs=1", "'schedule.epochs' cannot be 1: 2 epochs are already done");
   expect_refused("stage.add.amount=7", "stage.add.amount would have no effect");
   expect_refused("stage.add.amonut=7", "amonut");
   expect_refused("pipeline.plugins=" + std::string(SEAM_SYSTEM_PLUGINS), "--plugin-path");

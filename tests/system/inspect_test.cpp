@@ -1,4 +1,4 @@
-/// `seam inspect` with networks: what stages are made of, as such, with parameters, in pipelines.
+/// `seam inspect` with networks: the parts of stages with defaults, with parameters, in pipelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_F(InspectTest, ParametersMakeAnotherNetwork) {
   const Finished small = inspect({"model.sccapsnet", "--set", "width=8", "--set",
                                   "primary_channels=64", "--set", "freeze=f.0.*"});
   EXPECT_EQ(small.exit_code, 0) << small.err;
-  // 8 filters of 3 * 49 numbers, their biases, scales and shifts are frozen.
+  // 8 filters of 3 * 49 weights, their biases, scales and shifts are frozen.
   EXPECT_THAT(small.out, AllOf(ContainsRegex("width +8  "), HasSubstr("[\"f.0.*\"]"),
                                HasSubstr("23 (default)"), HasSubstr("weight [8,3,7,7] frozen"),
                                HasSubstr(" 1,200 frozen, ")));
@@ -99,7 +99,7 @@ TEST_F(InspectTest, ANetworkThatCannotBeMadeIsAnError) {
 TEST_F(InspectTest, WithoutARequiredParameterThereIsNoNetwork) {
   const Finished script = inspect({"model.torchscript"});
   EXPECT_EQ(script.exit_code, 0) << script.err;
-  EXPECT_THAT(script.out, HasSubstr("network: not created, because it needs file;"));
+  EXPECT_THAT(script.out, HasSubstr("network: not shown, because the stage requires file;"));
   EXPECT_THAT(inspect({"model.torchscript", "--json"}).out, HasSubstr("\"network\":null"));
   const Finished other = inspect({"model.torchscript", "--set", "output=0"});
   EXPECT_EQ(other.exit_code, 2);
@@ -120,7 +120,7 @@ TEST_F(InspectTest, AFieldHasStagesThatProvideAndNeedIt) {
   EXPECT_EQ(inspect({"embedding", "--set", "k=3"}).exit_code, 2);
   const Finished unknown = inspect({"embeding"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, AllOf(HasSubstr("no plugin offers a stage 'embeding'"),
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("no plugin provides stage 'embeding'"),
                                  HasSubstr("did you mean 'embedding'")));
 }
 

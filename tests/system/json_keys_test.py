@@ -1,8 +1,8 @@
 """Keys of everything that `seam` prints or writes as JSON: json_keys_test.py SEAM [--update].
 
 golden_json/NAME.keys lists the paths of all keys, one per line: `groups[].mean` is `mean` in each object of the list `groups`,
-and `*` stands for a key that is a name of the user's. docs/compatibility.md promises that no key is removed, so one that is
-missing fails the test. So does one that the file does not list: --update adds it, and never removes any.
+and `*` stands for a key that is a name chosen by the user. docs/compatibility.md guarantees that no key is removed, so a
+missing key fails the test. So does a key that the file does not list: --update adds it, and never removes any.
 """
 
 import json

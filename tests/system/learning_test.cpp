@@ -1,4 +1,4 @@
-/// Training learns: a tiny model, trained for seconds, must find what it did not find before.
+/// Training works: a tiny model, trained for seconds, must retrieve better than before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace seam::test {
 namespace learning_test {
 
-// Every picture of the 14 training items is searched among the others of them: what was learnt,
-// not how well it carries over to items never seen, for which seconds are too short.
+// Every image of the 14 training items is searched among their other images: this measures
+// learning, not generalisation to unseen items, for which seconds are too short.
 constexpr const char* learning = R"(
 [pipeline]
 name = "learning"
@@ -106,8 +106,8 @@ TEST(Learning, RecallAfterTrainingBeatsRecallBeforeAndChance) {
 
   const std::vector<double> nearest = values_of(metrics, "none.r@1");
   ASSERT_EQ(nearest.size(), 2U) << metrics;
-  // By chance 5 of the 83 other pictures are of the item: 6 %. Untrained, this model finds 24 % and
-  // trained 43 to 52 %, by seed.
+  // By chance, 5 of the 83 other images are of the item: 6 %. The untrained model finds 24 % and
+  // the trained one 43 to 52 %, depending on the seed.
   EXPECT_GT(nearest[1], 0.33);
   EXPECT_GT(nearest[1], nearest[0] + 0.05);
   const std::vector<double> loss = values_of(metrics, "loss");

@@ -1,7 +1,7 @@
-"""Whether every relative link in Markdown files leads somewhere: links_test.py FILE_OR_FOLDER ...
+"""Checks every relative link in Markdown files: links_test.py FILE_OR_FOLDER ...
 
-Of a folder, looks at all *.md below it except in build folders. A link's file or folder must be there, and its
-#anchor be that of a heading. The source tree and an installation are both checked.
+In a folder, checks all *.md below it except in build folders. A link's file or folder must exist, and its
+#anchor must belong to a heading. The source tree and an installation are both checked.
 """
 
 import pathlib

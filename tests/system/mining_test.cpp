@@ -1,5 +1,5 @@
-/// Triplets of mined negatives: the same bytes for any number of threads, and after a stop or a
-/// kill between the flow that mines and the end of training.
+/// Triplets with mined negatives: identical files for any number of threads, and after a stop or a
+/// kill between the mining flow and the end of training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace mining_test {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// `at_mined` and `at_batch` stand behind the model.
+/// `at_mined` and `at_batch` are placed after the model.
 constexpr const char* small = R"(
 [stage.train_items]
 root = "wardrobe"
@@ -133,7 +133,7 @@ TEST_F(MiningTest, OtherImagesThanTheMinedOnesAreRefused) {
                                 {"flow.mine=query_items -> prepare -> model -> mined",
                                  "stage.query_items.root=wardrobe", "stage.query_items.items=28"});
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("the flow that mines must embed exactly the images"));
+  EXPECT_THAT(finished.err, HasSubstr("the mining flow must embed exactly the images"));
 }
 
 }  // namespace mining_test

@@ -1,5 +1,5 @@
-// Plugins that do not fit, built for real: each gets its sentence, and none keeps the others from
-// being listed. The same listing, to look at: seam plugins --load --plugin-path ...
+// Incompatible plugins, built as real libraries: each gets its own message, and none prevents the
+// others from being listed. To see the listing: seam plugins --load --plugin-path ...
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ class OddPlugins : public ::testing::Test {
          {"unresolved", "static_throws", "other_sdk", "no_entry", "wrong_field"}) {
       place(name, library(name));
     }
-    // Names after "a_sound": that one was there first.
+    // Names that sort after "a_sound", which is loaded first.
     place("same_stage", library("sound"));
     place("truncated", library("sound"));
     fs::resize_file(folder_.path() / "truncated.so", 700);
@@ -77,12 +77,12 @@ TEST_F(OddPlugins, AreListedWithTheirReasons) {
   EXPECT_THAT(text, HasSubstr("image.decode"));  // Seam's own
   EXPECT_THAT(refusal(text, "other_sdk"),
               AllOf(HasSubstr("built for SDK number 999"), HasSubstr("rebuild the plugin")));
-  EXPECT_THAT(refusal(text, "truncated"), HasSubstr("it is cut off or damaged"));
+  EXPECT_THAT(refusal(text, "truncated"), HasSubstr("it is truncated or damaged"));
   EXPECT_THAT(refusal(text, "a_folder"), HasSubstr("it is a folder, not a plugin"));
   EXPECT_THAT(refusal(text, "text"),
               HasSubstr("not a shared library (ELF), it begins with 'This is"));
   EXPECT_THAT(refusal(text, "empty"), HasSubstr("it is empty"));
-  EXPECT_THAT(text, HasSubstr("doubled: stage 'sound.stage' is offered by 2 plugins"));
+  EXPECT_THAT(text, HasSubstr("doubled: stage 'sound.stage' is provided by 2 plugins"));
 }
 
 TEST_F(OddPlugins, LoadingTellsTheRest) {
@@ -92,12 +92,13 @@ TEST_F(OddPlugins, LoadingTellsTheRest) {
   EXPECT_THAT(refusal(text, "unresolved"), AllOf(HasSubstr("undefined symbol"),
                                                  HasSubstr("link the plugin with every library")));
   EXPECT_THAT(refusal(text, "static_throws"),
-              AllOf(HasSubstr("a static initialiser of it threw: the table of weights is not"),
+              AllOf(HasSubstr("one of its static initialisers threw: the table of weights is not"),
                     HasSubstr("stage's open()")));
   EXPECT_THAT(refusal(text, "no_entry"), HasSubstr("no entry point 'seam_plugin'"));
-  EXPECT_THAT(text, HasSubstr("wrong_field.so\n  stage 'wrong_field.stage' cannot be made: field "
-                              "'index' is shared by all plugins and is of type std::int64_t, not "
-                              "std::string"));
+  EXPECT_THAT(text,
+              HasSubstr("wrong_field.so\n  stage 'wrong_field.stage' cannot be created: field "
+                        "'index' is shared by all plugins and is of type std::int64_t, not "
+                        "std::string"));
   EXPECT_THAT(text, Not(HasSubstr("'wrong_field.sound' cannot")));
 }
 
@@ -107,7 +108,7 @@ TEST_F(OddPlugins, AClashOfNamesIsAnsweredByTheExitCodeToo) {
   const Finished finished =
       seam({"plugins", "--load", "--plugin-path", two.path().string()}, two.path());
   EXPECT_EQ(finished.exit_code, 2) << finished.out;
-  EXPECT_THAT(finished.out, AllOf(HasSubstr("offered by 2 plugins"),
+  EXPECT_THAT(finished.out, AllOf(HasSubstr("provided by 2 plugins"),
                                   HasSubstr("rename the stage in one of them")));
   const Finished one =
       seam({"plugins", "--load", "--plugin-path", (two.path() / "a.so").string()}, two.path());
@@ -123,7 +124,7 @@ TEST_F(OddPlugins, ASharedFieldOfAnotherTypeIsRefusedBeforeAnythingRuns) {
                     HasSubstr("wrong_field.so")));
   const Finished inspected = seam(
       {"inspect", "wrong_field.stage", "--plugin-path", folder_.path().string()}, folder_.path());
-  EXPECT_EQ(inspected.exit_code, 5) << "a defect of the plugin";
+  EXPECT_EQ(inspected.exit_code, 5) << "this is a bug in the plugin";
   EXPECT_THAT(inspected.err, HasSubstr("std::int64_t, not std::string"));
 }
 
@@ -134,8 +135,8 @@ TEST_F(OddPlugins, WhoNamesTheirStagesIsTold) {
     return finished.err;
   };
   EXPECT_THAT(message("unresolved.stage"), HasSubstr("undefined symbol"));
-  EXPECT_THAT(message("static_throws.stage"), HasSubstr("a static initialiser of it threw"));
-  EXPECT_THAT(message("sound.stage"), AllOf(HasSubstr("offered by 2 plugins"),
+  EXPECT_THAT(message("static_throws.stage"), HasSubstr("one of its static initialisers threw"));
+  EXPECT_THAT(message("sound.stage"), AllOf(HasSubstr("provided by 2 plugins"),
                                             HasSubstr("a_sound.so"), HasSubstr("same_stage.so")));
 }
 
@@ -150,7 +151,7 @@ TEST_F(OddPlugins, ALibraryThatIsNoPluginIsPassedOverUnlessNamed) {
   EXPECT_THAT(listing(), Not(HasSubstr("helper.so")));
   const Finished named =
       seam({"plugins", "--plugin-path", (folder_.path() / "helper.so").string()}, folder_.path());
-  EXPECT_THAT(named.out, HasSubstr("it is a shared library but no Seam plugin"));
+  EXPECT_THAT(named.out, HasSubstr("it is a shared library but not a Seam plugin"));
 }
 
 TEST_F(OddPlugins, TwoLibTorchsDoNotFitIntoOneProcess) {

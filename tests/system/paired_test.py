@@ -1,7 +1,7 @@
 """Models compared query by query: paired_test.py SEAM.
 
-Two learning rates with two seeds each. The mean difference must be that of the files that the runs leave, which are the same
-bytes for any number of threads; runs whose files do not fit are refused by name.
+Two learning rates with two seeds each. The mean difference must be that of the files of the runs, which are identical for any
+number of threads; runs with files that do not match are rejected by name.
 """
 
 import csv
@@ -72,9 +72,9 @@ with tempfile.TemporaryDirectory() as name:
     whole = (folder / "b2" / file).read_text()
     lines = whole.splitlines(keepends=True)
     for what, text, expected in [
-            ("an earlier epoch", whole.replace("\n1,", "\n0,"), "it is of epoch 1, but the value of none.r@1 is of epoch 2"),
-            ("a doubled query", whole + lines[-1], "comes twice"),
-            ("half a line", whole[:-3], "the last line has no end")]:
+            ("an earlier epoch", whole.replace("\n1,", "\n0,"), "it is from epoch 1, but the value of none.r@1 is from epoch 2"),
+            ("a doubled query", whole + lines[-1], "occurs twice"),
+            ("half a line", whole[:-3], "the last line is incomplete")]:
         (folder / "b2" / file).write_text(text)
         refused = compare(folder, everything)
         check(f"{what}: exit code", refused.returncode, 3)
@@ -86,7 +86,7 @@ with tempfile.TemporaryDirectory() as name:
     shutil.rmtree(folder / "b2/outcomes")
     refused = compare(folder, everything)
     check("no file: exit code", refused.returncode, 3)
-    check(f"no file: {refused.stderr}", f"/b2/{file}', which says what each observation scored" in refused.stderr, True)
+    check(f"no file: {refused.stderr}", f"/b2/{file}', which should hold the score of each observation" in refused.stderr, True)
 
 print("\n".join(failures))
 sys.exit(1 if failures else 0)

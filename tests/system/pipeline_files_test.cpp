@@ -1,6 +1,5 @@
-/// The pipeline files that train in minutes, each made so short that it trains in seconds, with the
-/// real program on real pictures: what such a file wires together works together, and it measures
-/// what it says.
+/// The pipeline files that train in minutes, each shortened to seconds, with the real program on
+/// real images: the stages of each file work together, and it measures the declared metrics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,12 +24,12 @@ using ::testing::HasSubstr;
 
 const fs::path pipelines = fs::path(SEAM_SOURCE) / "pipelines";
 
-/// Files that can be cut short in the same way.
+/// Files that can be shortened in the same way.
 struct Family {
-  std::string data;                   ///< what of SEAM_TEST_DATA they need
-  std::string variable;               ///< that names its folder
-  std::vector<std::string> settings;  ///< that cut them short
-  std::vector<std::string> measured;  ///< stages whose metrics there must be
+  std::string data;                   ///< the folder in SEAM_TEST_DATA that they need
+  std::string variable;               ///< variable that names this folder
+  std::vector<std::string> settings;  ///< settings that shorten them
+  std::vector<std::string> measured;  ///< stages whose metrics must be present
 };
 
 const Family descriptors{

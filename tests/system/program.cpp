@@ -26,7 +26,7 @@ std::pair<int, int> make_pipe() {
   return {ends[0], ends[1]};
 }
 
-/// Adds what can be read; false at the end.
+/// Appends available input; returns false at the end.
 bool read_some(int descriptor, std::string& text) {
   std::array<char, 4096> buffer{};
   const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
@@ -56,7 +56,7 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
     }
     variables.push_back(text);
   }
-  // What the program remembers between its runs belongs to the test.
+  // Data that the program caches between its runs belongs to the test.
   if (!environment.contains("XDG_CACHE_HOME")) {
     variables.push_back("XDG_CACHE_HOME=" + (fs::absolute(folder) / "cache").string());
   }
@@ -75,7 +75,7 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   posix_spawn_file_actions_adddup2(&actions, out_write, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err_write, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  // Whatever the test was started with, such as nohup, the program gets the other signals as usual.
+  // However the test was started (such as with nohup), the program gets the other signals as usual.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;
@@ -83,7 +83,7 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) sigaddset(&usual, number);
   if (hangup == Hangup::usual) sigaddset(&usual, SIGHUP);
   posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setpgroup(&attributes, 0);  // a group of its own
+  posix_spawnattr_setpgroup(&attributes, 0);  // a separate group
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const auto of_test = std::signal(SIGHUP, hangup == Hangup::ignored ? SIG_IGN : SIG_DFL);
   const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, &attributes,
@@ -128,7 +128,7 @@ void Program::close_output() {
 
 namespace {
 
-/// Milliseconds between two signals of those that are sent until something happens.
+/// Milliseconds between two repeated signals.
 constexpr int between_signals = 20;
 
 }  // namespace
@@ -154,7 +154,7 @@ Finished Program::signal_until_end(int number) {
 Finished Program::finish_with(std::optional<int> number) {
   Finished finished;
   finished.err = err_text_;
-  // Both at once: a program that fills one pipe while the other is read would wait for ever.
+  // Both at once: a program that fills one pipe while the other is read would block forever.
   std::array<pollfd, 2> open{{{out_, POLLIN, 0}, {err_, POLLIN, 0}}};
   while (open[0].fd >= 0 || open[1].fd >= 0) {
     if (number) signal(*number);

@@ -1,7 +1,7 @@
-/// The real program in a process of its own.
+/// The real program in a separate process.
 ///
 ///     Program seam({"run", file});
-///     seam.wait_for_error_text("stopping");     reads its stderr until the text comes
+///     seam.wait_for_error_text("stopping");     reads its stderr until the text appears
 ///     seam.signal(SIGINT);
 ///     Finished result = seam.finish();          exit code, all of stdout and stderr
 ///
@@ -20,13 +20,13 @@
 namespace seam::test {
 
 struct Finished {
-  int exit_code = -1;  ///< or -1 where a signal ended it
+  int exit_code = -1;  ///< or -1 if a signal ended it
   int signal = 0;
   std::string out;
   std::string err;
 };
 
-/// What SIGHUP does to a program that does not handle it.
+/// The effect of SIGHUP on a program that does not handle it.
 enum class Hangup : std::uint8_t {
   usual,
   ignored,  ///< as under nohup
@@ -34,12 +34,12 @@ enum class Hangup : std::uint8_t {
 
 class Program {
  public:
-  /// Starts `seam` with these arguments, in `folder`. The environment is the test's, less
+  /// Starts `seam` with these arguments, in `folder`. The environment is that of the test, without
   /// SEAM_PLUGIN_PATH, plus `environment`.
   Program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
           const std::map<std::string, std::string>& environment = {},
           Hangup hangup = Hangup::usual);
-  /// Kills what is still running.
+  /// Kills the process if it is still running.
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -47,16 +47,16 @@ class Program {
   Program& operator=(Program&&) = delete;
 
   void signal(int number) const;
-  /// Also to the processes that it started and that are in its group.
+  /// Signals the process and the processes that it started in its group.
   void signal_group(int number) const;
-  /// Reads the standard error until it holds the text; throws where it ends before.
+  /// Reads the standard error until it contains the text; throws if it ends before.
   void wait_for_error_text(const std::string& text);
-  /// Closes this side of its standard output: what it writes then has no reader.
+  /// Closes this side of its standard output: further output has no reader.
   void close_output();
-  /// Sends the signal again and again until its standard error holds the text: within a moment
-  /// several are one request.
+  /// Sends the signal repeatedly until its standard error contains the text: several signals within
+  /// a moment count as one request.
   void signal_until_error_text(int number, const std::string& text);
-  /// The same until it ends.
+  /// Sends the signal repeatedly until the process ends.
   Finished signal_until_end(int number);
   /// Waits for its end. The test fails if its exit code is 1, which Seam never uses.
   Finished finish();
@@ -78,23 +78,23 @@ Finished seam(const std::vector<std::string>& arguments, const std::filesystem::
 class Gate {
  public:
   explicit Gate(std::filesystem::path folder);
-  /// Until a stage is at the gate.
+  /// Waits until a stage is at the gate.
   void wait_until_reached() const;
-  /// Lets it go on.
+  /// Lets the stage continue.
   void open() const;
-  /// Later stages pass.
+  /// Removes the gate: later stages do not wait.
   void remove() const;
 
  private:
   std::filesystem::path folder_;
 };
 
-/// A pipeline that counts `packets` and adds them up in four epochs, past a gate in the third and a
-/// stage that can be told to fail.
+/// A pipeline that counts `packets` and adds them up in four epochs, with a gate in the third epoch
+/// and a stage that can be configured to fail.
 std::string counting_pipeline(int packets);
 
 std::string text_of_file(const std::filesystem::path& file);
-/// Reads a file that another process writes until it holds the text.
+/// Reads a file that another process writes until it contains the text.
 void wait_for_text(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace seam::test

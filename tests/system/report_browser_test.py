@@ -1,4 +1,4 @@
-"""The page of `seam report` in a browser without a screen: report_browser_test.py SEAM."""
+"""The page of `seam report` in a headless browser: report_browser_test.py SEAM."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ if browser is None:
     print("skipped: no Chromium here")
     sys.exit(77)
 
-# Beside the page's own scripts: what went wrong, and whether something is wider than the window.
+# Added to the page's own scripts: records errors, and whether something is wider than the window.
 BEFORE = """<script>
 addEventListener("error", (event) => { document.documentElement.dataset.failed = event.message; });
 addEventListener("securitypolicyviolation", (event) => { document.documentElement.dataset.failed = event.blockedURI; });
@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as name:
                 failures.append(f"{where}: wider than its window: {root}")
             if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
                 failures.append(f"{where}: charts are missing: {root}")
-            for text in ("recall@1", "Where the time went", "Nearest neighbours", "What the model was fed", "triplet_loss", "&lt;script&gt;document.title"):
+            for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "&lt;script&gt;document.title"):
                 if text not in document:
                     failures.append(f"{where}: no {text}")
             if "<title>broken" in document:

@@ -1,4 +1,4 @@
-"""What the tests of `seam report` share: small runs that train and evaluate, and their page."""
+"""Shared by the tests of `seam report`: small runs that train and evaluate, and their page."""
 
 import html.parser
 import json
@@ -27,7 +27,7 @@ evaluate = "items -> decode -> batch -> model -> search -> {recall, neighbours}"
 epochs = 2
 """
 
-# A folder's name may hold anything but a slash.
+# A folder's name may contain anything except a slash.
 HOSTILE = """a "run" <script>document.title = 'broken'<\\script> & {{script}}"""
 
 
@@ -40,7 +40,7 @@ def make_runs(seam, folder, pipeline=PIPELINE):
 
 
 def report(seam, folder, *arguments):
-    """The path that `seam report` prints; ends the test where it fails."""
+    """The path that `seam report` prints; ends the test if it fails."""
     command = [pathlib.Path(seam).resolve(), "report", *arguments]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode != 0:

@@ -1,4 +1,4 @@
-"""The page of `seam report`, parsed, beside the files that it is made from: report_test.py SEAM."""
+"""The page of `seam report`, parsed and compared with the files of the run: report_test.py SEAM."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ def check(holds, what):
 
 
 def tensors(file):
-    """The numbers of a checkpoint, without its header, which has sizes of the run's other files."""
+    """The data of a checkpoint, without its header, which contains sizes of the run's other files."""
     content = file.read_bytes()
     return content[8 + int.from_bytes(content[:8], "little"):]
 
@@ -43,11 +43,11 @@ with tempfile.TemporaryDirectory() as name:
 
 check(one.title == HOSTILE, f"the title is {one.title}")
 check(not one.addresses, f"it refers to {one.addresses}")
-check(len(one.scripts) == 3, f"{len(one.scripts)} scripts: data, Chart.js and the page's own are wanted")
+check(len(one.scripts) == 3, f"{len(one.scripts)} scripts: data, Chart.js and the page's own are expected")
 
 run = one.data["runs"][0]
-check(run["label"] == HOSTILE, f"the run is called {run['label']}")
-check(run["summary"] == summary, "the summary is another one")
+check(run["label"] == HOSTILE, f"the run is named {run['label']}")
+check(run["summary"] == summary, "the summary differs")
 check([score["metric"] for score in run["scores"]] and run["scores"][0]["metric"] == "recall.none.r@1",
       f"the scores are {run['scores']}")
 last = [line["value"] for line in lines if line["stage"] == "recall" and line["name"] == "none.r@1"][-1]

@@ -1,5 +1,5 @@
-/// Retrieval with the real program on a made-up Stanford Online Products: one list is both the
-/// queries and the gallery, and K is larger than it.
+/// Retrieval with the real program on artificial data in the layout of Stanford Online Products:
+/// one list is both queries and gallery, and K is larger than the list.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace retrieval_test {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// Pictures of one colour each; without blue, its direction is an angle:
+/// Images of one colour each; without blue, its direction is an angle:
 ///
 ///     class 3 at 0° and 11°, class 4 at 27° and 90°: the nearest of 27° is of class 3
 class LeaveOneOutTest : public ::testing::Test {
@@ -69,7 +69,7 @@ evaluate = "embed -> search -> recall"
 )");
   }
 
-  /// What the program writes, where it succeeds.
+  /// Returns the output of a program that must succeed.
   [[nodiscard]] std::string run(const std::string& file) const {
     const Finished finished = seam({"run", file, "--run-dir", "run-" + file}, folder_.path());
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
@@ -88,7 +88,7 @@ TEST_F(LeaveOneOutTest, OneListIsQueriesAndGallery) {
           HasSubstr("fan       1      2         50.00  100.00"),
           HasSubstr("none  sop/input=1x1/images=4-in-4/full-gallery/cosine/ties=id/self=excluded/"),
           HasSubstr("Not comparable with published numbers: the train list has 2 images of 2 "
-                    "classes where 59,551 images of 11,318 classes are published")));
+                    "classes instead of the published 59,551 images of 11,318 classes")));
 }
 
 TEST_F(LeaveOneOutTest, ExpandedQueriesAndReRankedNeighboursAreAnotherProtocol) {
@@ -120,7 +120,7 @@ exclude_self = false
   EXPECT_THAT(finished.err, HasSubstr("`exclude_self` must be the same"));
 }
 
-/// Two lists of the same pictures in the In-Shop layout: a query of the second is in the gallery of
+/// Two lists of the same images in the In-Shop layout: a query of the second is in the gallery of
 /// the first.
 class TwoListsTest : public ::testing::Test {
  protected:
@@ -193,8 +193,8 @@ TEST_F(TwoListsTest, OfOneListTheReportNamesItAndWhatItIsNot) {
   EXPECT_THAT(finished.out + finished.err,
               AllOf(HasSubstr("Lists that were read: queries 'data/Eval/list_eval_partition.txt', "
                               "gallery 'data/Eval/list_eval_partition.txt'."),
-                    HasSubstr("Not comparable with published numbers: the train split has 2 "
-                              "images of 1 item where 25,882 of 3,997 are official")));
+                    HasSubstr("Not comparable with published numbers: the train split has 2 images "
+                              "of 1 item instead of the official 25,882 of 3,997")));
 }
 
 TEST_F(TwoListsTest, AListThatWasEditedIsAnotherList) {
@@ -209,10 +209,10 @@ TEST_F(TwoListsTest, AListThatWasEditedIsAnotherList) {
   measure("again");
   const Finished same = seam({"compare", "after", "again"}, folder_.path());
   EXPECT_EQ(same.exit_code, 0) << same.err;
-  EXPECT_THAT(same.out, Not(HasSubstr("ranked apart")));
+  EXPECT_THAT(same.out, Not(HasSubstr("ranked separately")));
   const Finished apart = seam({"compare", "before", "after"}, folder_.path());
   EXPECT_EQ(apart.exit_code, 0) << apart.err;
-  EXPECT_THAT(apart.out, AllOf(HasSubstr("they are ranked apart"),
+  EXPECT_THAT(apart.out, AllOf(HasSubstr("they are ranked separately"),
                                HasSubstr("stage.query_items.list (content): ")));
   EXPECT_EQ(seam({"run", "--resume", "before"}, folder_.path()).exit_code, 0)
       << "nothing is left to do";
@@ -252,7 +252,7 @@ images = 2
 evaluate = "query_items -> pk -> embed -> search -> recall"
 )");
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_THAT(finished.err, HasSubstr("comes a second time in one evaluation"));
+  EXPECT_THAT(finished.err, HasSubstr("occurs twice in one evaluation"));
 }
 
 TEST_F(TwoListsTest, QueriesOfTheTrainingAreRefused) {

@@ -48,7 +48,7 @@ class RunTest : public ::testing::Test {
   [[nodiscard]] std::string metrics(const std::string& directory) const {
     return text_of_file(here() / directory / "metrics.jsonl");
   }
-  /// What an uninterrupted run writes.
+  /// The metrics of an uninterrupted run.
   std::string whole_metrics() {
     EXPECT_EQ(run("whole").exit_code, 0);
     return metrics("whole");
@@ -95,7 +95,7 @@ TEST_F(RunTest, MetricsAreALineANumberWithoutTimes) {
 }
 
 TEST_F(RunTest, TheNumberOfThreadsDoesNotChangeAByte) {
-  // Not the same number of threads in the metrics, so without the stage that records it.
+  // The number of threads would differ in the metrics, so without the stage that records it.
   const auto without_environment = [](const std::string& text) {
     return text.substr(text.find('\n'));
   };
@@ -264,7 +264,7 @@ TEST_F(RunTest, AnInterruptStopsTheFlowAndTheRunGoesOnLater) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
     const std::string directory = "out" + std::to_string(number);
     const Gate gate(here() / "gate");
-    // Many more packets than may be under way: most are not made before the end.
+    // Many more packets than the limit: most are not emitted before the end.
     const std::vector<std::string> many{"--set", "stage.numbers.n=4000"};
     Program program(run_into(directory, many), here());
     gate.wait_until_reached();
@@ -294,7 +294,7 @@ TEST_F(RunTest, ASecondInterruptCancels) {
   program.signal(SIGINT);
   program.wait_for_error_text("stopping");
   program.signal_until_error_text(SIGTERM, "cancelling");
-  // The gate stays shut: a stage that does not return has a second.
+  // The gate stays closed: a stage that does not return has one second.
   const Finished stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
   EXPECT_THAT(stopped.err,
@@ -360,7 +360,7 @@ TEST_F(RunTest, AThirdInterruptKills) {
   program.signal(SIGHUP);
   program.wait_for_error_text("stopping");
   program.signal_until_error_text(SIGINT, "cancelling");
-  const Finished killed = program.signal_until_end(SIGTERM);  // the gate stays shut
+  const Finished killed = program.signal_until_end(SIGTERM);  // the gate stays closed
   EXPECT_EQ(killed.signal, SIGTERM) << killed.exit_code << killed.err;
   gate.remove();
   EXPECT_EQ(resume("out").exit_code, 0);
@@ -381,7 +381,7 @@ TEST_F(RunTest, AServiceManagersPairOfSignalsIsOneRequest) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here());
   gate.wait_until_reached();
-  program.signal(SIGSTOP);  // so that both wait for it
+  program.signal(SIGSTOP);  // so that both signals are pending
   program.signal(SIGTERM);
   program.signal(SIGHUP);
   program.signal(SIGCONT);
@@ -398,9 +398,9 @@ TEST_F(RunTest, AStageThatBlocksDoesNotOutliveTheTimeLimit) {
   const Finished stopped = run("out", {"--time-limit", "1s", "--stopped-code", "99"});
   gate.remove();
   EXPECT_EQ(stopped.exit_code, 99) << stopped.err;
-  EXPECT_THAT(stopped.err, AllOf(HasSubstr("the time limit is reached"),
-                                 HasSubstr("has not stopped at its time limit"),
-                                 HasSubstr("gate  is processing 1 packet")));
+  EXPECT_THAT(stopped.err,
+              AllOf(HasSubstr("time limit reached"), HasSubstr("did not stop at its time limit"),
+                    HasSubstr("gate  is processing 1 packet")));
   EXPECT_EQ(resume("out").exit_code, 0);
   EXPECT_EQ(metrics("out"), whole_metrics());
 }
@@ -444,12 +444,12 @@ TEST_F(RunTest, AnotherPipelineDoesNotGoOnWithTheRun) {
   ASSERT_EQ(run("out").exit_code, 0);
   const Finished other = run("out", {"--resume-if-present", "--set", "stage.add.amount=7"});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, AllOf(HasSubstr("'out' holds a run of another pipeline"),
+  EXPECT_THAT(other.err, AllOf(HasSubstr("the run in 'out' has a different pipeline from"),
                                HasSubstr("stage.add.amount = 7 (was 3)")));
   const Finished limits = run("out", {"--resume-if-present", "--set", "limits.packets=64"});
   EXPECT_EQ(limits.exit_code, 0);
   EXPECT_THAT(limits.err,
-              HasSubstr("goes on with its own values, not these: limits.packets = 64 (was 256)"));
+              HasSubstr("continues with its own values, not these: limits.packets = 64 (was 256)"));
   EXPECT_EQ(seam({"run", "counting.toml", "--resume-if-present"}, here()).exit_code, 2)
       << "it needs --run-dir";
 }
@@ -467,7 +467,7 @@ TEST_F(RunTest, ALedgerThatDoesNotBalanceEndsWith6) {
               AllOf(HasSubstr("\"outcome\":\"incomplete\""), HasSubstr("\"exit_code\":6")));
 }
 
-/// What the program says whose stage crashes, or ends it, in the third epoch.
+/// The output of a program if a stage crashes, or ends the process, in the third epoch.
 class CrashTest : public RunTest {
  protected:
   Finished crash(const std::string& kind) {
@@ -525,7 +525,7 @@ TEST_F(RunTest, AFlowThatStandsStillIsTold) {
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, AllOf(HasSubstr("flow 'train' in epoch 3 of 4 has made no progress"),
                                   HasSubstr("gate     is processing 1 packet"),
-                                  HasSubstr("total    waits for packets")));
+                                  HasSubstr("total    is waiting for packets")));
   EXPECT_THAT(text_of_file(here() / "out/run.log"), HasSubstr("has made no progress"));
   EXPECT_EQ(metrics("out"), whole_metrics());
 }
@@ -540,7 +540,7 @@ TEST_F(RunTest, ATraceHoldsACallForEachPacketOfEachStage) {
     }
     return count;
   };
-  constexpr int calls = 40 + 1;  // of process(), and of end()
+  constexpr int calls = 40 + 1;  // calls of process() and of end()
   EXPECT_EQ(times(R"({"name":"add","cat":"train","ph":"X")"), calls);
   EXPECT_EQ(times(R"({"name":"total","cat":"train","ph":"X")"), calls);
   EXPECT_EQ(text.front(), '[');
@@ -562,7 +562,7 @@ TEST_F(RunTest, AFolderThatHoldsARunIsRefused) {
   ASSERT_EQ(run("out").exit_code, 0);
   const Finished again = run("out");
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.err, HasSubstr("already holds a run"));
+  EXPECT_THAT(again.err, HasSubstr("already contains a run"));
 }
 
 TEST_F(RunTest, AFailingStageEndsTheRunWithItsKindOfFault) {
@@ -598,7 +598,7 @@ TEST_F(RunTest, TooManySkippedPacketsOverAllEpochsEndTheRun) {
 }
 
 TEST_F(RunTest, ALargerShareOfSkippedPacketsThanAllowedEndsTheRun) {
-  // One of forty fails.
+  // One packet in forty fails.
   const std::vector<std::string> one_fails{"--set", "stage.fail.at=7", "--set",
                                            "stage.fail.on_error=skip"};
   std::vector<std::string> arguments = one_fails;
@@ -668,7 +668,7 @@ TEST_F(RunTest, AMetricThatNobodyRecordsIsNamed) {
 }
 
 TEST_F(RunTest, AResumeFindsPluginsThatMovedInTheSearchPath) {
-  // The plugin is where SEAM_PLUGIN_PATH says, and moves between the runs.
+  // The plugin is in SEAM_PLUGIN_PATH, and is moved between the runs.
   const fs::path first = here() / "first";
   const fs::path second = here() / "second";
   fs::create_directory(first);
@@ -686,7 +686,7 @@ TEST_F(RunTest, AResumeFindsPluginsThatMovedInTheSearchPath) {
   fs::remove_all(first);
   const Finished lost = resume("out");
   EXPECT_EQ(lost.exit_code, 2);
-  EXPECT_THAT(lost.err, AllOf(HasSubstr("no plugin offers a stage"), HasSubstr("SEAM_PLUGIN_PATH"),
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("no plugin provides stage"), HasSubstr("SEAM_PLUGIN_PATH"),
                               HasSubstr("the run's own record")));
   const Finished moved =
       seam({"run", "--resume", "out"}, here(), {{"SEAM_PLUGIN_PATH", second.string()}});

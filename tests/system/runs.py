@@ -1,4 +1,4 @@
-"""What the tests that judge a run's files share: stages of a small data set and a small network, and the run."""
+"""Shared by the tests that check a run's files: stages of a small data set and a small network, and the run."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ width = 8
 primary_channels = 64
 """
 
-# Training by triplets and leave-one-out evaluation.
+# Training on triplets and leave-one-out evaluation.
 RETRIEVAL = """
 [stage.triplets]
 use = "sampling.triplets"
@@ -54,7 +54,7 @@ k = [1, 5]
 
 
 def run(seam, folder, file, out, *options, **variables):
-    """Runs a pipeline file in `folder`, into `folder`/`out`; ends the test where the run fails."""
+    """Runs a pipeline file in `folder`, into `folder`/`out`; ends the test if the run fails."""
     command = [pathlib.Path(seam).resolve(), "run", file, "--run-dir", out, *options]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | variables)
     if ran.returncode != 0:

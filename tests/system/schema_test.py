@@ -1,4 +1,4 @@
-"""Validates pipeline files by the schema that `seam schema` prints: schema_test.py SEAM SOURCE_TREE."""
+"""Validates pipeline files against the schema that `seam schema` prints: schema_test.py SEAM SOURCE_TREE."""
 
 import json
 import pathlib

@@ -1,7 +1,7 @@
-"""How the weights of a score were chosen: selection_test.py SEAM.
+"""How the weights of a score were selected: selection_test.py SEAM.
 
-A run that keeps its best epoch by recall on a list; its weights measured on that list, and on another one, where the page of
-`seam report` and the terminal must say so, also after a resume.
+A run that keeps its best epoch by recall on a list. Its weights are evaluated on that list and on another one; the page of
+`seam report` and the terminal must report the selection, also after a resume.
 """
 
 import json
@@ -30,7 +30,7 @@ evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 [schedule]
 epochs = 3
 """
-# Only measures.
+# Only evaluates.
 MEASURES = """
 [schedule]
 epochs = 1
@@ -71,10 +71,10 @@ with tempfile.TemporaryDirectory() as name:
         check(f"{out}: the terminal says that it is biased", "biased upwards" in ran.stdout, expected == "test")
     compared = subprocess.run([seam, "compare", "trained", "same"], cwd=folder, capture_output=True, text=True, check=False)
     check("seam compare names the run",
-          "weights chosen on the data that they are measured on, so values biased upwards:\n  same\n" in compared.stdout, True)
+          "these runs use weights that were selected on their evaluation data, so their values are biased upwards:\n  same\n" in compared.stdout, True)
     before = (folder / "same/score.json").read_bytes()
     run(seam, folder, "train.toml", "on", "--set", "stage.model.weights=trained", "--set", "schedule.epochs=1")
-    # What chose the weights is handed on, and their run is needed no more: the checkpoint has them.
+    # The record of the selection is passed on, and the old run is no longer needed: the checkpoint has the weights.
     shutil.rmtree(folder / "trained")
     check("trained on", {score["selected_on"] for score in scores(folder / "on") if score["flow"] == "evaluate"}, {"test"})
     ran = subprocess.run([seam, "run", "--from", "on", "--run-dir", "further", "--set", "schedule.epochs=2"], cwd=folder,

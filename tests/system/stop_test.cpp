@@ -1,5 +1,6 @@
-/// A training that is stopped, or killed, within an epoch goes on to the same bytes: two losses,
-/// dropout, a frozen part and accumulated gradients, with the real program and the real stages.
+/// A training run that is stopped or killed within an epoch continues to bit-identical results: two
+/// losses, dropout, a frozen part and accumulated gradients, with the real program and the real
+/// stages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// `at_picture` stands behind `decode` in all flows, `at_batch` behind the model in training.
+/// `at_picture` comes after `decode` in all flows, `at_batch` after the model in training.
 constexpr const char* small = R"(
 [stage.train_items]
 root = "wardrobe"
@@ -60,7 +61,7 @@ epochs = 2
 each_epoch = ["train", "gallery", "evaluate"]
 )";
 
-/// The same with batches of 4 items with 3 pictures each, which only the next batch's first ends.
+/// The same with batches of 4 items with 3 images each, which end only at the next batch's first.
 constexpr const char* pairs = R"(
 [stage.pairs]
 use = "sampling.pk"
@@ -122,7 +123,7 @@ class StopTest : public ::testing::Test {
       EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("step")));
     }
   }
-  /// Where test.raise raises: "train 1 7" is flow, epoch, packet.
+  /// Position at which test.raise raises a signal: "train 1 7" is flow, epoch, packet.
   static std::map<std::string, std::string> raise(const std::string& stage,
                                                   const std::string& where, int signal) {
     return {{"SEAM_TEST_RAISE_" + stage, where + " " + std::to_string(signal)}};
@@ -173,7 +174,7 @@ TEST_F(StopTest, AtAnyMomentAgainAndAgain) {
          {"train 0 " + below(96), "gallery 0 " + below(20), "evaluate 0 " + below(20),
           "train 1 " + below(96), "train 1 " + below(96), "evaluate 1 " + below(20)}) {
       SCOPED_TRACE(where + " with " + std::to_string(threads) + " threads");
-      // A picture that is through already raises nothing: then the run ends.
+      // If the image was already processed, no signal is raised and the run ends.
       const Finished again = resume(directory, threads, raise("at_picture", where, SIGINT));
       ASSERT_TRUE(again.exit_code == 4 || again.exit_code == 0) << again.err;
     }
@@ -189,7 +190,7 @@ TEST_F(StopTest, KilledItGoesOnFromACheckpointWithinTheEpoch) {
   const Finished killed =
       seam(run_into("killed", 2, every), folder_.path(), raise("at_batch", "train 1 7", SIGKILL));
   EXPECT_EQ(killed.signal, SIGKILL);
-  // Due after 3 and 6 steps; after 3, half of the optimizer's gradient is there.
+  // Due after 3 and 6 steps; after 3, half of the optimizer's gradient is accumulated.
   EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-4"));
   EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-6"));
   const Finished resumed = resume("killed", 2);
@@ -213,12 +214,12 @@ TEST_F(StopTest, ATimeLimitStopsItInTheSameWay) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("such as 3h, 90m or 1h30m, not 3"));
   run_whole();
-  // Signal 0 is none: the stage waits until the run is asked to stop, which a busy machine may be
-  // before its first flow.
+  // Signal 0 means no signal: the stage waits until the run is asked to stop, which may happen
+  // before its first flow on a busy machine.
   const Finished stopped = seam(run_into("out", 2, {"--time-limit", "1s"}), folder_.path(),
                                 raise("at_batch", "train 0 2", 0));
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("the time limit is reached"));
+  EXPECT_THAT(stopped.err, HasSubstr("time limit reached"));
   ASSERT_EQ(resume("out", 2).exit_code, 0);
   expect_as_whole("out");
 }
@@ -245,7 +246,7 @@ TEST_F(StopTest, AnotherRunBeginsBetweenTwoEpochsOfAStoppedOne) {
                                "--set", "stage.adam.rate=1e-4"},
                               folder_.path());
   ASSERT_EQ(begun.exit_code, 0) << begun.err;
-  EXPECT_THAT(begun.err, HasSubstr("going on after epoch 1 of 2, from epoch-1.safetensors"));
+  EXPECT_THAT(begun.err, HasSubstr("continuing after epoch 1 of 2, from epoch-1.safetensors"));
 }
 
 TEST_F(StopTest, TheRateMayChangeButNotTheShapeOfWhatWasTrained) {

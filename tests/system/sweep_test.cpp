@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// Waits until no process holds the run's folder any more.
+/// Waits until no process holds the run folder.
 void wait_until_free(const fs::path& run) {
   const int file = ::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(file, 0);
@@ -117,7 +117,7 @@ TEST_F(SweepTest, ARunDoesNotOutliveAKilledSweep) {
   }
   const Finished refused = seam({"sweep", "--resume", "out"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("is still worked on (process "));
+  EXPECT_THAT(refused.err, HasSubstr("is still in progress (process "));
   gate.open();
   wait_until_free(here() / "out/amount=1,seed=1");
   EXPECT_THAT(seam({"runs", "out"}).out, HasSubstr("stopped"));
@@ -128,7 +128,7 @@ TEST_F(SweepTest, ASignalStopsTheRunsInGoodOrder) {
   Program program(sweep_into("out", grid_), here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
   gate.wait_until_reached();
   program.signal(SIGUSR1);
-  program.wait_for_error_text("stopping: the runs under way stop first");
+  program.wait_for_error_text("stopping the runs in progress");
   wait_for_text(here() / "out/output/amount=1,seed=1.txt", "stopping after the current step");
   gate.open();
   const Finished stopped = program.finish();
@@ -170,7 +170,7 @@ TEST_F(SweepTest, ThreadsAreSharedOut) {
   const Finished refused =
       sweep("other", {"--over", "pipeline.seed=1..4", "--jobs", "4", "--threads", "3"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("4 runs at a time need 4 threads, but there are 3"));
+  EXPECT_THAT(refused.err, HasSubstr("4 parallel runs need 4 threads, but there are only 3"));
 }
 
 TEST_F(SweepTest, AllCombinationsAreCheckedBeforeTheFirst) {
@@ -179,14 +179,14 @@ TEST_F(SweepTest, AllCombinationsAreCheckedBeforeTheFirst) {
            {"stage.ad.amount=1,2", "ad"},
            {"stage.add.amount=1,2000", "'amount' of test.add takes"},
            {"schedul.epochs=1,2", "'schedul' is not a table"},
-           {"stage.add.amount=1..2:log", "needs --random N"},
-           {"stage.add.amount=1,0x1", "would be the same"}}) {
+           {"stage.add.amount=1..2:log", "needs random search (--random N)"},
+           {"stage.add.amount=1,0x1", "would be identical"}}) {
     const Finished refused = sweep("out", {"--over", over});
     EXPECT_EQ(refused.exit_code, 2) << over;
     EXPECT_THAT(refused.err, HasSubstr(message)) << over;
   }
   EXPECT_THAT(seam({"sweep", "/dev/null", "--over", "pipeline.seed=1..2"}).err,
-              HasSubstr("needs an ordinary one"));
+              HasSubstr("needs a regular file"));
   EXPECT_FALSE(fs::exists(here() / "out"));
   EXPECT_FALSE(fs::exists(here() / "runs"));
   const Finished dry = sweep("out", {"--over", "pipeline.seed=1..2", "--dry-run"});
@@ -214,7 +214,7 @@ TEST_F(SweepTest, TheFileMaySayWhatToGoOver) {
     const Finished refused = seam({"check", "table.toml"});
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.out, Not(HasSubstr("ok")));
-    EXPECT_THAT(refused.err, AnyOf(HasSubstr("'amuont'"), HasSubstr("would be the same")));
+    EXPECT_THAT(refused.err, AnyOf(HasSubstr("'amuont'"), HasSubstr("would be identical")));
   }
   folder_.write("bad.toml",
                 "extends = \"counting.toml\"\n[sweep]\nover = [\"pipeline.seed=3..1\"]\n");
@@ -315,12 +315,12 @@ TEST_F(VariantSweep, IsRefusedBeforeItStarts) {
   const Finished twice =
       seam({"sweep", "varied.toml", "--variant", "one", "--over", "variant.amount"});
   EXPECT_EQ(twice.exit_code, 2);
-  EXPECT_THAT(twice.err, HasSubstr("'one' and 'two' are both of the group 'amount'"));
+  EXPECT_THAT(twice.err, HasSubstr("'one' and 'two' both belong to the group 'amount'"));
   EXPECT_FALSE(fs::exists(here() / "runs"));
 }
 
 TEST_F(VariantSweep, CheckTriesEachChoiceAndNamesIt) {
-  EXPECT_THAT(seam({"check", "varied.toml"}).out, HasSubstr("4 choices of variants"));
+  EXPECT_THAT(seam({"check", "varied.toml"}).out, HasSubstr("4 combinations of variants"));
   folder_.write("wrong.toml", "extends = \"varied.toml\"\n[variant.two.stage.add]\namonut = 2\n");
   const Finished wrong = seam({"check", "wrong.toml"});
   EXPECT_EQ(wrong.exit_code, 2);

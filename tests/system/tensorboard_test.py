@@ -1,4 +1,4 @@
-"""TensorBoard's own reader as the judge of a run's event files: tensorboard_test.py SEAM SOURCE."""
+"""TensorBoard's own reader validates a run's event files: tensorboard_test.py SEAM SOURCE."""
 
 import json
 import math
@@ -29,7 +29,7 @@ from runs import run
 EPOCHS = 4
 TEXT = PIPELINE.replace("epochs = 2", f"epochs = {EPOCHS}\ncheckpoint_every = {{ epochs = 1, steps = 2 }}").replace(
     'seed = 3', 'seed = 3\ntensorboard = { histograms = ["model.*"] }')
-STEPS = 6  # 24 triplets an epoch, 4 a batch
+STEPS = 6  # 24 triplets per epoch, 4 per batch
 failures = []
 
 
@@ -44,7 +44,7 @@ def read(folder):
         event_accumulator.SCALARS: 0, event_accumulator.IMAGES: 0, event_accumulator.HISTOGRAMS: 0})
     events.Reload()
     tags = events.Tags()
-    # What the program TensorBoard reads with; it obeys START by rules of its own.
+    # The reader of the program TensorBoard; it has its own rules for START.
     shown = plugin_event_accumulator.EventAccumulator(str(folder), tensor_size_guidance={
         "scalars": 0, "images": 0, "histograms": 0})
     shown.Reload()
@@ -69,7 +69,7 @@ def same(one, other, what):
 
 
 def expected_scalars(folder):
-    """What metrics.jsonl has, as it is to stand in the event file."""
+    """The contents of metrics.jsonl as expected in the event file."""
     series = {}
     for line in (folder / "metrics.jsonl").read_text().splitlines():
         metric = json.loads(line)
@@ -101,7 +101,7 @@ with tempfile.TemporaryDirectory() as name:
     expected = expected_scalars(folder / "whole")
     for kind in ("scalars", "images", "histograms"):
         for tag, events in whole[kind].items():
-            check([e[0] for e in events] == [e[0] for e in whole["steps"][tag]], f"TensorBoard shows other steps of {tag}")
+            check([e[0] for e in events] == [e[0] for e in whole["steps"][tag]], f"TensorBoard shows different steps of {tag}")
     check(whole["scalars"] == expected, f"scalars are {whole['scalars']}, not {expected}")
     check("train/triplet_loss.loss" in expected and "evaluate/recall.none.r@1" in expected, f"metrics are {list(expected)}")
 
@@ -133,7 +133,7 @@ with tempfile.TemporaryDirectory() as name:
     run(seam, folder, "run.toml", "threads", "--threads", "3")
     same(whole, read(folder / "threads"), "more threads")
 
-    # A run that lost its newest checkpoint, and the end of its last record.
+    # A run that lost its newest checkpoint and the end of its last record.
     (folder / f"threads/checkpoints/epoch-{EPOCHS}.safetensors").unlink()
     event_file = files(folder / "threads")[0]
     event_file.write_bytes(event_file.read_bytes()[:-3])
@@ -143,7 +143,7 @@ with tempfile.TemporaryDirectory() as name:
     check(len(files(folder / "threads")) == 2, "a resumed run adds a file")
     same(whole, read(folder / "threads"), "resumed between epochs")
 
-    # One that is killed within an epoch; where it is quicker than the signal, it is complete, and as good.
+    # A run that is killed within an epoch; if it finishes before the signal, it is complete, which is fine too.
     with subprocess.Popen([resume[0], "run", "run.toml", "--run-dir", "killed", "--threads", "2"], cwd=folder,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         within = re.compile(r"epoch-2(-flow-\d+)?-step-\d+\.safetensors$")
@@ -156,14 +156,14 @@ with tempfile.TemporaryDirectory() as name:
     check(ran.returncode == 0, ran.stderr)
     same(whole, read(folder / "killed"), "killed within an epoch")
 
-    # The flag keeps what the file says, and a run without either has no file.
+    # The flag keeps the file's setting, and a run without both has no event file.
     (folder / "plain.toml").write_text(PIPELINE.replace("epochs = 2", "epochs = 1"))
     run(seam, folder, "plain.toml", "plain")
-    check(not files(folder / "plain"), "an event file that nobody asked for")
+    check(not files(folder / "plain"), "an event file that was not requested")
     run(seam, folder, "plain.toml", "flag", "--tensorboard")
     check(len(files(folder / "flag")) == 1 and "tensorboard = true" in (folder / "flag/resolved.toml").read_text(),
           "--tensorboard writes a file and is recorded")
-    check(not read(folder / "flag")["histograms"], "histograms that nobody asked for")
+    check(not read(folder / "flag")["histograms"], "histograms that were not requested")
 
 print(f"{len(whole['scalars'])} scalars, {len(whole['images'])} images, {len(whole['histograms'])} histograms")
 print("\n".join(failures))

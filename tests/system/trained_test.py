@@ -1,8 +1,8 @@
 """A trained run is used on a folder of pictures: trained_test.py SEAM SOURCE_TREE.
 
-What pipelines/embed.toml computes from the run's checkpoint must be what the run itself computed of the same pictures
-after its training, and pipelines/search.toml must find each picture at no distance from itself. Both prepare pictures by the
-run's own path `prepare`, here with a crop, and refuse a run without one.
+The embeddings of pipelines/embed.toml from the run's checkpoint must be equal to those that the run itself computed for the
+same images after training, and pipelines/search.toml must find each image at distance 0 from itself. Both prepare images with
+the run's own path `prepare`, here with a crop, and reject a run without one.
 """
 
 import array
@@ -63,19 +63,19 @@ failures = []
 
 
 def flat_name(path):
-    """A name for a picture of the wardrobe, whose folders hold files of the same names."""
+    """A unique name for an image of the wardrobe, whose folders contain files with equal names."""
     return "_".join(pathlib.Path(path).parts[-3:])
 
 
 def vectors_by_name(folder, name_of):
-    """Each picture's vector, by the name that its path gets."""
+    """Each image's vector, by the name made from its path."""
     with open(folder.with_suffix(".csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     numbers = array.array("f", folder.with_suffix(".npy").read_bytes()[128:])
     size = len(numbers) // len(rows)
     vectors = {name_of(row["path"]): numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
     if len(vectors) != len(rows):
-        sys.exit(f"{folder}: names of pictures come twice")
+        sys.exit(f"{folder}: image names are not unique")
     return vectors
 
 
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as name:
         if flat_name(file) in expected:
             shutil.copy(file, pictures / flat_name(file))
     if len(list(pictures.iterdir())) != len(expected):
-        sys.exit(f"{len(expected)} pictures have vectors, {len(list(pictures.iterdir()))} are there")
+        sys.exit(f"{len(expected)} images have vectors, but there are {len(list(pictures.iterdir()))}")
 
     variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
     for file in ("embed", "search"):
@@ -99,7 +99,7 @@ with tempfile.TemporaryDirectory() as name:
         if found.keys() != expected.keys():
             failures.append(f"{file}.toml: other pictures")
             continue
-        # A batch of other pictures may be summed in another order.
+        # A batch of different images may be summed in a different order.
         far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
         if far > 1e-5:
             failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")

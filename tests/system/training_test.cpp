@@ -1,4 +1,4 @@
-/// A whole training with the real program and the real stages: what must not change it.
+/// A complete training run with the real program and the real stages: what must not change it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +132,7 @@ TEST_F(TrainingTest, EightThreadsMakeTheBatchesAndRecallsOfOne) {
   EXPECT_EQ(metrics("one"), metrics("eight"));
 }
 
-// The branch adds nothing to the training: the same bytes as without it.
+// The branch does not affect training: results are identical to those without it.
 TEST_F(TrainingTest, ABranchBesideTheLossChangesNothing) {
   const Finished plain = run("plain", 2);
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
@@ -182,9 +182,9 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
     };
     return Threads{number("threads: "), number("working in LibTorch: "), number("at once: ")};
   };
-  // Always there: the main and the compute thread, the display's, the watchdog's and the two of the
-  // signals. With the budget grow oneTBB's workers, OpenMP's team and a pool of LibTorch's own,
-  // which sleeps; each is one smaller than the budget, since the thread that asks works too.
+  // Always present: the main and the compute thread, those of the display and the watchdog, and two
+  // for signals. The budget determines oneTBB's workers, OpenMP's team and LibTorch's own pool,
+  // which sleeps; each is one smaller than the budget, since the calling thread works too.
   constexpr int always = 6;
   const Threads one = threads(1);
   EXPECT_LE(one.all, always);
@@ -193,7 +193,7 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
   const Threads four = threads(4);
   EXPECT_GT(four.all, always);
   EXPECT_LE(four.all, always + 3 * (4 - 1));
-  // Those that work: each library keeps to the budget by itself.
+  // Active threads: each library by itself stays within the budget.
   EXPECT_EQ(four.in_libtorch, 4);
   EXPECT_GE(four.in_parallel_stage, 1);
   EXPECT_LE(four.in_parallel_stage, 4);
@@ -217,13 +217,13 @@ TEST_F(TrainingTest, KilledOrStoppedInTheMiddleOfAnEvaluationItGoesOnToTheSameMe
   text.replace(text.find(chain), chain.size(), "query_items -> decode -> batch -> gate -> model");
   text += "\n[stage.gate]\nuse = \"test.gate\"\nfolder = \"gate\"\nepoch = 1\nat = 1\n";
   folder_.write("training.toml", text);
-  const Finished whole = run("whole", 2);  // there is no gate yet
+  const Finished whole = run("whole", 2);  // without a gate
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   for (const int signal : {SIGKILL, SIGINT}) {
     const std::string directory = "signal-" + std::to_string(signal);
     const Gate gate(folder_.path() / "gate");
     Program program(run_into(directory, 2), folder_.path());
-    gate.wait_until_reached();  // the first of the queries' batches has been searched for
+    gate.wait_until_reached();  // the first query batch has been searched
     program.signal(signal);
     if (signal != SIGKILL) program.wait_for_error_text("stopping");
     if (signal != SIGKILL) gate.open();
@@ -252,7 +252,7 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     return metrics(directory);
   };
-  for (const int number : {2, 6}) {  // 7 batches a flow
+  for (const int number : {2, 6}) {  // 7 batches per flow
     const std::string never_there = with_batch("drop", number);
     EXPECT_THAT(never_there, HasSubstr(R"("name":"loss")"));
     EXPECT_EQ(with_batch("spoil", number), never_there) << "batch " << number;

@@ -18,8 +18,8 @@ namespace two_losses_test {
 
 class TwoLossesTest : public ::testing::Test {
  protected:
-  /// 64 triplets make six batches of at most 12, and the optimizer takes a step with every four of
-  /// them and one with what is left.
+  /// 64 triplets make six batches of at most 12, and the optimizer takes one step for every four of
+  /// them and one for the remaining two.
   TwoLossesTest() {
     folder_.write("small.toml", "extends = \"" + std::string(SEAM_SOURCE) +
                                     "/pipelines/demo-two-losses.toml\"\n" + R"(
@@ -49,7 +49,7 @@ each_epoch = ["train", "gallery", "evaluate"]
     return {"run",       "small.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
             "--run-dir", directory,    "--threads",     std::to_string(threads)};
   }
-  /// The metrics of a whole run.
+  /// The metrics of a complete run.
   std::string run(const std::string& directory, int threads,
                   const std::vector<std::string>& more = {}) {
     std::vector<std::string> all = arguments(directory, threads);
@@ -67,7 +67,7 @@ each_epoch = ["train", "gallery", "evaluate"]
                             ("epoch-" + std::to_string(epochs) + ".safetensors"))
         .tensors;
   }
-  /// How many numbers a metric has in all flows.
+  /// How many values a metric has in all flows.
   static std::size_t count(const std::string& metrics, const std::string& stage,
                            const std::string& name) {
     std::size_t found = 0;
@@ -122,7 +122,7 @@ TEST_F(TwoLossesTest, TheFrozenPartStaysAsItIsAndAllElseLearns) {
 }
 
 TEST_F(TwoLossesTest, EachLossHasItsEffect) {
-  // The recorded numbers hold the weight of a loss whether or not it reaches the gradient, so the
+  // The recorded values include the weight of a loss whether or not it affects the gradient, so the
   // network's own weights are compared.
   const auto model = [this](const std::string& directory, const std::string& without) {
     std::vector<std::string> more{"--set", "schedule.epochs=1"};

@@ -341,7 +341,7 @@ TEST_F(VerbsTest, NewPluginWritesAProject) {
   }
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "unsharp_mask/.github/workflows/test.yml"));
 
-  EXPECT_EQ(seam({"new", "plugin", "unsharp_mask"}).exit_code, 2);  // the folder is there
+  EXPECT_EQ(seam({"new", "plugin", "unsharp_mask"}).exit_code, 2);  // the folder exists
   const Finished named = seam({"new", "plugin", "Unsharp-Mask"});
   EXPECT_EQ(named.exit_code, 2);
   EXPECT_THAT(named.err, HasSubstr("such as unsharp_mask or acme.unsharp_mask"));

@@ -48,12 +48,12 @@ TEST(AttVerification, PixelsOfHeldOutSubjectsAndTheirPairsAgain) {
   EXPECT_EQ(text_of_file(folder.path() / "drawn/verification/verification/epoch-0000/roc.csv"),
             text_of_file(folder.path() / "listed/verification/verification/epoch-0000/roc.csv"));
 
-  // The list names subjects that another fold does not serve.
+  // The list names subjects that a different fold does not contain.
   listed[3] = "other";
   listed.insert(listed.end(), {"--set", "stage.items.fold=1"});
   const Finished other = seam(listed, folder.path(), environment);
   EXPECT_EQ(other.exit_code, 3);
-  EXPECT_THAT(other.err, HasSubstr("pairs.csv:2: the data set serves no image"));
+  EXPECT_THAT(other.err, HasSubstr("pairs.csv:2: the data set has no image"));
 }
 
 const std::string trained = std::string(SEAM_SOURCE) + "/pipelines/siamese/att-lenet.toml";
@@ -80,10 +80,10 @@ TEST(AttVerification, FoldsAndSeedsAreASweep) {
             "--set", "stage.train_pairs.count=32"},
            folder.path(), {{"ATT", faces().string()}});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
-  // Of 8 subjects 360 pairs of one, and as many of two: the four runs are one row.
+  // 8 subjects give 360 pairs of one person and 360 of two: the four runs are one row.
   EXPECT_THAT(swept.out, HasSubstr("verification.accuracy of the last epoch"));
   EXPECT_THAT(swept.out, HasSubstr("4 runs"));
-  EXPECT_THAT(swept.out, ::testing::Not(HasSubstr("ranked apart")));
+  EXPECT_THAT(swept.out, ::testing::Not(HasSubstr("ranked separately")));
   const std::string report = text_of_file(folder.path() / "swept/fold=1,seed=2/run.log");
   EXPECT_THAT(report, HasSubstr("serving 320 of 400 images, part 'train' of fold 1 of 5"));
   EXPECT_THAT(report, HasSubstr("720 pairs of 80 images, 360 of them of one item"));
@@ -102,7 +102,7 @@ TEST(AttVerification, ModelsAreComparedPairByPair) {
   const Finished compared = seam({"compare", "swept", "--paired"}, folder.path());
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   // Within a fold, pairs connect its 8 people.
-  EXPECT_THAT(compared.out, HasSubstr("paired by 1440 observations of 2 clusters"));
+  EXPECT_THAT(compared.out, HasSubstr("paired on 1440 observations in 2 clusters"));
 }
 
 }  // namespace verification_test

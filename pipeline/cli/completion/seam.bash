@@ -1,4 +1,4 @@
-# Completion of seam's verbs, options, stages and files in bash. The program itself knows what may come.
+# Completion of seam's verbs, options, stages and files in bash. The program prints the candidates.
 _seam() {
   local word=${COMP_WORDS[COMP_CWORD]} candidate
   COMPREPLY=()

@@ -1,4 +1,4 @@
-# Completion of seam's verbs, options, stages and files in fish. The program itself knows what may come.
+# Completion of seam's verbs, options, stages and files in fish. The program prints the candidates.
 function __seam_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A stage's saved state: named entries with type and shape, so that a checkpoint of another
-/// architecture can be refused by the entry that differs.
+/// A stage's saved state: named entries with type and shape, so that a checkpoint of a different
+/// architecture can be rejected with the entry that differs.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@ namespace seam {
 class SEAM_EXPORT Archive {
  public:
   struct Entry {
-    std::string type;                 ///< "f32", "i64", "text", ...: what the bytes are
+    std::string type;                 ///< "f32", "i64", "text", ...: the type of the elements
     std::vector<std::int64_t> shape;  ///< empty for a scalar
     std::vector<std::byte> bytes;     ///< in this machine's byte order
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// Throws seam::Error (internal) where the bytes are not those of the type and shape, so that
-  /// whoever reads an entry need not compare them again.
+  /// Throws seam::Error (internal) if the number of bytes does not match the type and shape, so
+  /// that readers of an entry need not check it again.
   void put(const std::string& name, Entry entry);
   void put(const std::string& name, std::int64_t value);
   void put(const std::string& name, double value);
   void put(const std::string& name, std::string_view text);
 
   [[nodiscard]] bool has(const std::string& name) const { return entries_.contains(name); }
-  /// The entry; throws seam::Error naming it, its type and shape and what is there instead.
-  /// An empty `type` accepts any.
+  /// Returns the entry. Throws seam::Error with its name, type and shape and what was found
+  /// instead. An empty `type` accepts any.
   [[nodiscard]] const Entry& get(const std::string& name, std::string_view type = {}) const;
   [[nodiscard]] std::int64_t integer(const std::string& name) const;
   [[nodiscard]] double number(const std::string& name) const;

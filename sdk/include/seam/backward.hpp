@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tells the host which stage a backward pass works for. An optimizer's call computes the gradients
-/// of all stages before it:
+/// Attributes the backward pass to stages. An optimizer's call computes the gradients of all stages
+/// before it:
 ///
 ///     model: process() makes nodes 0 to 41, loss: 42 to 47      made("model", 0, 42), ...
 ///     adam: process() ──► node 45 begins, ends ──► ...          entered(45), left()
 ///
-/// The host listens, and Compute (tensor.hpp) tells it: LibTorch numbers the nodes of its graph in
-/// the order in which they are made on a thread.
+/// Compute (tensor.hpp) notifies the host: LibTorch numbers the nodes of its graph in the order of
+/// their creation on a thread.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,20 @@
 
 namespace seam {
 
-/// Is called on the thread that runs the stages' calls.
+/// Called on the thread that runs the stages' calls.
 class SEAM_EXPORT BackwardListener {
  public:
   virtual ~BackwardListener();
-  /// The stage's call that ends made the nodes from `first` on, before `end`.
+  /// The stage's call that is ending created the nodes from `first` up to `end`, exclusive.
   virtual void made(std::string_view stage, std::uint64_t first, std::uint64_t end) = 0;
-  /// The node begins. One that adds up the gradient of a weight has no number of its own:
-  /// numberless.
+  /// The node begins. Nodes that accumulate a weight's gradient have no number: numberless.
   virtual void entered(std::uint64_t node) = 0;
   static constexpr std::uint64_t numberless = ~std::uint64_t{0};
-  /// The node that was entered last has ended.
+  /// The last node entered has ended.
   virtual void left() = 0;
 };
 
-/// Makes a listener that of the calling thread while it lives.
+/// Installs a listener for the calling thread during its lifetime.
 class SEAM_EXPORT BackwardScope {
  public:
   explicit BackwardScope(BackwardListener* listener);
@@ -40,7 +39,7 @@ class SEAM_EXPORT BackwardScope {
   BackwardScope(BackwardScope&&) = delete;
   BackwardScope& operator=(BackwardScope&&) = delete;
 
-  /// The calling thread's; null: none.
+  /// The calling thread's listener; null: none.
   [[nodiscard]] static BackwardListener* listener();
 
  private:

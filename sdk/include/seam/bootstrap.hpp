@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How far a mean over observations would move had other ones been drawn, where those of a cluster
-/// belong together.
+/// Bootstrap confidence intervals for means over clustered observations.
 ///
 ///     clusters A B C ──► drawn with replacement: B B A ──► the mean over the observations of these
 ///                        a thousand times; 95 % of the means lie in the interval
 ///
-/// Pictures of one item succeed and fail together, so whole items are drawn: an interval over
-/// single pictures would promise too much.
+/// Images of the same item succeed and fail together, so whole items are resampled: an interval
+/// over single images would be too narrow.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace seam {
 
-/// What the observations of one cluster amount to, such as the queries of one item.
+/// Sums over the observations of one cluster, such as the queries of one item.
 struct ClusterSums {
   std::int64_t observations = 0;
   std::vector<double> sums;  ///< for each metric
@@ -29,10 +28,10 @@ struct ConfidenceInterval {
   double high = 0;
 };
 
-/// Percentile intervals (Efron 1979) of `sum / observations`, one for each metric, from a thousand
-/// samples: the same for the same clusters in the same order, since the seed is fixed. Clusters
-/// without observations are left out; empty where fewer than two are left, which say nothing about
-/// others.
+/// Percentile intervals (Efron 1979) of `sum / observations`, one per metric, from a thousand
+/// samples. The seed is fixed: equal clusters in the same order give equal intervals. Ignores
+/// clusters without observations. Returns an empty vector if fewer than two clusters remain, which
+/// allow no estimate.
 [[nodiscard]] SEAM_EXPORT std::vector<ConfidenceInterval> bootstrap_intervals(
     std::span<const ClusterSums> clusters);
 

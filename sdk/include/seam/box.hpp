@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where in its file's picture an item is seen.
+/// The position of an item in the image of its file.
 ///
 ///     dataset ──► path, box ──► image.decode ──► image.crop (box = true) ──► the item alone
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace seam::field {
 
-/// Left, top, right and bottom in pixels of the file's upright picture; right and bottom are the
-/// first that no longer belong to it.
+/// Left, top, right and bottom in pixels of the file's upright image; right and bottom are
+/// exclusive.
 inline constexpr Field<std::array<float, 4>> box{"box"};
 
 }  // namespace seam::field

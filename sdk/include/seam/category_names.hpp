@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the numbers in the field `category` are called, for reports.
+/// Names of the numbers in the field `category`, for reports.
 ///
 ///     class MyList final : public seam::Source, public seam::CategoryNames {
 ///       void declare(seam::Declaration& d) override {
@@ -9,7 +9,7 @@
 ///     };
 ///
 /// A stage that reports by category declares `d.upstream(names_, "...")` of a
-/// seam::Refs<seam::CategoryNames> and asks all sources before it.
+/// seam::Refs<seam::CategoryNames> and gets those of all sources before it.
 #pragma once
 
 #include <string>
@@ -22,12 +22,12 @@ class CategoryNames {
   CategoryNames() = default;
   virtual ~CategoryNames() = default;
 
-  /// By number; from open() on. Empty where the categories have no names. Two sources whose
-  /// vocabularies differ number their categories in different ways.
+  /// By number; available after open(). Empty if the categories have no names. Two sources with
+  /// different names number their categories differently.
   [[nodiscard]] virtual const std::vector<std::string>& category_names() const = 0;
 
  protected:
-  // Only through what derives from it.
+  // Copied only through derived classes.
   CategoryNames(const CategoryNames&) = default;
   CategoryNames& operator=(const CategoryNames&) = default;
   CategoryNames(CategoryNames&&) = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The conformance suite: one line beside a stage's own tests, and GoogleTest checks what every
-/// stage must do (conformance_checks.hpp lists it).
+/// The conformance suite: one line next to a stage's own tests, and GoogleTest checks the
+/// requirements of every stage (listed in conformance_checks.hpp).
 ///
 ///     #include <seam/conformance.hpp>
 ///     const auto conformance = seam::testing::conformance<Sharpen>();
@@ -10,9 +10,9 @@
 ///         .packets = [](Harness&) { return queries(); },
 ///         .connect = [](Harness& search) { ... search.refer("index", ...); return gallery; }});
 ///
-/// The cases are called Conformance/STAGE.CHECK. On a machine with a GPU, a stage that computes
-/// with tensors has one more: Conformance/STAGE.OnCuda runs all checks there. One case serves all
-/// stages of a program: Conformance.LetsTheProgramEnd. Needs GoogleTest.
+/// The cases are named Conformance/STAGE.CHECK. On a machine with a GPU, a stage that computes with
+/// tensors has one more: Conformance/STAGE.OnCuda runs all checks there. One case covers all stages
+/// of a program: Conformance.LetsTheProgramEnd. Needs GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,8 @@ class ConformanceCase final : public ::testing::Test {
 
   static void expect_none(const Candidate& candidate, const Check& check) {
     Findings findings;
-    // A thread of its own: stages may change the thread they run on (LibTorch's gradient mode).
+    // A separate thread, because stages may change the state of their thread (LibTorch's gradient
+    // mode).
     std::thread([&] { findings = check.run(candidate); }).join();
     for (auto finding = findings.begin(); finding != findings.end(); ++finding) {
       if (std::find(findings.begin(), finding, *finding) == finding) ADD_FAILURE() << *finding;
@@ -61,14 +62,13 @@ inline Candidates& candidates() {
   return all;
 }
 
-/// Lives all stages in one child process and lets it end: a fault after main() ends the process
-/// that has it.
+/// Runs all stages in a child process, because an error after main() terminates the process.
 class ExitCase final : public ::testing::Test {
  public:
   void TestBody() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // the process has threads: it starts anew
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // for processes with threads
     expect_to_end(candidates());
-    // A child runs this function as well, up to the statement that it was started for.
+    // A child runs this function as well, up to its own statement.
     if (!HasFailure() && !::testing::internal::InDeathTestChild()) return;
     for (const auto& candidate : candidates()) {
       SCOPED_TRACE(candidate->name + " alone");
@@ -81,7 +81,7 @@ class ExitCase final : public ::testing::Test {
     EXPECT_EXIT(
         {
           for (const auto& candidate : tried) live_once(*candidate);
-          std::exit(0);  // NOLINT(concurrency-mt-unsafe): what a program's end does is the question
+          std::exit(0);  // NOLINT(concurrency-mt-unsafe): the end of the program is tested
         },
         ::testing::ExitedWithCode(0), "");
   }
@@ -117,7 +117,7 @@ std::size_t conformance(Example example = {}) {
 #ifdef SEAM_WITH_TENSOR
   candidate->weights = &weights_and_gradients;
 #endif
-  // --gtest_filter takes a full stop for the end of the suite's name.
+  // --gtest_filter treats a full stop as the end of the suite's name.
   std::string suite = "Conformance/" + candidate->name;
   if (!candidate->example.name.empty()) suite += "/" + candidate->example.name;
   std::replace(suite.begin(), suite.end(), '.', '_');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a tensor field promises, as text: element type and named or fixed dimensions.
+/// The contract of a tensor field as text: element type and named or fixed dimensions.
 ///
 ///     f32[N,3,H,W]      N, H, W: any size     3: exactly three
 ///     i64[N]            f32[] a scalar        *[N,...] any type, any further dimensions
@@ -21,24 +21,24 @@ namespace seam {
 
 class SEAM_EXPORT TensorContract {
  public:
-  /// Reads the text form. Throws seam::Error (Fault::internal) that quotes the text and the place.
+  /// Parses the text form. Throws seam::Error (Fault::internal) with the text and the position.
   static TensorContract parse(std::string_view text);
 
   /// "f32", "i64", ..., or "*" for any.
   [[nodiscard]] const std::string& element() const { return element_; }
-  /// One string a dimension: a number, a number and "+" (at least), or a name.
+  /// One string per dimension: a number, a number with "+" (at least), or a name.
   [[nodiscard]] const std::vector<std::string>& dimensions() const { return dimensions_; }
   /// Whether the contract ends in "...": more dimensions may follow.
   [[nodiscard]] bool open_ended() const { return open_ended_; }
 
-  /// The first thing in which a tensor of contract `provided` may break contract `needed`, in
-  /// words ("dimension 1 is 1, not 3"); nothing where every such tensor fits or nothing fixed
-  /// contradicts.
+  /// Returns a description of the first mismatch between `provided` and `needed` ("dimension 1 is
+  /// 1, not 3"), or nullopt if they are compatible or their fixed parts do not contradict each
+  /// other.
   static std::optional<std::string> first_difference(const TensorContract& provided,
                                                      const TensorContract& needed);
 
-  /// The same for a real tensor of element type `element` and sizes `sizes`. A name that occurs
-  /// twice must have one size.
+  /// The same for a real tensor of element type `element` and sizes `sizes`. Dimensions with the
+  /// same name must have the same size.
   [[nodiscard]] std::optional<std::string> first_violation(
       std::string_view element, const std::vector<std::int64_t>& sizes) const;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The one place where a stage says everything about itself.
+/// The single place where a stage describes itself.
 ///
 ///     declare(d) ──► Declaration ──► Description   parameters, fields, interfaces, text
 ///                          │
 ///                          └── setters bound to the stage's members
 ///
 /// A parameter is bound to its member; the member's initialiser is its default. The host calls
-/// `declare` on a fresh instance to describe the stage and to fill its members, and a second time
+/// `declare` on a fresh instance to describe the stage and to fill its members, and again
 /// afterwards, so that field contracts may be computed from parameters.
 #pragma once
 
@@ -30,11 +30,12 @@
 
 namespace seam {
 
-/// Whether a text can name a stage: words of lower-case letters, digits and underscores that begin
-/// with a letter; one word, or a family and a word with a full stop between ("image.decode").
+/// Whether a string is a valid stage name: one word, or a family and a word separated by a full
+/// stop ("image.decode"). Words consist of lower-case letters, digits and underscores and begin
+/// with a letter.
 SEAM_EXPORT bool is_stage_name(std::string_view text);
 
-/// A parameter's value as a file can write it. Paths and enumerations are texts.
+/// A parameter's value as written in a file. Paths and enumerations are strings.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<double>, std::vector<std::string>>;
 
@@ -54,7 +55,7 @@ enum class ValueKind : std::uint8_t {
 
 /// "an integer", "a list of numbers", ...: for messages.
 SEAM_EXPORT std::string_view kind_name(ValueKind kind);
-/// As it would stand in a TOML file.
+/// The value in TOML notation.
 SEAM_EXPORT std::string to_text(const Value& value);
 
 struct ParameterInfo {
@@ -68,23 +69,23 @@ struct ParameterInfo {
   std::optional<double> most;
   std::vector<std::string> choices;
   std::vector<std::string> renamed_from;  ///< old names, still accepted with a warning
-  std::string interface;                  ///< for references: what the other stage must offer
-  /// For paths: a folder that must be there before the run, with these files and folders in it
-  /// ("a|b": one of the two). None: whatever the path names.
+  std::string interface;  ///< for references: the interface that the other stage must provide
+  /// For paths: a folder that must exist before the run and contain these files and folders ("a|b":
+  /// one of the two). None: no such condition.
   std::optional<std::vector<std::string>> folder_with;
-  /// For paths: a file or folder that must be there before the run, below the folder that the
-  /// parameter of this name has, or, where the name is empty, as it is written. None: whatever.
+  /// For paths: a file or folder that must exist before the run, relative to the folder in the
+  /// parameter of this name, or, if the name is empty, as written. None: no such condition.
   std::optional<std::string> exists_in;
-  /// Says how a network begins: of no effect where its state is restored.
+  /// Defines how a network starts; it has no effect if its state is restored.
   bool initial = false;
 
-  /// Sets the member. Only for values that `problem_with` finds nothing against.
+  /// Sets the member. Only for values that `problem_with` accepts.
   std::function<void(const Value&)> assign;
-  /// For references: hands over the other stage's interface.
+  /// For references: sets the other stage's interface.
   std::function<void(void*)> bind;
 };
 
-/// What is wrong with the value for this parameter, in words, or nothing. Integers are fine
+/// Returns what is wrong with the value for this parameter, or nullopt. Integers are accepted as
 /// numbers.
 SEAM_EXPORT std::optional<std::string> problem_with(const ParameterInfo& parameter,
                                                     const Value& value);
@@ -96,22 +97,22 @@ struct FieldInfo {
   std::string type;      ///< C++ type, as type_name spells it
   std::string contract;  ///< tensor contract, or empty
   std::string doc;
-  std::string gathered_type = {};      ///< what N of it become; empty: they cannot be gathered
-  std::string gathered_contract = {};  ///< as far as the type knows it
-  /// Which of the type's values it holds, as files and messages write them; of a field that is
-  /// needed: which there must be. Empty: not known, or any.
+  std::string gathered_type = {};  ///< type of N gathered values; empty: they cannot be gathered
+  std::string gathered_contract = {};  ///< as far as the type defines it
+  /// The values that the field holds, as written in files and messages; for a needed field, the
+  /// required ones. Empty: unknown, or any.
   std::vector<std::string> values = {};
-  std::string values_of = {};  ///< of a batch: those of this field of its packets, if it is there
+  std::string values_of = {};  ///< in a batch: the values of this field of its packets, if present
 };
 
-/// A field of single pictures of which a collector makes one of the batch, whatever its type.
+/// A field of single images, of any type, that a collector gathers into a field of the batch.
 struct GatheredField {
   std::string from;
   std::string name;  ///< in the batch
 };
 
-/// The field that a batch has where `one` is gathered under that name. Throws seam::Error where its
-/// type cannot be gathered, or where the name is a shared field's of another type.
+/// The field of a batch in which `one` is gathered under that name. Throws seam::Error if its type
+/// cannot be gathered, or if a shared field of a different type has the name.
 SEAM_EXPORT FieldInfo gathered(const FieldInfo& one, const std::string& name);
 
 struct OfferedInterface {
@@ -126,20 +127,20 @@ struct UpstreamReference {
   std::function<void()> clear;
 };
 
-/// Which of a stage's state a checkpoint needs.
+/// Which part of a stage's state a checkpoint needs.
 enum class Kept : std::uint8_t {
   always,
-  /// A flow through the stage makes all of it anew, as a gallery: a checkpoint leaves it out where
-  /// such a flow comes before any that reads it.
+  /// A flow through the stage recreates the whole state, as for a gallery. A checkpoint omits it if
+  /// such a flow runs before any flow that reads it.
   until_next_flow,
 };
 
 /// Which of two values of a metric is the better one.
 enum class Better : std::uint8_t { higher, lower };
 
-/// A metric by which a run is judged: shown first, where others are left out.
+/// A headline metric: shown first, even where other metrics are omitted.
 struct Headline {
-  std::string metric;  ///< as the stage records it; `*` stands for any characters
+  std::string metric;  ///< as the stage records it; `*` matches any characters
   Better better = Better::higher;
 
   friend bool operator==(const Headline&, const Headline&) = default;
@@ -148,7 +149,7 @@ struct Headline {
 /// The part of a description that may depend on the parameters' values.
 struct Configured {
   std::vector<FieldInfo> needs;
-  std::vector<FieldInfo> accepts;  ///< used where present
+  std::vector<FieldInfo> accepts;  ///< used if present
   std::vector<FieldInfo> provides;
   std::vector<GatheredField> gathers;
   std::vector<std::string> labels_read;  ///< label fields that change what evaluation computes
@@ -159,7 +160,8 @@ struct Configured {
   bool trains = false;              ///< a flow that reaches this stage is a training flow
 };
 
-/// All that a stage says about itself; feeds check, inspect, --set, the docs and the JSON Schema.
+/// The complete description of a stage, used by check, inspect, --set, the docs and the JSON
+/// Schema.
 struct Description : Configured {
   std::string doc;
   std::vector<ParameterInfo> parameters;
@@ -171,7 +173,7 @@ struct Description : Configured {
 template <class T>
 struct ParameterType;
 
-/// The names of an enumeration's values, in the order they are documented.
+/// The names of an enumeration's values, in the order of the documentation.
 template <class E>
 using Choices = std::initializer_list<std::pair<std::string_view, E>>;
 
@@ -184,20 +186,20 @@ class SEAM_EXPORT ParameterBuilder {
   ParameterBuilder& at_least(double least);
   ParameterBuilder& at_most(double most);
   ParameterBuilder& unit(std::string unit);
-  /// There is no sensible default: the file must say.
+  /// Makes the parameter required: the file must set it.
   ParameterBuilder& required();
-  /// For references: the stage can do without.
+  /// For references: the parameter may be omitted.
   ParameterBuilder& optional();
-  /// Texts: only these are accepted.
+  /// Strings: only these are accepted.
   ParameterBuilder& choices(std::vector<std::string> choices);
-  /// Paths: a folder that must exist before the run and hold these files or folders, each a name or
-  /// names of which one is enough ("Eval/list.txt|list.txt"). `seam check` warns where it does not.
+  /// Paths: a folder that must exist before the run and contain these files or folders, each a name
+  /// or alternative names ("Eval/list.txt|list.txt"). `seam check` warns if it does not.
   ParameterBuilder& folder_with(std::vector<std::string> names);
   /// Paths: a file or folder that must exist before the run, if it is set; `folder` names the
-  /// parameter with the folder that it is relative to. `seam check` warns where it does not.
+  /// parameter with the folder that it is relative to. `seam check` warns if it does not exist.
   ParameterBuilder& must_exist(std::string folder = {});
-  /// Acts only where a run begins, such as initial weights: a run that goes on from a checkpoint
-  /// leaves the member at its default.
+  /// Used only when a run starts, such as initial weights: in a run that resumes from a checkpoint,
+  /// the member keeps its default.
   ParameterBuilder& initial();
   /// An older name that files may still use.
   ParameterBuilder& renamed_from(std::string old_name);
@@ -213,8 +215,8 @@ class SEAM_EXPORT FieldBuilder {
   /// Narrows the key's own contract: "f32[N,3,224,224]".
   FieldBuilder& contract(std::string contract);
   FieldBuilder& doc(std::string doc);
-  /// What a provided field holds, and what a needed one must hold: {"anchor", "positive"}. `of` is
-  /// for collectors: the values of this field of the packets, if they have it.
+  /// The values that a provided field holds, or that a needed one must hold: {"anchor",
+  /// "positive"}. `of` is for collectors: the values of this field of the packets, if they have it.
   FieldBuilder& values(std::vector<std::string> values, std::string of = {});
 
  private:
@@ -223,7 +225,7 @@ class SEAM_EXPORT FieldBuilder {
 
 class SEAM_EXPORT Declaration {
  public:
-  /// What the stage does: a first sentence, and more where it helps. Markdown.
+  /// Description of the stage in Markdown: a first sentence, and more if that helps.
   void doc(std::string text);
 
   /// Binds a parameter to a member of type bool, an integer, a float, std::string,
@@ -231,7 +233,7 @@ class SEAM_EXPORT Declaration {
   template <class T>
   ParameterBuilder parameter(std::string name, T& member, std::string doc) {
     static_assert(!std::is_enum_v<T>,
-                  "a parameter of an enumeration lists how files write its values: "
+                  "a parameter of an enumeration type must list the names of its values: "
                   "d.parameter(name, member, doc, {{\"replace\", Logits::replace}, ...})");
     ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
     info.kind = ParameterType<T>::kind;
@@ -291,8 +293,8 @@ class SEAM_EXPORT Declaration {
     return ParameterBuilder(info);
   }
 
-  /// All stages upstream in the same flow that offer the interface; no line in the file. In open(),
-  /// where no flow runs yet, those of all flows that the stage is in.
+  /// All stages upstream in the same flow that provide the interface; not set in the file. In
+  /// open(), before any flow runs, those of all flows that contain the stage.
   template <class Interface>
   void upstream(Refs<Interface>& member, std::string doc) {
     description_.upstream.push_back(
@@ -311,7 +313,7 @@ class SEAM_EXPORT Declaration {
   FieldBuilder needs(const Field<T>& key) {
     return add_field(description_.needs, info_of(key));
   }
-  /// A field that is used where present.
+  /// An optional field, used if present.
   template <class T>
   FieldBuilder accepts(const Field<T>& key) {
     return add_field(description_.accepts, info_of(key));
@@ -321,29 +323,30 @@ class SEAM_EXPORT Declaration {
     return add_field(description_.provides, info_of(key));
   }
 
-  /// A field of single pictures that this collector needs, of any type, and that its batches have
-  /// under another name, as the type's FieldTraits gather it. In a flow a name stands for one type.
+  /// A field of single images, of any type, that this collector needs and gathers into its batches
+  /// under a different name, as defined by the type's FieldTraits. Within a flow, a name has one
+  /// type.
   void gathers(std::string from, std::string name) {
     description_.gathers.push_back({std::move(from), std::move(name)});
   }
 
-  /// This stage has something to save: save() and load() are called.
+  /// This stage has state to save: save() and load() are called.
   void keeps_state(Kept kept = Kept::always) {
     description_.keeps_state = true;
     description_.state_made_by_flow = kept == Kept::until_next_flow;
   }
-  /// What this collector emits stands for several packets that it took in, as a batch does: it has
-  /// no fields but those that the collector provides. Without this, a collector sends on packets
-  /// that it took in, with all their fields, as a sampler does.
+  /// Each emitted packet replaces several received ones, as in a batch, and has only the fields
+  /// that the collector provides. Without this, a collector passes on packets that it received,
+  /// with all their fields, as a sampler does.
   void replaces_packets() { description_.replaces_packets = true; }
   /// A flow with this stage trains: gradients are recorded, context.training() is true.
   void trains() { description_.trains = true; }
-  /// The metric is one by which a run is judged, as recall@1 is; `*` in its name stands for any
-  /// characters. Lines of a run's epochs and its score show these.
+  /// Declares a headline metric, such as recall@1; `*` in its name matches any characters. The
+  /// epoch lines and the score of a run show these metrics.
   void headline(std::string metric, Better better) {
     description_.headlines.push_back({std::move(metric), better});
   }
-  /// Evaluation depends on this label field; reports then say that they read labels.
+  /// Evaluation depends on this label field; reports then state that they read labels.
   void reads_label(std::string_view field);
 
   [[nodiscard]] const Description& description() const { return description_; }
@@ -351,7 +354,7 @@ class SEAM_EXPORT Declaration {
 
  private:
   ParameterInfo& add_parameter(std::string name, std::string doc);
-  /// Throws seam::Error for a shared field's name with another type.
+  /// Throws seam::Error if a shared field's name is used with a different type.
   static FieldBuilder add_field(std::vector<FieldInfo>& fields, FieldInfo field);
   template <class T>
   static FieldInfo info_of(const Field<T>& key) {
@@ -378,7 +381,7 @@ class SEAM_EXPORT Declaration {
     for (const auto& [name, value] : known) {
       if (name == text) return value;
     }
-    return known.front().second;  // not reached: problem_with has refused other texts
+    return known.front().second;  // not reached: problem_with has rejected other strings
   }
 
   Description description_;
@@ -400,7 +403,7 @@ struct ParameterType<T> {
     return Value{static_cast<std::int64_t>(member)};
   }
   static T from_value(const Value& value) { return static_cast<T>(std::get<std::int64_t>(value)); }
-  /// What the member can hold; TOML's integers have 64 bits and a sign.
+  /// The range of the member's type; TOML integers are signed 64-bit.
   static void limit(ParameterInfo& info) {
     if constexpr (std::is_unsigned_v<T> || sizeof(T) < sizeof(std::int64_t)) {
       info.least = static_cast<double>(std::numeric_limits<T>::min());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What Seam throws: a message for the person who must act, and the chain of what was being done.
+/// Seam's exception: a message for the person who has to act, and the context in which the error
+/// occurred.
 ///
 ///     throw seam::Error("'a.jpg' ends after 812 of its bytes; fetch the file again");
 ///
@@ -15,12 +16,12 @@
 
 namespace seam {
 
-/// Who can do something about it; decides the exit code of a run.
+/// Who can fix it; determines the exit code of a run.
 enum class Fault {
   configuration,  ///< 2: the pipeline file, a parameter, a plugin that cannot be found
   data,           ///< 3: an input (an image, a list), a file that cannot be read or written
-  cancelled,      ///< 4: someone asked to stop
-  internal,       ///< 5: a defect of a stage or of Seam
+  cancelled,      ///< 4: stopped on request
+  internal,       ///< 5: a bug in a stage or in Seam
 };
 
 class SEAM_EXPORT Error : public std::runtime_error {
@@ -35,7 +36,7 @@ class SEAM_EXPORT Error : public std::runtime_error {
   [[nodiscard]] Fault fault() const { return fault_; }
   /// Innermost first: "decoding 'a.jpg'", "stage 'decode' (image.decode)".
   [[nodiscard]] const std::vector<std::string>& chain() const { return chain_; }
-  /// Adds what was being done; returns *this so that a handler can rethrow in one line.
+  /// Adds the current activity; returns *this so that a handler can rethrow in one line.
   Error& while_doing(std::string what);
   /// The message and the chain in one string.
   [[nodiscard]] std::string full_message() const;

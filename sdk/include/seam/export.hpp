@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Marks what the SDK's shared library exports. Exception classes and interfaces need it on both
-/// sides of a library boundary, or a catch in one library may miss what another throws.
+/// Marks symbols that the SDK's shared library exports. Exception classes and interfaces need it on
+/// both sides of a library boundary; otherwise a catch in one library may miss an exception from
+/// another.
 #pragma once
 
 // A macro because an attribute cannot be named in any other way.

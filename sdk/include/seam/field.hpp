@@ -39,15 +39,15 @@ constexpr std::string_view spelled_type() {
   return text.substr(from, to - from);
 }
 
-/// A text made at compile time.
+/// A string built at compile time.
 template <std::size_t most>
 struct ShortText {
   std::array<char, most> text{};
   std::size_t size = 0;
 };
 
-/// Without ", std::allocator<...>" and blanks before '>': GCC writes default arguments of a
-/// template or leaves them out, as the source happened to mention the type first.
+/// Removes ", std::allocator<...>" and blanks before '>': GCC includes or omits default template
+/// arguments, depending on how the source mentions the type first.
 template <class T>
 constexpr auto plain_type() {
   constexpr std::string_view spelled = spelled_type<T>();
@@ -74,21 +74,21 @@ constexpr std::string_view type_name() {
   constexpr std::string_view name{plain_type_text<T>.text.data(), plain_type_text<T>.size};
   static_assert(name.find("anonymous") == std::string_view::npos,
                 "a type in an unnamed namespace has the same name in each library, although it is "
-                "another type; give its namespace a name of your own");
+                "a different type; give its namespace a unique name");
   return name;
 }
 
-/// A type's name as people write it: "std::string", not how the compiler spells it.
+/// A type's usual name: "std::string", not the compiler's spelling.
 SEAM_EXPORT std::string readable_type(std::string_view type);
 
-/// The numbers that a value consists of: with those of N values, a batch makes one tensor.
+/// The numbers of a value: a batch gathers those of N values into one tensor.
 struct NumberView {
-  std::string_view element;         ///< "f32", "i64", ...: as contracts spell them
+  std::string_view element;         ///< "f32", "i64", ...: as in contracts
   std::vector<std::int64_t> sizes;  ///< none: a single number
-  const void* data = nullptr;       ///< row by row, there for as long as the value is
+  const void* data = nullptr;       ///< row by row, valid as long as the value
 };
 
-/// The element type of C++ types that are numbers, or empty.
+/// The element type of a numeric C++ type, or empty.
 template <class T>
 constexpr std::string_view number_element() {
   if constexpr (std::is_same_v<T, bool>) {
@@ -121,7 +121,7 @@ struct NumberLayout<std::array<T, count>> {
     NumberLayout<T>::add_sizes(sizes);
   }
 };
-/// What the rows of a list hold.
+/// The type of a list's rows.
 template <class T>
 struct ListedNumbers {
   static constexpr std::string_view element = "*";
@@ -131,22 +131,22 @@ struct ListedNumbers<std::vector<T>> : NumberLayout<T> {};
 template <class T>
 concept HasNumberLayout = !NumberLayout<T>::element.empty();
 
-/// What the host asks of a field's value without knowing its type. Specialise it for types that
-/// own memory elsewhere, so that the byte budget sees them, or that keep a contract; with
-/// `static bool equal(const T&, const T&)` for types that == does not compare, and
-/// `static std::int64_t rows(const T&)` for types that hold one value for each row of a batch.
+/// The operations that the host needs on field values of any type. Specialise this template for
+/// types that own memory elsewhere (counted in the byte limit) or have a contract. Add a static
+/// `bool equal(const T&, const T&)` for types that == does not compare, and a static
+/// `std::int64_t rows(const T&)` for types with one value per row of a batch.
 ///
-/// How N values of pictures become one of a batch, the first of these that there is:
+/// N values of images are gathered into one of a batch by the first of these that exists:
 /// - `static U gather(std::span<const T* const>)` makes it;
-/// - `static NumberView numbers(const T&)`: a tensor with a row for each, as of numbers, std::array
-/// and
-///   std::vector of numbers. All values of a tensor have the same sizes;
+/// - `static NumberView numbers(const T&)`: a tensor with one row per value, as for numbers and
+///   std::array and std::vector of numbers. All values of a tensor have the same sizes;
 /// - else a std::vector<T>.
-/// `static constexpr std::string_view gathered_contract` narrows what that is: "f32[N,5,2]".
+/// `static constexpr std::string_view gathered_contract` narrows the contract of the result:
+/// "f32[N,5,2]".
 template <class T>
 struct FieldTraits {
   static std::size_t bytes(const T& /*value*/) { return sizeof(T); }
-  /// Empty where the value keeps the contract, else what is wrong, as a clause: "it has 2 rows".
+  /// Empty if the value satisfies the contract, otherwise the problem as a clause: "it has 2 rows".
   static std::string violation(const T& /*value*/, std::string_view /*contract*/) { return {}; }
   static NumberView numbers(const T& value) requires HasNumberLayout<T> {
     NumberView numbers{NumberLayout<T>::element, {}, &value};
@@ -161,7 +161,7 @@ struct FieldTraits<Image> {
   static std::string violation(const Image& /*value*/, std::string_view /*contract*/) { return {}; }
 };
 
-/// What is wrong with a list of that length under a contract such as "*[N]" or "*[3]".
+/// The problem of a list of that length under a contract such as "*[N]" or "*[3]".
 SEAM_EXPORT std::string list_violation(std::int64_t length, std::string_view contract);
 
 template <class T>
@@ -185,36 +185,36 @@ struct FieldTraits<std::vector<T>> {
 
 struct FieldType;
 
-/// A value of a type that whoever holds it does not know.
+/// A value of a type that its holder does not know.
 struct AnyValue {
   const FieldType* type = nullptr;
   std::shared_ptr<void> value;
 };
 
-/// How values of pictures become one of a batch, type-erased.
+/// How values of images are gathered into one of a batch, type-erased.
 struct Gathering {
-  std::string_view type;  ///< what they become; empty for types that cannot be gathered
-  /// Not null: they become a tensor, and the caller makes it.
+  std::string_view type;  ///< type of the result; empty for types that cannot be gathered
+  /// Not null: the result is a tensor, which the caller creates.
   NumberView (*numbers)(const void* value) = nullptr;
-  /// Else this makes it. At least one value, all of the type.
+  /// Otherwise this creates the result, from at least one value, all of the type.
   AnyValue (*gather)(std::span<const void* const> values) = nullptr;
 };
 
-/// The type-erased face of FieldTraits; one instance a type and library.
+/// Type-erased FieldTraits; one instance per type and library.
 struct FieldType {
   std::string_view name;
   std::size_t (*bytes)(const void* value);
   std::string (*violation)(const void* value, std::string_view contract);
-  /// Null for types whose values nobody can compare.
+  /// Null for types whose values cannot be compared.
   bool (*equal)(const void* a, const void* b);
-  /// How many rows of a batch a value holds; null for types that hold no rows, negative for a value
-  /// that holds none.
+  /// The number of batch rows in a value; null for types without rows, negative for a value without
+  /// rows.
   std::int64_t (*rows)(const void* value);
   Gathering gathering = {};
 };
 
-/// Whether two values can be compared. Standard containers have an == whatever they hold, so what
-/// they hold decides.
+/// Whether two values can be compared. Standard containers always have an ==, so their element type
+/// decides.
 template <class T>
 struct Comparable : std::bool_constant<std::equality_comparable<T>> {};
 template <class T>
@@ -234,7 +234,7 @@ requires(
     : Comparable<typename T::value_type> {
 };
 
-/// Whether they are the same, bit by bit: NaN equals itself, and 0 is not -0.
+/// Whether they are bit-identical: NaN equals itself, and 0 differs from -0.
 template <class T>
 bool same_value(const T& a, const T& b) {
   if constexpr (requires { FieldTraits<T>::equal(a, b); }) {
@@ -282,7 +282,7 @@ template <class T>
 concept HasNumbers = requires(const T& value) {
   FieldTraits<T>::numbers(value);
 };
-/// Lists of lists of lists end somewhere.
+/// Ends the recursion: lists of lists cannot be gathered into a further list.
 template <class T>
 struct Listable : std::is_copy_constructible<T> {};
 template <class T>
@@ -291,7 +291,7 @@ struct Listable<std::vector<std::vector<T>>> : std::false_type {};
 template <class T>
 constexpr Gathering gathering_of();
 
-/// What the contract of N values gathered is, as far as their type knows it.
+/// The contract of N gathered values, as far as their type defines it.
 template <class T>
 std::string gathered_contract() {
   if constexpr (requires { FieldTraits<T>::gathered_contract; }) {
@@ -339,7 +339,7 @@ constexpr Gathering gathering_of() {
                   std::make_shared<U>(FieldTraits<T>::gather(std::span<const T* const>(typed)))};
             }};
   } else if constexpr (HasNumbers<T>) {
-    // By name: this header does not know LibTorch.
+    // By name, because this header does not depend on LibTorch.
     return {
         "at::Tensor",
         [](const void* value) { return FieldTraits<T>::numbers(*static_cast<const T*>(value)); },
@@ -357,16 +357,16 @@ constexpr Gathering gathering_of() {
   }
 }
 
-/// The name, for as long as the program runs. Keys and packets keep views of names, which are
-/// constants nearly everywhere; a stage whose fields are named by its parameters asks this once for
-/// each.
+/// Returns the name with the lifetime of the program. Keys and packets keep views of names, which
+/// usually are constants; a stage whose parameters name its fields calls this once per field.
 SEAM_EXPORT std::string_view lasting_name(std::string_view name);
 
-/// A key. `name` is what pipeline messages call the field; `contract` is empty or the text form of
-/// a TensorContract that every value of this field keeps.
+/// A key. `name` is the field's name in messages; `contract` is empty or the text form of a
+/// TensorContract that every value of this field satisfies.
 ///
-/// A first dimension called N is a batch's: all fields of a packet that say it have the same number
-/// of rows, and the host checks that of every packet. Call another length by another letter.
+/// A first dimension named N is that of the batch: all fields of a packet with it have the same
+/// number of rows, which the host checks for every packet. Use a different letter for other
+/// lengths.
 template <class T>
 struct Field {
   std::string_view name;
@@ -381,20 +381,20 @@ struct Field {
   }
 };
 
-/// What a picture is to its group: a triplet has one of each of the last three.
+/// Role of an image in its group; a triplet has one of each of the last three roles.
 enum class Role : std::uint8_t { single, anchor, positive, negative };
 
 /// The keys that stages of different plugins share. Tensor fields are in <seam/tensor.hpp>. A stage
-/// that declares one of these names with another type is refused (shared_field_type).
+/// that declares one of these names with a different type is rejected (shared_field_type).
 namespace field {
 
-// One picture, one packet: what datasets, samplers and image stages speak.
+// One image per packet: the fields of data sets, samplers and image stages.
 
 /// The file to read.
 inline constexpr Field<std::filesystem::path> path{"path"};
 /// Its pixels, 8-bit RGB.
 inline constexpr Field<Image> image{"image"};
-/// The item's id: what is retrieved.
+/// The id of the item to retrieve.
 inline constexpr Field<std::string> item{"item"};
 /// Index in the category vocabulary.
 inline constexpr Field<std::int64_t> category{"category"};
@@ -402,27 +402,27 @@ inline constexpr Field<std::int64_t> category{"category"};
 inline constexpr Field<std::int64_t> index{"index"};
 /// Packets of one group stay together.
 inline constexpr Field<std::int64_t> group{"group"};
-/// Its part in the group.
+/// Its role in the group.
 inline constexpr Field<Role> role{"role"};
 
-// A batch: what `batch` gathers from the packets above, row by row.
+// A batch, gathered by `batch` from the packets above, row by row.
 
-/// The `item` of each row, empty where it has none.
+/// The `item` of each row; empty if it has none.
 inline constexpr Field<std::vector<std::string>> items{"items", "*[N]"};
-/// The `category` of each row, -1 where it has none.
+/// The `category` of each row; -1 if it has none.
 inline constexpr Field<std::vector<std::int64_t>> categories{"categories", "*[N]"};
-/// The `index` of each row, -1 where it has none.
+/// The `index` of each row; -1 if it has none.
 inline constexpr Field<std::vector<std::int64_t>> indices{"indices", "*[N]"};
-/// The `group` of each row, -1 where it has none: the row stands for itself.
+/// The `group` of each row; -1 if it has none, so that the row is its own group.
 inline constexpr Field<std::vector<std::int64_t>> groups{"groups", "*[N]"};
-/// The `role` of each row, `single` where it has none.
+/// The `role` of each row; `single` if it has none.
 inline constexpr Field<std::vector<Role>> roles{"roles", "*[N]"};
 /// Where each row comes from, for messages.
 inline constexpr Field<std::vector<Origin>> origins{"origins", "*[N]"};
 
 }  // namespace field
 
-/// The type that a shared field's name belongs to, or empty for a name that is free.
+/// The type of the shared field with that name, or empty if there is none.
 SEAM_EXPORT std::string_view shared_field_type(std::string_view name);
 
 }  // namespace seam

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An 8-bit picture that many owners may share.
+/// An 8-bit image that many owners may share.
 ///
 ///     data ──► row 0: | R G B | R G B | ...    height x width x channels, rows packed
 ///              row 1: | ...
 ///
 /// Copying an Image copies a handle, not the pixels. Shared pixels are read-only by convention:
-/// a stage that changes pixels makes a new Image, or begins with a clone(). No library is needed to
-/// use this header; <seam/opencv.hpp> and <seam/tensor.hpp> view the same memory as cv::Mat and
+/// a stage that changes pixels creates a new Image or a clone(). No library is needed to use this
+/// header; <seam/opencv.hpp> and <seam/tensor.hpp> view the same memory as cv::Mat and
 /// torch::Tensor.
 #pragma once
 
@@ -24,14 +24,14 @@ class SEAM_EXPORT Image {
   /// The empty image: 0 x 0 x 0.
   Image() = default;
 
-  /// Allocates uninitialised pixels. Throws std::invalid_argument where a side is negative or the
+  /// Allocates uninitialised pixels. Throws std::invalid_argument if a side is negative or the
   /// number of channels is not 1, 3 or 4.
   Image(int height, int width, int channels);
 
   /// Wraps memory that `owner` keeps alive; rows must be packed.
   Image(int height, int width, int channels, std::shared_ptr<std::uint8_t> owner);
 
-  /// The same pixels in memory of its own, to be changed. The empty image's clone is empty.
+  /// Returns a copy of the pixels, which may be changed. The clone of an empty image is empty.
   [[nodiscard]] Image clone() const;
 
   [[nodiscard]] int height() const { return height_; }
@@ -47,7 +47,7 @@ class SEAM_EXPORT Image {
   }
 
   [[nodiscard]] const std::uint8_t* data() const { return pixels_.get(); }
-  /// Write access, meant for whoever has just made or cloned the image.
+  /// Write access, only for the code that has just created or cloned the image.
   [[nodiscard]] std::uint8_t* data() { return pixels_.get(); }
   [[nodiscard]] std::span<const std::uint8_t> pixels() const { return {data(), bytes()}; }
   [[nodiscard]] const std::uint8_t* row(int y) const {

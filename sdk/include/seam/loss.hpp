@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A loss as a stage. Losses add: an optimizer behind several of them trains their sum.
+/// A loss as a stage. Losses add up: an optimizer after several of them trains their sum.
 ///
 ///     model -> triplet_loss -> category_loss -> adam
 ///                 loss = w1·L1    loss = w1·L1 + w2·L2
@@ -19,7 +19,7 @@
 ///       }
 ///     };
 ///
-/// A loss with weights of its own, such as proxies, overrides weights(), save() and load(), and
+/// A loss with its own weights, such as proxies, overrides weights(), save() and load(), and
 /// declares keeps_state(). Opt-in, like <seam/tensor.hpp>, which it includes.
 #pragma once
 
@@ -36,13 +36,13 @@
 
 namespace seam {
 
-/// Multiplies what compute() returns by the parameter `weight`, adds it to the loss that stands
-/// before it, and records metrics: `loss`, what compute() returned; `total`, the weighted sum as
-/// the next stage gets it; and what compute() measured. In training, only batches that the
-/// optimizer accepted are recorded: one that was skipped must not be in a mean. In evaluation there
-/// is one value a flow, in which each batch counts by its rows, so that how pictures fall into
-/// batches changes nothing; and a batch whose loss is not finite is an error here, since no
-/// optimizer looks at it.
+/// Multiplies the result of compute() by the parameter `weight`, adds it to the preceding loss, and
+/// records metrics: `loss`, the result of compute(); `total`, the weighted sum that the next stage
+/// gets; and the values measured by compute(). In training, only batches that the optimizer
+/// accepted are recorded, so that skipped ones are not in a mean. In evaluation there is one value
+/// per flow, in which batches are weighted by their rows, so that it does not depend on how images
+/// are divided into batches. There, a batch with a non-finite loss is an error, because no
+/// optimizer checks it.
 class Loss : public Compute<Transform>, public Trainable {
  public:
   void begin(Context& /*context*/) final {
@@ -83,26 +83,25 @@ class Loss : public Compute<Transform>, public Trainable {
   }
 
   std::vector<NamedWeight> weights() override { return {}; }
-  /// A loss that keeps more than weights of what it computed overrides it, and calls this one.
+  /// Override this, and call the base class, in a loss that keeps other state besides weights.
   void batch_accepted() override { accepted_ = std::exchange(processed_, {}); }
 
  protected:
-  /// Declares `weight`, that the loss is added to, and what optimizers look for; call it at the end
-  /// of declare().
+  /// Declares `weight`, the field `loss` and the interface for optimizers; call it at the end of
+  /// declare().
   void declare_loss(Declaration& d) {
-    d.parameter("weight", weight_, "factor of this loss in the sum that is trained").range(0, 1e9);
-    d.accepts(field::loss).doc("of the losses before it");
-    d.provides(field::loss).doc("the sum with this one");
+    d.parameter("weight", weight_, "weight of this loss in the total loss").range(0, 1e9);
+    d.accepts(field::loss).doc("sum of the preceding losses");
+    d.provides(field::loss).doc("sum including this loss");
     d.offers<Trainable>(*this);
   }
 
-  /// The loss of a batch before it is weighted: one number, from which the gradient goes back. The
-  /// fields are float32 whatever the network computed in; stay in it. Throws seam::Error where the
-  /// batch has none.
+  /// Returns the unweighted loss of a batch: a scalar tensor with gradient. The fields are float32
+  /// whatever the network computed in; stay in it. Throws seam::Error if the batch has no loss.
   [[nodiscard]] virtual Tensor compute(const Packet& packet, Context& context) = 0;
 
-  /// For compute(): a number of this batch, recorded as a metric once the batch is accepted. A
-  /// tensor of one element is read only then, so that no device is waited for.
+  /// For compute(): a number of this batch, recorded as a metric when the batch is accepted. A
+  /// tensor with one element is read only then, to avoid waiting for the device.
   void measure(std::string name, const Tensor& value) {
     measured_.emplace_back(std::move(name), value.detach());
   }
@@ -113,14 +112,14 @@ class Loss : public Compute<Transform>, public Trainable {
  private:
   using Measured = std::vector<std::pair<std::string, Tensor>>;
 
-  /// A metric over the batches of an evaluation, less those that have no value for it.
+  /// A metric over the batches of an evaluation that have a value for it.
   struct Evaluated {
     std::string name;
     double sum = 0;
     double rows = 0;
   };
 
-  /// Of the batch; 1 where no field has rows.
+  /// Of the batch; 1 if no field has rows.
   static double rows_of(const Packet& packet) {
     for (const Packet::Slot& slot : packet.slots()) {
       if (!slot.by_row || slot.type->rows == nullptr) continue;
@@ -147,13 +146,11 @@ class Loss : public Compute<Transform>, public Trainable {
 
   static Tensor checked(const Tensor& loss) {
     if (!loss.defined() || loss.dim() != 0 || !loss.is_floating_point()) {
-      throw Error(
-          "compute() of a loss must return one floating-point number, a tensor of no "
-          "dimensions, and returned " +
-              (loss.defined() ? element_name(loss.scalar_type()) + " of " +
-                                    std::to_string(loss.dim()) + " dimensions"
-                              : std::string("an undefined tensor")),
-          Fault::internal);
+      throw Error("compute() of a loss must return a scalar floating-point tensor, but returned " +
+                      (loss.defined() ? element_name(loss.scalar_type()) + " of " +
+                                            std::to_string(loss.dim()) + " dimensions"
+                                      : std::string("an undefined tensor")),
+                  Fault::internal);
     }
     return loss.scalar_type() == torch::kFloat32 ? loss : loss.to(torch::kFloat32);
   }
@@ -163,8 +160,8 @@ class Loss : public Compute<Transform>, public Trainable {
     if (std::isfinite(value)) return;
     throw Error(std::string("the loss of this batch is ") +
                 (std::isnan(value) ? "NaN" : "infinite") +
-                ", so there is no mean to report; look for weights and fields of the batch that "
-                "are not finite");
+                ", so no mean can be reported; check the weights and the batch's fields for "
+                "non-finite values");
   }
 
   void record_accepted(const Context& context) {
@@ -173,7 +170,7 @@ class Loss : public Compute<Transform>, public Trainable {
   }
 
   double weight_ = 1;
-  Measured measured_;   // by the compute() that runs
+  Measured measured_;   // by the current compute()
   Measured processed_;  // of the last training batch
   Measured accepted_;   // the same, once it may be recorded
   std::vector<Evaluated> evaluated_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A network as a stage: any torch::nn::Module becomes one in a few lines, and gets initial
-/// weights, device, precision, imports, frozen parts and checkpoints without code of its own.
+/// A network as a stage: any torch::nn::Module becomes one in a few lines, with initial weights,
+/// device, precision, imports, frozen parts and checkpoints handled here.
 ///
 ///     TORCH_MODULE(Perceptron);   // an ordinary LibTorch module
 ///
@@ -23,9 +23,9 @@
 ///       std::int64_t hidden_ = 64;
 ///     };
 ///
-/// Of LibTorch's layers on CPUs, batch normalisation in training and the gradients of convolutions'
-/// and some dense layers' weights are added up in as many parts as there are threads: a network
-/// that should give the same bytes for any number of them needs layers that do not.
+/// On CPUs, LibTorch's batch normalisation in training and the weight gradients of its convolutions
+/// and some dense layers are summed in one part per thread. For bit-identical results with any
+/// number of threads, a network must avoid these layers.
 ///
 /// Opt-in, like <seam/tensor.hpp>, which it includes.
 #pragma once
@@ -47,12 +47,12 @@
 
 namespace seam {
 
-/// A stage around one module. `M` is the holder that TORCH_MODULE makes.
+/// A stage around one module. `M` is the holder created by TORCH_MODULE.
 template <class M>
 class ModuleStage : public Compute<Transform>, public Trainable, public DescribesNetwork {
  public:
   void open(Context& context) override {
-    // The weights are the same whatever else the pipeline holds.
+    // The weights do not depend on the rest of the pipeline.
     torch::manual_seed(context.random_of_run().bits64());
     module_ = make();
     const std::string stage(context.stage());
@@ -77,8 +77,8 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
       statistics_.begin_batch(buffers());
       ++batches_;
     }
-    // What forward() draws belongs to the packet: the same for any number of threads and after a
-    // resume.
+    // Random numbers in forward() belong to the packet: the same for any number of threads and
+    // after a resume.
     torch::manual_seed(context.random(packet).bits64());
     const bool bfloat16 = precision_ == ModulePrecision::as_run
                               ? context.precision() == Precision::bfloat16
@@ -96,11 +96,10 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     if (batches_ == 0 || accepted_ > 0 || weights().empty()) return;
     context.warn("no optimizer accepted any of the " + std::to_string(batches_) +
                  (batches_ == 1 ? " training batch" : " training batches") +
-                 " of this flow, so the running statistics stay as they were before it");
+                 " of this flow, so the running statistics are unchanged");
   }
 
-  /// Batches that no optimizer accepted leave nothing behind, so all there is is what save()
-  /// writes.
+  /// Batches that no optimizer accepted leave no trace, so save() captures the complete state.
   Pause pause(Context& /*context*/) override { return Pause::ready; }
 
   /// Every parameter and buffer, under the module's own names.
@@ -115,7 +114,7 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
   void load(const Archive& archive) override {
-    statistics_.accept();  // what was open is overwritten
+    statistics_.accept();  // the open batch is overwritten
     detail::expect_only(archive, *module());
     for (const auto& [name, tensor] : detail::named_state(*module())) {
       get_tensor(archive, name, tensor);
@@ -143,21 +142,20 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
  protected:
-  /// A module with initial weights, on the CPU; LibTorch's generator has been seeded. Called by
-  /// open(), after the parameters were set.
+  /// Creates a module with initial weights on the CPU; LibTorch's generator has been seeded. Called
+  /// by open(), after the parameters were set.
   [[nodiscard]] virtual M make() const = 0;
 
-  /// One batch: reads fields, sets fields. They are on the run's device, the module is in the right
-  /// mode, the generator is seeded for this packet, and under bfloat16 autocast is on.
+  /// Processes one batch: reads and sets fields. They are on the run's device, the module is in the
+  /// right mode, the generator is seeded for this packet, and autocast is on with bfloat16.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
 
-  /// Names, with * for any text, that a file of weights may have and this network has no place for,
-  /// such as the classifier of a network that here has none. Others that it has no place for are
-  /// refused.
+  /// Name patterns of weights that a file may contain although this network does not have them,
+  /// such as a classifier. Any other extra weight is rejected.
   [[nodiscard]] virtual std::vector<std::string> without_place() const { return {}; }
 
-  /// The layout of convolutions' weights in memory. Channels last is the faster one nearly
-  /// everywhere; a network with kernels of its own may need another.
+  /// Memory layout of convolution weights. Channels last is usually faster; a network with custom
+  /// kernels may need a different one.
   [[nodiscard]] virtual torch::MemoryFormat memory_format() const {
     return torch::MemoryFormat::ChannelsLast;
   }
@@ -165,27 +163,26 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   /// Declares `weights`, `freeze` and so on; call it at the end of declare().
   void declare_module(Declaration& d) {
     d.parameter("weights", settings_.file,
-                "imported before training: a safetensors file, or a run directory, of which the "
-                "stage of this name is taken")
+                "weights to load before training: a safetensors file, or a run folder, from which "
+                "the stage with the same name is used")
         .must_exist()
         .initial();
     d.parameter("rename", settings_.rename,
-                "for names that differ: \"prefix in the file=prefix in the network\"")
+                "maps differing names: \"prefix in the file=prefix in the network\"")
+        .initial();
+    d.parameter("skip", settings_.skip,
+                "weights that are not imported and keep their initial values; * matches anything")
         .initial();
     d.parameter(
-         "skip", settings_.skip,
-         "names, with * for any text, that are not imported: these parts of the network keep "
-         "their initial values")
-        .initial();
-    d.parameter("freeze", settings_.freeze,
-                "names, with * for any text, that are not trained; [\"*\"] is the whole network. "
-                "Batch normalisation and dropout of frozen parts work as in evaluation");
-    d.parameter("rate_scale", settings_.rate_scale, "learning rate in those of the optimizer")
+        "freeze", settings_.freeze,
+        "weights that are not trained; * matches anything, [\"*\"] freezes the whole network. "
+        "Batch normalisation and dropout in frozen parts run in evaluation mode");
+    d.parameter("rate_scale", settings_.rate_scale, "factor on the optimizer's learning rate")
         .range(0, 1e6);
     d.parameter("rates", settings_.rates,
-                "for some of them: \"PATTERN=FACTOR\", with * for any text in names; multiplies "
-                "rate_scale, and the last one that fits counts");
-    d.parameter("precision", precision_, "in which the network computes",
+                "learning rate factors of single weights, \"PATTERN=FACTOR\", multiplied by "
+                "rate_scale; * matches anything, and the last pattern that matches counts");
+    d.parameter("precision", precision_, "precision in which the network computes",
                 {{"run", ModulePrecision::as_run},
                  {"float32", ModulePrecision::float32},
                  {"bfloat16", ModulePrecision::bfloat16}});
@@ -214,14 +211,15 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     }
   }
 
-  /// Fields go to the run's device where the first stage that computes sees them, and stay there.
+  /// Fields are moved to the run's device by the first stage that computes with them, and stay
+  /// there.
   static void move_fields(Packet& packet, const torch::Device& device) {
     change_fields(packet, [&](const Tensor& tensor) {
       return tensor.device() == device ? Tensor() : tensor.to(device);
     });
   }
 
-  /// Fields leave the stage in float32: what compares and adds them up is precise.
+  /// The stage provides fields in float32, so that later comparisons and sums are precise.
   static void widen_fields(Packet& packet) {
     change_fields(packet, [&](const Tensor& tensor) {
       const bool narrow =
@@ -246,11 +244,11 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
   detail::WeightSettings settings_;
-  std::map<std::string, double> rates_;  // by parameter, where `rates` says one
+  std::map<std::string, double> rates_;  // by parameter, if set in `rates`
   ModulePrecision precision_ = ModulePrecision::as_run;
   M module_{nullptr};
   detail::ProvisionalState statistics_;
-  std::int64_t batches_ = 0;  // trained with in this flow
+  std::int64_t batches_ = 0;  // training batches in this flow
   std::int64_t accepted_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What seam::ModuleStage does with a network's weights: importing, freezing, taking back what a
-/// skipped batch changed, and saying what there is.
+/// Weight handling of seam::ModuleStage: importing, freezing, undoing the changes of skipped
+/// batches, and describing the network.
 ///
 ///     file: layer1.0.conv1.weight  ──rename──►  module: body.layer1.0.conv1.weight
 ///           fc.weight              ──skip                (stays as initialised)
@@ -32,25 +32,25 @@ namespace seam {
 
 namespace detail {
 
-/// What a training batch changes besides weights, such as running statistics: it counts only once
-/// the optimizer has accepted the batch (Trainable::batch_accepted).
+/// State other than weights that a training batch changes, such as running statistics: the change
+/// counts only when the optimizer has accepted the batch (Trainable::batch_accepted).
 ///
 ///     begin_batch ──► the batch changes the tensors ──┬─► accept: they stay
 ///                                                     └─► anything else: restore
 ///
-/// The copies are small and made once a batch: two numbers a channel, mostly.
+/// The copies are small and made once per batch: usually two numbers per channel.
 class ProvisionalState {
  public:
-  /// A model's tensors with their names, always the same ones in the same order.
+  /// A model's tensors with their names, always the same in the same order.
   using Named = std::vector<std::pair<std::string, Tensor>>;
 
-  /// Takes back the batch before, unless it was accepted, and remembers the tensors as they are.
+  /// Undoes the previous batch, unless it was accepted, and stores the current tensors.
   void begin_batch(const Named& tensors) {
     restore(tensors);
     for (const auto& [name, tensor] : tensors) before_.emplace_back(name, tensor.detach().clone());
   }
   void accept() { before_.clear(); }
-  /// Takes back the last batch, unless it was accepted.
+  /// Undoes the last batch, unless it was accepted.
   void restore(const Named& tensors) {
     const torch::NoGradGuard no_gradient;
     for (std::size_t at = 0; at < before_.size(); ++at) {
@@ -58,37 +58,36 @@ class ProvisionalState {
     }
     before_.clear();
   }
-  /// The values that count now: those from before a batch that was not accepted.
+  /// The valid values: those from before a batch that was not accepted.
   [[nodiscard]] const Named& accepted(const Named& tensors) const {
     return before_.empty() ? tensors : before_;
   }
 
  private:
-  Named before_;  // empty where nothing is open
+  Named before_;  // empty if no batch is open
 };
 
-/// What a user says of a network's weights in the pipeline file.
+/// The settings of a network's weights in the pipeline file.
 struct WeightSettings {
   std::filesystem::path file;       ///< empty: initial weights
   std::vector<std::string> rename;  ///< "prefix in the file=prefix in the module"
-  std::vector<std::string> skip;    ///< patterns of names that stay as initialised
+  std::vector<std::string> skip;    ///< patterns of names that keep their initial values
   std::vector<std::string> freeze;  ///< patterns of names that are not trained
   double rate_scale = 1;
   std::vector<std::string> rates;  ///< "pattern=factor", in addition to rate_scale
 };
 
-/// A tensor on the CPU with a saved entry's values. Throws seam::Error for a type that LibTorch
-/// does not have.
+/// Creates a tensor on the CPU from a saved entry. Throws seam::Error for a type that LibTorch does
+/// not support.
 [[nodiscard]] inline Tensor tensor_of(const Archive::Entry& entry, const std::string& name) {
   const auto type = scalar_type_of(entry.type);
   if (!type) {
-    throw Error("the weights '" + name + "' are of type " + entry.type +
-                ", which no network takes");
+    throw Error("weight '" + name + "' has type " + entry.type + ", which networks do not support");
   }
   Tensor tensor = torch::empty(entry.shape, *type);
   if (tensor.nbytes() != entry.bytes.size()) {
-    throw Error("the weights '" + name + "' have " + std::to_string(entry.bytes.size()) +
-                " bytes where their type and shape take " + std::to_string(tensor.nbytes()));
+    throw Error("weight '" + name + "' has " + std::to_string(entry.bytes.size()) +
+                " bytes instead of the " + std::to_string(tensor.nbytes()));
   }
   if (!entry.bytes.empty()) {
     std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
@@ -116,8 +115,7 @@ struct WeightSettings {
   return state;
 }
 
-/// The entries under the module's names: of each name the first pair that fits its beginning
-/// counts.
+/// The entries under the module's names: for each name, the first pair whose prefix matches counts.
 [[nodiscard]] inline std::map<std::string, Archive::Entry> renamed_entries(
     std::map<std::string, Archive::Entry> entries, const std::vector<std::string>& pairs,
     const std::string& stage) {
@@ -141,21 +139,22 @@ struct WeightSettings {
       break;
     }
     if (!result.emplace(new_name, std::move(entry)).second) {
-      throw Error("'rename' of stage '" + stage + "' gives two weights the name '" + new_name + "'",
-                  Fault::configuration);
+      throw Error(
+          "'rename' of stage '" + stage + "' maps two weights to the same name '" + new_name + "'",
+          Fault::configuration);
     }
   }
   for (std::size_t at = 0; at < pairs.size(); ++at) {
     if (!used[at]) {
-      throw Error("'rename' of stage '" + stage + "': no name in the file is changed by '" +
-                      pairs[at] + "'",
+      throw Error("'rename' of stage '" + stage +
+                      "': no name in the file begins with the prefix of '" + pairs[at] + "'",
                   Fault::configuration);
     }
   }
   return result;
 }
 
-/// Throws seam::Error where the archive has entries that the module has no place for.
+/// Throws seam::Error if the archive has entries that the module does not have.
 inline void expect_only(const Archive& archive, const torch::nn::Module& module) {
   std::vector<std::string> unexpected;
   const auto state = named_state(module);
@@ -164,20 +163,20 @@ inline void expect_only(const Archive& archive, const torch::nn::Module& module)
     if (std::none_of(state.begin(), state.end(), is_it)) unexpected.push_back(name);
   }
   if (unexpected.empty()) return;
-  throw Error("the checkpoint has weights that this model does not: " + some_of(unexpected) +
-              "; it is of another architecture");
+  throw Error("the checkpoint has weights that this model does not have: " + some_of(unexpected) +
+              "; it belongs to a different architecture");
 }
 
-/// Copies what the user names into the module; number types are converted. Throws seam::Error that
-/// lists all that is missing, unexpected or of another shape. Counts of batches that batch
-/// normalisation has seen may be missing: older files have none, and nothing here reads them. Names
-/// that fit `without_place` are no surprise in the file.
+/// Copies the weights from the user's file or run into the module, converting number types. Throws
+/// seam::Error with all missing, unexpected and misshapen weights. `num_batches_tracked` may be
+/// missing: older files do not have it, and it is not used here. Extra names that match
+/// `without_place` are ignored.
 inline void import_weights(torch::nn::Module& module, const WeightSettings& settings,
                            const std::string& stage,
                            const std::vector<std::string>& without_place) {
   if (settings.file.empty()) {
     if (settings.rename.empty() && settings.skip.empty()) return;
-    throw Error("stage '" + stage + "' has 'rename' or 'skip', but no 'weights' that they are for",
+    throw Error("stage '" + stage + "' has 'rename' or 'skip' but no 'weights'",
                 Fault::configuration);
   }
   std::map<std::string, Archive::Entry> entries =
@@ -185,7 +184,7 @@ inline void import_weights(torch::nn::Module& module, const WeightSettings& sett
   const torch::NoGradGuard no_gradient;
   std::vector<std::string> missing;
   std::vector<std::string> misshapen;
-  std::vector<std::pair<Tensor, Tensor>> copies;  // made once all is known to fit
+  std::vector<std::pair<Tensor, Tensor>> copies;  // made when all weights are known to fit
   for (const auto& [name, tensor] : named_state(module)) {
     const auto found = entries.find(name);
     if (matches_any(settings.skip, name)) {
@@ -211,20 +210,20 @@ inline void import_weights(torch::nn::Module& module, const WeightSettings& sett
   }
   if (!missing.empty() || !unexpected.empty() || !misshapen.empty()) {
     std::string text = "the weights in '" + settings.file.string() +
-                       "' are not those of the network of stage '" + stage + "'";
+                       "' do not match the network of stage '" + stage + "'";
     if (!missing.empty()) text += "\n  missing: " + some_of(missing);
     if (!unexpected.empty()) text += "\n  unexpected: " + some_of(unexpected);
-    if (!misshapen.empty()) text += "\n  of another shape: " + some_of(misshapen);
+    if (!misshapen.empty()) text += "\n  different shape: " + some_of(misshapen);
     text +=
-        "\n  set the stage's parameters to those of the network in the file; 'rename' changes the "
-        "beginnings of names, 'skip' leaves parts as initialised";
+        "\n  set the stage's parameters to those of the network in the file; 'rename' changes "
+        "prefixes of names, 'skip' keeps initial values";
     throw Error(text, Fault::configuration);
   }
   for (auto& [target, source] : copies) target.copy_(source);
 }
 
-/// Parameters that match `freeze` get no gradient. Throws seam::Error for a pattern that matches
-/// none.
+/// Disables the gradients of parameters that match `freeze`. Throws seam::Error for a pattern
+/// without a match.
 inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::string>& freeze,
                               const std::string& stage) {
   std::vector<std::string> names;
@@ -237,14 +236,15 @@ inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::
                     [&](const std::string& name) { return matches(pattern, name); })) {
       continue;
     }
-    throw Error("'freeze' of stage '" + stage + "': no weight is called '" + pattern +
-                    "'; there are " + some_of(names),
+    throw Error("'freeze' of stage '" + stage + "': no weight matches '" + pattern +
+                    "'; the weights are " + some_of(names),
                 Fault::configuration);
   }
 }
 
-/// What `rates` multiplies the learning rate of a parameter by: the factor of the last pattern that
-/// its name fits, or 1. Throws seam::Error for what is no pair, and for a pattern that fits none.
+/// The factor of `rates` on the learning rate of each parameter: that of the last pattern that
+/// matches its name, or 1. Throws seam::Error for an invalid pair and for a pattern without a
+/// match.
 [[nodiscard]] inline std::map<std::string, double> rates_by_name(
     const torch::nn::Module& module, const std::vector<std::string>& rates,
     const std::string& stage) {
@@ -269,7 +269,7 @@ inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::
       factors[name] = factor;
       fits = true;
     }
-    if (!fits) refuse("no weight is called '" + pattern + "'; there are " + some_of(names));
+    if (!fits) refuse("no weight matches '" + pattern + "'; the weights are " + some_of(names));
   }
   return factors;
 }
@@ -280,8 +280,8 @@ inline void freeze_parameters(torch::nn::Module& module, const std::vector<std::
                                              [](const Tensor& p) { return p.requires_grad(); });
 }
 
-/// Training mode for all but those parts whose every parameter is frozen: their batch
-/// normalisation and dropout work as in evaluation.
+/// Sets training mode for all parts except those whose parameters are all frozen: their batch
+/// normalisation and dropout stay in evaluation mode.
 inline void set_training_mode(torch::nn::Module& module, bool training) {
   module.train(training && !all_frozen(module));
   if (!module.is_training()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Patterns over the dotted names of weights, as `freeze` and `no_decay` take them.
+/// Patterns for the dotted names of weights, as in `freeze` and `no_decay`.
 ///
 ///     layer1.*        all that begins with "layer1."
 ///     *.bias          all biases
@@ -13,13 +13,13 @@
 
 namespace seam {
 
-/// Whether the name fits the pattern: '*' stands for any text, dots included, and nothing else is
-/// special.
+/// Whether the name matches the pattern: '*' matches any text, including dots; no other character
+/// is special.
 [[nodiscard]] inline bool matches(std::string_view pattern, std::string_view name) {
   std::size_t at = 0;
   std::size_t in_name = 0;
   std::size_t star = std::string_view::npos;  // the last one seen
-  std::size_t resume = 0;                     // from where its text may grow
+  std::size_t resume = 0;                     // position to resume matching from
   while (in_name < name.size()) {
     if (at < pattern.size() && pattern[at] == '*') {
       star = at++;

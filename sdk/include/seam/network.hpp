@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a network consists of, as described by its stage; `seam inspect` prints the tree.
+/// The structure of a network, as described by its stage; `seam inspect` prints the tree.
 ///
 ///     network               ResNet       21,513,000
 ///       conv1               Conv2d            9,408  weight [64,3,7,7]
@@ -20,12 +20,12 @@
 
 namespace seam {
 
-/// What becomes of a network's tensor in training.
+/// The role of a network's tensor in training.
 enum class TensorUse : std::uint8_t {
   trained,
   frozen,  ///< a weight that gets no gradient
-  buffer,  ///< not a weight: running statistics and the like
-  shared,  ///< a tensor of an earlier part, where it is counted
+  buffer,  ///< not a weight, such as running statistics
+  shared,  ///< a tensor of an earlier part, counted there
 };
 
 /// "trained", "frozen", ...
@@ -44,7 +44,7 @@ struct NetworkPart {
   std::vector<NetworkPart> parts;
 };
 
-/// How many numbers a network holds.
+/// Number of elements in a network.
 struct NetworkSize {
   std::int64_t trained = 0;
   std::int64_t frozen = 0;
@@ -54,13 +54,13 @@ struct NetworkSize {
   friend bool operator==(const NetworkSize&, const NetworkSize&) = default;
 };
 
-/// Of the part and all that is in it; shared tensors count where they come first.
+/// For the part and everything in it; shared tensors are counted at their first occurrence.
 [[nodiscard]] SEAM_EXPORT NetworkSize size_of(const NetworkPart& part);
 
-/// The tree as above, a line a part: name, kind, how many numbers are in it, its own tensors.
+/// The tree as above, one line per part: name, kind, number of elements, its own tensors.
 [[nodiscard]] SEAM_EXPORT std::string to_text(const NetworkPart& network);
 
-/// Offered by a stage that holds a network.
+/// Provided by a stage with a network.
 class DescribesNetwork {
  public:
   virtual ~DescribesNetwork() = default;

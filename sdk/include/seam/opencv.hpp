@@ -17,7 +17,7 @@ inline cv::Mat view_as_mat(const Image& image) {
           const_cast<std::uint8_t*>(image.data())};  // see above: cv::Mat cannot be const
 }
 
-/// An image over the matrix's memory, which it keeps alive. Copies only where rows are not packed.
+/// An image over the matrix's memory, which it keeps alive. Copies only if rows are not packed.
 /// Throws std::invalid_argument for anything but 8-bit pixels.
 inline Image image_from_mat(const cv::Mat& mat) {
   if (mat.depth() != CV_8U || mat.dims != 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a packet came from, for messages that a person can act on.
+/// The origin of a packet, for messages.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace seam {
 
 struct SEAM_EXPORT Origin {
-  /// The list or folder that named it; shared by all packets of a list.
+  /// The list or folder that contains it; shared by all packets of a list.
   std::shared_ptr<const std::string> file;
-  /// Its line in that list, from 1; 0 where there are no lines.
+  /// Its line in that list, from 1; 0 if there are no lines.
   std::int64_t line = 0;
-  /// What the line named: an image, an item.
+  /// The image or item in that line.
   std::string item;
 
-  /// "list.txt:17 (img/a.jpg)", or what of it is known.
+  /// "list.txt:17 (img/a.jpg)", or the known part of it.
   [[nodiscard]] std::string text() const;
 
-  /// Whether they name the same; lists are told apart by their names.
+  /// Whether they are the same; lists are compared by name.
   SEAM_EXPORT friend bool operator==(const Origin& a, const Origin& b);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What travels along an edge: a sequence number, an origin and named, typed fields.
+/// The unit of data on an edge: a sequence number, an origin and named, typed fields.
 ///
 ///     packet 17  from list.txt:19
 ///       path  ──► filesystem::path
@@ -7,8 +7,8 @@
 ///       item  ──► std::string
 ///
 /// Values are copied on write: a packet that shares a value with another gets its own before
-/// `operator[]` hands out a reference to change it. A value that is a handle itself (an Image, a
-/// tensor) still shares what it refers to after that: clone() it before writing into it.
+/// `operator[]` hands out a reference to change it. A value that is itself a handle (an Image, a
+/// tensor) then still shares its data: clone() it before writing into it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace seam {
 
 class SEAM_EXPORT Packet {
  public:
-  /// One field and its value, for code that must treat all fields alike.
+  /// One field and its value, for code that treats all fields alike.
   struct Slot {
     std::string_view name;
     const FieldType* type = nullptr;
@@ -38,8 +38,8 @@ class SEAM_EXPORT Packet {
   Packet() = default;
   explicit Packet(Origin origin) : origin_(std::move(origin)) {}
 
-  /// Position in its flow: dense from 0 behind each source or collector, the same for any number
-  /// of threads. The host sets it.
+  /// Position in its flow: consecutive from 0 after each source or collector, the same for any
+  /// number of threads. The host sets it.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
 
@@ -52,7 +52,7 @@ class SEAM_EXPORT Packet {
     return has(key.name);
   }
 
-  /// The value to read. Throws seam::Error naming the field and those present.
+  /// The value to read. Throws seam::Error with the name of the field and those present.
   template <class T>
   [[nodiscard]] const T& get(const Field<T>& key) const {
     const Slot* slot = find(key.name);
@@ -64,7 +64,7 @@ class SEAM_EXPORT Packet {
     return get(key);
   }
 
-  /// The value to change; made with T() where the field is not there yet.
+  /// The value to change; created with T() if the field does not exist.
   template <class T>
   [[nodiscard]] T& operator[](const Field<T>& key) {
     Slot* slot = find(key.name);
@@ -79,7 +79,7 @@ class SEAM_EXPORT Packet {
     return *static_cast<T*>(slot->value.get());
   }
 
-  /// Sets a field without reading what was there. An integer field takes no fractions.
+  /// Sets a field without reading its old value. An integer field accepts no fractions.
   template <class T, class U = T>
   requires(std::is_convertible_v<U, T> &&
            !(std::is_integral_v<T> &&
@@ -100,15 +100,15 @@ class SEAM_EXPORT Packet {
   /// Adds or replaces a field by its slot; how the host joins branches.
   void put(Slot slot);
 
-  /// Empty where all fields of the batch have the same number of rows, else the counts:
+  /// Empty if all fields of the batch have the same number of rows, otherwise the counts:
   /// "'embedding' has 16 rows and 'indices' has 15".
   [[nodiscard]] std::string row_mismatch() const;
 
-  /// Memory of all values as their FieldTraits tell it.
+  /// Memory of all values according to their FieldTraits.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  /// Types have an instance a library, so that those of another are told by their names.
+  /// Each library has its own type instances, so types of other libraries are compared by name.
   template <class T>
   [[nodiscard]] static bool holds(const Slot& slot) {
     return slot.type == &field_type<T> || slot.type->name == field_type<T>.name;
@@ -122,7 +122,7 @@ class SEAM_EXPORT Packet {
   [[nodiscard]] Slot* find(std::string_view name) {
     return const_cast<Slot*>(std::as_const(*this).find(name));  // *this is not const here
   }
-  /// Where it says no, all that former owners did with the value, in any thread, comes before.
+  /// If it returns false, all accesses of former owners in any thread happen before.
   [[nodiscard]] static bool is_shared(const std::shared_ptr<void>& value);
   [[noreturn]] void refuse(std::string_view name, std::string_view wanted_type) const;
 

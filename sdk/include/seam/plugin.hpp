@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How stages leave a shared library: one line.
+/// Exports stages from a shared library in one line.
 ///
 ///     // plugin.cpp
 ///     #include <seam/plugin.hpp>
@@ -7,7 +7,7 @@
 ///     SEAM_PLUGIN(Sharpen)
 ///
 /// It defines the entry point and, in a section of the library, a manifest: SDK number, compiler,
-/// library versions, stage names. The host lists, finds and refuses plugins by the manifest, before
+/// library versions, stage names. The host lists, finds and rejects plugins by the manifest, before
 /// any of their code runs.
 #pragma once
 
@@ -33,37 +33,35 @@
 
 // Types of the standard library cross from plugin to program, so both must mean the same ones.
 #ifdef _GLIBCXX_DEBUG
-#error \
-    "Seam is built without _GLIBCXX_DEBUG, which changes the standard library's types: leave it out"
+#error "Seam is built without _GLIBCXX_DEBUG, which changes the standard library's types: remove it"
 #endif
 #if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
-#error "Seam is built with the new ABI of the standard library: leave out _GLIBCXX_USE_CXX11_ABI=0"
+#error "Seam is built with the new ABI of the standard library: remove _GLIBCXX_USE_CXX11_ABI=0"
 #endif
 
 namespace seam {
 
-/// Counts up whenever a class or a call in these headers changes so that old plugins cannot work.
-#define SEAM_SDK_NUMBER "6"  // a macro: it is joined into text
+/// Incremented whenever a class or call in these headers changes in a way that breaks old plugins.
+#define SEAM_SDK_NUMBER "6"  // a macro, because it is concatenated with strings
 
 struct StageEntry {
   std::string_view name;
   std::unique_ptr<Stage> (*create)();
 };
 
-/// What the entry point hands to the host.
+/// The result of the entry point.
 struct PluginDescriptor {
   std::span<const StageEntry> stages;
-  /// Limits the thread pools of the libraries behind the plugin. Called once, before any stage is
-  /// made.
+  /// Limits the thread pools of the plugin's libraries. Called once, before any stage is created.
   void (*limit_threads)(int threads);
-  /// Where the plugin's LibTorch can compute, as it spells devices: "cpu", "cuda:0", "cuda:1". Null
-  /// in a plugin without LibTorch.
+  /// The devices of the plugin's LibTorch: "cpu", "cuda:0", "cuda:1". Null in a plugin without
+  /// LibTorch.
   std::vector<std::string> (*devices)();
 };
 
 namespace detail {
 
-// The manifest's fixed part, by the preprocessor because it must be constant text.
+// The manifest's fixed part, built by the preprocessor because it must be a constant string.
 #if defined(__clang__)
 #define SEAM_COMPILER "clang " SEAM_TEXT(__clang_major__)
 #else
@@ -76,7 +74,7 @@ namespace detail {
 #else
 #define SEAM_STDLIB "libstdc++ abi" SEAM_TEXT(_GLIBCXX_USE_CXX11_ABI)
 #endif
-#if defined(__has_feature)  // Clang's way to say it; GCC defines a macro
+#if defined(__has_feature)  // for Clang; GCC defines a macro
 #if __has_feature(address_sanitizer)
 #define SEAM_SANITIZER "address"
 #elif __has_feature(thread_sanitizer)
@@ -92,7 +90,7 @@ namespace detail {
 #define SEAM_SANITIZER "none"
 #endif
 #ifdef SEAM_WITH_TENSOR
-#if __has_include(<ATen/cuda/CUDAConfig.h>)  // generated, so that builds for CPUs alone lack it
+#if __has_include(<ATen/cuda/CUDAConfig.h>)  // generated; missing in CPU-only builds
 #define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cuda"
 #else
 #define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cpu"
@@ -111,7 +109,7 @@ inline constexpr std::string_view manifest_head =
     "\nsanitizer=" SEAM_SANITIZER "\nlibtorch=" SEAM_LIBTORCH_VERSION
     "\nopencv=" SEAM_OPENCV_VERSION "\nstages=";
 
-/// The manifest's text: the head, then the stages' names between blanks.
+/// The manifest's text: the head, then the stages' names separated by blanks.
 template <class... Stages>
 consteval auto manifest() {
   constexpr std::size_t size = manifest_head.size() + (0 + ... + (Stages::name.size() + 1)) + 1;
@@ -133,7 +131,7 @@ inline constexpr std::array<StageEntry, sizeof...(Stages)> stage_entries{
 
 inline void limit_library_threads([[maybe_unused]] int threads) {
 #ifdef SEAM_WITH_OPENCV
-  cv::setNumThreads(1);  // stages are parallel over packets already
+  cv::setNumThreads(1);  // stages are already parallel over packets
 #endif
 #ifdef SEAM_WITH_TENSOR
   at::set_num_threads(threads);
@@ -165,8 +163,8 @@ const PluginDescriptor& descriptor() {
 }  // namespace detail
 }  // namespace seam
 
-/// Exports the named stage classes. Once a library. A macro because it defines a symbol with C
-/// linkage and a variable in a section of its own.
+/// Exports the given stage classes. Use it once per library. A macro, because it defines a symbol
+/// with C linkage and a variable in a separate section.
 #define SEAM_PLUGIN(...)                                                                    \
   extern "C" {                                                                              \
   SEAM_EXPORT                                                                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Random numbers that depend on where they are drawn, not on when or by which thread.
+/// Random numbers that depend on the place of the draw, not on its time or thread.
 ///
 ///     seed, stream ──► key      (run seed, stage name)
 ///     epoch, sequence ──► counter
@@ -28,8 +28,7 @@ SEAM_EXPORT std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> cou
 
 class SEAM_EXPORT Random {
  public:
-  /// Two generators with any argument different draw unrelated numbers. `epoch` is taken modulo
-  /// 2^32.
+  /// Generators that differ in any argument draw unrelated numbers. `epoch` is taken modulo 2^32.
   Random(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch = 0,
          std::uint64_t sequence = 0);
 

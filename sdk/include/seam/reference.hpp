@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a stage reaches another one, rather than a packet: through an interface both know.
+/// References between stages: one stage calls another through an interface that both know.
 ///
 ///     struct GalleryIndex { virtual ... };                 // a header that both include
 ///     declaration.offers<GalleryIndex>(*this);             // in the index
@@ -7,7 +7,7 @@
 ///     declaration.reference("index", index_, "the gallery to search");
 ///
 /// In a pipeline file the parameter is the other stage's name: index = "gallery".
-/// Refs<T> instead holds every stage upstream in the flow that offers T, in flow order.
+/// Refs<T> instead contains every stage upstream in the flow that provides T, in flow order.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class Ref {
   explicit operator bool() const { return bound(); }
   Interface& operator*() const { return *target_; }
   Interface* operator->() const { return target_; }
-  /// The host's business, and a test's.
+  /// For the host and for tests only.
   void bind(Interface* target) { target_ = target; }
 
  private:
-  Interface* target_ = nullptr;  // owned by the stage that offers it, which outlives the run
+  Interface* target_ = nullptr;  // owned by the stage that provides it, which outlives the run
 };
 
 template <class Interface>
@@ -40,7 +40,7 @@ class Refs {
   void clear() { targets_.clear(); }
 
  private:
-  std::vector<Interface*> targets_;  // owned by the stages that offer them
+  std::vector<Interface*> targets_;  // owned by the stages that provide them
 };
 
 }  // namespace seam

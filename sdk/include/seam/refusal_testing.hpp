@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tests for errors: whose fault it is, and what the message says.
+/// Tests for errors: their fault and their message.
 ///
 ///     EXPECT_REFUSED(harness.open(), Fault::configuration, "set 'categories' to a divisor");
 ///

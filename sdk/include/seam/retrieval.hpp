@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What retrieval stages of different plugins share: the rankings of a batch of queries.
+/// Types shared by retrieval stages of different plugins: the rankings of a batch of queries.
 ///
 ///     a search ──► rankings ──► a metric
 ///
 /// A stage that declares `d.needs(seam::field::rankings)` gets the nearest gallery images of each
-/// query and can compute any metric from them; one that provides the field can take the place of
+/// query and can compute any metric from them; one that provides the field can replace
 /// retrieval.search. Galleries, which hold tensors, are in <seam/gallery.hpp>. No LibTorch is
 /// needed here.
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace seam::retrieval {
 
-/// Which class capsule of each image is compared, for models that have one for each category.
+/// Which class capsule of each image is compared, for models with one per category.
 enum class Mask : std::uint8_t {
-  none,       ///< the whole embedding; right for every model
+  none,       ///< the whole embedding; valid for every model
   predicted,  ///< each image keeps the capsule of the category that the model predicts
   /// Each image keeps the capsule of its true category. The label of every query narrows the search
   /// to its category, so results are not those of a retrieval system ("leaky").
@@ -49,9 +49,9 @@ enum class Metric : std::uint8_t {
 /// Names the image that a row was computed from, for messages.
 using NameOfRow = std::function<std::string(std::int64_t)>;
 
-/// How large the pictures were that a model saw, in pixels.
+/// Size of a model's input images in pixels.
 struct InputSize {
-  std::int64_t height = 0;  ///< 0: not known; -1: pictures of several sizes
+  std::int64_t height = 0;  ///< 0: unknown; -1: images of several sizes
   std::int64_t width = 0;
 
   [[nodiscard]] bool known() const { return height > 0 && width > 0; }
@@ -60,19 +60,20 @@ struct InputSize {
 
 /// "256x256" (height first), "unknown" or "mixed".
 [[nodiscard]] SEAM_EXPORT std::string to_string(const InputSize& size);
-/// The size of two sets of pictures together: that of both, or mixed.
+/// The size of two sets of images together: the common one, or mixed.
 [[nodiscard]] SEAM_EXPORT InputSize together(const InputSize& a, const InputSize& b);
 
-/// The k nearest of every query, nearest first; equal distances by gallery row. A query that has
-/// fewer than k (excluded row, small gallery) is filled up with row -1 at infinite distance.
+/// The k nearest of every query, nearest first; equal distances by gallery row. The list of a query
+/// with fewer than k (excluded row, small gallery) is filled with row -1 at infinite distance.
 struct Neighbours {
   std::int64_t queries = 0;
   std::int64_t k = 0;
   std::vector<std::int64_t> rows;  ///< [queries,k] positions in the gallery's rows
-  std::vector<float> distances;    ///< [queries,k] by the ranking's metric; never falling
-  /// [queries] how many gallery rows are exactly as far as the k-th neighbour, but not among the k.
+  std::vector<float> distances;    ///< [queries,k] by the ranking's metric; ascending
+  /// [queries] number of gallery rows at exactly the distance of the k-th neighbour, but not among
+  /// the k.
   std::vector<std::int64_t> tied_beyond;
-  /// [queries] how many of these show the query's item; zeros where items are not known.
+  /// [queries] how many of these show the query's item; 0 if items are unknown.
   std::vector<std::int64_t> tied_beyond_relevant;
 
   friend bool operator==(const Neighbours&, const Neighbours&) = default;
@@ -90,15 +91,15 @@ struct Ranking {
 
 /// A batch of N queries. Items are numbered from 0 in the order of the gallery's rows.
 struct Rankings {
-  std::vector<Ranking> by_mask;        ///< at least one, each mask once, all of one k
+  std::vector<Ranking> by_mask;        ///< at least one, each mask once, all with the same k
   std::vector<std::int64_t> item;      ///< [N] below -1 for an item that the gallery does not have
   std::vector<std::int64_t> relevant;  ///< [N] gallery images of the item, without the query itself
   std::string method = "exact";        ///< how neighbours were found, for protocols
   std::int64_t gallery_images = 0;
   std::int64_t gallery_items = 0;
   bool self_excluded = false;  ///< leave-one-out: no query finds itself
-  /// How often the run trained between embedding the gallery and the queries; 0 where the numbers
-  /// are of one model.
+  /// Number of training flows between embedding the gallery and the queries; 0 if both are from the
+  /// same model.
   std::int64_t trainings_since_gallery = 0;
   InputSize query_input;
   InputSize gallery_input;
@@ -106,9 +107,9 @@ struct Rankings {
   friend bool operator==(const Rankings&, const Rankings&) = default;
 };
 
-/// Empty, or what is wrong with the lengths and numbers of the value, as a clause: "it has 3
-/// queries and 2 counts of relevant images". A metric that reads rankings of others asks before it
-/// counts.
+/// Empty, or a problem with the lengths and numbers of the value, as a clause: "it has 3 queries
+/// and 2 counts of relevant images". A metric that reads rankings from other plugins calls this
+/// first.
 [[nodiscard]] SEAM_EXPORT std::string problem_with(const Rankings& rankings);
 
 }  // namespace seam::retrieval
@@ -128,7 +129,7 @@ struct FieldTraits<retrieval::Rankings> {
 namespace field {
 
 /// N queries with K neighbours each. Narrow the contract: a search provides "*[N,50]", and a metric
-/// that looks at the first 20 needs "*[N,20+]", so that `seam check` finds a search that is too
+/// that uses the first 20 needs "*[N,20+]", so that `seam check` finds a search that is too
 /// shallow.
 inline constexpr Field<retrieval::Rankings> rankings{"rankings", "*[N,K]"};
 

@@ -19,7 +19,7 @@
 
 namespace seam {
 
-/// What became of a packet. Delivered is the common case and costs nothing.
+/// The result of processing a packet. The common case, delivered, has no overhead.
 class SEAM_EXPORT Outcome {
  public:
   enum class Kind : std::uint8_t { delivered, dropped, failed };
@@ -30,7 +30,7 @@ class SEAM_EXPORT Outcome {
 
   [[nodiscard]] Kind kind() const;
   explicit operator bool() const { return detail_ == nullptr; }  ///< delivered
-  /// Why it was dropped, or the error's message.
+  /// The reason for dropping it, or the error's message.
   [[nodiscard]] const std::string& reason() const;
   /// The error of a failed packet.
   [[nodiscard]] const Error& error() const;
@@ -42,7 +42,7 @@ class SEAM_EXPORT Outcome {
 
 class SEAM_EXPORT StageRunner {
  public:
-  /// `name`: the stage's name in the pipeline; `type`: what `use` says ("image.decode").
+  /// `name`: the stage's name in the pipeline; `type`: the value of `use` ("image.decode").
   StageRunner(std::string name, std::string type, std::unique_ptr<Stage> stage);
   ~StageRunner();
   StageRunner(const StageRunner&) = delete;
@@ -58,23 +58,22 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] const Description& description() const { return declaration_.description(); }
   [[nodiscard]] Stage& stage() { return *stage_; }
 
-  /// Sets parameters by name (references excluded: see bind); a single value is a fine list of one.
-  /// Throws seam::Error
-  /// (Fault::configuration) for an unknown name or a value that does not fit.
+  /// Sets parameters by name (references excluded: see bind); a single value is accepted as a list
+  /// of one. Throws seam::Error (Fault::configuration) for an unknown name or an invalid value.
   void configure(const std::map<std::string, Value>& values);
-  /// The interface of that name as void*, or null where the stage does not offer it.
+  /// The interface with that name as void*, or null if the stage does not provide it.
   [[nodiscard]] void* interface(std::string_view name) const;
   /// Points a reference parameter at another stage's interface.
   void bind(std::string_view parameter, void* target);
-  /// Gives all upstream references their stages, in flow order; called before each flow with those
-  /// of the flow, and before open() with those of all flows.
+  /// Binds all upstream references, in flow order; called before each flow with the stages of the
+  /// flow, and before open() with those of all flows.
   void bind_upstream(const std::vector<StageRunner*>& before);
 
-  /// Gives the parameters that are `initial` their defaults: the stage's state is restored.
+  /// Resets the `initial` parameters to their defaults, because the stage's state is restored.
   void forget_initial();
 
-  // Each of the following throws seam::Error with the stage in its chain; what a plugin throws,
-  // of whatever type, is turned into one.
+  // Each of the following throws seam::Error with the stage in its chain; exceptions of any type
+  // from a plugin are converted.
   void open(const RunState& run);
   void begin(const RunState& run);
   void close();
@@ -84,8 +83,8 @@ class SEAM_EXPORT StageRunner {
   /// On the thread that will run the stage in this flow.
   void enter_thread(const RunState& run) const;
 
-  // These never throw. The packet calls check that the declared fields are there, and name the
-  // packet's origin in an error.
+  // These never throw. The packet calls check that the declared fields exist, and add the packet's
+  // origin to errors.
   [[nodiscard]] Outcome produce(const RunState& run, Emitter& emitter, More& more);
   /// Sources only: asks produce() to return soon; from any thread.
   void interrupt() const;
@@ -93,17 +92,16 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] Outcome transform(const RunState& run, Packet& packet);
   [[nodiscard]] Outcome collect(const RunState& run, Packet packet, Emitter& emitter);
   [[nodiscard]] Outcome consume(const RunState& run, const Packet& packet);
-  /// Stage::pause(), and from which packet on a collector holds those that it took in. Throws as
-  /// open() does.
+  /// Stage::pause(), and the first packet that a collector holds. Throws like open().
   struct Standing {
     Pause pause = Pause::unsupported;
     std::optional<std::uint64_t> held_from;
   };
   [[nodiscard]] Standing pause(const RunState& run);
-  /// end(); `more` is only ever yes for a collector.
+  /// end(); `more` is yes only for a collector.
   [[nodiscard]] Outcome finish(const RunState& run, Emitter* emitter, More& more);
-  /// Whether the fields that the stage provides are there and keep their contracts, and all fields
-  /// of a batch have the same number of rows.
+  /// Checks that the fields that the stage provides exist and satisfy their contracts, and that all
+  /// fields of a batch have the same number of rows.
   [[nodiscard]] Outcome check_provided(const Packet& packet) const;
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The classes that a stage derives from: its place in a flow and how it may be run.
+/// Base classes of stages: their position in a flow and how they may be run.
 ///
 ///     Source ──► Transform, ParallelTransform ──► Collector ──► Sink
 ///     0 to n         1 to 1 (or dropped)           n to m       n to 0
 ///
-/// Life of a stage: declare, open, then for each flow that runs begin, process ..., end, and at
-/// last close. Constructors do nothing; files, weights and memory are taken in open(). Plain stages
-/// see their packets one at a time and in sequence; only ParallelTransform::process, which is
-/// const, is called by many threads at once.
+/// Lifetime of a stage: declare, open, then begin, process ..., end for each run of a flow, and
+/// finally close. Constructors do nothing; files, weights and memory are acquired in open(). Plain
+/// stages see their packets one at a time and in sequence; only ParallelTransform::process, which
+/// is const, is called by many threads at once.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,21 @@ enum class StageKind : std::uint8_t { source, transform, parallel_transform, col
 /// Whether produce() or end() wants to be called again.
 enum class More : std::uint8_t { no, yes };
 
-/// Whether a flow can be left where a stage stands between two packets, so that another process
-/// goes on from there with what save() wrote.
+/// Whether a flow can be interrupted between two packets of a stage, so that another process can
+/// continue from the state that save() wrote.
 enum class Pause : std::uint8_t {
-  unsupported,  ///< the stage holds something of the flow that save() does not write
-  later,        ///< not before further packets: half a batch is gathered, say
-  ready,        ///< of a collector: also what Context::holds_from() says comes again
+  unsupported,  ///< the stage has state within a flow that save() does not write
+  later,        ///< not yet, for example because half a batch has been collected
+  ready,        ///< also if packets are to be repeated, as declared by Context::holds_from()
 };
 
-/// Where sources and collectors put packets.
+/// Receives the packets of sources and collectors.
 class SEAM_EXPORT Emitter {
  public:
   virtual ~Emitter();
-  /// Sends a packet on; its sequence number is given here.
+  /// Emits a packet; this sets its sequence number.
   virtual void emit(Packet packet) = 0;
-  /// Accounts for a packet that the stage took in and will not send on in any form.
+  /// Reports that the stage discards a received packet and will not emit it in any form.
   virtual void drop(const Packet& packet, std::string reason) = 0;
 };
 
@@ -56,28 +56,27 @@ class SEAM_EXPORT Stage {
   virtual void declare(Declaration& declaration) = 0;
   /// Once, after all parameters and references are set. References may be used from here on.
   virtual void open(Context& /*context*/) {}
-  /// Before the first packet of a flow that runs.
+  /// Before the first packet in each run of a flow.
   virtual void begin(Context& /*context*/) {}
   /// Once, after the last flow.
   virtual void close() {}
 
-  /// Writes all that a resumed run needs to go on bit for bit. For stages that declared
-  /// keeps_state(); called between flows, and within one where pause() says ready.
+  /// Writes the state that a resumed run needs to continue bit-identically. For stages that
+  /// declared keeps_state(); called between flows, and within a flow if pause() returns ready.
   virtual void save(Archive& /*archive*/) const {}
-  /// Takes back what save() wrote, after open(). Throws seam::Error where it does not fit.
+  /// Restores what save() wrote, after open(). Throws seam::Error if it does not fit.
   virtual void load(const Archive& /*archive*/) {}
 
-  /// Asked between two packets of a flow: records what is yet to be recorded of those that are
-  /// through, and says whether the flow can be left here and gone on with by load(), begin() and
-  /// the packets that follow. A collector is asked while it emits, and is ready where it holds no
-  /// other packet. Sources are not asked: a flow that is resumed runs them from the start.
+  /// Called between two packets of a flow. Records outstanding metrics of processed packets, and
+  /// returns whether the flow can be interrupted here and continued with load(), begin() and the
+  /// following packets. For a collector, it is called while it emits; the collector is ready if it
+  /// holds no other packet. It is not called for sources: a resumed flow runs them from the start.
   virtual Pause pause(Context& /*context*/) { return Pause::unsupported; }
 
-  /// Called on the thread that is about to run the stage; Compute (tensor.hpp) sets LibTorch up.
+  /// Called on the thread that will run the stage; Compute (tensor.hpp) uses it to set up LibTorch.
   virtual void enter_thread(const Context& /*context*/) const {}
-  /// Called before each call that opens the stage or works in a flow; what it returns goes when the
-  /// call has ended. Compute reports what LibTorch warns of, and which gradients are the stage's,
-  /// this way.
+  /// Called before each call that opens the stage or works in a flow; the result is destroyed after
+  /// the call. Compute uses this to report LibTorch's warnings and the stage's gradients.
   [[nodiscard]] virtual std::shared_ptr<void> around_call(const Context& /*context*/) const {
     return nullptr;
   }
@@ -93,24 +92,24 @@ class SEAM_EXPORT Stage {
   StageKind kind_;
 };
 
-/// Makes packets.
+/// Emits packets.
 class SEAM_EXPORT Source : public Stage {
  public:
-  /// Emits a small portion (at best one packet) and says whether there are more; called again as
-  /// the flow has room.
+  /// Emits a small portion (preferably one packet) and returns whether there are more; called again
+  /// when the flow has capacity.
   virtual More produce(Emitter& emitter, Context& context) = 0;
 
-  /// For sources whose produce() may wait, for a socket or a pipe: makes it return soon. Called
-  /// from another thread when the run is to end, at any time between open() and close(), perhaps
-  /// before produce() begins to wait; may be called again. Must not wait for a call of produce():
-  /// once a run ends, there may be none.
+  /// For sources whose produce() may wait, for example for a socket or a pipe: makes it return
+  /// soon. Called from a different thread when the run should end, at any time between open() and
+  /// close(), possibly before produce() begins to wait; may be called again. Must not wait for a
+  /// call of produce(), because there may be none when a run ends.
   virtual void interrupt() {}
 
  protected:
   Source() : Stage(StageKind::source) {}
 };
 
-/// Changes packets, one after the other.
+/// Changes packets one at a time.
 class SEAM_EXPORT Transform : public Stage {
  public:
   virtual void process(Packet& packet, Context& context) = 0;
@@ -121,7 +120,7 @@ class SEAM_EXPORT Transform : public Stage {
   Transform() : Stage(StageKind::transform) {}
 };
 
-/// Changes packets, many at once: process() is const.
+/// Changes many packets in parallel: process() is const.
 class SEAM_EXPORT ParallelTransform : public Stage {
  public:
   virtual void process(Packet& packet, Context& context) const = 0;
@@ -132,11 +131,12 @@ class SEAM_EXPORT ParallelTransform : public Stage {
   ParallelTransform() : Stage(StageKind::parallel_transform) {}
 };
 
-/// Takes n packets and makes m: batches, groups, samplers.
+/// Receives n packets and emits m: batches, groups, samplers.
 class SEAM_EXPORT Collector : public Stage {
  public:
   virtual void process(Packet packet, Emitter& emitter, Context& context) = 0;
-  /// After the last packet: emits what is left, a small portion a call, again while it says yes.
+  /// After the last packet: emits the remaining packets, a small portion per call; called again
+  /// while it returns yes.
   virtual More end(Emitter& /*emitter*/, Context& /*context*/) { return More::no; }
 
  protected:
@@ -147,7 +147,7 @@ class SEAM_EXPORT Collector : public Stage {
 class SEAM_EXPORT Sink : public Stage {
  public:
   virtual void process(const Packet& packet, Context& context) = 0;
-  /// After the last packet: the place to report what the whole flow amounts to.
+  /// After the last packet: reports the results of the whole flow.
   virtual void end(Context& /*context*/) {}
 
  protected:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tensors in packets, stages on the compute thread, weights that optimizers find. Opt-in: link
+/// Tensors in packets, stages on the compute thread, and trainable weights. Opt-in: link
 /// Seam::tensor, which brings LibTorch 1.13 or newer.
 ///
 ///     class Model final : public seam::Compute<seam::Transform>, public seam::Trainable { ... };
 ///
-/// This header is the one place where versions of LibTorch may be told apart.
+/// Only this header may distinguish versions of LibTorch.
 #pragma once
 
 #include <ATen/Context.h>
@@ -38,7 +38,7 @@ namespace seam {
 
 using Tensor = torch::Tensor;
 
-/// "f32", "i64", ...: element types as contracts and archives spell them.
+/// "f32", "i64", ...: element types as spelled in contracts and archives.
 inline std::string element_name(torch::ScalarType type) {
   switch (type) {
     case torch::kFloat32:
@@ -62,8 +62,7 @@ inline std::string element_name(torch::ScalarType type) {
   }
 }
 
-/// The type that element_name() gives that name, of those that hold real numbers; nothing for other
-/// names.
+/// The inverse of element_name() for real types; nullopt for other names.
 inline std::optional<torch::ScalarType> scalar_type_of(std::string_view element) {
   constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
                              torch::kInt64,   torch::kInt32,   torch::kInt16,   torch::kInt8,
@@ -96,7 +95,7 @@ struct FieldTraits<Tensor> {
     return plain_a.nbytes() == 0 ||
            std::memcmp(plain_a.data_ptr(), plain_b.data_ptr(), plain_a.nbytes()) == 0;
   }
-  /// One row for each, where all have the same sizes.
+  /// One row per value; all must have the same sizes.
   static Tensor gather(std::span<const Tensor* const> values) {
     std::vector<Tensor> rows;
     rows.reserve(values.size());
@@ -104,7 +103,7 @@ struct FieldTraits<Tensor> {
       const Tensor& first = *values.front();
       if (!value->defined() || value->sizes() != first.sizes() ||
           value->scalar_type() != first.scalar_type() || value->device() != first.device()) {
-        throw Error("tensors of several sizes, types or devices cannot become one");
+        throw Error("tensors with different sizes, types or devices cannot be stacked");
       }
       rows.push_back(*value);
     }
@@ -118,14 +117,14 @@ namespace field {
 inline constexpr Field<Tensor> images{"images", "f32[N,3,H,W]"};
 /// The features that a convolutional network finds in each image.
 inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
-/// N images' K class capsules of D numbers as they are compared (of unit length, mostly), none
-/// masked.
+/// The K class capsules (D elements each) of N images as used for comparison: mostly of unit
+/// length, unmasked.
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};
-/// The lengths of the class capsules before they were normalised.
+/// The lengths of the class capsules before normalisation.
 inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};
-/// How much each image looks like each of K classes, before a softmax.
+/// Scores of each image for K classes, before the softmax.
 inline constexpr Field<Tensor> logits{"logits", "f32[N,K]"};
-/// The category whose class length is the largest.
+/// The category with the largest class length.
 inline constexpr Field<Tensor> predicted_category{"predicted_category", "i64[N]"};
 /// The vectors that retrieval compares.
 inline constexpr Field<Tensor> embedding{"embedding", "f32[N,E]"};
@@ -134,24 +133,24 @@ inline constexpr Field<Tensor> loss{"loss", "f32[]"};
 
 }  // namespace field
 
-/// Where the run computes.
+/// The device of the run.
 inline torch::Device device_of(const Context& context) {
   return torch::Device(context.device());
 }
 
-/// The field's tensor on the run's device. One that is elsewhere is copied there, and the packet
-/// has the copy from then on: the first stage that computes moves a batch, and it stays.
+/// The field's tensor on the run's device. A tensor on another device is copied, and the copy
+/// replaces it in the packet, so that each batch is moved only once.
 inline Tensor on_device(Packet& packet, const Field<Tensor>& field, const Context& context) {
   const Tensor& tensor = packet.get(field);
   const torch::Device device = device_of(context);
   if (!tensor.defined() || tensor.device() == device) return tensor;
-  Tensor moved = tensor.to(device);  // has ended when it returns: the source may be reused
+  Tensor moved = tensor.to(device);  // synchronous, so the source may be reused
   packet.set(field, moved);
   return moved;
 }
 
-/// The values of a tensor of any device, type and layout for loops on the CPU: contiguous there, of
-/// type `type`, without gradient. The tensor itself where it is that already.
+/// Converts a tensor of any device, type and layout for loops on the CPU: contiguous, of type
+/// `type`, without gradient. Returns the tensor itself if it already is.
 inline Tensor on_host(const Tensor& tensor, torch::ScalarType type = torch::kFloat32) {
   return tensor.detach().to(torch::kCPU, type).contiguous();
 }
@@ -164,11 +163,11 @@ namespace warnings = c10::WarningUtils;
 namespace warnings = c10::Warning;
 #endif
 
-/// While it lives, LibTorch's warning that an operation has no deterministic form is the
-/// stage's, once an operation; all else goes where it went before.
+/// During its lifetime, LibTorch's warnings about nondeterministic operations are reported by the
+/// stage, once per operation; other warnings are passed on.
 class DeterminismWatch final : public c10::WarningHandler {
  public:
-  /// `reported` outlives it.
+  /// `reported` must outlive it.
   DeterminismWatch(const Context& context, std::set<std::string>& reported)
       : context_(context),
         reported_(reported),
@@ -192,10 +191,10 @@ class DeterminismWatch final : public c10::WarningHandler {
     if (end == std::string::npos) return false;
     const std::string operation = text.substr(0, end);
     if (!reported_.insert(operation).second) return true;
-    context_.warn("the operation '" + operation + "' has no deterministic form on " +
+    context_.warn("operation '" + operation + "' has no deterministic implementation on " +
                   context_.device() +
-                  ": two runs of this pipeline may differ in their last digits. Replace it, or "
-                  "say `deterministic = false` in [pipeline]");
+                  ": two runs of this pipeline may differ slightly. Replace it, or set "
+                  "`deterministic = false` in [pipeline]");
     return true;
   }
 
@@ -205,9 +204,9 @@ class DeterminismWatch final : public c10::WarningHandler {
   warnings::WarningHandlerGuard guard_;
 };
 
-/// While it lives, this thread's BackwardListener is told of the nodes of LibTorch's graph that run
-/// on the thread, and at the end of those that the stage's call made. Nodes of a GPU run on another
-/// thread.
+/// During its lifetime, notifies this thread's BackwardListener of the nodes of LibTorch's graph
+/// that run on the thread, and at its end of the nodes that the stage's call created. GPU nodes run
+/// on a different thread.
 class BackwardWatch {
  public:
   explicit BackwardWatch(std::string_view stage)
@@ -243,11 +242,12 @@ class BackwardWatch {
   at::CallbackHandle callback_;
 };
 
-/// MKL's function; null if LibTorch has another BLAS. Takes precedence over at::set_num_threads().
+/// MKL's function; null if LibTorch uses a different BLAS. Takes precedence over
+/// at::set_num_threads().
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);  // NOLINT(*-naming)
 
 /// Whether MKL_CBWR=AUTO,STRICT, which the host sets, makes MKL's matrix products independent of
-/// the number of threads. On AMD's processors it does not.
+/// the number of threads. It does not on AMD processors.
 inline bool mkl_obeys_cbwr() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel") != 0;
@@ -256,12 +256,12 @@ inline bool mkl_obeys_cbwr() {
 #endif
 }
 
-/// Whether this process's LibTorch uses only operations that give the same bits each time. Written
-/// only where it changes: other threads read it when they make tensors.
+/// Whether this process's LibTorch uses only deterministic operations. Written only on a change,
+/// because other threads read it when they create tensors.
 inline void set_deterministic(const torch::Device& device, bool wanted) {
   at::Context& libtorch = at::globalContext();
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
-  // Fills each new tensor with NaN: a help in finding faults, which every torch::empty() pays for.
+  // Would fill each new tensor with NaN, a debugging aid that slows down every torch::empty().
   if (libtorch.deterministicFillUninitializedMemory()) {
     libtorch.setDeterministicFillUninitializedMemory(false);
   }
@@ -270,10 +270,11 @@ inline void set_deterministic(const torch::Device& device, bool wanted) {
     libtorch.setDeterministicAlgorithms(wanted, true);
   }
   if (MKL_Set_Num_Threads_Local != nullptr && !mkl_obeys_cbwr()) {
-    MKL_Set_Num_Threads_Local(wanted ? 1 : 0);  // of this thread; 0: as many as it has
+    MKL_Set_Num_Threads_Local(wanted ? 1 : 0);  // for this thread; 0: the default
   }
   if (device.is_cpu() || !wanted) return;
-  // TF32 keeps 10 of float32's 23 bits; convolutions use it unless this is said.
+  // Disables TF32, which convolutions use by default and which keeps only 10 of float32's 23
+  // mantissa bits.
   if (libtorch.allowTF32CuBLAS()) libtorch.setAllowTF32CuBLAS(false);
   if (libtorch.allowTF32CuDNN()) libtorch.setAllowTF32CuDNN(false);
 }
@@ -281,8 +282,8 @@ inline void set_deterministic(const torch::Device& device, bool wanted) {
 }  // namespace detail
 
 /// A stage kind that runs on the compute thread, with gradients recorded in training flows only.
-/// LibTorch keeps gradient mode, the current device and OpenMP teams per thread, so one thread does
-/// all of it.
+/// LibTorch keeps the gradient mode, the current device and OpenMP teams per thread, so a single
+/// thread runs all of these stages.
 template <class Kind>
 class Compute : public Kind {
  public:
@@ -291,7 +292,7 @@ class Compute : public Kind {
     const torch::Device device = device_of(context);
     at::set_num_threads(context.compute_threads());
     at::GradMode::set_enabled(context.training());
-    // Advanced indexing adds up gradients in any order on CPUs as well unless this is said.
+    // Without this, advanced indexing sums gradients in any order, on CPUs as well.
     detail::set_deterministic(device, context.deterministic());
     if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   }
@@ -309,13 +310,12 @@ class Compute : public Kind {
   }
 
  private:
-  mutable std::set<std::string> reported_;  // operations; the compute thread's
+  mutable std::set<std::string> reported_;  // operations; used on the compute thread
 };
 
-/// While it lives, operations that gain by it compute in bfloat16 where the run's precision says
-/// so, on the device of the run; the others, and all of them where it says float32, in float32.
-/// Weights and what is stored stay float32. Each scope casts the weights again, so that none is of
-/// an older step than the batch:
+/// During its lifetime, operations that benefit from it compute in bfloat16 on the device of the
+/// run, if the run's precision is bfloat16; all others compute in float32. Weights and stored
+/// values stay float32. Each scope casts the weights again, so that none are older than the batch:
 ///
 ///     const Autocast precision(context);
 ///     packet.set(field::embedding, net->forward(images).to(torch::kFloat32));
@@ -373,27 +373,27 @@ class Autocast {
   torch::ScalarType type_before_;
 };
 
-/// A tensor that an optimizer changes, under the name that checkpoints use.
+/// A tensor that an optimizer changes, with its name in checkpoints.
 struct NamedWeight {
   std::string name;
   Tensor tensor;
-  double rate_scale = 1;  ///< its learning rate in those of the optimizer
+  double rate_scale = 1;  ///< factor on the optimizer's learning rate
 };
 
-/// Offered by every stage with weights; an optimizer downstream finds all of them by itself.
+/// Provided by every stage with weights; a downstream optimizer finds all of them.
 class Trainable {
  public:
   virtual ~Trainable() = default;
-  /// The leaves to train, without frozen ones; the same tensors from open() to close().
+  /// The tensors to train, without frozen ones; the same tensors from open() to close().
   virtual std::vector<NamedWeight> weights() = 0;
-  /// The optimizer has accepted the batch that was processed last: it has taken a step with it, or
-  /// keeps its gradient for one. A stage that changes something else while it processes a batch,
-  /// such as running statistics, takes that back where this does not follow: the batch was skipped
-  /// and must leave nothing behind.
+  /// The optimizer has accepted the last batch: it has made a step with it, or keeps its gradient
+  /// for one. A stage that changes other state while it processes a batch, such as running
+  /// statistics, must undo the change if this is not called: the batch was skipped and must leave
+  /// no trace.
   virtual void batch_accepted() {}
 };
 
-/// Saves a tensor of any device and layout.
+/// Saves a tensor on any device with any layout.
 inline void put_tensor(Archive& archive, const std::string& name, const Tensor& tensor) {
   const Tensor plain = tensor.detach().to(torch::kCPU).contiguous();
   Archive::Entry entry{element_name(plain.scalar_type()), plain.sizes().vec(),
@@ -403,18 +403,18 @@ inline void put_tensor(Archive& archive, const std::string& name, const Tensor& 
 }
 
 /// Copies a saved tensor into `target`, which keeps its device, layout and identity. Throws
-/// seam::Error naming the entry where type or shape differ.
+/// seam::Error with the entry if type or shape differ.
 inline void get_tensor(const Archive& archive, const std::string& name, Tensor target) {
   const Archive::Entry& entry = archive.get(name);
   const std::string type = element_name(target.scalar_type());
   if (entry.type != type || entry.shape != target.sizes().vec()) {
     throw Error("saved tensor '" + name + "' is " + entry.type + shape_text(entry.shape) +
                 ", but this model's is " + type + shape_text(target.sizes()) +
-                "; the checkpoint is of another architecture");
+                "; the checkpoint belongs to a different architecture");
   }
   if (entry.bytes.size() != target.nbytes()) {
     throw Error("saved tensor '" + name + "' has " + std::to_string(entry.bytes.size()) +
-                " bytes where its type and shape take " + std::to_string(target.nbytes()) +
+                " bytes instead of the " + std::to_string(target.nbytes()) +
                 "; the checkpoint is damaged");
   }
   const torch::NoGradGuard no_gradient;

@@ -31,7 +31,7 @@ inline bool has_device(const std::string& name) {
   return device.is_cpu() || (device.is_cuda() && device.index() < torch::cuda::device_count());
 }
 
-/// Puts all tensors of a packet on the device.
+/// Moves all tensors of a packet to the device.
 inline void move_tensors(Packet& packet, const std::string& device) {
   for (Packet::Slot slot : std::vector(packet.slots())) {
     if (slot.type->name != field_type<Tensor>.name) continue;
@@ -42,8 +42,8 @@ inline void move_tensors(Packet& packet, const std::string& device) {
   }
 }
 
-/// What an optimizer sees of a stage: its weights' rates and their gradients for some function of
-/// the last packet that came out. Empty for a stage without weights.
+/// A stage's weights as an optimizer sees them: their rates and their gradients for a function of
+/// the last emitted packet. Empty for a stage without weights.
 inline Archive weights_and_gradients(Stage& stage, const std::vector<Packet>& outputs) {
   Archive archive;
   auto* trainable = dynamic_cast<Trainable*>(&stage);
@@ -75,7 +75,7 @@ class EachDevice : public ::testing::TestWithParam<std::string> {
   [[nodiscard]] torch::Device device() const { return torch::Device(GetParam()); }
 };
 
-/// The parameters of EachDevice's tests, and the ends of their names.
+/// The parameters of EachDevice's tests and their name suffixes.
 inline auto devices_to_test() {
   std::vector<std::string> devices{"cpu"};
   if (has_device("cuda:0")) devices.emplace_back("cuda:0");
@@ -87,7 +87,7 @@ inline std::string device_case(const ::testing::TestParamInfo<std::string>& info
 
 }  // namespace seam::testing
 
-/// A macro because GoogleTest's is one.
+/// A macro, because GoogleTest's is one.
 #define SEAM_ON_EACH_DEVICE(Suite)                                           \
   INSTANTIATE_TEST_SUITE_P(Devices, Suite, seam::testing::devices_to_test(), \
                            seam::testing::device_case)

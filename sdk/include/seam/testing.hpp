@@ -39,7 +39,7 @@ struct Report {
   std::string text;
 };
 
-/// Services that remember.
+/// Services that record everything.
 class SEAM_EXPORT RecordingServices final : public Services {
  public:
   void log(LogLevel level, std::string_view stage, std::string_view text) override;
@@ -59,8 +59,8 @@ class SEAM_EXPORT RecordingServices final : public Services {
 class SEAM_EXPORT Harness {
  public:
   Harness(std::string name, std::unique_ptr<Stage> stage);
-  /// Closes the stage if it was opened. Tells, on the standard error, of failures that the test did
-  /// not ask for: they are why it finds less than it expects.
+  /// Closes the stage if it was opened. Prints failures that the test did not query to standard
+  /// error, since they explain missing outputs.
   ~Harness();
   Harness(const Harness&) = delete;
   Harness& operator=(const Harness&) = delete;
@@ -84,7 +84,7 @@ class SEAM_EXPORT Harness {
   }
   Harness& seed(std::uint64_t seed);
   Harness& compute_threads(int threads);
-  /// Where the stage is told to compute: "cpu", "cuda:0".
+  /// Device of the stage: "cpu", "cuda:0".
   Harness& device(std::string device);
   Harness& precision(Precision precision);
   Harness& run_directory(std::filesystem::path directory);
@@ -94,35 +94,36 @@ class SEAM_EXPORT Harness {
     referred_.insert(parameter);
     return *this;
   }
-  /// Offers these stages to the upstream references, in order; from open() on.
+  /// Binds these stages to the upstream references, in order; effective from open() on.
   Harness& upstream(std::vector<StageRunner*> stages);
 
   // Between flows.
   Harness& epoch(std::int64_t epoch);
   Harness& training(bool training);
-  /// What context.flow() says; "test" by default.
+  /// The value of context.flow(); default: "test".
   Harness& flow(std::string name);
-  /// What context.trainings() says.
+  /// The value of context.trainings().
   Harness& trainings(std::int64_t before);
 
-  /// Opens the stage; push, produce and finish do it when needed. Throws what open() throws.
+  /// Opens the stage; push, produce and finish do so if necessary. Throws the exceptions of open().
   Harness& open();
 
-  /// One packet into a transform, collector or sink; sequence numbers count from 0 in a flow.
+  /// Pushes one packet into a transform, collector or sink; sequence numbers count from 0 in a
+  /// flow.
   Harness& push(Packet packet);
-  /// Many packets, by `threads` threads at once for a ParallelTransform; outputs keep the order.
+  /// Pushes many packets, with `threads` threads for a ParallelTransform; outputs keep the order.
   Harness& push_all(std::vector<Packet> packets, int threads = 1);
-  /// Calls a source until it has no more, or `most` packets came out.
+  /// Calls a source until it has no more packets, or has emitted `most`.
   Harness& produce(std::size_t most = SIZE_MAX);
-  /// Ends the flow: collectors emit what is left. The next push begins a new flow.
+  /// Ends the flow: collectors emit their remaining packets. The next push begins a new flow.
   Harness& finish();
-  /// Closes the stage, in the middle of a flow as well. Throws what close() throws.
+  /// Closes the stage, even in the middle of a flow. Throws the exceptions of close().
   Harness& close();
 
   [[nodiscard]] const std::vector<Packet>& outputs() const { return outputs_; }
   [[nodiscard]] std::vector<Packet> take_outputs() { return std::exchange(outputs_, {}); }
   [[nodiscard]] const std::vector<Dropped>& drops() const { return drops_; }
-  /// What the stage failed on. A test that never asks gets it told when the harness goes.
+  /// The stage's failures. If a test never calls this, the destructor prints them.
   [[nodiscard]] const std::vector<Error>& errors() const {
     errors_asked_ = true;
     return errors_;
@@ -130,7 +131,7 @@ class SEAM_EXPORT Harness {
   [[nodiscard]] const std::map<std::string, std::vector<double>>& metrics() const {
     return services_.metrics;
   }
-  /// The last value of a metric; throws std::out_of_range where there is none.
+  /// The last value of a metric; throws std::out_of_range if there is none.
   [[nodiscard]] double metric(const std::string& name) const {
     return services_.metrics.at(name).back();
   }
@@ -143,7 +144,7 @@ class SEAM_EXPORT Harness {
     return referred_.contains(parameter);
   }
   [[nodiscard]] const std::vector<StageRunner*>& upstream() const { return upstream_; }
-  /// Forgets outputs, drops, errors, metrics, reports and log.
+  /// Clears outputs, drops, errors, metrics, reports and log.
   void forget();
 
  private:
@@ -163,7 +164,7 @@ class SEAM_EXPORT Harness {
   std::vector<Packet> outputs_;
   std::vector<Dropped> drops_;
   std::vector<Error> errors_;
-  mutable bool errors_asked_ = false;  // errors() is const to who asks
+  mutable bool errors_asked_ = false;  // mutable, because errors() is const
 };
 
 }  // namespace seam::testing

@@ -1,4 +1,4 @@
-/// What surrounds the figure in a photograph: the background, and the lens.
+/// The surroundings of the figure in a photograph: the background, and the lens.
 #pragma once
 
 #include <opencv2/core.hpp>

@@ -16,7 +16,7 @@ inline constexpr int subpixel_bits = 4;
 enum class View : std::uint8_t { front, side, back, full, flat, additional };
 
 [[nodiscard]] View kind_of(int view);
-/// What stands for the kind in a file name: "1_front".
+/// The name of the kind in a file name: "1_front".
 [[nodiscard]] const char* name_of(View view);
 inline constexpr int view_kinds = 6;
 

@@ -58,7 +58,7 @@ struct Ink {
   double relief = 128;
 };
 
-/// Patterns that are a formula of the place.
+/// Patterns that are a formula of the position.
 class Weaver {
  public:
   Weaver(const GarmentDesign& design, Random& random, double texels_per_unit)

@@ -12,8 +12,8 @@ namespace {
 
 using enum GarmentKind;
 
-// Draws never stand twice in one expression: C++ leaves the order of operands open, and with it the
-// garment.
+// An expression never contains two draws: C++ does not specify the order of operands, so the
+// garment would depend on the compiler.
 
 /// Without names: what counts is that items share them.
 constexpr std::array<Colour, 26> palette{{

@@ -1,6 +1,6 @@
-/// What the items of the built-in data set look like: a tailor's sheet for each, drawn by lot from
+/// The look of the items of the built-in data set: a tailor's sheet for each, drawn at random from
 /// the seed. Cut, pattern, print and details make an item; its colourways change none of them, so
-/// that items must be told apart by more than their colour.
+/// that items must be distinguished by more than their colour.
 ///
 ///     (seed, item) ──► GarmentDesign ──┬── colourway 1 ──► views (drawing.hpp)
 ///                                      └── colourway 2 ──► views
@@ -84,7 +84,7 @@ enum class Pattern : std::uint8_t {
 
 enum class Print : std::uint8_t { none, disc, star, heart, mountains, bars, letter, sun, arrow };
 
-/// Everything about an item that no colour, pose or light changes.
+/// All properties of an item that do not depend on colour, pose or light.
 struct GarmentDesign {
   int category = 0;
   GarmentKind kind = GarmentKind::tee;

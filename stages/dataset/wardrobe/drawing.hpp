@@ -17,7 +17,7 @@
 namespace seam::stages {
 
 /// "1_front", "2_side", "3_back", "4_full", "6_flat", "7_additional", then "11_front" and so on:
-/// what stands between colour and ".jpg" in a file name. Views count from 0.
+/// the part between colour and ".jpg" in a file name. Views count from 0.
 [[nodiscard]] std::string wardrobe_view_name(int view);
 
 /// Draws the images of one item; weaves its cloth once.
@@ -26,8 +26,8 @@ class GarmentArtist {
   /// `size` is the side of the images in pixels.
   GarmentArtist(std::uint64_t seed, int item, int colours, int size);
 
-  /// A picture (blue, green, red) of size x size. Colours and views count from 0. The same
-  /// arguments give the same pixels in any order; fastest colour by colour.
+  /// An image (blue, green, red) of size x size. Colours and views count from 0. The same arguments
+  /// give the same pixels in any order; fastest colour by colour.
   [[nodiscard]] cv::Mat3b draw(int colour, int view);
 
   [[nodiscard]] const GarmentDesign& design() const { return design_; }
@@ -41,7 +41,7 @@ class GarmentArtist {
   Cloth cloth_;
   Cloth front_;  ///< the cloth with its print
 
-  // The cloth in the colours of the last picture.
+  // The cloth in the colours of the last image.
   int dyed_colour_ = -1;
   cv::Mat3b dyed_;
   cv::Mat3b dyed_front_;

@@ -157,7 +157,7 @@ void Easel::shade_in(const cv::Rect& area, const cv::Mat1b& mask, const cv::Mat1
       for (int c = 0; c < 3; ++c) {
         const float ink =
             !has_cloth ? flat[static_cast<std::size_t>(c)] : static_cast<float>(thread[x][c]);
-        // A little sheen, so that black cloth has folds too.
+        // A little sheen, so that folds are visible in black cloth too.
         const float lit = std::clamp(ink * shade + 26 * (shade - 1), 0.0F, 255.0F);
         const float under = static_cast<float>(out[x][c]);
         out[x][c] = static_cast<std::uint8_t>(under + (lit - under) * share);

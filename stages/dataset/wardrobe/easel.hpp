@@ -11,7 +11,7 @@
 
 namespace seam::stages::wardrobe {
 
-/// Where a part takes its pixels from: a cloth laid over the figure, or one colour.
+/// The source of a part's pixels: a cloth laid over the figure, or one colour.
 struct Fabric {
   const cv::Mat3b* pixels = nullptr;
   double texels_per_unit = 1;

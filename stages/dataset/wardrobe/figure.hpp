@@ -8,7 +8,7 @@
 
 namespace seam::stages::wardrobe {
 
-/// The person in other clothes: what the garment leaves to be seen.
+/// The parts of the person, in other clothes, that the garment does not cover.
 class Body final : public Fitting {
  public:
   explicit Body(const Fitting& fitting) : Fitting(fitting) {}

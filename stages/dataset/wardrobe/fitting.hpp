@@ -1,5 +1,5 @@
-/// A garment on its way onto the easel: what all its parts are painted with, and the details that
-/// garments of several kinds have.
+/// Painting a garment onto the easel: the tools shared by all its parts, and details that several
+/// kinds of garments have.
 #pragma once
 
 #include "stages/dataset/wardrobe/design.hpp"
@@ -9,7 +9,7 @@
 
 namespace seam::stages::wardrobe {
 
-/// The base of all that paints a part. Refers to what it was given, which must outlive it.
+/// Base class of everything that paints a part. Refers to its arguments, which must outlive it.
 class Fitting {
  public:
   Fitting(Easel& easel, const GarmentDesign& design, const Colourway& colours, const Pose& pose,

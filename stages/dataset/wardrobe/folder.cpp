@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Counted up whenever the drawing changes, so that old folders are drawn again.
+/// Incremented whenever the drawing changes, so that old folders are drawn again.
 constexpr int drawing_revision = 1;
 constexpr int jpeg_quality = 90;
 constexpr std::string_view list_path = "Eval/list_eval_partition.txt";
@@ -63,8 +63,8 @@ void check(const WardrobeOptions& options) {
   check_range("test_share", options.test_share, 0, 1);
   if (options.test_share > 0 && options.colours * options.views < 2) {
     throw Error(
-        "a wardrobe with query and gallery needs two images of an item: set colours or views to 2 "
-        "or more",
+        "a wardrobe with query and gallery needs two images per item: set colours or views to 2 or "
+        "more",
         Fault::configuration);
   }
 }
@@ -104,7 +104,7 @@ std::optional<Marker> read_marker(const fs::path& root) {
   return Marker{title == finished_title, text.substr(end + 1)};
 }
 
-/// The options of an older wardrobe; nothing where the marker is not understood.
+/// The options of an older wardrobe; nullopt if the marker cannot be parsed.
 std::optional<WardrobeOptions> options_of(const Marker& marker) {
   WardrobeOptions options;
   std::istringstream lines(marker.description);
@@ -127,7 +127,7 @@ std::optional<WardrobeOptions> options_of(const Marker& marker) {
   return options;
 }
 
-/// Writes a file under another name, then gives it its own in one step.
+/// Writes a file under a temporary name, then renames it atomically.
 void write_whole(const fs::path& file, const fs::path& temporary, const char* bytes,
                  std::size_t count) {
   {
@@ -138,7 +138,7 @@ void write_whole(const fs::path& file, const fs::path& temporary, const char* by
       std::error_code ignored;
       fs::remove(temporary, ignored);
       throw Error("cannot write '" + file.string() +
-                  "'; check that the disk has room and the folder may be written");
+                  "'; check that the disk has space and the folder is writable");
     }
   }
   fs::rename(temporary, file);
@@ -158,8 +158,8 @@ bool is_complete(const fs::path& root, const std::vector<WardrobeImage>& images)
   });
 }
 
-/// Says to other stages and processes what this one does in the folder. The system lets go if the
-/// process dies.
+/// Tells other stages and processes what this one does in the folder. The system releases the lock
+/// if the process dies.
 class FolderLock {
  public:
   explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
@@ -169,7 +169,7 @@ class FolderLock {
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() { ::close(descriptor_); }
 
-  /// Nobody else reads or draws. Does not wait.
+  /// Excludes all other readers and drawers. Does not wait.
   [[nodiscard]] bool try_to_draw() const { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
   /// Others may read too. Does not wait; turns a lock for drawing into one for reading.
   [[nodiscard]] bool try_to_read() const { return ::flock(descriptor_, LOCK_SH | LOCK_NB) == 0; }
@@ -182,7 +182,7 @@ std::string lock_file(const fs::path& root) {
   return (root / "wardrobe.lock").string();
 }
 
-/// A lock that marks a finished wardrobe as in use; null where that cannot be written down.
+/// A lock that marks a finished wardrobe as in use; null if the folder is not writable.
 std::shared_ptr<FolderLock> reading(const fs::path& root) {
   const int descriptor = ::open(lock_file(root).c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
@@ -196,13 +196,13 @@ void refuse_foreign_folder(const fs::path& root) {
     if (name == "wardrobe.lock" || name == "wardrobe.part") continue;
     if (read_marker(root)) return;  // a wardrobe, perhaps one that was begun meanwhile
     throw Error("'" + root.string() + "' holds '" + name +
-                    "' but no wardrobe that Seam drew, and nothing foreign is overwritten; name an "
-                    "empty or new folder",
+                    "', but not a wardrobe drawn by Seam, and other files are never overwritten; "
+                    "use an empty or new folder",
                 Fault::configuration);
   }
 }
 
-/// Removes exactly what an older drawing made.
+/// Removes exactly the files of an older drawing.
 void remove_images(const fs::path& root, const WardrobeOptions& options) {
   std::error_code ignored;
   std::set<fs::path> folders;
@@ -212,7 +212,7 @@ void remove_images(const fs::path& root, const WardrobeOptions& options) {
     for (fs::path up = file.parent_path(); up != root; up = up.parent_path()) folders.insert(up);
   }
   fs::remove(root / list_path, ignored);
-  // Deepest first: a path sorts behind the folders it lies in. Folders with foreign files stay.
+  // Deepest first, since a path sorts after its parent folders. Folders with foreign files stay.
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
     fs::remove(*folder, ignored);
   }
@@ -231,7 +231,7 @@ std::string list_text(const std::vector<WardrobeImage>& images) {
   return text;
 }
 
-/// Draws the images that are not there yet; each thread takes item after item.
+/// Draws the missing images; each thread takes item after item.
 class Studio {
  public:
   Studio(const fs::path& root, const WardrobeOptions& options,
@@ -279,7 +279,7 @@ class Studio {
         fs::create_directories(file.parent_path());
         cv::imencode(".jpg", artist->draw(image.colour, image.view), bytes,
                      {cv::IMWRITE_JPEG_QUALITY, jpeg_quality});
-        // iostreams speak char, pixels are bytes
+        // iostreams use char, pixels are bytes
         write_whole(file, temporary, reinterpret_cast<const char*>(bytes.data()), bytes.size());
       }
       const std::lock_guard lock(mutex_);
@@ -310,7 +310,7 @@ void draw_folder(const fs::path& root, const WardrobeOptions& options,
   write_marker(root, finished_title, options);
 }
 
-/// Looks at what the folder holds: nothing, this wardrobe unfinished, or another one to remove.
+/// Inspects the folder: empty, this wardrobe unfinished, or a different one to remove.
 void make_room(const fs::path& root, const std::string& wanted) {
   const auto marker = read_marker(root);
   if (!marker) {
@@ -318,9 +318,10 @@ void make_room(const fs::path& root, const std::string& wanted) {
   } else if (marker->description != wanted) {
     const auto older = options_of(*marker);
     if (!older) {
-      throw Error("'" + marker_of(root).string() +
-                      "' is not understood, so the folder cannot be drawn again; name another one",
-                  Fault::configuration);
+      throw Error(
+          "'" + marker_of(root).string() +
+              "' cannot be parsed, so the wardrobe cannot be drawn again; use a different folder",
+          Fault::configuration);
     }
     remove_images(root, *older);
   }
@@ -384,7 +385,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
     return marker && marker->finished && marker->description == wanted && is_complete(root, images);
   };
   try {
-    // Without a lock at first: the folder may be read-only.
+    // First without a lock: the folder may be read-only.
     if (is_ready()) {
       auto lock = reading(root);
       if (is_ready()) return {WardrobeOutcome::reused, std::move(lock)};
@@ -397,7 +398,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
                   "': " + std::generic_category().message(errno));
     }
     auto lock = std::make_shared<FolderLock>(descriptor);
-    while (!lock->try_to_draw()) {  // others are at work here
+    while (!lock->try_to_draw()) {  // others are using the folder
       if (is_ready() && lock->try_to_read()) return {WardrobeOutcome::reused, std::move(lock)};
       const auto marker = read_marker(root);
       if (marker && marker->finished && !is_ready()) {
@@ -405,7 +406,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
                         (marker->description == wanted
                              ? "and lacks images; end that run first"
                              : "with other parameters (" + one_line(marker->description) +
-                                   "); give both the same, or another root"),
+                                   "); use the same parameters for both, or a different root"),
                     Fault::configuration);
       }
       if (progress) progress(0, static_cast<std::int64_t>(images.size()));
@@ -417,7 +418,7 @@ ProvidedWardrobe provide_wardrobe(const fs::path& root, const WardrobeOptions& o
       draw_folder(root, options, images, threads, progress);
       provided.outcome = WardrobeOutcome::drawn;
     }
-    if (!lock->try_to_read()) provided.in_use = nullptr;  // another one reads it now
+    if (!lock->try_to_read()) provided.in_use = nullptr;  // another process is reading it now
     return provided;
   } catch (const fs::filesystem_error& error) {
     throw Error("cannot draw a wardrobe in '" + root.string() + "': " + error.what());

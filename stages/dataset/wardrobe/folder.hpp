@@ -1,11 +1,11 @@
 /// Keeps the built-in data set on disk, in the In-Shop layout:
 ///
-///     ROOT/wardrobe.txt                      what was drawn; written last
+///     ROOT/wardrobe.txt                      the options of the drawing; written last
 ///     ROOT/img/WOMEN/Dresses/id_00000001/01_1_front.jpg
 ///     ROOT/Eval/list_eval_partition.txt
 ///
-/// The same options give the same bytes on any number of threads. Files appear whole or not at all;
-/// a run that was killed is continued by the next.
+/// The same options give the same bytes with any number of threads. Files appear complete or not at
+/// all; the next run continues the work of a killed one.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,12 @@
 namespace seam::stages {
 
 struct WardrobeOptions {
-  int items = 168;          ///< garments, over fourteen categories in turn
-  int colours = 3;          ///< colourways of each
-  int views = 6;            ///< photographs of each colourway
-  int size = 64;            ///< side of the images, pixels
-  double test_share = 0.5;  ///< of the items that are in query and gallery, not in train
+  int items = 168;  ///< number of garments, distributed over fourteen categories
+  int colours = 3;  ///< colourways of each
+  int views = 6;    ///< photographs of each colourway
+  int size = 64;    ///< side of the images, pixels
+  double test_share =
+      0.5;  ///< fraction of the items that are in query and gallery instead of train
   std::uint64_t seed = 7;
 
   friend bool operator==(const WardrobeOptions&, const WardrobeOptions&) = default;
@@ -39,30 +40,30 @@ struct WardrobeImage {
   std::string path;  ///< relative to the root
 };
 
-/// Every image of a wardrobe, in the order of its list. Train items are drawn by lot; the other
-/// items show their first colourways (rounded down half of them) as queries and the rest in the
-/// gallery, so that colour does not find them. Items of one colourway are divided by view.
-/// Throws seam::Error (configuration) where an option is out of range.
+/// Every image of a wardrobe, in the order of its list. Train items are selected at random; the
+/// other items show their first colourways (rounded down half of them) as queries and the rest in
+/// the gallery, so that colour does not find them. Items of one colourway are divided by view.
+/// Throws seam::Error (configuration) if an option is out of range.
 [[nodiscard]] std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options);
 
-/// Told how many images are there, of how many; may throw to stop (nothing is lost).
+/// Called with the number of images done and in all; may throw to stop (nothing is lost).
 using WardrobeProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 enum class WardrobeOutcome : std::uint8_t { reused, drawn };
 
-/// While this is held, nobody draws other garments into the folder.
+/// While this is held, no other garments are drawn into the folder.
 using WardrobeInUse = std::shared_ptr<void>;
 
 struct ProvidedWardrobe {
   WardrobeOutcome outcome = WardrobeOutcome::reused;
-  WardrobeInUse in_use;  ///< null where the folder may only be read
+  WardrobeInUse in_use;  ///< null if the folder is read-only
 };
 
-/// Makes sure that `root` holds the wardrobe of these options: reuses it where it does, continues
-/// it where a drawing was interrupted, replaces it where the options differ. Only files that an
-/// earlier drawing made are ever replaced or removed. Processes that ask at the same time wait for
-/// each other. Throws seam::Error where `root` holds anything else, cannot be written, or is in use
-/// with other options.
+/// Makes sure that `root` holds the wardrobe with these options: reuses an existing one, continues
+/// an interrupted drawing, and replaces a wardrobe with different options. Only files of an earlier
+/// drawing are ever replaced or removed. Concurrent processes wait for each other. Throws
+/// seam::Error if `root` holds anything else, cannot be written, or is in use with different
+/// options.
 [[nodiscard]] ProvidedWardrobe provide_wardrobe(const std::filesystem::path& root,
                                                 const WardrobeOptions& options, int threads = 1,
                                                 const WardrobeProgress& progress = {});

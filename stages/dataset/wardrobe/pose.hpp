@@ -1,4 +1,4 @@
-/// What one photograph has of its own: how the person stands, and who it is.
+/// The properties of one photograph: the person's pose, and who it is.
 #pragma once
 
 #include <seam/random.hpp>
@@ -20,7 +20,7 @@ struct Pose {
   double hips = 0;       ///< weight on one leg: lower body moves aside
   Colour skin;
   Colour hair;
-  Colour companion;  ///< the other garment that is worn
+  Colour companion;  ///< the person's other garment
   [[nodiscard]] bool back() const { return view == View::back; }
 };
 

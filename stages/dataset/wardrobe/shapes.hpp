@@ -1,4 +1,4 @@
-/// What the wardrobe's figures are made of: points, outlines and tubes in figure units, and
+/// The building blocks of the wardrobe's figures: points, outlines and tubes in figure units, and
 /// colours.
 #pragma once
 
@@ -16,7 +16,7 @@ using Points = std::vector<Point>;
 [[nodiscard]] Colour scaled(const Colour& c, double factor);
 [[nodiscard]] Colour mixed(const Colour& a, const Colour& b, double share);
 [[nodiscard]] double brightness(const Colour& c);
-/// What thread or a seam looks like on a cloth: darker, or lighter where dark would not show.
+/// The colour of thread or a seam on a cloth: darker, or lighter on dark cloth.
 [[nodiscard]] Colour seam_colour(const Colour& cloth);
 
 /// `t` of the way from a to b.

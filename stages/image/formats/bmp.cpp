@@ -25,11 +25,11 @@ constexpr std::size_t file_header_bytes = 14;
 
 struct Header {
   std::uint32_t pixels_at = 0;
-  std::uint32_t bytes = 0;  // of the information header
+  std::uint32_t bytes = 0;  // size of the information header
   std::int64_t width = 0;
   std::int64_t height = 0;
   bool top_down = false;
-  unsigned bits = 0;  // a pixel
+  unsigned bits = 0;  // per pixel
   Compression compression = Compression::none;
   std::uint32_t colours = 0;
   std::array<std::uint32_t, 3> masks{};
@@ -53,7 +53,8 @@ Header read_header(const Encoded& encoded) {
   header.bytes = reader.u32_little();
   constexpr std::array<std::uint32_t, 8> known{12, 16, 40, 52, 56, 64, 108, 124};
   if (std::ranges::find(known, header.bytes) == known.end()) {
-    refuse_damaged(encoded, "its header claims to have " + std::to_string(header.bytes) + " bytes");
+    refuse_damaged(encoded,
+                   "its header declares a size of " + std::to_string(header.bytes) + " bytes");
   }
   if (is_core(header)) {
     header.width = reader.u16_little();
@@ -85,7 +86,7 @@ Header read_header(const Encoded& encoded) {
     case Compression::fields:
     case Compression::alpha_fields:
       if (header.bytes == 64) refuse_unsupported(encoded, "it is packed as a facsimile");
-      header.masks = read_masks(reader);  // within the header or right behind it
+      header.masks = read_masks(reader);  // within the header or directly after it
       if (header.bytes == 40) {
         header.palette_at += header.compression == Compression::fields ? 12 : 16;
       }
@@ -111,8 +112,8 @@ Header read_header(const Encoded& encoded) {
       (header.compression == Compression::rle8 && header.bits != 8) ||
       (header.compression == Compression::rle4 && header.bits != 4) ||
       (fields && header.bits != 16 && header.bits != 32)) {
-    refuse_unsupported(encoded, "it has " + std::to_string(header.bits) + " bits a pixel, packed " +
-                                    "by method " +
+    refuse_unsupported(encoded, "it has " + std::to_string(header.bits) +
+                                    " bits per pixel, packed by method " +
                                     std::to_string(static_cast<std::uint32_t>(header.compression)));
   }
   if (header.pixels_at < header.palette_at) {
@@ -121,12 +122,12 @@ Header read_header(const Encoded& encoded) {
   return header;
 }
 
-/// As many colours as a pixel can name; black where the file has fewer.
+/// As many colours as a pixel can index; black if the file has fewer.
 std::vector<Colour> read_palette(const Encoded& encoded, const Header& header) {
   const std::size_t possible = std::size_t{1} << header.bits;
   if (header.colours > possible) {
-    refuse_damaged(encoded, "its palette claims " + std::to_string(header.colours) +
-                                " colours where " + std::to_string(possible) + " are possible");
+    refuse_damaged(encoded, "its palette declares " + std::to_string(header.colours) +
+                                " colours, but only " + std::to_string(possible) + " are possible");
   }
   const std::size_t entry_bytes = is_core(header) ? 3 : 4;
   const std::size_t room = (header.pixels_at - header.palette_at) / entry_bytes;
@@ -140,7 +141,7 @@ std::vector<Colour> read_palette(const Encoded& encoded, const Header& header) {
   return palette;
 }
 
-/// One palette index a pixel, rows in the order of the file.
+/// One palette index per pixel, rows in the order of the file.
 std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& header) {
   const auto width = static_cast<std::size_t>(header.width);
   const auto height = static_cast<std::size_t>(header.height);
@@ -150,7 +151,7 @@ std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& head
   std::size_t x = 0;
   std::size_t y = 0;
   const auto put = [&](std::uint8_t index) {
-    if (x >= width || y >= height) refuse_damaged(encoded, "a run of pixels leaves its row");
+    if (x >= width || y >= height) refuse_damaged(encoded, "a run of pixels exceeds its row");
     indices[y * width + x++] = index;
   };
   const auto pixel_of = [&](std::uint8_t byte, unsigned i) {
@@ -158,7 +159,7 @@ std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& head
     return static_cast<std::uint8_t>(i % 2 == 0 ? byte >> 4 : byte & 15);
   };
   while (true) {
-    // Some writers leave out the end mark behind the last row.
+    // Some writers omit the end mark after the last row.
     if (reader.left() == 0 && (y >= height || (y + 1 == height && x == width))) return indices;
     const unsigned count = reader.u8();
     const std::uint8_t value = reader.u8();
@@ -171,12 +172,12 @@ std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& head
         x = 0;
         ++y;
         break;
-      case 1:  // end of picture
+      case 1:  // end of image
         return indices;
       case 2:  // a jump
         x += reader.u8();
         y += reader.u8();
-        if (x > width || y > height) refuse_damaged(encoded, "a jump leaves the picture");
+        if (x > width || y > height) refuse_damaged(encoded, "a jump leaves the image");
         break;
       default: {  // `value` pixels as they are, filled up to an even number of bytes
         const std::size_t bytes = nibbles ? (value + 1U) / 2U : value;
@@ -227,7 +228,7 @@ Decoded decode_bmp(const Encoded& encoded) {
       header.bits <= 8 ? read_palette(encoded, header) : std::vector<Colour>{};
   const bool runs =
       header.compression == Compression::rle8 || header.compression == Compression::rle4;
-  // Before pixels are allocated: a header of 54 bytes may promise any size.
+  // Before pixels are allocated: a header of 54 bytes may declare any size.
   const std::size_t row_bytes = (width * header.bits + 31) / 32 * 4;
   const std::size_t last_row_bytes = (width * header.bits + 7) / 8;
   std::span<const std::uint8_t> stored;

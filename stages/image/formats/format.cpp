@@ -16,33 +16,33 @@ std::string subject(const Encoded& encoded) {
 
 void refuse_damaged(const Encoded& encoded, const std::string& what) {
   throw Error(subject(encoded) + " is a damaged " + std::string(encoded.format) +
-              " picture: " + what + "; fetch the file again or take it out of the list");
+              " image: " + what + "; download the file again or remove it from the list");
 }
 
 void refuse_unsupported(const Encoded& encoded, const std::string& what) {
   throw Error(subject(encoded) + " is a " + std::string(encoded.format) +
-              " picture of a kind that is not read: " + what +
+              " image of an unsupported kind: " + what +
               "; convert it to an 8-bit RGB JPEG or PNG");
 }
 
 void check_size(const Encoded& encoded, std::uint64_t width, std::uint64_t height) {
   if (width == 0 || height == 0) {
-    refuse_damaged(encoded, "its header says " + std::to_string(width) + " x " +
+    refuse_damaged(encoded, "its header declares " + std::to_string(width) + " x " +
                                 std::to_string(height) + " pixels");
   }
   constexpr std::uint64_t longest = 1U << 30U;  // keeps all later arithmetic in range
   if (width > longest || height > longest || width > encoded.max_pixels / height) {
-    throw Error(subject(encoded) + " is " + std::to_string(width) + " x " + std::to_string(height) +
-                " pixels by its header, more than the " + std::to_string(encoded.max_pixels) +
-                " allowed in all; make the picture smaller, take it out of the list or raise "
-                "max_pixels");
+    throw Error(
+        subject(encoded) + " is " + std::to_string(width) + " x " + std::to_string(height) +
+        " pixels by its header, more than the " + std::to_string(encoded.max_pixels) +
+        " allowed in total; make the image smaller, remove it from the list or raise max_pixels");
   }
 }
 
 std::span<const std::uint8_t> Reader::take(std::size_t count) {
   if (count > left()) {
     refuse_damaged(*encoded_,
-                   "it is cut short after " + std::to_string(encoded_->bytes.size()) + " bytes");
+                   "it is truncated after " + std::to_string(encoded_->bytes.size()) + " bytes");
   }
   const auto taken = encoded_->bytes.subspan(position_, count);
   position_ += count;

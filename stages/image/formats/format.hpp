@@ -1,4 +1,4 @@
-/// What the decoders of single formats share. Not part of the public face of stages/image: use
+/// Common code of the decoders for single formats. Not part of the interface of stages/image: use
 /// decode_image.hpp.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace seam::stages::formats {
 
-/// A picture as it lies in its file.
+/// An image as stored in its file.
 struct Encoded {
   std::span<const std::uint8_t> bytes;
   std::string_view name;    ///< for messages
@@ -19,20 +19,20 @@ struct Encoded {
   std::uint64_t max_pixels = 0;
 };
 
-/// RGB pixels as stored, and how the camera was held (Exif tag 0x0112).
+/// RGB pixels as stored, and the camera's orientation (Exif tag 0x0112).
 struct Decoded {
   Image image;
   int orientation = 1;
 };
 
-/// Cut short or broken: the file must be fetched again or left out.
+/// The file is truncated or damaged: it must be downloaded again or left out.
 [[noreturn]] void refuse_damaged(const Encoded& encoded, const std::string& what);
-/// Whole, but of a kind that is not read: the file must be converted.
+/// The file is intact, but of an unsupported kind: it must be converted.
 [[noreturn]] void refuse_unsupported(const Encoded& encoded, const std::string& what);
-/// Refuses pictures without pixels and those over the limit.
+/// Rejects images without pixels and those over the limit.
 void check_size(const Encoded& encoded, std::uint64_t width, std::uint64_t height);
 
-/// Reads numbers and runs of bytes in turn; running past the end is refuse_damaged.
+/// Reads numbers and runs of bytes sequentially; calls refuse_damaged at the end of the data.
 class Reader {
  public:
   explicit Reader(const Encoded& encoded, std::size_t position = 0)
@@ -56,8 +56,8 @@ class Reader {
 };
 
 /// The orientation in a block of Exif data that begins with its TIFF header ("II*\0" or "MM\0*"),
-/// with or without "Exif\0\0" before it. 1 where it says none: bad metadata does not spoil a good
-/// picture.
+/// with or without "Exif\0\0" before it. 1 if there is none: bad metadata does not invalidate a
+/// good image.
 int exif_orientation(std::span<const std::uint8_t> block);
 
 /// value of 0..maximum to 0..255, rounded.

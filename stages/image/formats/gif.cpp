@@ -42,7 +42,7 @@ void skip_blocks(Reader& reader) {
   while (const std::size_t count = reader.u8()) reader.skip(count);
 }
 
-/// Lempel-Ziv-Welch as GIF packs it: codes of growing width, lowest bit first. Returns `count`
+/// Lempel-Ziv-Welch in GIF's variant: codes of growing width, lowest bit first. Returns `count`
 /// palette indices.
 std::vector<std::uint8_t> unpack(const Encoded& encoded, std::span<const std::uint8_t> data,
                                  unsigned root_bits, std::size_t count) {
@@ -88,9 +88,9 @@ std::vector<std::uint8_t> unpack(const Encoded& encoded, std::span<const std::ui
     if (code == end) refuse_damaged(encoded, "it has too few pixels");
     if (code > next || (code == next && previous == nothing) ||
         (previous == nothing && code > clear)) {
-      refuse_damaged(encoded, "its packed data holds an impossible code");
+      refuse_damaged(encoded, "its packed data contains an impossible code");
     }
-    // A code not yet in the table is the previous string and its own first byte.
+    // A code not yet in the table is the previous string followed by its first byte.
     if (previous != nothing && next < table_size) {
       parent[next] = static_cast<std::uint16_t>(previous);
       first[next] = first[previous];
@@ -99,9 +99,9 @@ std::vector<std::uint8_t> unpack(const Encoded& encoded, std::span<const std::ui
       ++next;
       if (next == (1U << bits) && bits < most_bits) ++bits;
     } else if (code == next) {
-      refuse_damaged(encoded, "its packed data holds an impossible code");
+      refuse_damaged(encoded, "its packed data contains an impossible code");
     }
-    // The string is found from its end; what goes beyond the picture is dropped.
+    // The string is decoded from its end; pixels beyond the image are dropped.
     const std::size_t start = written;
     written = std::min(start + length[code], count);
     unsigned walk = code;
@@ -114,7 +114,7 @@ std::vector<std::uint8_t> unpack(const Encoded& encoded, std::span<const std::ui
   return out;
 }
 
-/// The row that comes `i`-th in an interlaced picture.
+/// The `i`-th row in the file of an interlaced image.
 std::vector<std::size_t> row_order(std::size_t height, bool interlaced) {
   std::vector<std::size_t> order;
   order.reserve(height);
@@ -152,8 +152,8 @@ Decoded decode_gif(const Encoded& encoded) {
       skip_blocks(reader);
       continue;
     }
-    if (kind == trailer) refuse_damaged(encoded, "it holds no picture");
-    if (kind != picture) refuse_damaged(encoded, "it holds a block of an unknown kind");
+    if (kind == trailer) refuse_damaged(encoded, "it contains no image");
+    if (kind != picture) refuse_damaged(encoded, "it contains a block of an unknown kind");
 
     const std::size_t left = reader.u16_little();
     const std::size_t top = reader.u16_little();
@@ -162,7 +162,7 @@ Decoded decode_gif(const Encoded& encoded) {
     const unsigned frame_flags = reader.u8();
     if (frame_width == 0 || frame_height == 0 || left + frame_width > width ||
         top + frame_height > height) {
-      refuse_damaged(encoded, "its first picture leaves the canvas");
+      refuse_damaged(encoded, "its first image exceeds the canvas");
     }
     const Palette palette =
         (frame_flags & table_flag) != 0 ? read_palette(reader, frame_flags) : shared;

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-// Behind <cstdio>, which it relies on without including it.
+// After <cstdio>, which it needs but does not include.
 #include <jpeglib.h>
 
-// Behind jpeglib.h for the same reason.
+// After jpeglib.h for the same reason.
 #include <jerror.h>
 
 #include "stages/image/formats/format.hpp"
@@ -18,11 +18,11 @@
 namespace seam::stages::formats {
 namespace {
 
-// Progressive files can hold thousands of scans, each of which costs a pass over the picture.
+// Progressive files can contain thousands of scans, each of which costs a pass over the image.
 constexpr int most_scans = 500;
 
 /// libjpeg's state, freed at the end of scope. libjpeg leaves by longjmp, so the functions that
-/// call it hold nothing that has a destructor; this object stands outside of them.
+/// call it must not have objects with destructors; this object is outside them.
 struct Session {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
@@ -58,8 +58,8 @@ Session& session_of(j_common_ptr info) {
   std::longjmp(session.escape, 1);
 }
 
-/// A warning of libjpeg says that it goes on with invented data; that ends decoding here, except
-/// for those that leave the pixels as they are.
+/// A warning of libjpeg means that it continues with invented data. Here it ends decoding, except
+/// for warnings that do not affect the pixels.
 void judge(j_common_ptr info, int level) {
   if (level >= 0) return;  // a trace message
   switch (info->err->msg_code) {
@@ -100,7 +100,7 @@ bool read_header(Session& session, std::span<const std::uint8_t> bytes) {
   return true;
 }
 
-/// `out` has room for output_height rows of `row_bytes`.
+/// `out` has space for output_height rows of `row_bytes`.
 bool read_pixels(Session& session, std::uint8_t* out, std::size_t row_bytes) {
   if (setjmp(session.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libjpeg's way out
   jpeg_start_decompress(&session.info);
@@ -112,7 +112,7 @@ bool read_pixels(Session& session, std::uint8_t* out, std::size_t row_bytes) {
     for (JDIMENSION i = 0; i < count; ++i) rows[i] = out + (first + i) * row_bytes;
     jpeg_read_scanlines(&session.info, rows.data(), count);
   }
-  jpeg_finish_decompress(&session.info);  // reads on to the end marker, so that a lost one shows
+  jpeg_finish_decompress(&session.info);  // reads up to the end marker, to detect a missing one
   return true;
 }
 
@@ -128,7 +128,7 @@ int orientation_of(const Session& session) {
   return 1;
 }
 
-/// Inverted CMYK, as nearly all files have it: 255 is no ink.
+/// Inverted CMYK, as in nearly all files: 255 means no ink.
 void inks_to_rgb(const std::uint8_t* inks, std::uint8_t* rgb, std::size_t pixels) {
   for (std::size_t i = 0; i < pixels; ++i) {
     const std::uint32_t key = inks[4 * i + 3];

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t signature_bytes = 8;
 
 /// libpng's state, freed at the end of scope. libpng leaves by longjmp, so the functions that call
-/// it hold nothing that has a destructor; this object stands outside of them.
+/// it must not have objects with destructors; this object is outside them.
 struct Session {
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -41,7 +41,7 @@ void stay_silent(png_structp /*png*/, png_const_charp /*text*/) {}
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   auto& session = *static_cast<Session*>(png_get_io_ptr(png));
   const auto bytes = session.encoded->bytes;
-  if (count > bytes.size() - session.position) png_error(png, "it is cut short");
+  if (count > bytes.size() - session.position) png_error(png, "it is truncated");
   std::memcpy(out, bytes.data() + session.position, count);
   session.position += count;
 }
@@ -53,11 +53,12 @@ bool start(Session& session) {
   session.info = png_create_info_struct(session.png);
   if (session.info == nullptr) return false;
   png_set_read_fn(session.png, &session, read_bytes);
-  png_set_user_limits(session.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_size has spoken
-  // Text, profiles and the like are skipped unread: they cannot spoil the pixels, and texts that
+  png_set_user_limits(session.png, PNG_UINT_31_MAX,
+                      PNG_UINT_31_MAX);  // check_size has checked the size
+  // Text, profiles and the like are skipped: they do not affect the pixels, and texts that would
   // unpack to gigabytes cost nothing.
   png_set_keep_unknown_chunks(session.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-  // Transparency is dropped, and with it the tRNS chunk, so that no alpha channel is made.
+  // Transparency is dropped, including the tRNS chunk, so that no alpha channel is created.
   constexpr std::array<png_byte, 5> transparency{'t', 'R', 'N', 'S', 0};
   png_set_keep_unknown_chunks(session.png, PNG_HANDLE_CHUNK_NEVER, transparency.data(), 1);
   png_read_info(session.png, session.info);
@@ -73,11 +74,11 @@ bool start(Session& session) {
 bool read_pixels(Session& session, png_bytepp rows) {
   if (setjmp(session.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libpng's way out
   png_read_image(session.png, rows);
-  png_read_end(session.png, nullptr);  // checks what follows, so that a cut file shows
+  png_read_end(session.png, nullptr);  // checks the rest, to detect a truncated file
   return true;
 }
 
-/// Walks the chunks for "eXIf". Stops quietly where they end: libpng says what is wrong.
+/// Searches the chunks for "eXIf". Stops silently at damaged chunks, which libpng reports.
 int orientation_of(const Encoded& encoded) {
   Reader reader(encoded, signature_bytes);
   while (reader.left() >= 12) {

@@ -28,15 +28,14 @@ std::uint8_t next_byte(Reader& reader) {
   }
 }
 
-/// Takes the one byte of white space behind the number with it, unless the file ends there.
+/// Also consumes the byte of white space after the number, unless the file ends there.
 std::uint32_t read_number(const Encoded& encoded, Reader& reader) {
   std::uint8_t byte = next_byte(reader);
   std::uint64_t value = 0;
   while (true) {
-    if (byte < '0' || byte > '9')
-      refuse_damaged(encoded, "there is a letter where a number belongs");
+    if (byte < '0' || byte > '9') refuse_damaged(encoded, "there is a letter instead of a number");
     value = value * 10 + (byte - '0');
-    if (value > 0x7FFFFFFF) refuse_damaged(encoded, "it holds a number that is too large");
+    if (value > 0x7FFFFFFF) refuse_damaged(encoded, "it contains a number that is too large");
     if (reader.left() == 0) return static_cast<std::uint32_t>(value);
     byte = reader.u8();
     if (is_space(byte)) return static_cast<std::uint32_t>(value);
@@ -65,7 +64,7 @@ Header read_any_map_header(const Encoded& encoded, Reader& reader) {
     } else if (word == "TUPLTYPE") {
       static_cast<void>(read_word(reader));
     } else {
-      refuse_damaged(encoded, "its header holds the unknown word '" + word + "'");
+      refuse_damaged(encoded, "its header contains the unknown word '" + word + "'");
     }
   }
   if (header.channels < 1 || header.channels > 4) {
@@ -90,7 +89,8 @@ Decoded decode_portable_map(const Encoded& encoded) {
     header.channels = kind == 3 || kind == 6 ? 3 : 1;
   }
   if (header.maximum == 0 || header.maximum > 65535) {
-    refuse_damaged(encoded, "its largest value is said to be " + std::to_string(header.maximum));
+    refuse_damaged(encoded,
+                   "its header declares a largest value of " + std::to_string(header.maximum));
   }
   check_size(encoded, header.width, header.height);
 
@@ -98,12 +98,12 @@ Decoded decode_portable_map(const Encoded& encoded) {
   const std::size_t row_values = std::size_t{header.width} * header.channels;
   const bool plain = kind <= 3;
   const bool packed_bits = kind == 4;
-  // Before pixels are allocated: a short header may promise any size.
+  // Before pixels are allocated: a short header may declare any size.
   const std::size_t row_bytes = packed_bits ? (row_values + 7) / 8 : row_values * value_bytes;
   const std::size_t least_bytes = plain ? row_values : row_bytes;
   if (reader.left() / least_bytes < header.height) {
     refuse_damaged(encoded,
-                   "it is cut short after " + std::to_string(encoded.bytes.size()) + " bytes");
+                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
   }
 
   Decoded decoded{.image =
@@ -130,8 +130,9 @@ Decoded decode_portable_map(const Encoded& encoded) {
           break;
       }
       if (value > header.maximum) {
-        refuse_damaged(encoded, "it holds a value of " + std::to_string(value) + " above its own " +
-                                    "largest of " + std::to_string(header.maximum));
+        refuse_damaged(encoded, "it contains a value of " + std::to_string(value) +
+                                    ", above its declared maximum of " +
+                                    std::to_string(header.maximum));
       }
       const std::size_t channel = i % header.channels;
       pixel.at(channel) = to_byte(value, header.maximum);

@@ -1,5 +1,5 @@
-// The rare formats, through OpenCV, with the checks that it leaves out: size before decoding, and
-// whether the data is all there.
+// The rare formats, through OpenCV, with the checks that it omits: size before decoding, and
+// completeness of the data.
 #include <cstring>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -12,9 +12,9 @@
 namespace seam::stages::formats {
 namespace {
 
-/// `width` and `height` are what the header promised.
+/// `width` and `height` are the sizes in the header.
 Decoded decode(const Encoded& encoded, std::uint64_t width, std::uint64_t height) {
-  // OpenCV reports a bad file on the terminal; here the error does. Set once for the process.
+  // OpenCV would report a bad file on the terminal, in addition to the error. Set once per process.
   static const auto level = cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   static_cast<void>(level);
   const cv::Mat raw(1, static_cast<int>(encoded.bytes.size()), CV_8UC1,
@@ -28,7 +28,7 @@ Decoded decode(const Encoded& encoded, std::uint64_t width, std::uint64_t height
   if (picture.empty()) refuse_damaged(encoded, "its pixels cannot be read");
   if (static_cast<std::uint64_t>(picture.cols) != width ||
       static_cast<std::uint64_t>(picture.rows) != height) {
-    refuse_damaged(encoded, "its pixels are fewer than its header says");
+    refuse_damaged(encoded, "it has fewer pixels than its header declares");
   }
   cv::cvtColor(picture, picture, cv::COLOR_BGR2RGB);
   return {.image = image_from_mat(picture)};
@@ -50,20 +50,20 @@ Decoded decode_sun_raster(const Encoded& encoded) {
   const std::uint64_t plain_length = (width * bits + 15) / 16 * 2 * height;
   if (reader.left() < colour_map + (type == packed ? length : plain_length)) {
     refuse_damaged(encoded,
-                   "it is cut short after " + std::to_string(encoded.bytes.size()) + " bytes");
+                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
   }
   return decode(encoded, width, height);
 }
 
 Decoded decode_jpeg2000(const Encoded& encoded) {
-  // The code stream begins with "start of code stream, size" wherever the boxes around it put it.
+  // The code stream begins with "start of code stream, size" at any position within its boxes.
   constexpr std::string_view start("\xFF\x4F\xFF\x51", 4);
   constexpr std::string_view end("\xFF\xD9", 2);
   const std::string_view text(reinterpret_cast<const char*>(encoded.bytes.data()),
                               encoded.bytes.size());
   const std::size_t at = text.find(start);
-  if (at == std::string_view::npos) refuse_damaged(encoded, "it holds no code stream");
-  Reader reader(encoded, at + start.size() + 4);  // behind the segment's length and capabilities
+  if (at == std::string_view::npos) refuse_damaged(encoded, "it contains no code stream");
+  Reader reader(encoded, at + start.size() + 4);  // after the segment's length and capabilities
   const std::uint64_t right = reader.u32_big();
   const std::uint64_t bottom = reader.u32_big();
   const std::uint64_t left = reader.u32_big();
@@ -73,7 +73,7 @@ Decoded decode_jpeg2000(const Encoded& encoded) {
   check_size(encoded, width, height);
   if (text.rfind(end) == std::string_view::npos || text.rfind(end) < at) {
     refuse_damaged(encoded,
-                   "it is cut short after " + std::to_string(encoded.bytes.size()) + " bytes");
+                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
   }
   return decode(encoded, width, height);
 }

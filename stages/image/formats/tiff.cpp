@@ -14,7 +14,7 @@
 namespace seam::stages::formats {
 namespace {
 
-/// The file in memory, and the first complaint about it.
+/// The file in memory, and the first error message about it.
 struct Session {
   const Encoded* encoded = nullptr;
   std::size_t position = 0;
@@ -65,7 +65,7 @@ toff_t size(thandle_t handle) {
 }
 
 void note(Session& session, const char* format, va_list arguments) {
-  if (!session.complaint.empty()) return;  // the first is the cause, the rest follows from it
+  if (!session.complaint.empty()) return;  // the first one is the cause of the others
   std::array<char, 256> text{};
   static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
   session.complaint = text.data();
@@ -77,8 +77,8 @@ int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* for
   return 1;
 }
 
-/// While the pixels are read a warning says that libtiff goes on with invented ones. Before that it
-/// is about tags that Seam does not read.
+/// A warning while pixels are read means that libtiff continues with invented pixels. Earlier
+/// warnings are about tags that Seam does not read.
 int on_warning(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format,
                va_list arguments) {
   auto& session = *static_cast<Session*>(user);
@@ -114,7 +114,7 @@ Decoded decode_tiff(const Encoded& encoded) {
   const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_error, &session);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), on_warning, &session);
-  // A strip or table cannot be larger than what a picture of the largest size takes.
+  // A strip or table cannot be larger than an image of the maximum size.
   constexpr std::uint64_t most_bytes_a_pixel = 32;
   TIFFOpenOptionsSetMaxSingleMemAlloc(
       options.get(), static_cast<tmsize_t>(encoded.max_pixels * most_bytes_a_pixel + (1U << 20U)));
@@ -134,7 +134,7 @@ Decoded decode_tiff(const Encoded& encoded) {
   std::uint16_t orientation = 1;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
 
-  // libtiff would multiply the colours by their alpha; alpha called "associated" leaves them alone.
+  // libtiff would multiply the colours by their alpha; "associated" alpha prevents that.
   std::uint16_t extra_count = 0;
   std::uint16_t* extra = nullptr;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra_count, &extra);
@@ -157,7 +157,7 @@ Decoded decode_tiff(const Encoded& encoded) {
     if (session.complaint.empty()) refuse_unsupported(encoded, why.data());
     refuse(why.data());
   }
-  // Rows as they are stored; the orientation is applied afterwards, as for the other formats.
+  // Rows as stored; the orientation is applied afterwards, as for the other formats.
   reader.image.orientation = ORIENTATION_TOPLEFT;
   reader.image.req_orientation = ORIENTATION_TOPLEFT;
   session.reading_pixels = true;

@@ -7,12 +7,12 @@
 namespace seam::stages::formats {
 namespace {
 
-/// Checks that the container is whole, and looks for its Exif chunk.
+/// Checks that the container is complete, and looks for its Exif chunk.
 int check_container(const Encoded& encoded) {
   Reader reader(encoded, 4);
   const std::size_t end = std::size_t{reader.u32_little()} + 8;
   if (end > encoded.bytes.size()) {
-    refuse_damaged(encoded, "it is cut short after " + std::to_string(encoded.bytes.size()) +
+    refuse_damaged(encoded, "it is truncated after " + std::to_string(encoded.bytes.size()) +
                                 " of " + std::to_string(end) + " bytes");
   }
   int orientation = 1;

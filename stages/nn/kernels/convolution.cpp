@@ -41,7 +41,7 @@ ConvolutionShape make_convolution_shape(std::int64_t height, std::int64_t width,
   shape.pad_left = same_padding_before(width, kernel, stride);
   shape.padded_height = (shape.out_height - 1) * stride + kernel;
   shape.padded_width = (shape.out_width - 1) * stride + kernel;
-  // 16 floats are one cache line: pixels of a group lie close together whatever the channel count.
+  // 16 floats are one cache line: pixels of a group are close together whatever the channel count.
   shape.group = in_channels % 16 == 0 ? 16 : in_channels;
   shape.groups = in_channels / shape.group;
   shape.border = (kernel + stride - 1) / stride - 1;

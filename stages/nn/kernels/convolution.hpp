@@ -1,4 +1,4 @@
-/// Convolution kernels over one image: what the capsule models' feature extractor is made of.
+/// Convolution kernels over one image, for the capsule models' feature extractor.
 ///
 ///     raw output of the layer before            gradient of this layer's output
 ///        | normalise, activate, drop, pad          |  (through dropout, activation, normalisation)
@@ -49,8 +49,8 @@ struct ConvolutionShape {
 [[nodiscard]] std::int64_t same_padding_total(std::int64_t size, std::int64_t kernel,
                                               std::int64_t stride);
 
-/// What happens to a raw value y of channel c: y * scale[c] + shift[c], then a slope below zero,
-/// then times keep[c] (spatial dropout of this image).
+/// The transformation of a raw value y of channel c: y * scale[c] + shift[c], then a slope below
+/// zero, then times keep[c] (spatial dropout of this image).
 template <class T>
 struct ChannelTransform {
   const T* scale;
@@ -85,9 +85,9 @@ struct ConvolutionKernels {
   std::int64_t (*input_size)(const ConvolutionShape&, std::int64_t out_rows);
   std::int64_t (*gradient_size)(const ConvolutionShape&);
 
-  /// Into how many parts a pass over the weights can be divided: panels of output channels, rows of
-  /// packed weights, blocks of transposed ones. Where pictures are small, several of them take
-  /// turns at one part while it lies in the cache.
+  /// Numbers of parts into which a pass over the weights can be divided: panels of output channels,
+  /// rows of packed weights, blocks of transposed ones. If images are small, several of them use
+  /// one part in turn while it is in the cache.
   std::int64_t (*panels)(const ConvolutionShape&);
   std::int64_t (*weight_rows)(const ConvolutionShape&);
   std::int64_t (*transposed_blocks)(const ConvolutionShape&);
@@ -124,12 +124,13 @@ struct ConvolutionKernels {
   /// Adds the sums over the pixels of the gradient buffer to sums [out_channels].
   void (*bias_gradient)(const ConvolutionShape&, const T* gradient_buffer, double* sums);
 
-  /// Adds what output rows [first, last) give to the gradient of some weight rows to `packed`.
+  /// Adds to `packed` the contribution of output rows [first, last) to the gradient of some weight
+  /// rows.
   void (*weight_gradient)(const ConvolutionShape&, Range weight_rows, const T* buffer,
                           const T* gradient_buffer, std::int64_t first, std::int64_t last,
                           T* packed);
-  /// Writes what some blocks make of the gradient of the input [height][width][in_channels]; all
-  /// blocks together write every number once.
+  /// Writes the part of some blocks of the input's gradient [height][width][in_channels]; all
+  /// blocks together write every element once.
   void (*input_gradient)(const ConvolutionShape&, Range blocks, const T* gradient_buffer,
                          const T* packed_transposed, T* input_gradient);
 };

@@ -158,7 +158,7 @@ struct ConvolutionBody {
           shift(L::load(t.shift + c)),
           keep(L::load(t.keep + c)),
           keep_below(keep * t.slope) {}
-    /// What a gradient is multiplied with on its way through dropout and activation.
+    /// The factors of a gradient on its way through dropout and activation.
     [[nodiscard]] Vector passes(const Vector& y) const {
       const Vector z = y * scale + shift;
       return z > Vector{} ? keep : keep_below;
@@ -199,7 +199,7 @@ struct ConvolutionBody {
                     to);
     });
   }
-  /// Zeros around what `row(width, y, first channel, to)` writes.
+  /// Zeros around the output of `row(width, y, first channel, to)`.
   template <class Row>
   static void pad_rows(const ConvolutionShape& s, Index first, Index last, T* buffer,
                        const Row& row_of) {

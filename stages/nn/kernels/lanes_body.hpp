@@ -6,9 +6,9 @@
 ///     a[0,k] broadcast  ->     |  c[0][..]           |
 ///     a[1,k] broadcast  ->     |  c[1][..]           |        r: up to `max_rows` rows
 ///
-/// Every index of `a` has a stride of its own, so that convolutions, their gradients and the
-/// products of dynamic routing are this loop over memory that is already there. Sums run in index
-/// order: the result depends on nothing but the arguments.
+/// Every index of `a` has its own stride, so that convolutions, their gradients and the products of
+/// dynamic routing are this loop over memory that is already there. Sums run in index order: the
+/// result depends only on the arguments.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct LaneTypes<double> {
   using Integer [[gnu::vector_size(64)]] = std::int64_t;
 };
 
-/// A matrix operand: where it starts and how far its neighbours are, in elements.
+/// A matrix operand: its start, and its strides in elements.
 template <class T>
 struct Operand {
   const T* data;
@@ -106,7 +106,7 @@ struct Lanes {
     product<rows, vectors>(a, b, outer, inner, initial, initial_row, c, c_row);
   }
 
-  /// Two vectors wide, of which `columns` are wanted; c may end after them.
+  /// Two vectors wide, of which only `columns` are needed; c may end after them.
   static void tile(std::int64_t rows, std::int64_t columns, const Operand<T>& a,
                    const Operand<T>& b, std::int64_t outer, std::int64_t inner, const T* initial,
                    std::int64_t initial_row, T* c, std::int64_t c_row) {

@@ -31,7 +31,7 @@ struct RoutingShape {
 
 template <class T>
 struct RoutingKernels {
-  /// Elements of scratch memory for one image, and of what forward keeps of it for backward.
+  /// Elements of scratch memory for one image, and of the memory that forward keeps for backward.
   std::int64_t (*scratch_size)(const RoutingShape&);
   std::int64_t (*saved_size)(const RoutingShape&);
 
@@ -39,7 +39,7 @@ struct RoutingKernels {
   /// coefficients unless it is null.
   void (*forward)(const RoutingShape&, T epsilon, const T* u, const T* weight, T* scratch, T* saved,
                   T* v, T* couplings);
-  /// The gradients of u [N][D] and, for this image alone, of weight [D][K*O].
+  /// The gradients of u [N][D] and, for this image only, of weight [D][K*O].
   void (*backward)(const RoutingShape&, T epsilon, const T* u, const T* weight, const T* saved,
                    const T* v_gradient, T* scratch, T* u_gradient, T* weight_gradient);
 

@@ -38,14 +38,14 @@ struct RoutingBody {
   using L = Lanes<T, set>;
   using Vector = typename L::Vector;
   using Index = std::int64_t;
-  static constexpr Index block = L::panel;  ///< input capsules handled together, one a lane
+  static constexpr Index block = L::panel;  ///< input capsules processed together, one per lane
 
   static Index blocks(const RoutingShape& s) { return (s.inputs + block - 1) / block; }
   static Index padded(const RoutingShape& s) {
     return (s.input_size + L::count - 1) / L::count * L::count;
   }
 
-  // Scratch of an image. K x D matrices are padded to whole vectors a row.
+  // Scratch of an image. Rows of K x D matrices are padded to whole vectors.
   struct Scratch {
     T* lanes;           ///< u, [block][D][capsule]
     T* capsules;        ///< u, [block][capsule][padded D]
@@ -70,7 +70,7 @@ struct RoutingBody {
       at += size;
       return from;
     };
-    // Whole vectors first, so that what follows stays aligned as far as the sizes allow.
+    // Whole vectors first, so that the rest stays aligned as far as the sizes allow.
     scratch.lanes = take(blocks(s) * block * s.input_size);
     scratch.capsules = take(blocks(s) * block * padded(s));
     scratch.gradient = take(blocks(s) * block * padded(s));
@@ -211,14 +211,14 @@ struct RoutingBody {
     }
   }
 
-  /// G of iteration t: the sum over the iterations before (accumulate) or the last one alone.
+  /// G of iteration t: the sum over the iterations before (accumulate) or only the last one.
   static void agreement_of(const RoutingShape& s, const T* weight, const T* v, Index t, T* out) {
     const Index step = s.outputs * s.output_size;
     fill(out, matrix_size(s), T(0));
     for (Index r = s.accumulate ? 0 : t - 1; r < t; ++r) add_to_input(s, weight, v + r * step, out);
   }
 
-  /// All vectors that the iterations give: s into `pre`, v into `post` (which may be the same).
+  /// All vectors that the iterations compute: s into `pre`, v into `post` (which may be the same).
   static void uniform_sum(const RoutingShape& s, const Scratch& scratch, T* sums) {
     const Index row = padded(s);
     for (Index column = 0; column < row; column += L::count) {
@@ -292,7 +292,7 @@ struct RoutingBody {
       const T* const sums = saved + t * matrix_size(s);
       T* const gradient = scratch.output_gradient + t * step;
       if (t > 0) agreement_of(s, weight, scratch.output, t, scratch.agreement);
-      // The iterations before do not need v of this one: its place takes s.
+      // The iterations before do not need v of this one: s is written in its place.
       T* const output = scratch.output + t * step;
       to_output(s, weight, sums, output);
       squash_gradient(s.outputs, s.output_size, epsilon, output, gradient, gradient);

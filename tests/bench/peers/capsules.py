@@ -1,4 +1,4 @@
-"""Capsules as one writes them in PyTorch, for the peers: every prediction in memory, gradients by autograd.
+"""A straightforward PyTorch implementation of capsules for the peers: every prediction in memory, gradients by autograd.
 
 Procedure 1 of Sabour, Frosst and Hinton (2017), in two ways: as products of matrices, and as weighted sums, which
 torch.compile can fuse.

@@ -28,7 +28,7 @@ def peer_python(*needed):
     """The virtual environment's Python, with the named packages installed."""
     python = VENV / "bin" / "python"
     if not python.exists():
-        print("bench: making build/peers-venv", flush=True)
+        print("bench: creating build/peers-venv", flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
     for name in needed:
         mark = VENV / f"has-{name}"
@@ -70,7 +70,7 @@ def words(sizes, *names):
 
 
 def expect_the_same(what, ours, peers, keys, tolerance=1e-3):
-    """Ends the comparison where a peer computes something else; sums are in another order, and no more."""
+    """Ends the comparison if a peer computes something else; only the order of sums may differ."""
     for label, theirs in peers.items():
         for key in keys:
             if abs(theirs[key] - ours[key]) > tolerance * abs(ours[key]):
@@ -81,7 +81,7 @@ def expect_the_same(what, ours, peers, keys, tolerance=1e-3):
 def bench_itself(name, programs):
     """For programs that measure both sides in one process."""
     program = programs / f"{name}_bench"
-    os.execv(program, [str(program)])  # in full: it starts itself again to measure memory
+    os.execv(program, [str(program)])  # full path: it restarts itself to measure memory
 
 
 def computes_in_bfloat16():
@@ -101,7 +101,7 @@ def bench_step(programs, turns):
         commands["Seam, bfloat16"] = [ours, "--precision", "bfloat16"]
         commands["strongest PyTorch, bfloat16"] = [*theirs, "--strongest", "--precision", "bfloat16"]
     else:
-        print("bench: this CPU does not compute in bfloat16; going on without it")
+        print("bench: this CPU does not compute in bfloat16; continuing without it")
     found = in_turns("step", turns, commands)
     print("where Seam's time goes:", flush=True)
     for precision in ("float32", "bfloat16") if "Seam, bfloat16" in found else ("float32",):
@@ -131,7 +131,7 @@ def bench_descriptors_step(programs, turns, sizes, network):
                                                                               "threads")]
     with tempfile.TemporaryDirectory() as folder:
         initial = pathlib.Path(folder) / "initial.safetensors"
-        print("pictures and initial weights:", flush=True)
+        print("images and initial weights:", flush=True)
         run("descriptors_step", [*ours, "--steps", "0", "--save", initial], ROOT)
         theirs = [python, PEERS / "descriptors_step.py", "--network", network, "--initial", initial,
                   *words(sizes, "steps", "threads")]
@@ -140,12 +140,12 @@ def bench_descriptors_step(programs, turns, sizes, network):
             commands["Seam, bfloat16"] = [*ours, "--precision", "bfloat16"]
             commands["PyTorch, bfloat16"] = [*theirs, "--precision", "bfloat16"]
         else:
-            print("bench: this CPU does not compute in bfloat16; going on without it")
+            print("bench: this CPU does not compute in bfloat16; continuing without it")
         found = in_turns("descriptors_step", turns, commands)
     seam, peer = found["Seam"], found["PyTorch"]
     what = f"descriptors_step, {network}"
     expect_the_same(what, seam, {"PyTorch": peer}, ("loss", "parameters"), tolerance=1e-4)
-    # The first convolution's is a small difference of large sums: in float32 PyTorch's own layouts differ by 4e-4.
+    # The gradient of the first convolution is a small difference of large sums: in float32 PyTorch's own layouts differ by 4e-4.
     expect_the_same(what, seam, {"PyTorch": peer}, ("gradient",), tolerance=1e-2)
     text = (f"descriptors_step network={network} ratio={peer['ms_per_image'] / seam['ms_per_image']:.2f} "
             f"seam_ms={seam['ms_per_image']:.3f} pytorch_ms={peer['ms_per_image']:.3f} "
@@ -174,7 +174,7 @@ def bench_input(programs, turns, folder):
     try:
         commands["DALI"] = [peer_python("dali"), PEERS / "input_dali.py", folder]
     except subprocess.CalledProcessError:
-        print("bench: DALI cannot be installed here; going on without it")
+        print("bench: DALI cannot be installed here; continuing without it")
     found = in_turns("input", turns, commands)
     rates = {label: keys["images_per_second"] for label, keys in found.items()}
     text = (f"input ratio={rates['Seam'] / rates['DataLoader']:.2f} "
@@ -222,9 +222,9 @@ def bench_leave_one_out(programs, turns, sizes):
     recall = {key: value for key, value in seam.items() if key.startswith("recall_at_")}
     for label, keys in found.items():
         for key, value in recall.items():
-            # The distances of FAISS are rounded to float32, so that neighbours at the cut may change places.
+            # The distances of FAISS are rounded to float32, so neighbours at the cut-off may change places.
             if abs(keys[key] - value) > 2e-4:
-                sys.exit(f"bench: {key}: {label} has {keys[key]}, Seam {value}; they do not find the same")
+                sys.exit(f"bench: {key}: {label} has {keys[key]}, Seam {value}; they do not find the same neighbours")
     label, peer = min(found.items(), key=lambda side: side[1]["seconds"])
     print(f"leave_one_out ratio={peer['seconds'] / seam['seconds']:.2f} "
           f"seam_seconds={seam['seconds']:.3f} faiss_seconds={peer['seconds']:.3f} "
@@ -243,7 +243,7 @@ def bench_search(programs, turns):
     print(f"search ratio={peer / ours:.2f} seam_seconds={ours:.3f} faiss_seconds={peer:.3f}")
 
 
-# What takes a size, and which.
+# The sizes that each benchmark accepts.
 SIZES = {
     "own_routing": ("batch", "threads"),
     "capsule_module_routing": ("batch", "threads"),
@@ -259,7 +259,7 @@ def main():
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--network", choices=["small", "published"], help="of descriptors_step; small if not said")
+    parser.add_argument("--network", choices=["small", "published"], help="for descriptors_step; default: small")
     for size in sorted({size for sizes in SIZES.values() for size in sizes}):
         parser.add_argument(f"--{size}", type=int)
     options = parser.parse_intermixed_args()  # a folder may follow options

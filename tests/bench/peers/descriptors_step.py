@@ -5,9 +5,9 @@
 
 SE-ResNet in Caffe's style, spatial group-wise enhancement, self-attention, three global descriptors, class capsules by
 dynamic routing, both together; batch-hard triplets, cross entropy and cost-sensitive regularisation; Adam. Eager, with
-channels last and PyTorch's fused Adam; bfloat16 is autocast's, which needs the CPU's support. Pictures, labels and
-initial weights are those that `descriptors_step_bench --save FILE` wrote. Prints `descriptors_step ms_per_image=...
-peak_mib=... before_mib=... loss=... gradient=... parameters=...`, the last three to compare: of the first step.
+channels last and PyTorch's fused Adam; bfloat16 is autocast's, which needs the CPU's support. Images, labels and
+initial weights are read from the file of `descriptors_step_bench --save FILE`. Prints `descriptors_step ms_per_image=...
+peak_mib=... before_mib=... loss=... gradient=... parameters=...`, the last three for comparison, from the first step.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     python leave_one_out_faiss.py [--images 60502] [--items 11316] [--dimensions 6144] [--k 1000] [--metric l2|ip]
                                   [--queries 60502] [--batch 4096] [--likeness 0] [--threads 2]
 
-The same vectors to the last bit, added in blocks; as queries they are read from the index, so that neither side holds
-them twice. k + 1 neighbours are found and the query itself is dropped, by its number. 4,096 queries are what FAISS
-searches at a time; all at once would only keep more results. Only add() and search() are timed.
+Uses bit-identical vectors, added in blocks; queries are read from the index, so that neither side stores them twice.
+k + 1 neighbours are found and the query itself is dropped by its number. FAISS searches 4,096 queries at a time; all at
+once would only store more results. Only add() and search() are timed.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def without_itself(found, first):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=PUBLISHED_IMAGES)
-    parser.add_argument("--items", type=int, default=0, help="0: as many images an item as published")
+    parser.add_argument("--items", type=int, default=0, help="0: as many images per item as published")
     parser.add_argument("--dimensions", type=int, default=6144)
     parser.add_argument("--k", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=0, help="search only the first; 0: all images")
@@ -84,7 +84,7 @@ def main():
         start = time.perf_counter()
         _, found = index.search(queries, options.k + 1)
         search_seconds += time.perf_counter() - start
-        for at in range(0, len(found), 64):  # so that counting takes no memory to speak of
+        for at in range(0, len(found), 64):  # so that counting needs little memory
             others = without_itself(found[at:at + 64], first + at)
             same = item[others] == item[first + at:first + at + len(others), None]
             for k in recall_at:

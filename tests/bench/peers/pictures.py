@@ -1,4 +1,4 @@
-"""What both input peers share: which files, which augmentation."""
+"""Shared by both input peers: files and augmentation."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ SIDE = 256
 
 
 def files_of(folder, count):
-    """`count` JPEG files in sorted order, from the first again where there are fewer."""
+    """`count` JPEG files in sorted order, repeated from the first if there are fewer."""
     found = sorted(str(path) for path in pathlib.Path(folder).rglob("*.jpg"))
     if not found:
         raise SystemExit(f"no .jpg files in {folder}")
@@ -16,7 +16,7 @@ def files_of(folder, count):
 
 
 def random_map(random):
-    """2x3 matrix from output to input pixels: rotation, shift, shear, zoom about the middle."""
+    """2x3 matrix from output to input pixels: rotation, shift, shear, zoom about the centre."""
     angle, shear = numpy.deg2rad([random.uniform(-30, 30), random.uniform(-0.1, 0.1)])
     shift = random.uniform(-0.2, 0.2, 2) * SIDE
     zoom = random.uniform(0.9, 1.1, 2)

@@ -1,11 +1,11 @@
-"""Dynamic routing as one writes it in PyTorch: the peer of routing_bench.
+"""A straightforward PyTorch implementation of dynamic routing: the peer of routing_bench.
 
     python routing.py --network capsnet|scn|capsule_module|capsule_module_shared [--batch N] [--compile] [--turns 3]
                       [--threads N]
 
 Forward and backward, written in the two ways of capsules.py; the faster one counts. Prints `routing peer_ms=...
-peer_mib=... loss=... of_u=... of_weight=...`: milliseconds an image; the peak memory of a pass above that of its inputs,
-in a process of its own (not with --compile, whose compiler takes more); and numbers of the result to compare.
+peer_mib=... loss=... of_u=... of_weight=...`: milliseconds per image; the peak memory of a pass minus that of its
+inputs, in a separate process (not with --compile, whose compiler needs more); and numbers of the result for comparison.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main():
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--memory", choices=["by_products", "by_sums"], help="print that of one pass and end")
+    parser.add_argument("--memory", choices=["by_products", "by_sums"], help="print the peak memory of one pass and exit")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -63,7 +63,7 @@ def main():
 
     if options.memory:
         route = {"by_products": by_products, "by_sums": by_sums}[options.memory]
-        run(route, *drawn(options.network, 1))  # threads and libraries take memory the first time
+        run(route, *drawn(options.network, 1))  # threads and libraries allocate memory the first time
         u, weight = drawn(options.network, images)
         forget_peak()
         before = peak_mib()
@@ -88,7 +88,7 @@ def main():
         milliseconds(route)  # compiles
         milliseconds(route)
         ways[name] = statistics.median(milliseconds(route) for _ in range(options.turns)), route
-        print(f"{options.network}, {name}: {ways[name][0]:.3f} ms an image", flush=True)
+        print(f"{options.network}, {name}: {ways[name][0]:.3f} ms per image", flush=True)
     fastest = min(ways, key=lambda name: ways[name][0])
     taken, route = ways[fastest]
     loss = run(route, u, weight).item()

@@ -1,4 +1,4 @@
-"""A training step of SCCapsNet as one writes it in PyTorch: the peer of step_bench.
+"""A training step of SCCapsNet in straightforward PyTorch: the peer of step_bench.
 
     python sccapsnet_step.py [--triplets 32] [--steps 2] [--threads 2]
                              [--strongest] [--precision float32|bfloat16]
@@ -6,9 +6,9 @@
 Follows the released Keras code layer by layer: stride-2 convolutions of 7x7 with TensorFlow's "SAME"
 padding, batch normalisation, ReLU and dropout of whole channels; 8,192 capsules of 16 numbers that
 share one matrix; three routing iterations whose predictions exist in memory; three towers; Adam.
-With --strongest it is written as fast as PyTorch allows: tensors with channels last, and routing in which
+--strongest selects the fastest version that PyTorch allows: tensors with channels last, and routing in which
 no prediction is made (s_j = W_j sum_i c_ij u_i). bfloat16 is autocast's, which needs the CPU's support.
-An image is one tower pass of one picture. Prints `step ms_per_image=... peak_gib=...`.
+An image is one tower pass of one input image. Prints `step ms_per_image=... peak_gib=...`.
 """
 
 import argparse

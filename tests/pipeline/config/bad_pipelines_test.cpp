@@ -1,8 +1,7 @@
-/// Every file in tests/bad_pipelines is broken in one way; the file .expected beside it holds all
-/// that is said about it. SEAM_UPDATE_EXPECTED=1 writes what is said now, to be read before it is
-/// committed.
+/// Every file in tests/bad_pipelines is broken in one way; the .expected file next to it contains
+/// its errors. SEAM_UPDATE_EXPECTED=1 rewrites these files; review them before a commit.
 ///
-/// Comment lines at the top of a file give what is outside of it:
+/// Comment lines at the top of a file set the options and the environment:
 ///     # --set stage.scale.factor=9
 ///     # --variant small,fast
 ///     # environment HOME_OF_LISTS=/data
@@ -74,7 +73,7 @@ std::string said_about(const fs::path& file, DescriptionCache* descriptions = nu
   return replaced(text, SEAM_BAD_PIPELINES, "<here>");
 }
 
-/// Whether the texts agree; a line that ends in "..." stands for all that begin like it.
+/// Whether the texts agree; a line that ends in "..." matches all lines with that beginning.
 void compare(const std::string& said, const std::string& expected) {
   std::istringstream said_lines(said);
   std::istringstream expected_lines(expected);
@@ -114,7 +113,7 @@ class BadPipeline : public ::testing::TestWithParam<std::string> {
 TEST_P(BadPipeline, IsExplained) {
   const fs::path folder = SEAM_BAD_PIPELINES;
   const std::string said = said_about(folder / (GetParam() + ".toml"));
-  EXPECT_FALSE(said.empty()) << "nothing is said about this file";
+  EXPECT_FALSE(said.empty()) << "no error is reported for this file";
   const fs::path expected = folder / (GetParam() + ".expected");
   if (std::getenv("SEAM_UPDATE_EXPECTED") !=
       nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
@@ -134,7 +133,7 @@ TEST_P(BadPipeline, IsExplainedTheSameFromRecordedDescriptions) {
   const fs::path file = fs::path(SEAM_BAD_PIPELINES) / (GetParam() + ".toml");
   const std::string said = said_about(file);
   const TemporaryFolder folder;
-  for (int time = 0; time < 2; ++time) {  // the second finds the records of the first
+  for (int time = 0; time < 2; ++time) {  // the second one finds the records of the first
     DescriptionCache descriptions(folder.path());
     EXPECT_EQ(said_about(file, &descriptions), said) << time;
   }

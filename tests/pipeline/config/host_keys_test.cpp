@@ -24,8 +24,8 @@ using seam::test::TemporaryFolder;
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// A value for each key that is not its default, by table and key; HERE is the test's folder. A key
-/// that is declared and not here fails the test.
+/// A non-default value for each key, by table and key; HERE is the test's folder. The test fails
+/// for a declared key that is missing here.
 const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.name", {"\"other $$ name\""}},
     {"pipeline.seed", {"9"}},
@@ -53,12 +53,12 @@ const std::map<std::string, std::vector<std::string>> samples{
      {"2", "{ steps = 500 }", "{ minutes = 0.5 }", "{ epochs = 2, steps = 10, minutes = 3 }"}},
     {"schedule.keep", {"5", "{ last = 3 }"}},
     {"stage.scale.use", {"\"fixture.every_kind\""}},
-    {"stage.scale.like", {}},  // resolved texts have what it stands for; see like_test
+    {"stage.scale.like", {}},  // resolved texts contain its expansion; see like_test
     {"stage.scale.on_error", {"\"skip\"", "{ retry = 3 }"}},
     {"stage.scale.concurrency", {"2"}},
 };
 
-/// All that a file can say of a pipeline besides stages' parameters, member by member.
+/// All members of a pipeline that a file can set, except stages' parameters.
 struct Said {
   std::string name;
   std::uint64_t seed;
@@ -193,7 +193,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-// SEAM_UPDATE_EXPECTED=1 writes what is declared now.
+// SEAM_UPDATE_EXPECTED=1 writes the current declarations.
 TEST(HostKeysPage, SaysWhatIsDeclared) {
   PipelineSpec spec;
   StageSpec stage;

@@ -39,7 +39,7 @@ class Load : public ::testing::Test {
     return load_pipeline(options);
   }
 
-  /// The checked pipeline; fails the test where there are errors.
+  /// The checked pipeline; fails the test if there are errors.
   CheckedPipeline loaded(const std::string& text, std::vector<std::string> overrides = {}) {
     LoadResult result = load(text, std::move(overrides));
     std::string problems;

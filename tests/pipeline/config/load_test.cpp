@@ -144,8 +144,9 @@ main = "numbers -> texts"
   EXPECT_FALSE(result.pipeline);
   std::string problems;
   for (const Problem& problem : result.problems) problems += to_text(problem);
-  EXPECT_THAT(problems, AllOf(HasSubstr("'/data/caf\xEF\xBF\xBD/list.txt', which is not UTF-8"),
-                              HasSubstr("--set:1:1: error: this is not UTF-8")));
+  EXPECT_THAT(problems,
+              AllOf(HasSubstr("'/data/caf\xEF\xBF\xBD/list.txt', which is not valid UTF-8"),
+                    HasSubstr("--set:1:1: error: this is not valid UTF-8")));
 }
 
 TEST_F(Load, EmptyListsFitEveryList) {
@@ -195,7 +196,7 @@ gallery = "numbers -> gallery"
 search = "numbers -> search"
 )");
   EXPECT_EQ(stage(pipeline, "search").references.at("index"), "gallery");
-  // It would fail on a reference that points nowhere.
+  // It would fail on an unbound reference.
   StageRunner& search = *pipeline.stages.at("search");
   RunState run;
   Packet packet;

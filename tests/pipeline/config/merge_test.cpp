@@ -43,7 +43,7 @@ factor = 2
   EXPECT_EQ(again.use, "fixture.every_kind");
   EXPECT_EQ(again.like, "");
   EXPECT_THAT(again.values, ElementsAre(std::pair("count", Value{std::int64_t{7}})));
-  EXPECT_EQ(again.on_error, OnError::fail);  // it had that by `like`, which is gone
+  EXPECT_EQ(again.on_error, OnError::fail);  // from the former `like`
   EXPECT_EQ(stage(pipeline, "scale").values.at("mode"), Value{std::string("cubic")});
 }
 
@@ -82,7 +82,7 @@ use = "fixture.scale"
   EXPECT_EQ(scale.use, "fixture.every_kind");
   EXPECT_THAT(scale.values, ElementsAre(std::pair("count", Value{std::int64_t{9}})));
   EXPECT_EQ(scale.on_error, OnError::skip);
-  // It was a fixture.scale before and still is: what it had of its own stays.
+  // It was a fixture.scale before and still is, so its own keys are kept.
   EXPECT_EQ(stage(pipeline, "again").values.at("factor"), Value{4.0});
 }
 

@@ -60,7 +60,7 @@ TEST(ProblemText, LongLinesAreCutAroundTheMark) {
 TEST(ProblemText, TerminalsAreNotSteered) {
   Problem problem = example();
   problem.source_line = "a = \x1b[2J\xff";
-  problem.message = "'\x1b[2J' is no key";
+  problem.message = "'\x1b[2J' is not a key";
   const std::string text = to_text(problem);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\xff'), std::string::npos);

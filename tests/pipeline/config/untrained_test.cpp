@@ -18,7 +18,7 @@ namespace untrained_test {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// A stage that reads and provides tensors, which the host does not know.
+/// A stage that reads and provides tensors, whose type the host does not know.
 class Tensors final : public Transform {
  public:
   Tensors(std::vector<std::string> needs, std::vector<std::string> provides, bool trains)

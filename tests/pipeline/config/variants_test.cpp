@@ -94,7 +94,7 @@ TEST_F(VariantsTest, UnknownOnesAndTwoOfAGroupAreErrors) {
   const LoadResult two = choose({"triple", "kinds"});
   ASSERT_EQ(two.problems.size(), 1U);
   EXPECT_EQ(two.problems[0].message,
-            "'triple' and 'kinds' are both of the group 'scale'; choose one");
+            "'triple' and 'kinds' both belong to the group 'scale'; choose one");
   EXPECT_EQ(choose({"long", "long"}).problems.at(0).message, "the variant 'long' is chosen twice");
   EXPECT_THAT(to_text(choose({"long"}, {}, simple).problems.at(0)),
               HasSubstr("the file has no variants"));
@@ -171,7 +171,7 @@ TEST_F(VariantsTest, AreAxes) {
   EXPECT_REFUSED(parsed("variant.n=x"), Fault::configuration, "has no group 'n'; it has: l, m");
   EXPECT_REFUSED(parsed("variant=z"), Fault::configuration, "there is no variant 'z'");
   EXPECT_REFUSED(parsed("variant"), Fault::configuration, "KEY=VALUES");
-  EXPECT_REFUSED(parsed("variant.l,variant.m=a"), Fault::configuration, "an axis of their own");
+  EXPECT_REFUSED(parsed("variant.l,variant.m=a"), Fault::configuration, "a separate axis");
   EXPECT_REFUSED((void)parse_axes({"variants"}), Fault::configuration, "no groups of variants");
 }
 

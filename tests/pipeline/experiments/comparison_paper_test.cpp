@@ -65,7 +65,7 @@ TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
               HasSubstr("unpaired |\n\nmeasured on protocol: b\n\n| a_form | runs"));
   EXPECT_THAT(to_markdown(two), HasSubstr("\n\nnot ranked: third: stopped\n"));
   EXPECT_THAT(to_latex(two),
-              HasSubstr("\n% biased upwards, weights chosen on these data: first\n"));
+              HasSubstr("\n% biased upwards, weights selected on this data: first\n"));
   EXPECT_THAT(to_markdown(two), HasSubstr("| x | 1 | not finite |  |"));
 }
 

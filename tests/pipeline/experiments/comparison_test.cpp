@@ -141,7 +141,7 @@ TEST_F(Ranks, DataThatDiffersIsRankedApart) {
   ASSERT_EQ(rankings.size(), 2U);
   EXPECT_EQ(rankings[0].groups.size(), 2U);
   EXPECT_THAT(rankings[1].data, ElementsAre(Pair("stage.query.root", "\"easy\"")));
-  EXPECT_THAT(text(), AllOf(HasSubstr("ranked apart"), HasSubstr("stage.query.root: \"data\""),
+  EXPECT_THAT(text(), AllOf(HasSubstr("ranked separately"), HasSubstr("stage.query.root: \"data\""),
                             HasSubstr("stage.query.root: \"easy\"")));
 }
 
@@ -178,14 +178,14 @@ TEST_F(Ranks, SeedsOfAFoldAreNoFurtherObservations) {
       runs_.push_back(run);
     }
   }
-  runs_.pop_back();  // one fold lacks a seed: it counts no less for that
+  runs_.pop_back();  // one fold lacks a seed, but has the same weight
   const Group group = rank().at(0).groups.at(0);
   EXPECT_EQ(group.members.size(), 5U);
   EXPECT_EQ(group.observations, 2U);
   EXPECT_NEAR(group.mean, (0.8 + 0.595) / 2, 1e-12);
   EXPECT_NEAR(group.deviation.value(), 0.205 / std::sqrt(2.0), 1e-12);
   EXPECT_NEAR(group.standard_error.value(), 0.205 / 2, 1e-12);
-  EXPECT_THAT(text(), HasSubstr("are over folds, of each the mean over its seeds"));
+  EXPECT_THAT(text(), HasSubstr("are over folds; each fold counts as the mean over its seeds"));
 }
 
 TEST_F(Ranks, AFoldIsNoRepetitionOfAllFolds) {
@@ -254,8 +254,8 @@ margin  runs    mean  deviation  std. error  to the best  95 % interval
 0.2        2  0.5100     0.0141      0.0100      -0.1100  [-0.2371, +0.0171]
 
 to the best: mean difference of runs with the same seed and fold, and its 95 % confidence
-interval (Student's t), not corrected for the number of rows; one that contains 0 shows no
-difference
+interval (Student's t), not corrected for the number of rows; if it contains 0, no
+difference is shown
 
 not ranked:
   margin=1,seed=1: not started

@@ -113,7 +113,7 @@ TEST_F(MetricValues, AScoreFileOfAnotherKindIsRefused) {
                            R"({"format":1,"scores":[{"better":"higher"}]})"}) {
     folder_.write("score.json", text);
     EXPECT_REFUSED(read_headlines(folder_.path()), Fault::data,
-                   "score.json' is not the score of a run")
+                   "score.json' is not a valid score.json")
         << text;
   }
 }

@@ -57,8 +57,8 @@ TEST_F(OutcomesTest, AreTheColumnOfTheMetric) {
 
 TEST_F(OutcomesTest, OfAnotherEvaluationAreRefused) {
   EXPECT_THAT(complaint(head + "2,a,i,1\n2,b,i,0\n"),
-              AllOf(HasSubstr("o.csv', line 2: it is of epoch 3"), HasSubstr("is of epoch 4")));
-  EXPECT_THAT(complaint(head + "3,a,i,1\n2,b,i,0\n"), HasSubstr("line 3: it is of epoch 3"));
+              AllOf(HasSubstr("o.csv', line 2: it is from epoch 3"), HasSubstr("is from epoch 4")));
+  EXPECT_THAT(complaint(head + "3,a,i,1\n2,b,i,0\n"), HasSubstr("line 3: it is from epoch 3"));
   EXPECT_THAT(complaint(head + "3,a,i,1\n3,b,i,1\n"),
               HasSubstr("the mean of its column r@1 is 1, but the run recorded 0.5"));
   EXPECT_EQ(complaint(head + "3,a,i,0.1\n3,b,i,0.2\n", 0.15000000000000002), "accepted");
@@ -68,27 +68,27 @@ TEST_F(OutcomesTest, WithWhatIsMissingDoubledOrNoNumberAreRefused) {
   EXPECT_THAT(complaint(""), HasSubstr("do not begin with epoch, observation, cluster"));
   EXPECT_THAT(complaint("observation,epoch,cluster,r@1\n"), HasSubstr("do not begin with"));
   EXPECT_THAT(complaint("epoch,observation,cluster,mrr,r@5\n"),
-              HasSubstr("it has no column 'r@1'; there are mrr, r@5"));
+              HasSubstr("it has no column 'r@1'; its metric columns are: mrr, r@5"));
   EXPECT_THAT(complaint(head), HasSubstr("no observation has a value of r@1"));
   EXPECT_THAT(complaint(head + "3,a,i,\n"), HasSubstr("no observation has a value of r@1"));
   EXPECT_THAT(complaint(head + "3,a,i,1\n3,a,i,0\n"),
-              HasSubstr("line 3: the observation 'a' comes twice"));
+              HasSubstr("line 3: observation 'a' occurs twice"));
   EXPECT_THAT(complaint(head + "3,,i,1\n"), HasSubstr("an observation has no name"));
   EXPECT_THAT(complaint(head + "3,a,i\n"), HasSubstr("it has 3 values instead of 4"));
   for (const char* value : {"nan", "inf", "1x", " 1", "+1"}) {
-    EXPECT_THAT(complaint(head + "3,a,i," + value + "\n"), HasSubstr("is no finite number"));
+    EXPECT_THAT(complaint(head + "3,a,i," + value + "\n"), HasSubstr("is not a finite number"));
   }
-  EXPECT_THAT(complaint(head + "x,a,i,1\n"), HasSubstr("'x' is no epoch"));
-  EXPECT_THAT(complaint(head + "3,a,i,1"), HasSubstr("the last line has no end"));
+  EXPECT_THAT(complaint(head + "x,a,i,1\n"), HasSubstr("'x' is not an epoch"));
+  EXPECT_THAT(complaint(head + "3,a,i,1"), HasSubstr("the last line is incomplete"));
   EXPECT_THAT(complaint(head + "3,\"a,i,1\n"), HasSubstr("a quote is not closed"));
   EXPECT_THAT(complaint(head + "3,\"a\"b,i,1\n"), HasSubstr("text follows a quoted value"));
   EXPECT_REFUSED(static_cast<void>(read_outcomes(folder_.path() / "none.csv", {"r@1", 1, 0})),
-                 Fault::data, "none.csv', which says what each observation scored");
+                 Fault::data, "none.csv', which should hold the score of each observation");
 }
 
 class PairedTest : public ::testing::Test {
  protected:
-  /// A run of epoch 0 whose file has these lines without their epoch.
+  /// A run with epoch 0 and a file with these lines, given without the epoch.
   GroupMember member(const std::string& name, const std::string& seed, double value,
                      const std::vector<std::string>& lines, const Parameters& fold = {}) const {
     std::string text = head;
@@ -196,7 +196,7 @@ TEST_F(PairedTest, FoldsMeasureDifferentObservations) {
                   {member("b0", "1", 1, {"a,i,1"}, first), member("b1", "1", 1, {"a,i,1"}, second)},
                   {member("o0", "1", 1, {"a,i,1"}, first)},
               })),
-              HasSubstr("'a' was measured in both, which are different folds"));
+              HasSubstr("'a' was measured in both, although they are different folds"));
 }
 
 TEST_F(PairedTest, OneClusterHasNoInterval) {
@@ -255,9 +255,9 @@ TEST_F(PairedTest, TheTextSaysOfWhatTheIntervalIs) {
   pair_observations(comparison.rankings[0], comparison.metric);
   EXPECT_THAT(to_text(comparison, 80),
               AllOf(HasSubstr("-0.2500  [-0.5000, +0.0000]"),
-                    HasSubstr("\npaired by 4 observations of 2 clusters\n"),
-                    HasSubstr("95 % interval by bootstrap over clusters"),
-                    HasSubstr("so values biased upwards:\n  other\n")));
+                    HasSubstr("\npaired on 4 observations in 2 clusters\n"),
+                    HasSubstr("95 % bootstrap interval over clusters"),
+                    HasSubstr("so their values are biased upwards:\n  other\n")));
   EXPECT_THAT(to_json(comparison),
               AllOf(HasSubstr(R"("paired_by":"observation")"),
                     HasSubstr(R"("pairs":4,"low":-0.5,"high":0.0,"clusters":2)"),
@@ -265,7 +265,8 @@ TEST_F(PairedTest, TheTextSaysOfWhatTheIntervalIs) {
   EXPECT_THAT(to_csv(comparison),
               AllOf(HasSubstr("low,high,pairs,clusters\r\n"), HasSubstr("-0.25,-0.5,0,4,2\r\n")));
   comparison.which = WhichEpoch::best;
-  EXPECT_THAT(to_text(comparison, 80), HasSubstr("the best epoch is chosen on the data that"));
+  EXPECT_THAT(to_text(comparison, 80),
+              HasSubstr("the best epoch was selected on the evaluation data"));
 }
 
 }  // namespace paired_test

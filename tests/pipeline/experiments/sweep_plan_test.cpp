@@ -90,7 +90,7 @@ TEST(SweepPlan, DrawsAllOfWhatThereIs) {
 
 TEST(SweepPlan, RefusalsSayWhy) {
   EXPECT_THAT(refusal({}), HasSubstr("--over"));
-  EXPECT_THAT(refusal({"stage.a.b=0.1..0.2"}), HasSubstr("needs --random N"));
+  EXPECT_THAT(refusal({"stage.a.b=0.1..0.2"}), HasSubstr("needs random search (--random N)"));
   EXPECT_THAT(refusal({"stage.a.b=1,2"}, RandomSearch{3, 0}), HasSubstr("there are only 2"));
   EXPECT_THAT(refusal({"stage.a.b=1..3:log"}, RandomSearch{4, 0}), HasSubstr("there are only 3"));
   EXPECT_THAT(refusal({"pipeline.seed=1,2"}, RandomSearch{1, 0}), HasSubstr("nothing to draw"));
@@ -131,7 +131,7 @@ TEST(SweepPlan, ARunMayNotLieOutsideItsFolder) {
   SweepPlan plan;
   plan.runs = {{"../elsewhere", {}}};
   write_plan(folder.path(), plan);
-  EXPECT_REFUSED(read_plan(folder.path()), Fault::data, "a run is called '../elsewhere'");
+  EXPECT_REFUSED(read_plan(folder.path()), Fault::data, "a run is named '../elsewhere'");
 }
 
 }  // namespace sweep_plan_test

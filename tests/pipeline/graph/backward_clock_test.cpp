@@ -36,11 +36,11 @@ TEST_F(BackwardClockTest, GivesANodeToTheStageThatMadeIt) {
   clock_.made("loss", 41, 44);
   for (const std::uint64_t number : {43U, 41U, 40U, 39U, 0U, 44U}) node(number);
   EXPECT_GT(clock_.take_call_seconds(), 0);
-  EXPECT_THAT(spans_, ElementsAre("loss", "model")) << "40 and 44 are nobody's";
+  EXPECT_THAT(spans_, ElementsAre("loss", "model")) << "40 and 44 belong to no stage";
   EXPECT_GT(clock_.seconds_of("model"), 0);
   EXPECT_GT(clock_.seconds_of("loss"), 0);
   EXPECT_EQ(clock_.seconds_of("reads"), 0);
-  EXPECT_EQ(clock_.take_call_seconds(), 0) << "of the last call";
+  EXPECT_EQ(clock_.take_call_seconds(), 0) << "only of the last call";
 }
 
 TEST_F(BackwardClockTest, WeightsBelongToTheNodeBefore) {
@@ -75,7 +75,7 @@ TEST_F(BackwardClockTest, NumbersThatComeAgainAreTheNewStages) {
   EXPECT_THAT(spans_, ElementsAre("other"));
 }
 
-/// An optimizer, whose gradients a flow of another stage made.
+/// An optimizer whose gradients another stage made.
 class Backward final : public Sink {
  public:
   void declare(Declaration& d) override {
@@ -111,7 +111,7 @@ TEST_F(BackwardFlowTest, TheTimeIsTheModelsAndNotTheOptimizers) {
   EXPECT_GE(model.backward_seconds, packets * 0.020);
   EXPECT_EQ(adam.backward_seconds, 0);
   EXPECT_LE(model.busy_seconds + model.backward_seconds + adam.busy_seconds, result.seconds)
-      << "all of it is one thread's";
+      << "everything belongs to one thread";
 }
 
 TEST_F(BackwardFlowTest, NobodyListensWhereNothingTrains) {

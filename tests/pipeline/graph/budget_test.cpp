@@ -12,7 +12,7 @@ namespace budget_test {
 
 constexpr auto nobody_waits = [] {};
 
-/// A packet that has been through and needed so many bytes.
+/// A packet that has finished and needed this many bytes.
 void through(Budget& budget, PacketSizes& maker, std::int64_t bytes) {
   const Share share(budget.admit(maker, 10), bytes);
 }
@@ -73,7 +73,7 @@ TEST(Budget, APacketThatOutgrowsItsReservationRaisesThatOfTheNext) {
   PacketSizes& maker = budget.add_maker();
   through(budget, maker, 10);
   const Share grown(budget.admit(maker, 10), 400);
-  EXPECT_EQ(fill(budget, maker).size(), 1U) << "400 are held, and as many are reserved for one";
+  EXPECT_EQ(fill(budget, maker).size(), 1U) << "400 are held, and 400 are reserved for one";
 }
 
 TEST(Budget, AlwaysAdmitsOnePacketHoweverLarge) {
@@ -91,7 +91,7 @@ TEST(Budget, TellsWhoeverWaitsThatThereIsRoom) {
   auto ticket = budget.admit(budget.add_maker(), 1);
   auto copy = ticket;
   ticket = nullptr;
-  EXPECT_EQ(calls, 0) << "a copy is still under way";
+  EXPECT_EQ(calls, 0) << "a copy is still in flight";
   copy = nullptr;
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(budget.finished(), 1U);

@@ -22,7 +22,7 @@ TEST(ComputeThread, RunsAllThatIsPostedOnOneThreadInOrder) {
         order.push_back(i);
       });
     }
-  }  // finishes what is queued
+  }  // finishes the queued work
   ASSERT_EQ(order.size(), 100U);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
   EXPECT_NE(first, std::this_thread::get_id());
@@ -71,7 +71,7 @@ TEST(ComputeThread, CountsTheTimeItWaits) {
   (void)compute.take_idle_seconds();
   EXPECT_EQ(compute.take_idle_seconds(), 0.0) << "it has not waited since the last call";
   go_on.count_down();
-  compute.run([] {});  // the latches go before the thread does
+  compute.run([] {});  // the latches are destroyed before the thread
 }
 
 }  // namespace compute_thread_test

@@ -9,7 +9,7 @@
 namespace seam::host {
 namespace durations_test {
 
-/// Each of so many ticks once.
+/// Each of these durations once.
 Durations durations(std::initializer_list<std::int64_t> ticks, double seconds_a_tick) {
   DurationCounts counts{};
   for (const std::int64_t one : ticks) ++counts.at(bucket_of(one));
@@ -23,7 +23,7 @@ TEST(Durations, ABucketHoldsWhatIsNearItsMiddle) {
     const auto duration = static_cast<double>(ticks);
     EXPECT_NEAR(middle_of(bucket_of(ticks)), duration, 0.032 * duration);
   }
-  EXPECT_EQ(bucket_of(-1), 0U) << "of a clock that was set";
+  EXPECT_EQ(bucket_of(-1), 0U) << "the clock was set back";
   EXPECT_EQ(bucket_of(std::numeric_limits<std::int64_t>::max()) + 1, duration_buckets);
 }
 

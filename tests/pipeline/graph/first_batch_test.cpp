@@ -69,7 +69,7 @@ TEST_F(FirstBatchTest, ACollectorBehindTheModelIsNotWaitedFor) {
       "model", [](Packet&, Context&) {}, true);
   add<Sum>("gather", 1'000, 2);
   whole_without_error(chain({"count", "decode", "batch", "model", "gather", "keep"}), 2);
-  EXPECT_THAT(numbers(kept_), ElementsAre(3, -1, -2)) << "it ends as at the end of a flow";
+  EXPECT_THAT(numbers(kept_), ElementsAre(3, -1, -2)) << "it ends like a complete flow";
 }
 
 TEST_F(FirstBatchTest, EachBranchGetsItsBatch) {

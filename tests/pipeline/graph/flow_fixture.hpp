@@ -1,4 +1,4 @@
-/// What tests of whole flows share: stages that do what the test says, and a flow that runs them.
+/// Shared parts of tests of whole flows: stages that the test scripts, and a flow that runs them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class Count final : public Source {
   std::int64_t next_ = 0;
 };
 
-/// Does what the test says with each packet, on many threads.
+/// Calls a function of the test for each packet, on several threads.
 class ParallelCall final : public ParallelTransform {
  public:
   using Body = std::function<void(Packet&, Context&)>;
@@ -65,8 +65,8 @@ class Call final : public Kind {
   bool compute_;
 };
 
-/// Sums groups of `size` numbers; what is left comes out at the end, and then `extra` more packets,
-/// one a call.
+/// Sums groups of `size` numbers; emits the rest at the end, and then `extra` more packets, one per
+/// call.
 class Sum final : public Collector {
  public:
   Sum(std::int64_t size, std::int64_t extra) : size_(size), extra_(extra) {}

@@ -1,5 +1,5 @@
-/// Training flows that are left between two steps and gone on with: what is done before and after
-/// together is what one that was never left does, for any number of threads.
+/// Training flows that are interrupted between two steps and resumed: both parts together do the
+/// same as an uninterrupted flow, for any number of threads.
 #include "pipeline/graph/flow_points.hpp"
 
 #include <gmock/gmock.h>
@@ -34,8 +34,8 @@ class Gathering : public Collector {
   }
 };
 
-/// Gathers numbers: `size` each, or all that share number / `group` where that is set, which only
-/// the first of the next group tells.
+/// Collects `size` numbers each, or if `group` is set, all numbers with the same number / `group`,
+/// which ends with the first number of the next group.
 class Gather final : public Gathering {
  public:
   Gather(std::size_t size, std::int64_t group) : size_(size), group_(group) {}
@@ -67,7 +67,8 @@ class Gather final : public Gathering {
   std::vector<std::int64_t> held_;
 };
 
-/// Gathers four numbers when it has seven: it always holds some of the next ones, and says which.
+/// Collects four numbers when it has seven: it always holds some of the next ones, and reports
+/// which.
 class GatherAhead final : public Gathering {
  public:
   void begin(Context& /*context*/) override { held_.clear(); }
@@ -100,7 +101,7 @@ class GatherAhead final : public Gathering {
   std::vector<Packet> held_;
 };
 
-/// Trains: keeps what its steps saw, and can be left after every `accumulate`th.
+/// Trains: keeps the numbers of its steps, and can be suspended after every `accumulate`th.
 class Learn final : public Sink {
  public:
   Learn(std::vector<std::string>& seen, std::int64_t accumulate, std::optional<Pause> says)
@@ -182,7 +183,7 @@ class FlowPointsTest : public FlowTest {
   }
   FlowResult run_chain(int threads) { return run({"count", "work", "gather", "learn"}, threads); }
 
-  /// Runs on from the point that was kept last.
+  /// Resumes from the last point kept.
   FlowResult go_on(int threads) {
     stop_.soon = false;
     options_.from = keeper_.points.back();
@@ -226,7 +227,7 @@ TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
         on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == step; });
         const FlowResult stopped = run_chain(threads);
         EXPECT_THAT(stopped.imbalances, IsEmpty());
-        if (!stopped.cancelled) {  // behind the last full batch there is no point
+        if (!stopped.cancelled) {  // there is no point after the last full batch
           EXPECT_GE(step + 2, expected.size());
           EXPECT_EQ(seen_, expected);
           stop_.soon = false;
@@ -239,7 +240,8 @@ TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
         EXPECT_FALSE(rest.cancelled);
         EXPECT_FALSE(rest.error);
         EXPECT_THAT(rest.imbalances, IsEmpty());
-        EXPECT_EQ(worked_, 103 - static_cast<std::int64_t>(inputs)) << "nothing twice";
+        EXPECT_EQ(worked_, 103 - static_cast<std::int64_t>(inputs))
+            << "no packet was processed twice";
         EXPECT_EQ(seen_, expected);
         EXPECT_THAT(keeper_.gone_on, ElementsAre("learn"));
         EXPECT_EQ(rest.skipped, whole.skipped);
@@ -379,14 +381,14 @@ TEST_F(FlowPointsTest, WhatStandsInTheWayIsNamed) {
   add<Keep>("keep", kept_);
   add<Gather>("inner", 2, 0);
   EXPECT_THAT(obstacle(chain({"count", "serial", "gather", "learn"})),
-              HasSubstr("'serial' needs all packets"));
+              HasSubstr("'serial' is a serial stage"));
   EXPECT_THAT(obstacle(chain({"count", "gather", "serial", "learn"})),
-              HasSubstr("'serial' stands between"));
+              HasSubstr("'serial' is between"));
   EXPECT_THAT(obstacle(chain({"count", "gather", "model", "inner", "learn"})),
               HasSubstr("'inner' makes packets inside the training step"));
   FlowSpec forked = chain({"count", "work", "gather", "learn", "keep"});
   forked.nodes[4].inputs = {1};
-  EXPECT_THAT(obstacle(forked), HasSubstr("'keep' needs all packets"));
+  EXPECT_THAT(obstacle(forked), HasSubstr("'keep' is a serial stage"));
   forked = chain({"count", "gather", "learn", "model"});
   forked.nodes[3].inputs = {1};
   EXPECT_THAT(obstacle(forked), HasSubstr("several branches"));

@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Sends on what it takes, but refuses every number that ends in 3.
+/// Passes on packets, but fails on every number that ends in 3.
 class RefusesSome final : public Collector {
  public:
   void declare(Declaration& d) override { d.needs(number); }
@@ -112,7 +112,7 @@ TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
   EXPECT_EQ(progress.finished, 10U);
 }
 
-/// Gathers all packets, and sends each on twice when the last has come.
+/// Collects all packets, and emits each twice after the last has arrived.
 class Twice final : public Collector {
  public:
   void declare(Declaration& d) override { d.needs(number); }
@@ -202,7 +202,7 @@ TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
   add<Large>("large");
   add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
   add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
-    // Until the source has made all that it may.
+    // Until the source has made as many packets as it may.
     while (packet.get(number) == 250 && inside <= room && !progress.activity()[0].waits_for_room) {
       std::this_thread::yield();
     }
@@ -215,7 +215,7 @@ TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
   EXPECT_LE(most, room + 1);
   EXPECT_LE(result.bytes_peak, static_cast<std::uint64_t>(options_.limits.bytes + 10'500));
   EXPECT_GE(result.bytes_peak, static_cast<std::uint64_t>((room - 2) * 10'000))
-      << "its room is used";
+      << "its capacity is used";
 }
 
 TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
@@ -483,7 +483,7 @@ TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
   EXPECT_TRUE(run({"listen", "fails"}, 2).error);
 }
 
-/// Forgets what does not fill a group.
+/// Loses packets that do not fill a group.
 class Forgetful final : public Collector {
  public:
   Forgetful(std::int64_t size, bool tells) : size_(size), tells_(tells) {}
@@ -515,12 +515,13 @@ TEST_F(FlowTest, ACollectorThatForgetsPacketsIsFoundWhereThatCanBeKnown) {
   add<Count>("count", 10);
   add<Keep>("keep", kept_);
   add<Forgetful>("forgets", 4, false);
-  EXPECT_THAT(run({"count", "forgets", "keep"}).imbalances,
-              ElementsAre(HasSubstr("'forgets' took in 2 packets after the last that it sent on")));
+  EXPECT_THAT(
+      run({"count", "forgets", "keep"}).imbalances,
+      ElementsAre(HasSubstr("'forgets' received 2 packets after the last packet it emitted")));
   add<Forgetful>("forgets", 100, false);
   EXPECT_THAT(run({"count", "forgets", "keep"}).imbalances,
-              ElementsAre(HasSubstr("'forgets' took in 10 packets and sent on nothing")));
-  EXPECT_THAT(run({"count", "forgets"}).imbalances, IsEmpty()) << "nothing stands behind it";
+              ElementsAre(HasSubstr("'forgets' received 10 packets, emitted nothing and dropped")));
+  EXPECT_THAT(run({"count", "forgets"}).imbalances, IsEmpty()) << "it has no successor";
   add<Forgetful>("tells", 4, true);
   const FlowResult result = run({"count", "tells", "keep"});
   EXPECT_THAT(result.imbalances, IsEmpty());
@@ -560,7 +561,7 @@ TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
 
 TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
-  /// Puts four packets into a large one.
+  /// Combines four packets into a large one.
   class Gather final : public Collector {
    public:
     void declare(Declaration& d) override {
@@ -583,7 +584,7 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   add<Count>("count", 1'000);
   add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
   add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
-    // Until the source has made what it may; not for ever, so that the test can fail.
+    // Until the source has made as many packets as it may; not forever, so that the test can fail.
     for (int i = 0; packet.get(number) == 800 && inside < 32 && i < 2'000'000; ++i) {
       std::this_thread::yield();
     }
@@ -649,8 +650,8 @@ TEST_F(FlowTest, StopsWhenAskedTo) {
   EXPECT_TRUE(result.cancelled);
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
-  EXPECT_LT(kept_.size(), result.stages.front().emitted) << "what was under way is discarded";
-  EXPECT_EQ(ends_, 0) << "half a flow has not ended";
+  EXPECT_LT(kept_.size(), result.stages.front().emitted) << "packets in flight are discarded";
+  EXPECT_EQ(ends_, 0) << "a partial flow has not ended";
 }
 
 TEST_F(FlowTest, CancelsWhenAskedTo) {
@@ -674,7 +675,8 @@ TEST_F(FlowTest, AStageThatBreaksItsPromiseIsNamed) {
   add<Liar>("liar");
   const FlowResult result = run({"count", "liar"});
   ASSERT_TRUE(result.error);
-  EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'liar' promised field 'square'"));
+  EXPECT_THAT(result.error->full_message(),
+              HasSubstr("stage 'liar' declares that it provides field 'square'"));
 }
 
 TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {

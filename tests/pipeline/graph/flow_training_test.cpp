@@ -1,5 +1,6 @@
-/// Flows that train: one batch at a time from the first stage on the compute thread on, whatever
-/// stands between it and the optimizer, and its calls in the same order for any number of threads.
+/// Flows that train: one batch at a time from the first stage on the compute thread on, regardless
+/// of the stages between it and the optimizer, with calls in the same order for any number of
+/// threads.
 #include <gmock/gmock.h>
 
 #include <mutex>
@@ -18,7 +19,7 @@ namespace flow_training_test {
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-/// Takes steps: where it stands, a flow trains.
+/// Takes steps: a flow that contains it trains.
 class Step final : public Sink {
  public:
   explicit Step(std::function<void(const Packet&)> body) : body_(std::move(body)) {}
@@ -185,8 +186,8 @@ TEST_F(FlowTrainingTest, DropsAndFailuresEndAStepToo) {
   expect(flow, calls);
 }
 
-// What a collector inside the step holds back does not hold the next batch up, with so little room
-// that one packet fills it; what it sends on is carried through one by one, at its end as well.
+// Packets held by a collector inside the step do not block the next batch, even if one packet fills
+// the capacity; the packets that it emits are processed one by one, also at its end.
 TEST_F(FlowTrainingTest, ACollectorInsideTheStepSendsOnOneByOne) {
   options_.limits.packets = 1;
   add<Count>("count", 5);

@@ -24,7 +24,7 @@ TEST(InOrder, HandsOutMessagesInSequenceWhateverTheOrderOfArrival) {
 
 TEST(InOrder, KeepsWhatComesTooEarly) {
   InOrder<Numbered> in_order;
-  in_order.accept({1}, [](Numbered) { FAIL() << "0 has not come yet"; });
+  in_order.accept({1}, [](Numbered) { FAIL() << "0 has not arrived yet"; });
   EXPECT_EQ(in_order.waiting(), 1U);
 }
 

@@ -13,12 +13,13 @@ namespace inbox_test {
 TEST(Inbox, HandsOverInTheOrderOfPutting) {
   Inbox inbox;
   EXPECT_TRUE(inbox.put({0, Message::Kind::gap, 0, nullptr})) << "the first needs a drain";
-  EXPECT_FALSE(inbox.put({1, Message::Kind::gap, 0, nullptr})) << "one is on its way";
+  EXPECT_FALSE(inbox.put({1, Message::Kind::gap, 0, nullptr})) << "a drain is already due";
   std::vector<std::uint64_t> handled;
   inbox.drain([&](const Message& message) {
     handled.push_back(message.sequence);
     if (message.sequence == 1) {
-      EXPECT_FALSE(inbox.put({2, Message::Kind::gap, 0, nullptr})) << "the drain takes it along";
+      EXPECT_FALSE(inbox.put({2, Message::Kind::gap, 0, nullptr}))
+          << "the running drain handles it";
     }
   });
   EXPECT_EQ(handled, (std::vector<std::uint64_t>{0, 1, 2}));
@@ -40,7 +41,8 @@ TEST(Inbox, LosesNothingAndHasOneDrainAtATimeHoweverManyPut) {
           if (!inbox.put({i, Message::Kind::gap, thread, nullptr})) continue;
           inbox.drain([&](const Message& message) {
             EXPECT_EQ(inside.fetch_add(1), 0);
-            EXPECT_EQ(next[message.port]++, message.sequence) << "each thread's in its order";
+            EXPECT_EQ(next[message.port]++, message.sequence)
+                << "the messages of a thread are in order";
             ++handled;
             inside.fetch_sub(1);
           });

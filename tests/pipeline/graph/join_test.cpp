@@ -31,7 +31,7 @@ void change(Message& message, std::int64_t value) {
   message.envelope->packet[number] = value;
 }
 
-/// Gives the messages, of ports 0, 1, ..., to a join in every order; all must give the same.
+/// Passes the messages, of ports 0, 1, ..., to a join in every order; all results must be equal.
 std::optional<Message> joined_in_any_order(std::vector<Message> messages) {
   for (std::size_t port = 0; port < messages.size(); ++port) messages[port].port = port;
   std::vector<std::size_t> order(messages.size());
@@ -112,7 +112,7 @@ TEST(Join, TakesWhatWasChangedWhereOnlySomeBranchesMetBefore) {
     change(branches[0], 2);
     branches[2].envelope->packet[other] = 20;
     auto d = joined_in_any_order({branches[0], branches[1]});
-    ASSERT_NE(d->envelope->fork, nullptr) << "c is still under way";
+    ASSERT_NE(d->envelope->fork, nullptr) << "c is still in flight";
     if (changed_again) change(*d, 3);
     for (const bool d_first : {true, false}) {
       const auto joined = joined_in_any_order(d_first ? std::vector{*d, branches[2]}
@@ -132,8 +132,8 @@ TEST(Join, AGapOnOneInputMakesAGap) {
   EXPECT_EQ(joined->envelope, nullptr);
 }
 
-// What branches share counts once, what a branch has of its own for each, and what a branch leaves
-// to the others' copy goes with that.
+// Data shared by branches counts once, and a branch's own data counts for this branch. Data that a
+// branch drops is freed with the last copy.
 TEST(Join, AccountsOnceForWhatBranchesShare) {
   constexpr Field<std::vector<std::uint8_t>> pixels{"pixels"};
   constexpr Field<std::vector<std::uint8_t>> mask{"mask"};

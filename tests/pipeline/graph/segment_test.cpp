@@ -1,5 +1,4 @@
-/// Segments without oneTBB, driven by threads of the test's own: what ThreadSanitizer can see all
-/// of.
+/// Segments without oneTBB, on threads of the test, which ThreadSanitizer can observe completely.
 #include "pipeline/graph/segment.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +56,7 @@ class SegmentTest : public ::testing::Test {
   FlowOptions options_;
   Budget budget_{1'000'000, 1'000'000'000, 1'000'000, [] {}};
   PacketSizes& sizes_ = budget_.add_maker();
-  Sieve* sieve_ = nullptr;  // the runner's
+  Sieve* sieve_ = nullptr;  // owned by the runner
   std::unique_ptr<StageRunner> runner_;
 };
 
@@ -104,7 +103,7 @@ TEST_F(SegmentTest, ItsLedgerBalancesHoweverManyThreadsAreInIt) {
   EXPECT_EQ(segment.edges()[0]->packets, counter.delivered());
   EXPECT_EQ(state.failures().size(), 727U);
   EXPECT_FALSE(state.error());
-  EXPECT_EQ(budget_.packets(), 0) << "every place was given back";
+  EXPECT_EQ(budget_.packets(), 0) << "all capacity was released";
 }
 
 TEST_F(SegmentTest, AfterAnErrorItDiscardsWhatComes) {

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 class StepTest : public ::testing::Test {
  protected:
-  /// Writes its name and the message's number down, and puts the message to others.
+  /// Records its name and the message's number, and passes the message on.
   Deliver stage(std::string name, std::vector<const Deliver*> behind = {}) {
     return [this, name = std::move(name), behind = std::move(behind)](const Message& message) {
       calls_.push_back(name + std::to_string(message.sequence));

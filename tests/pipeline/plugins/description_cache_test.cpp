@@ -25,7 +25,7 @@ using ::testing::NotNull;
 
 const fs::path good = fs::path(SEAM_TEST_PLUGINS) / "good";
 
-/// All that can be compared of what a stage says.
+/// The comparable parts of a stage's description.
 std::string dump(const StageRunner& stage) {
   const Description& d = stage.description();
   std::string text = stage.type() + " " + std::to_string(static_cast<int>(stage.kind())) +
@@ -65,7 +65,7 @@ TEST(DescriptionCache, RecordsSayWhatTheStagesSaid) {
       try {
         stage = Registry({{good, "the test"}}, 1).make(name, "it");
       } catch (const Error&) {
-        continue;  // some are made to throw
+        continue;  // some are designed to throw
       }
       EXPECT_EQ(dump(*registry.describe(name, "it", &cache)), dump(*stage));
       ++compared;
@@ -76,7 +76,7 @@ TEST(DescriptionCache, RecordsSayWhatTheStagesSaid) {
   EXPECT_GT(compared, 20);
 }
 
-/// Says something in every member of its description, and an odd something where that is allowed.
+/// Sets every member of its description, with unusual values if they are allowed.
 class Talkative final : public Stage {
  public:
   Talkative() : Stage(StageKind::collector) {}

@@ -127,14 +127,14 @@ TEST_F(ReadManifest, EveryTruncationIsRefusedOrNoPlugin) {
     EXPECT_NE(reading.refusal, "") << "cut at " << length;
   }
   EXPECT_THAT(refusal_of(std::string_view(bytes).substr(0, bytes.size() / 2)),
-              HasSubstr("cut off or damaged"));
+              HasSubstr("truncated or damaged"));
 }
 
 TEST_F(ReadManifest, DamagedHeadersAreNeverBelieved) {
   const std::string bytes = bytes_of(small);
   const Elf64_Ehdr header = header_of(bytes);
   // Every byte of the section headers in turn takes its largest value; nothing may crash, and
-  // nothing may be read from outside of the file (which sanitizers see).
+  // nothing outside of the file may be read (which sanitizers detect).
   const std::size_t table = header.e_shnum * sizeof(Elf64_Shdr);
   for (std::size_t at = 0; at < table; at += 7) {
     std::string damaged = bytes;
@@ -152,7 +152,7 @@ TEST_F(ReadManifest, DamagedHeadersAreNeverBelieved) {
   Elf64_Shdr first{};
   first.sh_size = std::uint64_t{1} << 60;
   std::memcpy(damaged.data() + header.e_shoff, &first, sizeof(first));
-  EXPECT_THAT(refusal_of(damaged), HasSubstr("cut off or damaged"));
+  EXPECT_THAT(refusal_of(damaged), HasSubstr("truncated or damaged"));
 }
 
 TEST(ParseManifest, ReadsWhatTheMacroWrites) {

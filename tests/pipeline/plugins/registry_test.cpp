@@ -95,7 +95,7 @@ TEST(Registry, FolderSearchPassesOverOtherFiles) {
 TEST(Registry, NamedLibraryThatIsNoPluginIsRefused) {
   const Registry registry({entry(plugins / "helper/helper.so")}, 1);
   ASSERT_THAT(registry.files(), SizeIs(1));
-  EXPECT_THAT(registry.files().front().refusal, HasSubstr("no Seam plugin"));
+  EXPECT_THAT(registry.files().front().refusal, HasSubstr("not a Seam plugin"));
 }
 
 TEST(Registry, MissingPathsAreRefusedUnlessOptional) {
@@ -113,18 +113,18 @@ TEST(Registry, UnknownStageTellsAllThatWasTried) {
   Registry registry({entry(plugins / "good"), entry(folder.path()), entry("/no/such/folder")}, 1);
   EXPECT_THAT(
       failure_of(registry, "fixture.sclae"),
-      AllOf(HasSubstr("no plugin offers a stage 'fixture.sclae'"),
+      AllOf(HasSubstr("no plugin provides stage 'fixture.sclae'"),
             HasSubstr("did you mean 'fixture.scale'"),
             HasSubstr("searched '" + (plugins / "good").string() + "' (the test): 1 plugin"),
             HasSubstr("searched '/no/such/folder' (the test): does not exist"),
-            HasSubstr("refused '" + (folder.path() / "text.so").string() +
+            HasSubstr("rejected '" + (folder.path() / "text.so").string() +
                       "': it is not a shared library")));
 }
 
 TEST(Registry, PluginOfAnotherSdkIsRefusedByName) {
   Registry registry({entry(plugins / "other_sdk")}, 1);
   EXPECT_THAT(failure_of(registry, "no_entry.stage"),
-              AllOf(HasSubstr("no plugin offers"), HasSubstr("which offers it"),
+              AllOf(HasSubstr("no plugin provides"), HasSubstr("which provides it"),
                     HasSubstr("SDK number 999")));
 }
 
@@ -142,7 +142,7 @@ TEST(Registry, TwoPluginsWithOneStageNameBothFiles) {
   fs::copy_file(good, folder.path() / "copy.so");
   Registry registry({entry(plugins / "good"), entry(folder.path())}, 1);
   EXPECT_THAT(failure_of(registry, "fixture.scale"),
-              AllOf(HasSubstr("offered by 2 plugins"), HasSubstr(good.string()),
+              AllOf(HasSubstr("provided by 2 plugins"), HasSubstr(good.string()),
                     HasSubstr((folder.path() / "copy.so").string())));
   EXPECT_THAT(registry.loaded(), IsEmpty());
 }
@@ -152,9 +152,9 @@ TEST(Registry, TwoVersionsOfALibraryCannotBeLoadedTogether) {
   const std::string none = "libtorch=none\nopencv=none\nstages=fixture.numbers";
   changed_copy(folder, "a.so", none, "libtorch=2.13\nopencv=none\nstages=fixture.number1");
   changed_copy(folder, "b.so", none, "libtorch=1.13\nopencv=none\nstages=fixture.number2");
-  // Only the changed names are free of doubt; a.so is loaded before its lie about a stage is found.
+  // Only the changed names are certain; a.so is loaded before its false manifest is found.
   Registry registry({entry(folder.path())}, 1);
-  EXPECT_THAT(failure_of(registry, "fixture.number1"), HasSubstr("does not offer it"));
+  EXPECT_THAT(failure_of(registry, "fixture.number1"), HasSubstr("does not provide it"));
   EXPECT_THAT(
       failure_of(registry, "fixture.number2"),
       AllOf(HasSubstr("LibTorch 1.13"), HasSubstr("2.13"), HasSubstr("a.so"), HasSubstr("b.so")));
@@ -175,7 +175,7 @@ TEST(Registry, PluginWithoutEntryPoint) {
 TEST(Registry, WhatPluginsThrowBecomesAnError) {
   Registry registry({entry(good)}, 1);
   EXPECT_THAT(failure_of(registry, "fixture.throwing"),
-              AllOf(HasSubstr("no weights in /nowhere"), HasSubstr("making stage 'instance'")));
+              AllOf(HasSubstr("no weights in /nowhere"), HasSubstr("creating stage 'instance'")));
   EXPECT_THAT(failure_of(registry, "fixture.throwing_number"), HasSubstr("not a std::exception"));
 }
 
@@ -201,10 +201,10 @@ TEST(Registry, EarlierLayersHideLaterOnes) {
   Registry registry(resumed, 1);
   ASSERT_EQ(registry.find_all("fixture.scale").size(), 1U);
   EXPECT_EQ(registry.find("fixture.scale")->path, good) << "the run's own";
-  EXPECT_EQ(found(resumed, "sound.stage"), 1U) << "what the run's own do not offer";
+  EXPECT_EQ(found(resumed, "sound.stage"), 1U) << "not provided by the run's own plugins";
   resumed = resumed_search_path({good}, {{folder.path(), "--plugin-path"}});
   EXPECT_EQ(Registry(resumed, 1).find("fixture.scale")->path, folder.path() / "copy.so")
-      << "somebody said so";
+      << "--plugin-path has priority";
   resumed = resumed_search_path({"/gone/plugin.so"}, {{folder.path(), "b"}});
   EXPECT_EQ(found(resumed, "fixture.scale"), 1U);
 }

@@ -60,7 +60,7 @@ TEST(WritePage, ReplacesNoOtherFile) {
   const test::TemporaryFolder run;
   run.write("resolved.toml", "[pipeline]\nname = \"x\"\n");
   const std::filesystem::path mine = run.write("thesis.html", "<!DOCTYPE html>\n<p>mine</p>");
-  EXPECT_THAT(refusal({run.path().string()}, mine), HasSubstr("is not replaced"));
+  EXPECT_THAT(refusal({run.path().string()}, mine), HasSubstr("is not overwritten"));
   EXPECT_THAT(refusal({run.path().string()}, run.path()), HasSubstr("is a folder"));
 }
 
@@ -71,7 +71,7 @@ TEST(WritePage, SeveralRunsNeedAFileAndAreNamedOnce) {
   const std::string a = (run.path() / "a").string();
   const std::string b = (run.path() / "b").string();
   EXPECT_THAT(refusal({a, b}, ""), HasSubstr("--output"));
-  EXPECT_THAT(refusal({a, b + "/../a"}, run.path() / "x.html"), HasSubstr("is named twice"));
+  EXPECT_THAT(refusal({a, b + "/../a"}, run.path() / "x.html"), HasSubstr("is given twice"));
   EXPECT_EQ(write_page({a, b}, run.path() / "x.html"), run.path() / "x.html");
 }
 

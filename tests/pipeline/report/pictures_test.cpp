@@ -55,7 +55,7 @@ TEST(Pictures, NotesWhatItCannotShow) {
   run.write("pictures/c/readme.txt", "");
   std::vector<std::string> notes;
   EXPECT_THAT(read_pictures(run.path(), notes), IsEmpty());
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("pictures/a/epoch-0000.json is of format 7"),
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("pictures/a/epoch-0000.json has format 7"),
                                  HasSubstr("pictures/b/epoch-0000.json cannot be shown")));
 }
 

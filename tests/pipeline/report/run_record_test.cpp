@@ -86,7 +86,7 @@ TEST_F(RunRecordTest, RefusesFilesThatItCannotRead) {
   run_.write("summary.json", "[1]");
   EXPECT_THAT(refusal(), HasSubstr("is not the summary of a run"));
   run_.write("summary.json", "{");
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("summary.json"), HasSubstr("is no JSON")));
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("summary.json"), HasSubstr("is not valid JSON")));
 }
 
 TEST_F(RunRecordTest, RefusesAFolderThatIsNoRun) {
@@ -95,7 +95,7 @@ TEST_F(RunRecordTest, RefusesAFolderThatIsNoRun) {
     read_run(other.path());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("is not the folder of a run: it has no resolved.toml"));
+    EXPECT_THAT(error.what(), HasSubstr("is not a run folder: it has no resolved.toml"));
     EXPECT_EQ(error.fault(), Fault::configuration);
   }
 }
@@ -108,7 +108,7 @@ TEST_F(RunRecordTest, ReadsScoresOfOneFormat) {
   run_.write("score.json", R"({"format":2,"scores":[]})");
   EXPECT_THAT(refusal(), HasSubstr("it has format 2, and this version of Seam reads format 1"));
   run_.write("score.json", R"({"format":1,"scores":[{"value":0.6}]})");
-  EXPECT_THAT(refusal(), HasSubstr("score.json' is not the score of a run"));
+  EXPECT_THAT(refusal(), HasSubstr("score.json' is not a valid score.json"));
 }
 
 TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {

@@ -48,7 +48,7 @@ TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {
   const std::vector<Setting> first{{"pipeline", "seed", "1", SetBy::file},
                                    {"stage.adam", "rate", "0.1", SetBy::file},
                                    {"stage.adam", "only", "true", SetBy::file}};
-  // The same value is the same whether a file sets it or not.
+  // Equal values are equal whether or not a file sets them.
   const std::vector<Setting> second{{"pipeline", "seed", "1", SetBy::default_value},
                                     {"stage.adam", "rate", "0.2", SetBy::file}};
   EXPECT_THAT(differences({first, second}),

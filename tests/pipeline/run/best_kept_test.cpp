@@ -53,14 +53,14 @@ TEST_F(BestKeptTest, IsChosenAnewWhereTheDirectionHasChanged) {
 TEST_F(BestKeptTest, IsChosenAmongTheFilesThatAreThere) {
   const BestKept second{"recall.r@1", 0.6, 2};
   EXPECT_EQ(best(rule_), second) << "the earlier of two equal ones";
-  EXPECT_EQ(best(rule_, BestKept{"recall.r@1", 0.9, 1}), second) << "its file is gone";
+  EXPECT_EQ(best(rule_, BestKept{"recall.r@1", 0.9, 1}), second) << "its file was removed";
   EXPECT_EQ(best(rule_, BestKept{"loss.loss", 0.9, 4}), second) << "another metric";
   EXPECT_EQ(best({"recall.r@1", 2, Better::lower}), (BestKept{"recall.r@1", 0.1, 5}));
 }
 
 TEST_F(BestKeptTest, WithoutAMeasurementThereIsNone) {
   EXPECT_EQ(best({"recall.r@5", 2, Better::higher}), std::nullopt);
-  EXPECT_EQ(best({}, BestKept{"recall.r@1", 0.6, 2}), std::nullopt) << "the rule names none";
+  EXPECT_EQ(best({}, BestKept{"recall.r@1", 0.6, 2}), std::nullopt) << "the rule has no metric";
 }
 
 }  // namespace best_kept_test

@@ -66,7 +66,7 @@ class CheckpointTest : public ::testing::Test {
  protected:
   [[nodiscard]] fs::path file() const { return folder_.path() / "epoch-12.safetensors"; }
 
-  /// What reading says of a file with these bytes.
+  /// The error of reading a file with these bytes.
   std::string complaint(const std::vector<std::byte>& bytes) const {
     folder_.write("epoch-12.safetensors",
                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -139,7 +139,7 @@ std::vector<std::byte> changed(const std::function<void(Safetensors&)>& change) 
   return safetensors_bytes(content);
 }
 
-/// The same after one value of the metadata is another.
+/// The same after a change of one metadata value.
 std::vector<std::byte> with_metadata(const std::string& key, const std::string& value) {
   return changed([&](Safetensors& content) { content.metadata.at(key) = value; });
 }
@@ -181,7 +181,8 @@ TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
     EXPECT_THAT(complaint(with_metadata("seam.classes", wrong)),
                 HasSubstr("its 'seam.classes' is not a list of names for each stage"));
   }
-  EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")), HasSubstr("in the place of a stage"));
+  EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")),
+              HasSubstr("instead of a stage's name and type"));
   EXPECT_THAT(
       complaint(changed([](Safetensors& content) { content.metadata.erase("seam.run.plugins"); })),
       HasSubstr("is damaged: its metadata lacks 'seam.run.plugins'"));
@@ -223,7 +224,7 @@ TEST_F(CheckpointTest, OneOfAnEarlierVersionIsNotCalledDamaged) {
   const std::string old = "SEAMCKPT\2";
   EXPECT_THAT(
       complaint({std::as_bytes(std::span(old)).begin(), std::as_bytes(std::span(old)).end()}),
-      AllOf(HasSubstr("checkpoint of an earlier version"), Not(HasSubstr("damaged"))));
+      AllOf(HasSubstr("checkpoint in an old format"), Not(HasSubstr("damaged"))));
 }
 
 TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
@@ -232,7 +233,8 @@ TEST_F(CheckpointTest, AnotherFormatIsNotCalledDamaged) {
 }
 
 TEST(CheckpointFormat3, IsStillRead) {
-  // Written by the version before checkpoints within an epoch; docs/compatibility.md promises it.
+  // Written by the version before checkpoints within an epoch; docs/compatibility.md promises
+  // support.
   const fs::path file =
       fs::path(SEAM_SOURCE) / "tests/pipeline/run/checkpoints/format-3.safetensors";
   ASSERT_EQ(read_safetensors(file).metadata.at("seam.checkpoint"), "3");
@@ -250,7 +252,7 @@ TEST(CheckpointFormat3, IsStillRead) {
 }
 
 TEST(CheckpointCorpus, IsOfTheFormatThatIsRead) {
-  // Of an older one, the fuzzer would never get past the head.
+  // With an older version, the fuzzer would never get past the head.
   const fs::path corpus = fs::path(SEAM_SOURCE) / "tests/fuzz/corpus/checkpoint";
   EXPECT_EQ(read_checkpoint(corpus / "counting.safetensors").stages.size(), 1U);
   EXPECT_EQ(read_checkpoint(corpus / "tensors.safetensors").stages.size(), 2U);
@@ -288,7 +290,7 @@ TEST_F(CheckpointFolderTest, KeepsAsManyAsAskedForAndTheBest) {
   const auto write_one = [this](std::int64_t epochs, std::int64_t last) {
     Checkpoint checkpoint;
     checkpoint.position.epochs_done = epochs;
-    checkpoint.position.best = 1;  // by stop_early; `keep` goes before it
+    checkpoint.position.best = 1;  // by stop_early; `keep` takes precedence
     checkpoint.position.best_epochs = 2;
     checkpoint.position.best_kept = {"loss.loss", 0.5, std::min<std::int64_t>(epochs, 3)};
     checkpoints().write(checkpoint, last);
@@ -351,7 +353,7 @@ TEST_F(CheckpointFolderTest, WithinAnEpochTheLastTwoAreKeptUntilItsEnd) {
   within(3, 0, 8);
   within(3, 0, 4);
   EXPECT_EQ(names().front(), "epoch-3-step-4.safetensors")
-      << "a run that went on from before step 8 must not jump to it";
+      << "a run that resumed before step 8 must not jump to it";
 }
 
 TEST(CheckpointName, IsReadAsItIsWritten) {
@@ -406,7 +408,7 @@ TEST_F(CheckpointFolderTest, ADamagedFileIsKeptUnderAnotherName) {
   EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/epoch-2.safetensors.damaged"));
 }
 
-/// What looking for the newest says.
+/// The error of looking for the newest checkpoint.
 std::string refusal(const CheckpointFolder& folder) {
   try {
     (void)folder.newest();

@@ -108,7 +108,7 @@ TEST(Display, PaintsTheLevel) {
   display.log(LogLevel::warning, "decode", "odd file");
   display.log(LogLevel::info, "decode", "a file");
   EXPECT_EQ(messages.str(), "\x1b[33mwarning\x1b[0m: decode: odd file\ninfo: decode: a file\n");
-  EXPECT_EQ(display.note_width(), 54U) << "behind 'seam: '";
+  EXPECT_EQ(display.note_width(), 54U) << "after 'seam: '";
 }
 
 TEST(Display, QuietKeepsToWhatIsWrong) {

@@ -60,8 +60,9 @@ TEST(ScoreTable, ShowsWhatAScoreShouldBeBetterThan) {
             "warning: recall.none.r@1 is not above pixels by two standard errors\n");
   scores[0].beside[2].value = 0.2;
   EXPECT_THAT(score_table(scores, epochs(24), {}), Not(HasSubstr("warning")));
-  EXPECT_THAT(score_table(scores, epochs(24), {60, false}),
-              EndsWith("24\nbeside recall.none.r@1: chance 0.004, before 0.121, pixels 0.200\n"))
+  EXPECT_THAT(
+      score_table(scores, epochs(24), {60, false}),
+      EndsWith("24\ncompare recall.none.r@1 with chance 0.004, before 0.121, pixels 0.200\n"))
       << "below the table if it is too wide for the screen";
 }
 
@@ -108,13 +109,14 @@ TEST(ScoreTable, SaysWhatChoseTheWeightsThatItBeganWith) {
   scores[0].weights = {weights};
   scores[1].weights = {weights, {"head", "h.safetensors", "", "", SelectedOn::unknown}};
   scores[1].weights[0].selected_on = SelectedOn::val;
-  EXPECT_THAT(score_table(scores, epochs(24), {}),
-              EndsWith("3.213  24\n"
-                       "model began with runs/x/checkpoints/epoch-9.safetensors,\n"
-                       "  the best by evaluate:recall.none.r@1\n"
-                       "  chosen on the data of 'evaluate' itself: its score is biased upwards\n"
-                       "head began with h.safetensors,\n"
-                       "  what chose it is not known\n"));
+  EXPECT_THAT(
+      score_table(scores, epochs(24), {}),
+      EndsWith("3.213  24\n"
+               "model started from runs/x/checkpoints/epoch-9.safetensors,\n"
+               "  the best by evaluate:recall.none.r@1\n"
+               "  selected on the data of 'evaluate' itself, so the score is biased upwards\n"
+               "head started from h.safetensors,\n"
+               "  how it was selected is unknown\n"));
 }
 
 TEST(ScoreTable, SaysOnceWhatReadsLabelsInAFlow) {

@@ -45,7 +45,7 @@ class EventFileTest : public ::testing::Test {
     return found;
   }
 
-  /// What a reader that obeys START has of all files, and what it was told: "1", "2", "START 3".
+  /// The events that remain for a reader that obeys START, and the sequence: "1", "2", "START 3".
   [[nodiscard]] std::vector<std::string> events_of(const fs::path& file) const {
     std::ifstream stream(file, std::ios::binary);
     std::vector<std::string> events;
@@ -61,7 +61,7 @@ class EventFileTest : public ::testing::Test {
     return events;
   }
 
-  /// A run that was killed behind its second checkpoint, at whose own step it had measured.
+  /// A run that was killed after its second checkpoint, with values at the checkpoint's step.
   void write_first() {
     EventFile file(folder_.path(), {});
     file.append({loss_at(1), loss_at(2), checkpoint_at(2, "epoch-1")});

@@ -35,7 +35,7 @@ TEST(WholeFile, AppearsUnderItsNameOnlyWhenItIsWhole) {
     whole.write(std::as_bytes(std::span(std::string_view("half"))));
     EXPECT_FALSE(fs::exists(file));
   }
-  EXPECT_TRUE(fs::is_empty(folder.path())) << "a part is left";
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "an incomplete file was left";
   write_whole_file(file, "all");
   EXPECT_EQ(content(file), "all");
 }

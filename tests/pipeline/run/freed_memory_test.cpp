@@ -14,12 +14,12 @@
 namespace seam::host {
 namespace freed_memory_test {
 
-/// Begins without the caller's own settings.
+/// Removes the caller's settings.
 class FreedMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifndef __GLIBC__
-    GTEST_SKIP() << "only glibc's malloc is set";
+    GTEST_SKIP() << "only glibc's malloc is configured";
 #endif
     for (const char* name : {"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_",
                              "MALLOC_ARENA_MAX"}) {
@@ -36,7 +36,7 @@ TEST_F(FreedMemoryTest, IsKept) {
   EXPECT_EQ(keep_freed_memory(), FreedMemory::kept);
 }
 
-/// Page faults of this thread while it fills fresh memory, of more than a thread's own arena holds.
+/// Page faults of this thread while it fills fresh memory that exceeds a thread's own arena.
 std::int64_t faults_of_a_batch() {
   constexpr std::size_t size = std::size_t{100} << 20U;
   rusage before{};

@@ -99,7 +99,7 @@ TEST(InitialWeights, CannotBeChangedBehindACheckpoint) {
     });
   };
   EXPECT_THAT(refusal("stage.model.weights"),
-              HasSubstr("begins with the weights of 'epoch-2.safetensors'"));
+              HasSubstr("starts with the weights in 'epoch-2.safetensors'"));
   EXPECT_EQ(refusal("stage.model.rate_scale"), "accepted");
 }
 
@@ -145,7 +145,7 @@ TEST_F(OtherGraph, IsRefusedByName) {
   EXPECT_EQ(refusal(), "accepted");
   now_.stages[0].references["index"] = "other";
   EXPECT_THAT(refusal(), HasSubstr("'stage.search.index' cannot be changed with --from: it is "
-                                   "\"gallery\", and --set makes it \"other\""));
+                                   "\"gallery\", and --set would make it \"other\""));
   now_.stages.pop_back();
   EXPECT_THAT(refusal(), HasSubstr("'stage.gallery.use'"));
   now_.flows.front().text = "a -> c";

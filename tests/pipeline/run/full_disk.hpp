@@ -1,4 +1,4 @@
-/// A full disk, as the process sees it: files can grow no further than a given size.
+/// Simulates a full disk for this process: files cannot exceed a given size.
 #pragma once
 
 #include <sys/resource.h>

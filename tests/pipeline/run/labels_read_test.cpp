@@ -29,12 +29,12 @@ class Declared final : public Transform {
   Declare declare_;
 };
 
-/// A tensor, which the host does not know.
+/// Stands in for a tensor, because the host does not depend on LibTorch.
 void provides(Declaration& d, const std::string& field) {
   d.description().provides.push_back({field, "torch::Tensor", "", ""});
 }
 
-/// One flow of one stage, in the schedule.
+/// A scheduled flow with one stage.
 CheckedPipeline pipeline(const Declare& declare) {
   CheckedPipeline checked;
   checked.spec.stages.emplace_back().name = "stage";

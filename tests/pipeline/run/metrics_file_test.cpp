@@ -76,13 +76,13 @@ TEST_F(MetricsFile, OnlyTheFirstBytesAreRead) {
   EXPECT_EQ(lines_.size(), 2U);
   read(line, 0);
   EXPECT_THAT(lines_, IsEmpty());
-  EXPECT_THAT(refusal(line, line.size() + 1), HasSubstr("bytes of whole lines"));
-  EXPECT_THAT(refusal(line, line.size() - 1), HasSubstr("bytes of whole lines"));
+  EXPECT_THAT(refusal(line, line.size() + 1), HasSubstr("complete lines up to byte"));
+  EXPECT_THAT(refusal(line, line.size() - 1), HasSubstr("complete lines up to byte"));
 }
 
 TEST_F(MetricsFile, ADamagedLineIsNamed) {
   EXPECT_THAT(refusal(std::string(whole) + "{\"epoch\":0}\n"), HasSubstr("line 2 of '"));
-  EXPECT_THAT(refusal("[]\n"), HasSubstr("is not a metric that a run wrote"));
+  EXPECT_THAT(refusal("[]\n"), HasSubstr("is not a valid metric"));
 }
 
 TEST_F(MetricsFile, AMissingFileIsRefusedUnlessNothingIsWanted) {

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 using Events = std::vector<std::string>;
 
-/// What a network may need to know before it is made.
+/// Data that a network needs before it is created.
 class Categories {
  public:
   virtual ~Categories() = default;
@@ -43,7 +43,7 @@ class Labels final : public Sink, public Categories {
   std::int64_t count_ = 0;
 };
 
-/// One dense layer with a row for each category.
+/// One dense layer with one row per category.
 class Classifier final : public Sink, public DescribesNetwork {
  public:
   Classifier(Events& events, bool fails) : events_(events), fails_(fails) {}

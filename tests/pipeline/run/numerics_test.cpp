@@ -65,7 +65,7 @@ std::string refusal(const CheckedPipeline& pipeline) {
     EXPECT_EQ(error.fault(), Fault::configuration);
     return error.what();
   }
-  ADD_FAILURE() << "nothing was refused";
+  ADD_FAILURE() << "nothing was rejected";
   return {};
 }
 
@@ -88,7 +88,7 @@ TEST(Numerics, ALibTorchForCpusAloneIsNamedAsTheReason) {
   pipeline.plugins[1].manifest.libtorch = "2.13.0+cuda";
   EXPECT_THAT(refusal(pipeline), HasSubstr("finds no GPU"));
   pipeline.devices = nullptr;
-  EXPECT_THAT(refusal(pipeline), HasSubstr("no plugin of this pipeline uses LibTorch"));
+  EXPECT_THAT(refusal(pipeline), HasSubstr("no plugin in this pipeline uses LibTorch"));
 }
 
 TEST(Numerics, AreNamedInAFewWords) {

@@ -40,13 +40,14 @@ TEST(Launch, KeysThatAreNotThereStayEmpty) {
 
 TEST(Launch, ABrokenHeadIsSaidSo) {
   EXPECT_REFUSED(parse_launch("#: seam = \n", "resolved.toml"), Fault::configuration,
-                 "head of 'resolved.toml' are not valid TOML");
+                 "top of 'resolved.toml' are not valid TOML");
 }
 
 TEST(RunDirectory, TakesANewOrEmptyFolder) {
   const TemporaryFolder folder;
   EXPECT_NO_THROW(RunDirectory::create(folder.path() / "a" / "b", "x"));
-  EXPECT_NO_THROW(RunDirectory::create(folder.path() / "a" / "b", "x")) << "its lock alone";
+  EXPECT_NO_THROW(RunDirectory::create(folder.path() / "a" / "b", "x"))
+      << "it contains only its lock";
 }
 
 TEST(RunDirectory, RefusesAFolderWithOtherThings) {
@@ -55,7 +56,7 @@ TEST(RunDirectory, RefusesAFolderWithOtherThings) {
   EXPECT_REFUSED(RunDirectory::create(folder.path(), "x"), Fault::configuration, "is not empty");
   folder.write("resolved.toml", "");
   EXPECT_REFUSED(RunDirectory::create(folder.path(), "x"), Fault::configuration,
-                 "already holds a run");
+                 "already contains a run");
 }
 
 TEST(RunDirectory, OneProcessAtATime) {

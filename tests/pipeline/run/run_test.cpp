@@ -34,10 +34,10 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-/// What happened in a run, in order: "open model", "flow train 0", "save model (compute)".
+/// The events of a run, in order: "open model", "flow train 0", "save model (compute)".
 using Events = std::vector<std::string>;
 
-/// Whether the code that runs now was sent to the compute thread.
+/// Whether the current code was sent to the compute thread.
 struct Place {
   bool compute = false;
 };
@@ -52,7 +52,7 @@ struct StageScript {
   std::string fails_in;  ///< "open", "save", "load", "close"
 };
 
-/// Writes down what is done to it; its state counts the flows it has seen begin.
+/// Records its calls; its state counts the flows that have begun.
 class Scripted final : public Sink {
  public:
   Scripted(std::string name, StageScript script)
@@ -90,7 +90,7 @@ class Scripted final : public Sink {
   std::int64_t flows_ = 0;
 };
 
-/// Runs no packets: begins the stages and gives back what the test says.
+/// Runs no packets: begins the stages and returns the result that the test sets.
 class FakeFlows final : public FlowRunner {
  public:
   FakeFlows(Events& events, Place& place) : events_(events), place_(place) {}
@@ -125,7 +125,7 @@ class FakeFlows final : public FlowRunner {
   FlowOptions last_options;
 
  private:
-  /// A flow that trains takes a step at least.
+  /// A flow that trains takes at least one step.
   static StageCount step_of(const std::string& stage) {
     StageCount count;
     count.stage = stage;
@@ -164,7 +164,7 @@ class RunPipelineTest : public ::testing::Test {
     pipeline_.spec.stages.push_back(spec);
     return pipeline_.spec.stages.back();
   }
-  /// The usual two: one of the compute thread with a state, one without.
+  /// Two stages: one on the compute thread with state, one without.
   void add_stages() {
     add_stage("plain", {}, "train");
     StageScript model;
@@ -273,9 +273,10 @@ TEST_F(RunPipelineTest, AStagesErrorIsToldBeforeThatOfTheDiskItIsRecordedOn) {
   disk.reset();
   EXPECT_EQ(summary.code, ExitCode::internal);
   EXPECT_THAT(summary.error->full_message(), HasSubstr("broken"));
-  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("what 'train' recorded is not complete"),
-                                     HasSubstr("metrics.jsonl': File too large"),
-                                     HasSubstr("summary.json.part': File too large")));
+  EXPECT_THAT(messages_.str(),
+              AllOf(HasSubstr("the metrics and logs of flow 'train' are incomplete"),
+                    HasSubstr("metrics.jsonl': File too large"),
+                    HasSubstr("summary.json.part': File too large")));
 }
 
 TEST_F(RunPipelineTest, ADiskThatIsFullEndsARunInWhichNothingElseFailed) {
@@ -366,7 +367,7 @@ TEST_F(RunPipelineTest, ADrainedRunGoesOnBitForBit) {
                 R"("epoch":2,"flow":"train","stage":"model","name":"flows","step":0,"value":3)")));
 }
 
-/// A flow `train` that trains: `plain`, of which it passes over packets, and `model`.
+/// A training flow `train`: `plain`, which skips packets after a resume, and `model`.
 class PointTest : public RunPipelineTest {
  protected:
   PointTest() {
@@ -421,7 +422,7 @@ TEST_F(PointTest, ARunGoesOnWithinAFlow) {
               AllOf(HasSubstr(loss + "0,\"value\":1.5}"), HasSubstr(loss + "1,\"value\":2.5}"),
                     HasSubstr(loss + "2,\"value\":3.5}"), Not(HasSubstr(loss + "3"))));
   EXPECT_THAT(file("metrics.jsonl"), Not(HasSubstr(R"("name":"flows","step":1)")))
-      << "what a stage records when it begins is in the checkpoint";
+      << "values that a stage records when it begins are in the checkpoint";
 }
 
 TEST_F(PointTest, MetricsOfTheTailAloneAreLeftOutAndNamed) {
@@ -435,8 +436,8 @@ TEST_F(PointTest, MetricsOfTheTailAloneAreLeftOutAndNamed) {
     options.run.services->metric("quiet", "seen", 7);
   };
   EXPECT_EQ(resume().code, ExitCode::success);
-  EXPECT_THAT(messages_.str(), HasSubstr("the metrics of stage 'quiet' in flow 'train' are left "
-                                         "out this time"));
+  EXPECT_THAT(messages_.str(), HasSubstr("the metrics of stage 'quiet' in flow 'train' are omitted "
+                                         "this time"));
   EXPECT_THAT(file("metrics.jsonl"),
               Not(HasSubstr(R"({"epoch":1,"flow":"train","stage":"quiet")")));
 }
@@ -473,8 +474,10 @@ TEST_F(PointTest, OfAnotherScheduleItIsRefused) {
   pipeline_.spec.schedule.each_epoch = {{"fit", 1}};
   const RunSummary summary = go_on();
   EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(),
-              HasSubstr("within flow 'train', but the schedule of resolved.toml has flow 'fit'"));
+  EXPECT_THAT(
+      summary.error->full_message(),
+      HasSubstr(
+          "within flow 'train', but at this point the schedule in resolved.toml runs flow 'fit'"));
 }
 
 TEST_F(PointTest, AStopBeforeTheFlowGoesOnLeavesItsPoint) {
@@ -507,7 +510,7 @@ TEST_F(PointTest, AreWantedAfterEveryNSteps) {
   EXPECT_EQ(run().code, ExitCode::success);
   EXPECT_THAT(wanted, ElementsAre(3, 4, 6, 9));
   EXPECT_FALSE(fs::exists(folder_.path() / "run/checkpoints/epoch-0-step-9.safetensors"))
-      << "those within an epoch go with its end";
+      << "checkpoints within an epoch are removed at its end";
 }
 
 TEST_F(PointTest, AreWantedAfterMinutesSinceTheLastCheckpoint) {
@@ -544,8 +547,8 @@ TEST_F(RunPipelineTest, TheDisplayLearnsWhenTheRunEndsFromTheLastEpochsTime) {
     now += std::chrono::seconds((options.run.flow == "train" ? 60 : 30) * (slow ? 2 : 1));
   };
   EXPECT_EQ(run().code, ExitCode::success);
-  EXPECT_THAT(left, ElementsAre(std::nullopt, std::nullopt,  // nothing to go by
-                                3 * 90, 2 * 90 + 0,          // judge: its own 90 s are over
+  EXPECT_THAT(left, ElementsAre(std::nullopt, std::nullopt,  // no estimate yet
+                                3 * 90, 2 * 90 + 0,          // judge: the epoch's 90 s are over
                                 2 * 180, 180 + 120,          //
                                 90, 30));
 }
@@ -597,7 +600,7 @@ TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
   add_stage("model", model, "train");
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("no state of stage 'model'"));
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("no state for stage 'model'"));
 }
 
 TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
@@ -613,7 +616,7 @@ TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
   add_stage("model", model, "");
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("taking back its saved state"));
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("loading its saved state"));
 }
 
 /// train and fill every 2nd epoch, evaluate every epoch: `gallery` is filled by fill and read by
@@ -679,7 +682,7 @@ TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
   const RunSummary summary = go_on();
   EXPECT_EQ(summary.code, ExitCode::configuration);
   EXPECT_THAT(summary.error->full_message(),
-              AllOf(HasSubstr("no state of stage 'gallery'"), HasSubstr("restore the schedule")));
+              AllOf(HasSubstr("no state for stage 'gallery'"), HasSubstr("restore the schedule")));
 }
 
 TEST_F(RunPipelineTest, ACheckpointThatCannotBeReadIsRefusedAndLeftAlone) {
@@ -706,7 +709,7 @@ TEST_F(RunPipelineTest, ADamagedCheckpointIsKeptAside) {
   EXPECT_THAT(messages_.str(), AllOf(HasSubstr("epoch-3.safetensors' is damaged"),
                                      HasSubstr("kept as 'epoch-3.safetensors.damaged'")));
   EXPECT_EQ(fs::file_size(folder_.path() / "run/checkpoints/epoch-3.safetensors.damaged"), 50U);
-  EXPECT_GT(fs::file_size(newest), 50U) << "the run that went on wrote its own";
+  EXPECT_GT(fs::file_size(newest), 50U) << "the resumed run wrote a new one";
 }
 
 TEST_F(RunPipelineTest, AChangedPipelineIsRefusedByKey) {
@@ -739,7 +742,7 @@ TEST_F(RunPipelineTest, ADefaultThatALaterVersionAddsIsNoChange) {
   EXPECT_THAT(file("resolved.toml"), Not(HasSubstr("added"))) << "a run has one pipeline";
 }
 
-/// Runs that begin with a checkpoint of another one, at another rate.
+/// Runs that start from a checkpoint of another run, with a different rate.
 class FromRunTest : public RunPipelineTest {
  protected:
   FromRunTest() {
@@ -748,7 +751,7 @@ class FromRunTest : public RunPipelineTest {
     add_stage("model", model, "train");
     pipeline_.spec.resolved = "[stage.model]\nrate = 1\n";
   }
-  /// The other one first.
+  /// Runs the other one first.
   RunSummary begin() {
     EXPECT_EQ(run().code, ExitCode::success);
     before_ = pipeline_.spec;
@@ -776,7 +779,7 @@ TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
   EXPECT_EQ(read_launch(folder_.path() / "new").from,
             (RunOrigin{(folder_.path() / "run").string(), "epoch-3.safetensors"}));
   EXPECT_THAT(messages_.str(),
-              HasSubstr("beginning with run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
+              HasSubstr("starting from run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
 }
 
 TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
@@ -795,7 +798,7 @@ TEST_F(FromRunTest, WithoutItsCheckpointsItDoesNotBeginAgain) {
   fs::remove_all(fresh("checkpoints"));
   const RunSummary summary = resume();
   EXPECT_EQ(summary.code, ExitCode::configuration);
-  EXPECT_THAT(summary.error->full_message(), HasSubstr("began with run/epoch-3.safetensors"));
+  EXPECT_THAT(summary.error->full_message(), HasSubstr("started from run/epoch-3.safetensors"));
 }
 
 TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
@@ -880,7 +883,7 @@ TEST_F(RunPipelineTest, SkippedPacketsCountOverTheWholeRun) {
   const RunSummary summary = run();
   EXPECT_EQ(summary.code, ExitCode::success);
   EXPECT_EQ(summary.skipped_packets, 6U);
-  EXPECT_EQ(flows_.last_options.max_errors, 1) << "what is left for the third flow";
+  EXPECT_EQ(flows_.last_options.max_errors, 1) << "the rest, for the third flow";
   const std::string skipped = file("skipped.jsonl");
   EXPECT_LT(skipped.find("a.jpg"), skipped.find("b.jpg"));
 }
@@ -957,7 +960,7 @@ TEST_F(RunPipelineTest, CountsTrainingsAndKeepsMeansOverAResume) {
   const RunSummary resumed = resume();
   EXPECT_EQ(resumed.code, ExitCode::success);
   EXPECT_THAT(trainings, ElementsAre(0, 1, 2, 2, 3));
-  EXPECT_TRUE(resumed.metrics.contains("judge.only_at_1")) << "of `before`, in the first process";
+  EXPECT_TRUE(resumed.metrics.contains("judge.only_at_1")) << "from `before`, in the first process";
 }
 
 TEST_F(RunPipelineTest, AFlowsLineLeavesDetailsOfItsMetricsOut) {

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// Writes down what it is asked to do.
+/// Records the steps that it should execute.
 class Script final : public ScheduleSteps {
  public:
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override {

@@ -118,13 +118,13 @@ TEST_F(ScoresTest, AStandardErrorIsThatOfOneMeasurement) {
     return scores.list().at(0).standard_error;
   };
   EXPECT_EQ(error_for({0.5, 1}, {0.01, 1}), 0.01);
-  EXPECT_EQ(error_for({0.5, 2}, {0.01, 2}), std::nullopt) << "a mean has another one";
+  EXPECT_EQ(error_for({0.5, 2}, {0.01, 2}), std::nullopt) << "a mean has a different one";
   EXPECT_EQ(error_for({0.5, 1}, {0.01, 2}), std::nullopt);
   EXPECT_EQ(error_for({0.5, 1}, {nan, 1}), std::nullopt);
   EXPECT_EQ(error_for({0.5, 1}, {-0.1, 1}), std::nullopt);
   add("wide", "wide", {{"*", Better::higher}}, false);
   scores_.flow_ended("wide", 0, "", {{"wide.a", {1, 1}}, {"wide.a.standard_error", {1, 1}}});
-  EXPECT_THAT(metrics(scores_.list()), ElementsAre("wide.a")) << "an error is no score";
+  EXPECT_THAT(metrics(scores_.list()), ElementsAre("wide.a")) << "an error is not a score";
 }
 
 TEST_F(ScoresTest, WhatIsNoNumberIsNeverTheBest) {
@@ -184,14 +184,14 @@ TEST_F(ScoresTest, StandBesideChanceAndWhatWasMeasuredBeforeTheEpochs) {
   EXPECT_EQ(scores_.list().at(0).best, (Score::Best{0.5, 0}));
 }
 
-/// Adds floors to evaluate: `pixels` measures what `recall` does.
+/// Adds floors to evaluate: `pixels` measures the same as `recall`.
 class FloorsTest : public ScoresTest {
  protected:
   FloorsTest() {
     add("floor", "pixels", {{"*.r@1", Better::higher}}, false);
     pipeline_.spec.schedule.floors = {"pixels"};
   }
-  /// Of both stages; the floor's has an error.
+  /// Values of both stages; the floor's has an error.
   std::vector<Score> measured() {
     Scores scores(pipeline_);
     scores.flow_ended(
@@ -292,7 +292,7 @@ TEST_F(ScoresTest, AFileThatWasCutIsRefused) {
   EXPECT_NO_THROW(scores_.restore(file, line.size()));
   for (const std::uint64_t size : {line.size() - 1, line.size() + 1, 2 * line.size()}) {
     EXPECT_REFUSED(scores_.restore(file, size), Fault::data,
-                   "bytes of whole lines that the run had written")
+                   "it should contain complete lines up to byte")
         << size;
   }
   EXPECT_REFUSED(scores_.restore(folder.path() / "missing.jsonl", 1), Fault::data, "cannot open '");
@@ -346,7 +346,7 @@ TEST(ScoreFile, SaysWhatItsFormatIs) {
   std::string older = score_json({score});
   older.erase(older.find(R"(,"selected_on")"), std::string(R"(,"selected_on":"last")").size());
   EXPECT_EQ(read_scores(folder.write("score.json", older)).at(0).selected_on, SelectedOn::unknown)
-      << "of an earlier version";
+      << "written by an earlier version";
 }
 
 TEST(ScoreFile, ThatIsNoneIsRefused) {
@@ -357,7 +357,7 @@ TEST(ScoreFile, ThatIsNoneIsRefused) {
       static_cast<void>(read_scores(folder.write("score.json", text)));
       ADD_FAILURE() << text;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("score.json' is not the score of a run")) << text;
+      EXPECT_THAT(error.what(), HasSubstr("score.json' is not a valid score.json")) << text;
     }
   }
   EXPECT_REFUSED(static_cast<void>(read_scores(folder.path() / "missing.json")), Fault::data,

@@ -98,7 +98,7 @@ struct Pipeline {
 
 class SelectionTest : public ::testing::Test {
  protected:
-  /// A run's folder with checkpoints after epochs 1 and 2, the first of which is the best.
+  /// A run folder with checkpoints after epochs 1 and 2; the first one is the best.
   std::string run_of(const Pipeline& pipeline, const std::string& name = "run",
                      const std::vector<ChosenWeights>& began_with = {}) {
     Checkpoint checkpoint;
@@ -122,7 +122,7 @@ class SelectionTest : public ::testing::Test {
     const std::vector<std::string> opened{"queries", "recall"};
     return imported_choices(pipeline.checked, opened);
   }
-  /// What a score of `pipeline` says whose stage takes these weights.
+  /// The selection in a score of `pipeline`, whose stage imports these weights.
   static SelectedOn selected_on_of(Pipeline& pipeline, const std::string& weights) {
     Scores scores(pipeline.checked);
     scores.began_with(imported(pipeline, weights));
@@ -160,8 +160,9 @@ TEST_F(SelectionTest, AListIsKnownByItsContent) {
   other.stage("queries").values["threads"] = std::int64_t{8};
   other.stage("queries").values["split"] = std::string("query");  // as by default
   EXPECT_EQ(one.data(), other.data());
-  one.stage("queries").values["root"] = folder_.path().string();  // of no consequence beside a list
-  one.stage("queries").values["list"] = std::string("a.txt");     // relative to it
+  one.stage("queries").values["root"] =
+      folder_.path().string();                                 // without effect if there is a list
+  one.stage("queries").values["list"] = std::string("a.txt");  // relative to it
   EXPECT_EQ(one.data(), other.data());
   folder_.write("b.txt", "1 2 4");
   EXPECT_NE(one.data(), other.data());
@@ -286,7 +287,7 @@ TEST(SelectionText, WordsAreThoseOfScoreFiles) {
     EXPECT_EQ(word_of(selected_on_from(word)), word);
   }
   EXPECT_EQ(selected_on_from("best"), SelectedOn::unknown);
-  EXPECT_LT(SelectedOn::unknown, SelectedOn::test) << "the worst of several counts";
+  EXPECT_LT(SelectedOn::unknown, SelectedOn::test) << "the worst of several is used";
 }
 
 }  // namespace selection_test

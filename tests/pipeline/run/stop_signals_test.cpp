@@ -23,7 +23,7 @@ TEST(RequestCount, SignalsWithinAMomentAreOneRequest) {
   EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(1)), 0) << "timeout sends it twice";
   EXPECT_EQ(requests.note(SIGHUP, start + milliseconds(200)), 0) << "systemd sends the pair";
   EXPECT_EQ(requests.note(SIGTERM, start + milliseconds(400)), 2)
-      << "the moment begins with the request, not with the newest signal";
+      << "the interval begins with the request, not with the newest signal";
   EXPECT_EQ(requests.note(SIGINT, start + milliseconds(500)), 0);
   EXPECT_EQ(requests.note(SIGINT, start + milliseconds(1000)), 3);
 }
@@ -32,7 +32,7 @@ TEST(RequestCount, ALimitOfProcessorTimeIsOneRequest) {
   RequestCount requests;
   const Time start{};
   EXPECT_EQ(requests.note(SIGXCPU, start), 1);
-  EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(1000)), 0) << "it comes every second";
+  EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(1000)), 0) << "it is sent every second";
   EXPECT_EQ(requests.note(SIGINT, start + milliseconds(1500)), 2);
   EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(2000)), 0);
 }
@@ -45,7 +45,7 @@ TEST(GraceOf, IsATenthOfTheLimitWithinBounds) {
   EXPECT_EQ(grace_of(minutes(600)), seconds(60));
 }
 
-/// Restores the signals that StopSignals blocks and ignores for the rest of a process's life.
+/// Restores the signals that StopSignals would block and ignore until the process ends.
 class StopSignalsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -68,7 +68,7 @@ TEST_F(StopSignalsTest, ASignalAsksToStop) {
     std::promise<StopNotice> told;
     const StopSignals signals(
         stop, std::nullopt, 4, [&](StopNotice notice) { told.set_value(notice); },
-        [] { FAIL() << "nobody asked twice"; });
+        [] { FAIL() << "there was no second request"; });
     ::kill(::getpid(), signal);
     EXPECT_EQ(told.get_future().get(), StopNotice::asked) << signal;
     EXPECT_TRUE(stop.soon);
@@ -109,8 +109,8 @@ TEST_F(StopSignalsTest, WhatGoesOnPastItsTimeOfGraceIsCancelledAndThenOverdue) {
   EXPECT_EQ(notices, (std::vector{StopNotice::time_is_up, StopNotice::overrun}));
 }
 
-/// Sends the signal until the other thread was told, however slow the machine is: within a moment
-/// it is the same request.
+/// Sends the signal until the other thread was notified, even on a slow machine: signals in quick
+/// succession are the same request.
 void insist(int signal, std::future<void> told) {
   while (told.wait_for(milliseconds(10)) != std::future_status::ready) ::kill(::getpid(), signal);
 }

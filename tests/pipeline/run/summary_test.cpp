@@ -94,7 +94,7 @@ TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
 
   summary.error = Error("no such folder");
   EXPECT_THAT(to_table(summary, Timing::brief), Not(HasSubstr("warning")))
-      << "the run did not go on";
+      << "the run did not continue";
   summary.error.reset();
 
   summary.flows[0].stages[1].failed = 1999;

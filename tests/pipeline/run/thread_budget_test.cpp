@@ -82,7 +82,7 @@ TEST(ThreadBudget, IsToldToTheLibraries) {
   }
 }
 
-/// Begins without the variables that control how libgomp spins.
+/// Removes the variables that control how libgomp spins.
 class SpinPolicyTest : public ::testing::Test {
  protected:
   SpinPolicyTest() {
@@ -107,7 +107,7 @@ TEST_F(SpinPolicyTest, TheUsersWaitPolicyIsKept) {
   EXPECT_EQ(spin_policy().variable, "OMP_WAIT_POLICY");
   EXPECT_EQ(spin_policy().value, "active");
   obey_thread_budget(2);
-  EXPECT_EQ(std::getenv("GOMP_SPINCOUNT"), nullptr);  // it would count more than the policy
+  EXPECT_EQ(std::getenv("GOMP_SPINCOUNT"), nullptr);  // it would override the policy
 }
 
 TEST_F(SpinPolicyTest, TheUsersSpinCountIsKept) {

@@ -61,7 +61,7 @@ TEST(Trace, NamesTheFileThatCannotBeWritten) {
   const TemporaryFolder folder;
   try {
     const Trace trace(folder.path() / "missing" / "trace.json");
-    ADD_FAILURE() << "was opened";
+    ADD_FAILURE() << "the file was opened";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("missing/trace.json"));
   }

@@ -54,19 +54,19 @@ TEST(Twin, IsLookedForBesideTheFile) {
 TEST(Twin, DiffersInNothingThatIsNotNamed) {
   EXPECT_THAT(messages(check_twin(spec_of(mine, {"stage.model"}), twin)),
               ElementsAre("it also differs from its twin '../other.toml' in "
-                          "stage.model_of_items.use: it is \"model.b\", and there \"model.a\""));
+                          "stage.model_of_items.use: \"model.b\" here, \"model.a\" there"));
   EXPECT_THAT(check_twin(spec_of(mine, {"stage.model", "stage.model_of_items.use"}), twin),
               IsEmpty())
-      << "a name is no difference in results";
+      << "a name does not affect results";
   EXPECT_THAT(
       messages(check_twin(spec_of(mine, {"stage.model.use", "stage.model_of_items"}), twin)),
-      ElementsAre("it also differs from its twin '../other.toml' in stage.model.width: it "
-                  "is not set, and there 3"));
+      ElementsAre("it also differs from its twin '../other.toml' in stage.model.width: not "
+                  "set here, 3 there"));
 }
 
 TEST(Twin, WhatIsNamedMustDiffer) {
   EXPECT_THAT(messages(check_twin(spec_of(twin, {"stage.model"}), twin)),
-              ElementsAre("`differs_in` names 'stage.model', in which it is equal to its twin"));
+              ElementsAre("`differs_in` names 'stage.model', but the twins do not differ there"));
 }
 
 }  // namespace twin_test

@@ -28,7 +28,7 @@ TEST(StallClock, BeginsAnewWhenSomethingHappens) {
   EXPECT_EQ(clock.look(1, start + seconds(40)), seconds(10));
   EXPECT_FALSE(clock.look(2, start + seconds(50)));
   EXPECT_EQ(clock.look(2, start + seconds(60)), seconds(10))
-      << "the limit counts again, not its double";
+      << "the limit applies again, not its double";
 }
 
 TEST(StallText, SaysWhatEveryStageIsDoing) {
@@ -42,15 +42,14 @@ TEST(StallText, SaysWhatEveryStageIsDoing) {
       {.stage = "model", .done = 5, .waiting = 1200},
       {.stage = "total", .kind = StageKind::sink, .done = 5},
   };
-  EXPECT_EQ(
-      stall_text("flow 'train' in epoch 2 of 4", 75, activity, {.packets = 2, .bytes = 100}),
-      "flow 'train' in epoch 2 of 4 has made no progress for 1 min 15 s:\n"
-      "  items   waits for room: the limit of [limits] packets = 2 or bytes = 100 is reached\n"
-      "  decode  is processing 1 packet; 1 packet waiting\n"
-      "  model   has not started on its waiting packets; 1,200 packets waiting\n"
-      "  total   waits for packets\n"
-      "It may just need more time ([limits] stall_seconds sets when this warning appears). "
-      "Ctrl-C stops the run; its last checkpoint is kept.");
+  EXPECT_EQ(stall_text("flow 'train' in epoch 2 of 4", 75, activity, {.packets = 2, .bytes = 100}),
+            "flow 'train' in epoch 2 of 4 has made no progress for 1 min 15 s:\n"
+            "  items   is waiting because [limits] packets = 2 or bytes = 100 is reached\n"
+            "  decode  is processing 1 packet; 1 packet waiting\n"
+            "  model   has queued packets but is not processing any; 1,200 packets waiting\n"
+            "  total   is waiting for packets\n"
+            "It may just need more time ([limits] stall_seconds sets when this warning appears). "
+            "Ctrl-C stops the run; its last checkpoint is kept.");
 }
 
 TEST(StallText, NamesTheSourceThatDoesNotReturn) {

@@ -22,7 +22,7 @@ TEST(EditDistance, CountsEdits) {
 TEST(EditDistance, SwappedNeighboursAreOneMistake) {
   EXPECT_EQ(edit_distance("sclae", "scale"), 1U);
   EXPECT_EQ(edit_distance("ab", "ba"), 1U);
-  // No place is edited twice: "ca" to "abc" would be 2 otherwise.
+  // No position is edited twice: "ca" to "abc" would be 2 otherwise.
   EXPECT_EQ(edit_distance("ca", "abc"), 3U);
 }
 

@@ -81,7 +81,7 @@ TEST_F(AttStage, RefusesPicturesThatSubjectsDoNotHaveOrThatComeTwice) {
   EXPECT_THAT(error_of([&] {
                 make()->set("pictures", Numbers{1, 3}).open();
               }),
-              HasSubstr("'pictures' has 3, but each subject has 2 pictures"));
+              HasSubstr("'pictures' has 3, but each subject has 2 images"));
   EXPECT_THAT(error_of([&] {
                 make()->set("pictures", Numbers{2, 2}).open();
               }),
@@ -105,8 +105,8 @@ TEST_F(AttStage, FoldsShareNoSubject) {
 
 TEST_F(AttStage, RefusesAnotherNumberOfSubjectsOrPictures) {
   EXPECT_THAT(error_of([&] { make()->set("subjects", 12).open(); }), HasSubstr("s12' is missing"));
-  EXPECT_THAT(error_of([&] { make()->set("subjects", 10).open(); }), HasSubstr("s11' is there"));
-  EXPECT_THAT(error_of([&] { make()->set("images", 1).open(); }), HasSubstr("s1/2.pgm' is there"));
+  EXPECT_THAT(error_of([&] { make()->set("subjects", 10).open(); }), HasSubstr("s11' exists"));
+  EXPECT_THAT(error_of([&] { make()->set("images", 1).open(); }), HasSubstr("s1/2.pgm' exists"));
   std::filesystem::remove(folder_.path() / "s7/1.pgm");
   EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("s7/1.pgm' is missing"));
   EXPECT_THAT(error_of([&] { make()->set("root", "nowhere").open(); }),

@@ -111,7 +111,7 @@ TEST(CategoryLists, EveryListThatIsCutShortIsRefused) {
     for (std::size_t length = 0; length + 1 < text.size(); ++length) {
       CategoryLists changed = whole;
       (changed.*list).text.resize(length);
-      // Cut within the last word, some of it may be left that means something else.
+      // If it is cut within the last word, the rest may have a different meaning.
       if (text.find('\n', length) == text.size() - 1 && text[length - 1] != '\n') continue;
       EXPECT_NE(error_of([&] { static_cast<void>(join_category_lists(changed)); }), "no error")
           << whole.images.name << " " << length;
@@ -121,16 +121,16 @@ TEST(CategoryLists, EveryListThatIsCutShortIsRefused) {
 
 TEST(CategoryLists, CountsAndColumnsAreChecked) {
   EXPECT_THAT(error_with([](auto& l) { l.images.text[0] = '5'; }),
-              HasSubstr("img.txt:1: the first line promises 5 rows, but 4 follow"));
+              HasSubstr("img.txt:1: the first line declares 5 rows, but 4 follow"));
   EXPECT_THAT(error_with([](auto& l) { l.images.text = "many\n"; }), HasSubstr("number of rows"));
   EXPECT_THAT(error_with([](auto& l) { l.images.text.clear(); }), HasSubstr("is empty"));
   EXPECT_THAT(
       error_with([](auto& l) { std::swap(l.images.text, l.categories.text); }),
-      HasSubstr("column names 'category_name category_type', but begins with 'image_name'"));
+      HasSubstr("column names 'category_name category_type', but it begins with 'image_name'"));
   EXPECT_THAT(error_with([](auto& l) {
                 l.images.text = replaced(l.images.text, "img_2.jpg ", "img 2.jpg ");
               }),
-              HasSubstr("img.txt:5: 3 columns where there must be 2"));
+              HasSubstr("img.txt:5: 3 columns instead of 2"));
   EXPECT_THAT(error_with([](auto& l) {
                 l.images.text = replaced(l.images.text, "img/Warm", "\nimg/Warm");
               }),
@@ -162,13 +162,13 @@ TEST(CategoryLists, TheVocabularyIsChecked) {
   EXPECT_THAT(error_with([](auto& l) {
                 l.categories.text = replaced(l.categories.text, "Blazer", "Anorak");
               }),
-              HasSubstr("cloth.txt:4: category 'Anorak' is named a second time"));
+              HasSubstr("cloth.txt:4: category 'Anorak' is listed a second time"));
   EXPECT_THAT(error_with([](auto& l) {
                 l.categories.text = replaced(l.categories.text, "Dress 3", "Dress 4");
               }),
               HasSubstr("category type '4'"));
   EXPECT_THAT(error_with([](auto& l) { l.categories.text = "0\ncategory_name category_type\n"; }),
-              HasSubstr("no category is named"));
+              HasSubstr("no category is listed"));
 }
 
 TEST(CategoryLists, OfDifferentImagesAreRefused) {
@@ -265,9 +265,10 @@ TEST(CategoryOfPublishedLists, AnythingButTheTestSplitOfTheOfficialListsIsMarked
   write_file(folder.path() / "other.txt", partition);
   Harness test("items", std::make_unique<Category>());
   test.set("root", folder.path().string()).set("split", "test").open();
-  EXPECT_EQ(difference_of(test),
-            "2 train images where 209,222 are official, 1 val image where 40,000 are official, "
-            "1 test image where 40,000 are official, 3 categories where 46 are official");
+  EXPECT_EQ(
+      difference_of(test),
+      "2 train images instead of the official 209,222, 1 val image instead of the official 40,000, "
+      "1 test image instead of the official 40,000, 3 categories instead of the official 46");
   Harness other("items", std::make_unique<Category>());
   other.set("root", folder.path().string()).set("partition", "other.txt").set("limit", 1).open();
   EXPECT_THAT(

@@ -117,7 +117,7 @@ TEST_F(FolderStage, RefusesToGuessWhatFoldersMean) {
   EXPECT_THAT(error_of([&] { make()->open(); }), AllOf(HasSubstr("'a.jpg'"), HasSubstr("'x/b.jpg'"),
                                                        HasSubstr("items = \"picture\"")));
   EXPECT_THAT(error_of([&] { make()->set("items", "class").open(); }),
-              HasSubstr("lies in no folder of 'root'"));
+              HasSubstr("is not in a folder of 'root'"));
 }
 
 TEST_F(FolderStage, ReadsTheRootAloneWhereAsked) {
@@ -135,7 +135,7 @@ TEST_F(FolderStage, CountsAnEmptyFolderAsACategoryAndSaysSo) {
   const auto harness = make();
   EXPECT_THAT(rows(*harness), ElementsAre(Row{"a/a.jpg", "a", 0, 0}, Row{"c/a.jpg", "c", 2, 1}));
   EXPECT_THAT(harness->log(), Contains(::testing::Field(&testing::LogLine::text,
-                                                        HasSubstr("category 'b' has no picture"))));
+                                                        HasSubstr("category 'b' has no image"))));
 }
 
 TEST_F(FolderStage, NumbersCategoriesAsTold) {
@@ -145,7 +145,7 @@ TEST_F(FolderStage, NumbersCategoriesAsTold) {
   harness->set("categories", Value{std::vector<std::string>{"c", "b", "a"}});
   EXPECT_THAT(rows(*harness), ElementsAre(Row{"a/a.jpg", "a", 2, 0}, Row{"c/a.jpg", "c", 0, 1}));
   EXPECT_THAT(error_of([&] { make()->set("categories", "a").open(); }),
-              AllOf(HasSubstr("folder 'c'"), HasSubstr("'categories' does not have")));
+              AllOf(HasSubstr("folder 'c'"), HasSubstr("is not in 'categories'")));
 }
 
 TEST_F(FolderStage, SaysWhatItLeavesOut) {
@@ -153,9 +153,9 @@ TEST_F(FolderStage, SaysWhatItLeavesOut) {
   const auto harness = make();
   harness->open();
   EXPECT_THAT(harness->log(),
-              Contains(::testing::Field(&testing::LogLine::text,
-                                        HasSubstr("1 file with another ending is left out "
-                                                  "(boots/notes.txt)"))));
+              Contains(::testing::Field(
+                  &testing::LogLine::text,
+                  HasSubstr("1 file with a different extension was left out (boots/notes.txt)"))));
   const auto other = make();
   other->set("extensions", "txt");
   EXPECT_THAT(rows(*other), ElementsAre(Row{"boots/notes.txt", "boots", 0, 0}));
@@ -165,13 +165,13 @@ TEST_F(FolderStage, SaysWhatIsMissing) {
   EXPECT_THAT(error_of([&] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
   write("notes.txt");
   EXPECT_THAT(error_of([&] { make()->open(); }),
-              AllOf(HasSubstr("no picture in"), HasSubstr("jpg, jpeg"), HasSubstr("notes.txt")));
+              AllOf(HasSubstr("no image in"), HasSubstr("jpg, jpeg"), HasSubstr("notes.txt")));
 }
 
 TEST_F(FolderStage, RefusesALinkToAFolderThatItLiesIn) {
   write("x/a.jpg");
   std::filesystem::create_directory_symlink(folder_.path(), folder_.path() / "x/again");
-  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("a link to a folder that it lies in"));
+  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("a link to one of its parent folders"));
 }
 
 TEST_F(FolderStage, ServesPartsThatHaveNoItemInCommon) {
@@ -193,7 +193,7 @@ TEST_F(FolderStage, ServesPartsThatHaveNoItemInCommon) {
         train_items.insert(std::get<1>(row));
       else
         EXPECT_FALSE(train_items.contains(std::get<1>(row)));
-      // The index of the split that was not cut: the same picture, the same index.
+      // The index in the whole split: the same image has the same index.
       EXPECT_EQ(std::get<3>(row), std::get<2>(row) * 3 + std::get<0>(row)[6] - '0');
     }
   }

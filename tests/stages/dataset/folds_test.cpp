@@ -85,7 +85,7 @@ TEST(HeldOut, LeaveSomeItem) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::configuration);
-    EXPECT_THAT(error.what(), HasSubstr("3 items, and hold_out is 3: none would be left"));
+    EXPECT_THAT(error.what(), HasSubstr("3 items, and hold_out is 3: no item would be left"));
   }
 }
 

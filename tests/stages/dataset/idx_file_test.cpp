@@ -41,13 +41,13 @@ TEST_F(IdxFile, AMissingFileIsNamed) {
 }
 
 TEST_F(IdxFile, RefusesWhatIsNoIdxFile) {
-  EXPECT_THAT(error_with(""), HasSubstr("is no idx file"));
-  EXPECT_THAT(error_with("a text"), HasSubstr("is no idx file"));
-  EXPECT_THAT(error_with(std::string(2, '\0')), HasSubstr("is no idx file"));
+  EXPECT_THAT(error_with(""), HasSubstr("is not an idx file"));
+  EXPECT_THAT(error_with("a text"), HasSubstr("is not an idx file"));
+  EXPECT_THAT(error_with(std::string(2, '\0')), HasSubstr("is not an idx file"));
 }
 
 TEST_F(IdxFile, RefusesOtherTypesAndDimensions) {
-  EXPECT_THAT(error_with(idx({2, 1, 3}, "abcdef")), HasSubstr("mixed up"));
+  EXPECT_THAT(error_with(idx({2, 1, 3}, "abcdef")), HasSubstr("swapped"));
   std::string floats = idx({2}, "ab");
   floats[2] = '\x0D';
   EXPECT_THAT(error_with(floats), HasSubstr("type 13"));
@@ -61,7 +61,7 @@ TEST_F(IdxFile, RefusesEveryLengthButTheRightOne) {
   EXPECT_THAT(error_with(content.substr(0, 6)), HasSubstr("within its header"));
   EXPECT_THAT(error_with(content.substr(0, 11)), HasSubstr("4 bytes, but 3 follow"));
   EXPECT_EQ(error_with(content), "no error");
-  EXPECT_THAT(error_with(content + "e"), HasSubstr("longer than its sizes"));
+  EXPECT_THAT(error_with(content + "e"), HasSubstr("longer than its declared sizes"));
 }
 
 TEST_F(IdxFile, RefusesSizesThatCannotBe) {
@@ -79,7 +79,7 @@ TEST_F(IdxFile, RefusesACompressedFileThatIsCutOrDamaged) {
   EXPECT_EQ(error_with(whole), "no error");
   std::string damaged = whole;
   damaged[damaged.size() - 6] ^= 1;  // of the checksum
-  EXPECT_THAT(error_with(damaged), HasSubstr("damaged or cut short"));
+  EXPECT_THAT(error_with(damaged), HasSubstr("damaged or truncated"));
 }
 
 }  // namespace idx_file_test

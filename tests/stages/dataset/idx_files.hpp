@@ -13,7 +13,7 @@
 
 namespace seam::stages {
 
-/// Unsigned bytes of these sizes, whether or not they fit.
+/// Unsigned bytes with these sizes, even if they do not match.
 inline std::string idx(const std::vector<std::uint32_t>& sizes, const std::string& values) {
   std::string text{'\0', '\0', '\x08', static_cast<char>(sizes.size())};
   for (const std::uint32_t size : sizes) {

@@ -83,7 +83,7 @@ TEST(InshopList, CountsWhatTheProtocolMustMention) {
       report.text(),
       AllOf(HasSubstr(
                 "train 3 images of 2 items, query 1 image of 1 item, gallery 1 image of 1 item"),
-            HasSubstr("1 item lies in more than one category folder (id_00000007)")));
+            HasSubstr("1 item is in more than one category folder (id_00000007)")));
 }
 
 TEST(InshopList, CountsLoneQueries) {
@@ -131,10 +131,10 @@ TEST(InshopList, ReadsTheSameFromOtherLineEnds) {
 TEST(InshopList, RefusesACountThatDiffersFromTheRows) {
   std::string text = small_list;
   text[0] = '6';
-  EXPECT_THAT(error_of(text), AllOf(HasSubstr("list.txt:1"), HasSubstr("promises 6"),
+  EXPECT_THAT(error_of(text), AllOf(HasSubstr("list.txt:1"), HasSubstr("declares 6"),
                                     HasSubstr("5 rows follow (the last on line 7)")));
   text[0] = '4';
-  EXPECT_THAT(error_of(text), AllOf(HasSubstr("promises 4"), HasSubstr("5 rows follow")));
+  EXPECT_THAT(error_of(text), AllOf(HasSubstr("declares 4"), HasSubstr("5 rows follow")));
 }
 
 TEST(InshopList, RefusesABadHead) {

@@ -68,13 +68,13 @@ TEST_F(InshopStage, AnotherListThanTheOfficialOneIsMarked) {
   const auto query = make();
   query->set("split", "query").open();
   EXPECT_EQ(difference_of(*query),
-            "the train split has 3 images of 2 items where 25,882 of 3,997 are official, the query "
-            "split has 1 image of 1 item where 14,218 of 3,985 are official, the gallery split has "
-            "1 image of 1 item where 12,612 of 3,985 are official, 3 categories where 23 are "
-            "official");
+            "the train split has 3 images of 2 items instead of the official 25,882 of 3,997, the "
+            "query split has 1 image of 1 item instead of the official 14,218 of 3,985, the "
+            "gallery split has 1 image of 1 item instead of the official 12,612 of 3,985, 3 "
+            "categories instead of the official 23");
   EXPECT_THAT(query->log(),
               Contains(Field(&testing::LogLine::text,
-                             HasSubstr("not what published numbers were measured on: the train"))));
+                             HasSubstr("not the data of published results: the train"))));
   const auto some = make();
   some->set("limit", 1).open();
   EXPECT_THAT(difference_of(*some), HasSubstr("images of the train split, 1 of 3 train images"));
@@ -171,7 +171,7 @@ TEST_F(InshopStage, RefusesAnEmptySplit) {
   write_file(folder_.path() / "Eval/list_eval_partition.txt",
              list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train"}));
   EXPECT_THAT(error_of([this] { make()->set("split", "query").open(); }),
-              HasSubstr("holds no query images"));
+              HasSubstr("has no query images"));
 }
 
 }  // namespace inshop_test

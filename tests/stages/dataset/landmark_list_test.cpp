@@ -56,9 +56,9 @@ TEST(LandmarkList, IsJoinedInTheOrderOfThePartition) {
   EXPECT_THAT(all[0].states, ElementsAre(3, 3, 3, 3, 0, 0, 0, 2)) << "lower-body";
   EXPECT_THAT(all[0].positions[4], ElementsAre(1, 2));
   EXPECT_THAT(all[0].positions[6], ElementsAre(5, 6));
-  EXPECT_THAT(all[0].positions[7], ElementsAre(0, 0)) << "what is cut off has no place";
+  EXPECT_THAT(all[0].positions[7], ElementsAre(0, 0)) << "cut off, so without a position";
   EXPECT_THAT(all[1].states, ElementsAre(0, 0, 0, 0, 0, 0, 0, 1)) << "full-body";
-  EXPECT_THAT(all[1].positions[7], ElementsAre(15, 16)) << "what is occluded has one";
+  EXPECT_THAT(all[1].positions[7], ElementsAre(15, 16)) << "occluded, but with a position";
   EXPECT_THAT(all[2].states, ElementsAre(0, 0, 1, 2, 3, 3, 0, 0)) << "upper-body";
   EXPECT_THAT(all[2].positions[0], ElementsAre(146, 13));
   EXPECT_THAT(all[2].positions[7], ElementsAre(159.5F, 149));
@@ -74,20 +74,20 @@ TEST(LandmarkList, RowsAreChecked) {
               HasSubstr("lm.txt:4: the visibility '3' of landmark 4"));
   for (const char* wrong : {"x", "nan", "inf", "1e40", "1,5"}) {
     EXPECT_THAT(error_with("0 146 013", "0 146 " + std::string(wrong)),
-                HasSubstr("lm.txt:3: '" + std::string(wrong) + "' is no place"))
+                HasSubstr("lm.txt:3: '" + std::string(wrong) + "' is not a landmark position"))
         << wrong;
   }
 }
 
 TEST(LandmarkList, CountsAndHeadsAreChecked) {
   EXPECT_THAT(error_with("3\nimage", "4\nimage"),
-              HasSubstr("lm.txt:1: the first line promises 4 rows, but 3 follow"));
+              HasSubstr("lm.txt:1: the first line declares 4 rows, but 3 follow"));
   EXPECT_THAT(error_with("image_name clothes", "image clothes"), HasSubstr("lm.txt:2: the second"));
   EXPECT_THAT(error_with("image_name clothes_type variation_type ", "image_name variation_type "),
               HasSubstr("no error"))
-      << "only the first name is a must";
+      << "only the first name is required";
   EXPECT_THAT(error_with(head, "image_name clothes_type\n"),
-              HasSubstr("lm.txt:2: 2 columns where there must be at least 3"));
+              HasSubstr("lm.txt:2: 2 columns instead of at least 3"));
 }
 
 TEST(LandmarkList, ImagesAreOfThePartition) {
@@ -148,7 +148,7 @@ TEST(AttributeLists, AreChecked) {
       }),
       HasSubstr("eval.txt:3: item 'id_00000001' is not in 'items.txt'"));
   EXPECT_THAT(error_of([&] { static_cast<void>(attributes("0\nattribute_name\n", items)); }),
-              HasSubstr("names.txt:1: no attribute is named"));
+              HasSubstr("names.txt:1: no attribute is listed"));
 }
 
 }  // namespace landmark_list_test

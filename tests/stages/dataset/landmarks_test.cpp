@@ -101,7 +101,7 @@ TEST_F(LandmarksStage, HandsOnTheAttributesOfTheItem) {
   const auto train = make();
   train->set("attributes", "field").produce();  // labels 1 -1 and 0 1
   EXPECT_THAT(train->log(), Contains(Field(&testing::LogLine::text,
-                                           HasSubstr("a share of 0.666667 is positive"))));
+                                           HasSubstr("a fraction of 0.666667 is positive"))));
   EXPECT_THAT(
       error_of([this] { make()->set("attributes", "field").set("expect_attributes", 463).open(); }),
       HasSubstr("2 attributes, but 463 were expected"));

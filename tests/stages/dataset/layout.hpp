@@ -1,4 +1,4 @@
-/// What tests of data sets share: files in a folder of a test's own, lists in the In-Shop layout.
+/// Common code of tests of data sets: files in a test's own folder, lists in the In-Shop layout.
 #pragma once
 
 #include <filesystem>
@@ -29,26 +29,26 @@ inline std::string file_content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What a data set that was opened calls its categories.
+/// The category names of an opened data set.
 inline const std::vector<std::string>& names_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<CategoryNames>());
   return static_cast<CategoryNames*>(found)->category_names();
 }
 
-/// The items that a data set that was opened says it serves.
+/// The items of an opened data set.
 inline const ServedItems::Names& served_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<ServedItems>());
   return static_cast<ServedItems*>(found)->served_items();
 }
 
-/// How a data set that was opened says it differs from what was published.
+/// How an opened data set differs from the published one.
 inline std::string difference_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<PublishedLists>());
   return static_cast<PublishedLists*>(found)->difference();
 }
 
-/// One folder for all stages of a conformance check: `fill` fills it for the first, it goes with
-/// the last.
+/// One folder for all stages of a conformance check: `fill` fills it for the first stage, and it is
+/// removed with the last.
 inline std::shared_ptr<TemporaryFolder> shared_folder(
     const std::function<void(const TemporaryFolder&)>& fill = {}) {
   static std::weak_ptr<TemporaryFolder> shared;

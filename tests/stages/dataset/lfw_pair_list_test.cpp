@@ -46,19 +46,18 @@ TEST(LfwPairList, OfView1HasOneCount) {
 }
 
 TEST(LfwPairList, ALineTooFewOrTooManyIsFound) {
-  EXPECT_THAT(
-      refused(without_line(two_folds, 9)),
-      HasSubstr("pairs.txt:8: the list ends behind 7 pairs, but the first line promises 8"));
+  EXPECT_THAT(refused(without_line(two_folds, 9)),
+              HasSubstr("pairs.txt:8: the list ends after 7 pairs, but the first line declares 8"));
   EXPECT_THAT(
       refused(without_line(two_folds, 2)),
-      HasSubstr("pairs.txt:3: a pair of two persons where pair 2 of 2 of one person of fold "
-                "1 is expected"));
+      HasSubstr(
+          "pairs.txt:3: a pair of two persons instead of pair 2 of 2 of one person of fold 1;"));
   EXPECT_THAT(refused(without_line(two_folds, 5)), HasSubstr("pairs.txt:5: a pair of one person"));
   EXPECT_THAT(refused(without_line(two_folds, 1)),
               HasSubstr("pairs.txt:1: the first line is a pair"));
-  EXPECT_THAT(refused(two_folds + "Cid\t1\t4\n"), HasSubstr("pairs.txt:10: a further pair"));
+  EXPECT_THAT(refused(two_folds + "Cid\t1\t4\n"), HasSubstr("pairs.txt:10: an additional pair"));
   EXPECT_THAT(refused("3\t2\n" + without_line(two_folds, 1)),
-              HasSubstr("promises 12, 3 folds of 2"));
+              HasSubstr("declares 12, 3 folds of 2"));
   EXPECT_THAT(refused(""), HasSubstr("the file is empty"));
   EXPECT_THAT(refused("ten\n"), HasSubstr("the first line is 'ten'"));
   EXPECT_THAT(refused("0\n"), HasSubstr("the first line is '0'"));
@@ -66,13 +65,13 @@ TEST(LfwPairList, ALineTooFewOrTooManyIsFound) {
 
 TEST(LfwPairList, NoPairIsRefused) {
   EXPECT_THAT(refused("1\nAnn 1\nAnn 1 Bob 1\n"), HasSubstr("pairs.txt:2: 2 columns"));
-  EXPECT_THAT(refused("1\nAnn 1 x\nAnn 1 Bob 1\n"), HasSubstr("'x' is no image's number"));
-  EXPECT_THAT(refused("1\nAnn 1 0\nAnn 1 Bob 1\n"), HasSubstr("'0' is no image's number"));
-  EXPECT_THAT(refused("1\nAnn 1 1\nAnn 1 Bob 1\n"), HasSubstr("has one image twice"));
+  EXPECT_THAT(refused("1\nAnn 1 x\nAnn 1 Bob 1\n"), HasSubstr("'x' is not an image number"));
+  EXPECT_THAT(refused("1\nAnn 1 0\nAnn 1 Bob 1\n"), HasSubstr("'0' is not an image number"));
+  EXPECT_THAT(refused("1\nAnn 1 1\nAnn 1 Bob 1\n"), HasSubstr("has the same image twice"));
   EXPECT_THAT(refused("1\nAnn 1 2\nAnn 1 Ann 2\n"), HasSubstr("names 'Ann' twice"));
   EXPECT_THAT(refused("2\nAnn 1 2\nAnn 2 1\n"),
-              HasSubstr("pairs.txt:3: the pair is in line 2 too"));
-  EXPECT_THAT(refused("1\n../x 1 2\nAnn 1 Bob 1\n"), HasSubstr("no person's name"));
+              HasSubstr("pairs.txt:3: the pair is already on line 2"));
+  EXPECT_THAT(refused("1\n../x 1 2\nAnn 1 Bob 1\n"), HasSubstr("not a person's name"));
   EXPECT_THAT(refused("1\nAnn 1 2\n\nAnn 1 Bob 1\n"), HasSubstr("pairs.txt:3: the line is blank"));
 }
 

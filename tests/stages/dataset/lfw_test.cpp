@@ -57,7 +57,7 @@ TEST_F(LfwStage, PeopleOfAListAreLeftOut) {
   EXPECT_EQ(harness->outputs()[0].get(field::index), 4);
   EXPECT_THAT(
       error_of([&] { images()->set("leave_out", (folder_.path() / "pairs.txt").string()).open(); }),
-      HasSubstr("no picture"));
+      HasSubstr("no image"));
 }
 
 TEST_F(LfwStage, OnlyPeopleOfAListAreServed) {
@@ -73,7 +73,7 @@ TEST_F(LfwStage, OnlyPeopleOfAListAreServed) {
   const auto less = images();
   less->set("only", dev).set("leave_out", (folder_.path() / "pairs.txt").string());
   less->set("leave_out_fold", 0).produce();
-  EXPECT_EQ(less->outputs().size(), 3U) << "Bob is of the fold that is left out";
+  EXPECT_EQ(less->outputs().size(), 3U) << "Bob is in the fold that is left out";
   EXPECT_THAT(served_of(*less), ElementsAre("Dee_Dee"));
   EXPECT_THAT(less->log().front().text, HasSubstr("3 images of 1 person; 3 people not served"));
 }
@@ -82,15 +82,15 @@ TEST_F(LfwStage, PeopleWhoAreNotThereCannotBeServedAlone) {
   write_file(folder_.path() / "dev.txt", "1\nBob\t1\t2\nBob\t1\tEve\t1\n");
   const std::string dev = (folder_.path() / "dev.txt").string();
   EXPECT_THAT(error_of([&] { images()->set("only", dev).open(); }),
-              HasSubstr("dev.txt' has 'Eve', of whom there is no folder"));
+              HasSubstr("dev.txt' has 'Eve', who has no folder"));
   EXPECT_EQ(error_of([&] { images()->set("only", dev).set("expect", 0).open(); }), "no error");
 }
 
 TEST_F(LfwStage, AnotherCopyIsRefused) {
   EXPECT_THAT(error_of([&] { images()->set("expect", 13'233).open(); }),
-              HasSubstr("9 pictures, but 13,233 are expected"));
+              HasSubstr("9 images, but 13,233 are expected"));
   std::filesystem::remove(folder_.path() / "lfw/Cid/Cid_0001.jpg");
-  EXPECT_THAT(error_of([&] { images()->open(); }), HasSubstr("'Cid/Cid_0001.jpg' is expected"));
+  EXPECT_THAT(error_of([&] { images()->open(); }), HasSubstr("'Cid/Cid_0001.jpg' was expected"));
 }
 
 }  // namespace lfw_test

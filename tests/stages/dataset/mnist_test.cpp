@@ -85,7 +85,7 @@ TEST_F(MnistStage, ALimitBeyondTheEndIsToldOf) {
   harness->set("skip", 3).set("limit", 2).produce();
   EXPECT_THAT(indices(*harness), ElementsAre(3));
   EXPECT_THAT(harness->log(),
-              Contains(Field(&seam::testing::LogLine::text, HasSubstr("only 1 picture is there"))));
+              Contains(Field(&seam::testing::LogLine::text, HasSubstr("only 1 image is there"))));
 }
 
 TEST_F(MnistStage, TheOrderDependsOnSeedAndEpochAlone) {
@@ -112,11 +112,11 @@ TEST_F(MnistStage, WhatDoesNotFitIsRefused) {
   };
   EXPECT_EQ(refused([](Harness&) {}), "no error");
   EXPECT_THAT(refused([](Harness& h) { h.set("expect", 5); }), HasSubstr("5 were expected"));
-  EXPECT_THAT(refused([](Harness& h) { h.set("skip", 4); }), HasSubstr("none is left"));
+  EXPECT_THAT(refused([](Harness& h) { h.set("skip", 4); }), HasSubstr("no image is left"));
   EXPECT_THAT(refused([](Harness& h) {
                 h.set("classes", Texts{"boot", "bag"});
               }),
-              HasSubstr("the label of picture 2 (from 0) is 2, but 'classes' names 2 labels"));
+              HasSubstr("the label of image 2 (from 0) is 2, but 'classes' names 2 labels"));
   EXPECT_THAT(refused([](Harness& h) {
                 h.set("classes", Texts{"a", "b", "a"});
               }),
@@ -127,7 +127,7 @@ TEST_F(MnistStage, WhatDoesNotFitIsRefused) {
 
 TEST_F(MnistStage, PicturesAndLabelsOfDifferentDataSetsAreRefused) {
   write_file(folder_.path() / "train-labels-idx1-ubyte", idx({3}, std::string(3, '\0')));
-  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("4 pictures"));
+  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("4 images"));
 }
 
 TEST_F(MnistStage, AFileBesideItsCompressedFormIsRefused) {

@@ -14,7 +14,7 @@ namespace official_inshop_test {
 
 using ::testing::HasSubstr;
 
-/// So many pictures of so many items, as evenly as it goes.
+/// Distributes the images over the items as evenly as possible.
 struct Part {
   std::string category;
   std::int64_t items;
@@ -44,7 +44,7 @@ class MadeUpList {
   std::int64_t count_ = 0;
 };
 
-/// The official counts; the pictures of the other 17 categories are made up.
+/// The official counts; the images of the other 17 categories are made up.
 std::vector<Part> official_parts() {
   return {{"WOMEN/Blouses_Shirts", 697, 2094}, {"WOMEN/Tees_Tanks", 673, 2955},
           {"WOMEN/Dresses", 624, 1901},        {"WOMEN/Shorts", 246, 988},
@@ -76,32 +76,33 @@ TEST(OfficialInshop, IsKnownByItsCounts) {
   EXPECT_EQ(difference_from_official(list_with(official_parts())), "");
 }
 
-/// A partition drawn at random has the counts of images and items, but not those of categories.
+/// A random partition has the official counts of images and items, but not those of categories.
 TEST(OfficialInshop, AnotherPartitionWithTheSameCountsIsKnown) {
   std::vector<Part> parts = official_parts();
   ++parts[3].queries;
-  EXPECT_EQ(difference_from_official(list_with(parts)),
-            "WOMEN_Shorts has 989 queries of 246 items where the official list has 988 queries of "
-            "246 items");
+  EXPECT_EQ(
+      difference_from_official(list_with(parts)),
+      "WOMEN_Shorts has 989 queries of 246 items instead of the official 988 queries of 246 items");
   parts = official_parts();
   --parts[2].items;
   EXPECT_EQ(difference_from_official(list_with(parts)),
-            "WOMEN_Dresses has 623 items where the official list has 624 items");
+            "WOMEN_Dresses has 623 items instead of the official 624 items");
   parts = official_parts();
   parts[1].category = "WOMEN/Tops";
   EXPECT_THAT(difference_from_official(list_with(parts)),
-              HasSubstr("WOMEN_Tees_Tanks has 0 queries of 0 items where the official"));
+              HasSubstr("WOMEN_Tees_Tanks has 0 queries of 0 items instead of the official"));
 }
 
 TEST(OfficialInshop, OtherCountsAreKnown) {
   MadeUpList list;
   list.add("MEN/Denim", 1, 2, 4, "query");
   list.add("MEN/Denim", 1, 2, 2, "gallery");
-  EXPECT_THAT(difference_from_official(list.parsed()),
-              HasSubstr("the query split has 4 images of 2 items where 14,218 of 3,985 are"));
+  EXPECT_THAT(
+      difference_from_official(list.parsed()),
+      HasSubstr("the query split has 4 images of 2 items instead of the official 14,218 of 3,985"));
 }
 
-/// Real names and items, dealt to the splits at random with the official counts.
+/// Real names and items, distributed over the splits at random with the official counts.
 TEST(OfficialInshop, ARandomPartitionOfTheRealImagesIsKnown) {
   const char* const data = std::getenv("SEAM_TEST_DATA");
   if (data == nullptr)
@@ -110,7 +111,7 @@ TEST(OfficialInshop, ARandomPartitionOfTheRealImagesIsKnown) {
                     "list_eval_partition.SYNTHETIC-STATUS.txt";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no such list in SEAM_TEST_DATA";
   EXPECT_EQ(difference_from_official(read_inshop_list(file)),
-            "WOMEN_Blouses_Shirts has 2,208 queries of 740 items where the official list has 2,094 "
+            "WOMEN_Blouses_Shirts has 2,208 queries of 740 items instead of the official 2,094 "
             "queries of 697 items");
 }
 

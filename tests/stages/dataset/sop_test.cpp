@@ -102,7 +102,7 @@ TEST(SopLists, ColumnsAndIdsAreChecked) {
   EXPECT_THAT(error_with("", head + test_rows), HasSubstr("train.txt:1: the list has no images"));
   EXPECT_THAT(error_with(head + train_rows, head), HasSubstr("test.txt:1: the list has no images"));
   EXPECT_THAT(error_with(replaced(head + train_rows, "222_0.JPG", "222 0.JPG"), head + test_rows),
-              HasSubstr("train.txt:4: 5 columns where there must be 4"));
+              HasSubstr("train.txt:4: 5 columns instead of 4"));
   EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "\n3 2 3 "), head + test_rows),
               HasSubstr("train.txt:4: the line is blank, but rows follow"));
   for (const char* wrong : {"0 2 3 ", "-3 2 3 ", "x 2 3 "}) {
@@ -133,9 +133,10 @@ TEST(SopLists, WhatIsListedTwiceIsRefused) {
 
 TEST(SopLists, InfoIsComparedWithTheOthers) {
   const std::string both = head + train_rows + test_rows;
-  EXPECT_THAT(error_with(head + train_rows, head + test_rows, replaced(both, "3 2 3", "3 9 3")),
-              HasSubstr("info.txt:4: image_id 3 is of another class, super-class or path than in "
-                        "train.txt:4"));
+  EXPECT_THAT(
+      error_with(head + train_rows, head + test_rows, replaced(both, "3 2 3", "3 9 3")),
+      HasSubstr(
+          "info.txt:4: image_id 3 has a different class, super-class or path than in train.txt:4"));
   const SopLists fewer = join(head + train_rows, head + test_rows, head + train_rows);
   EXPECT_EQ(fewer.not_in_info, 3);
   EXPECT_EQ(fewer.only_in_info, 0);
@@ -174,11 +175,12 @@ TEST_F(SopStage, ServesASplit) {
 TEST_F(SopStage, OtherCountsThanThePublishedAreMarked) {
   const auto harness = make();
   harness->set("split", "test").open();
-  EXPECT_THAT(difference_of(*harness),
-              AllOf(HasSubstr("the train list has 5 images of 3 classes where 59,551 images of "
-                              "11,318 classes are published"),
-                    HasSubstr("the test list has 3 images of 2 classes where 60,502"),
-                    Not(HasSubstr("of the train list"))));
+  EXPECT_THAT(
+      difference_of(*harness),
+      AllOf(HasSubstr("the train list has 5 images of 3 classes instead of the published 59,551 "
+                      "images of 11,318 classes"),
+            HasSubstr("the test list has 3 images of 2 classes instead of the published 60,502"),
+            Not(HasSubstr("of the train list"))));
   EXPECT_THAT(harness->log(),
               Contains(Field(&testing::LogLine::text, HasSubstr("not comparable with published"))));
 }

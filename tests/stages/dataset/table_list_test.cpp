@@ -109,7 +109,7 @@ TEST(TableList, ReadsTheColumnsOfOpenMetricLearning) {
       "8,c.jpg,validation,False,True,boots,4,,,,\n";
   EXPECT_THAT(rows_of(table, of_split("train")), ElementsAre(std::tuple("a.jpg", "7", 1, 0, 2)));
   EXPECT_THAT(rows_of(table, of_split("query")), ElementsAre(std::tuple("b.jpg", "8", 1, 1, 3)));
-  // The picture that is both has one index: leave-one-out finds it.
+  // The image that is both has a single index, so that leave-one-out recognises it.
   EXPECT_THAT(rows_of(table, of_split("gallery")),
               ElementsAre(std::tuple("b.jpg", "8", 1, 1, 3), std::tuple("c.jpg", "8", 0, 2, 4)));
   EXPECT_EQ(rows_of(table, of_split("validation")).size(), 2U);
@@ -131,7 +131,7 @@ TEST(TableList, HandsOnBoxesOrSaysThatThereAreSome) {
               HasSubstr("the box is empty"));
   EXPECT_THAT(error_of("path,label,x_1,x_2,y_1,y_2\na.jpg,7,,,,\n", options),
               HasSubstr("'x_1' is empty"));
-  EXPECT_THAT(error_of("path,label\na.jpg,7\n", options), HasSubstr("no column 'x_1' of boxes"));
+  EXPECT_THAT(error_of("path,label\na.jpg,7\n", options), HasSubstr("no column 'x_1' with boxes"));
   options.boxes = TableBoxes::ignore;
   EXPECT_THAT(error_of(table, options), HasSubstr("listed a second time; first on line 2"));
 }
@@ -171,10 +171,10 @@ TEST(TableList, RefusesColumnsThatAreMissingOrUnclear) {
   EXPECT_THAT(error_of("file,item\na,1\n"),
               AllOf(HasSubstr("t.csv:1"), HasSubstr("no column 'path'"), HasSubstr("'file'"),
                     HasSubstr("'path_column'")));
-  EXPECT_THAT(error_of("path;item\na;1\n"), HasSubstr("another 'separator'"));
+  EXPECT_THAT(error_of("path;item\na;1\n"), HasSubstr("a different 'separator'"));
   EXPECT_THAT(error_of("path,name\na,1\n"), HasSubstr("'label'"));
   EXPECT_THAT(error_of("path,item,label\na,1,1\n"), HasSubstr("set 'item_column'"));
-  EXPECT_THAT(error_of("path,item,path\na,1,b\n"), HasSubstr("'path' is there twice"));
+  EXPECT_THAT(error_of("path,item,path\na,1,b\n"), HasSubstr("'path' occurs twice"));
   EXPECT_THAT(error_of("path,item\na,1\n", of_split("train")),
               AllOf(HasSubstr("no column 'split'"), HasSubstr("'split_column'")));
 }
@@ -185,8 +185,8 @@ TEST(TableList, QueriesOfSeveralSplitsAreToldApart) {
       "a,1,validation,True,False\nb,1,validation,False,True\n"
       "c,2,test,True,False\nd,2,test,False,True\ne,3,train,,\n";
   EXPECT_THAT(error_of(text, of_split("query")),
-              HasSubstr("are of several splits, 'test', 'validation', one of which may be that to "
-                        "tune on; set 'split' to 'test/query'"));
+              HasSubstr("are of several splits, 'test', 'validation', one of which may be for "
+                        "tuning; set 'split' to 'test/query'"));
   const TableList queries = parse_table(text, "table.csv", of_split("validation/query"));
   ASSERT_EQ(queries.rows.size(), 1U);
   EXPECT_EQ(queries.rows[0].path, "a");
@@ -209,7 +209,7 @@ TEST(TableList, RefusesRowsByLine) {
   EXPECT_THAT(with("a,2,x"), AllOf(HasSubstr("t.csv:3"), HasSubstr("first on line 2")));
   EXPECT_THAT(with("\"b,1,x"), AllOf(HasSubstr("t.csv:3"), HasSubstr("never closed")));
   EXPECT_THAT(with("b\"c,1,x"), HasSubstr("a quote inside a cell"));
-  EXPECT_THAT(with("\"b\"c,1,x"), HasSubstr("behind closing quotes"));
+  EXPECT_THAT(with("\"b\"c,1,x"), HasSubstr("closing quotes must be followed"));
   EXPECT_THAT(with(std::string("b\0,1,x", 6)), HasSubstr("NUL"));
   EXPECT_THAT(error_of("path,item,is_query\na,1,maybe\n", of_split("query")),
               AllOf(HasSubstr("t.csv:2"), HasSubstr("'maybe'")));

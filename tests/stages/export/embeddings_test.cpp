@@ -50,7 +50,7 @@ class EmbeddingsTest : public ::testing::Test {
     std::ifstream stream(folder_.path() / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
   }
-  /// The numbers behind the header.
+  /// The values after the header.
   [[nodiscard]] std::vector<float> numbers(const std::string& name) const {
     const std::string bytes = content(name).substr(128);
     std::vector<float> numbers(bytes.size() / sizeof(float));
@@ -133,7 +133,7 @@ TEST_F(EmbeddingsTest, OneFileHoldsOneLength) {
 TEST_F(EmbeddingsTest, AFlowWithoutPicturesIsAnError) {
   harness_.finish();
   ASSERT_EQ(harness_.errors().size(), 1U);
-  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no embedding arrived"));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no embedding was received"));
 }
 
 TEST_F(EmbeddingsTest, ANameIsNoPath) {

@@ -40,7 +40,7 @@ std::shared_ptr<Harness> gathered(const Texts& items = {"shirt", "skirt", "dress
   return gallery;
 }
 
-/// What a search finds of two queries.
+/// The result of a search with two queries.
 std::vector<Packet> found(Harness& gallery) {
   Harness search("search", std::make_unique<Search>());
   search.set("k", 5);
@@ -134,25 +134,25 @@ std::string message(Harness& harness, std::vector<Packet> packets) {
 }
 
 TEST_F(NeighboursTest, RowsOfAnotherGalleryAreRefused) {
-  EXPECT_THAT(
-      message(harness_, found(*gathered({"shirt", "dress", "shirt"}))),
-      HasSubstr("through another gallery than the one that 'index' names: they show other"));
+  EXPECT_THAT(message(harness_, found(*gathered({"shirt", "dress", "shirt"}))),
+              HasSubstr("a different gallery from the one in 'index': their items differ"));
   Harness larger("gallery", std::make_unique<Index>());
   larger.push(batch(0, {"a", "b", "c", "d"}, torch::eye(4).slice(1, 0, 2) + 1)).finish();
-  EXPECT_THAT(message(harness_, found(larger)), HasSubstr("that has 4 pictures, this one 3"));
+  EXPECT_THAT(message(harness_, found(larger)),
+              HasSubstr("has 4 images, the one in 'index' has 3"));
   Harness empty("gallery", std::make_unique<Index>());
   empty.open();
   Harness sink("nearest", std::make_unique<NearestNeighbours>());
   sink.run_directory(folder_.path()).set("k", 2);
   refer_to(sink, empty);
-  EXPECT_THAT(message(sink, found(*gallery_)), HasSubstr("this one has no pictures yet"));
+  EXPECT_THAT(message(sink, found(*gallery_)), HasSubstr("the one in 'index' has no images yet"));
   EXPECT_FALSE(fs::exists(folder_.path() / "nearest.csv"));
 }
 
 TEST_F(NeighboursTest, AFlowWithoutQueriesIsAnError) {
   harness_.finish();
   ASSERT_EQ(harness_.errors().size(), 1U);
-  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query arrived"));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query was received"));
 }
 
 }  // namespace export_neighbours_test

@@ -41,7 +41,7 @@ TEST(ObservationName, IsTheSameWhereverTheListLies) {
   EXPECT_EQ(observation_name(Packet(), 0), "");
 }
 
-/// A stage that leaves what the test says.
+/// A stage that writes the outcomes of the test.
 class Leaves final : public Sink {
  public:
   explicit Leaves(const std::vector<Outcome>& outcomes) : outcomes_(outcomes) {}
@@ -55,7 +55,7 @@ class Leaves final : public Sink {
 
 class WriteOutcomes : public ::testing::Test {
  protected:
-  /// What went wrong; empty: nothing.
+  /// The error message, or empty.
   std::string write() {
     testing::Harness harness("recall", std::make_unique<Leaves>(outcomes_));
     harness.run_directory(folder_.path());
@@ -63,7 +63,7 @@ class WriteOutcomes : public ::testing::Test {
     harness.finish();
     return harness.errors().empty() ? std::string() : harness.errors().front().what();
   }
-  /// Content of the only file; empty where there is none.
+  /// Content of the only file; empty if there is none.
   [[nodiscard]] std::string content() const {
     if (!fs::exists(folder_.path() / "outcomes")) return {};
     for (const auto& entry : fs::directory_iterator(folder_.path() / "outcomes")) {
@@ -96,7 +96,8 @@ TEST_F(WriteOutcomes, WhatCannotBeToldApartLeavesNothing) {
     EXPECT_NE(content(), "");
     outcomes_[0].observation = name;
     EXPECT_EQ(write(), "");
-    EXPECT_EQ(content(), "") << "that of an earlier evaluation would be taken for this one's";
+    EXPECT_EQ(content(), "")
+        << "the file of an earlier evaluation would be mistaken for this one's";
   }
 }
 

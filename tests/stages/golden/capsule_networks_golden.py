@@ -15,7 +15,7 @@ EPSILON = 1e-7
 
 
 def numbers(count, phase):
-    """Initial weights and pictures that any program can make: between -1 and 1, in no visible order."""
+    """Initial weights and images that any program can make: between -1 and 1, in no visible order."""
     at = numpy.arange(count, dtype=numpy.float64)
     return numpy.sin(12.9898 * at + phase) * numpy.cos(4.1414 * at + 2 * phase)
 
@@ -234,7 +234,7 @@ def gradients(loss, weights, images):
 
 
 def adam(weights, found, moments, step, rate=0.01):
-    """As Keras has it: epsilon is added to the root before the bias is corrected."""
+    """As in Keras: epsilon is added to the root before the bias is corrected."""
     corrected = rate * numpy.sqrt(1 - 0.999**step) / (1 - 0.9**step)
     for name, gradient in found.items():
         m, v = moments.setdefault(name, (0, 0))

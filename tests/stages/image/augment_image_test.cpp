@@ -104,7 +104,7 @@ TEST(AugmentImage, TakesColourAwayAndTurnsIt) {
   };
   EXPECT_EQ(bytes(augment_image(image, {.saturation = 0})),
             (std::vector<int>{54, 54, 54, 90, 90, 90}));  // 0.213 x 255
-  // Half a turn: twice the luma less the colour; what leaves the range is cut.
+  // Half a turn: twice the luma minus the colour, clamped.
   EXPECT_EQ(bytes(augment_image(image, {.hue_degrees = 180})),
             (std::vector<int>{0, 109, 109, 90, 90, 90}));
   EXPECT_EQ(image.data()[0], 255) << "the caller's picture was changed";
@@ -146,7 +146,7 @@ TEST(AugmentImage, ColourMatricesKeepLumaAndCompose) {
 
 TEST(AugmentImage, TurnsAroundTheCentreThatIsAskedFor) {
   // Keras-Preprocessing 1.1.0 turns 3 x 3 pixels about (2, 2): (r, c) is looked up at (4 - c, r),
-  // of which the first two columns lie below the picture.
+  // and the first two columns are then below the image.
   const Image turned =
       augment_image(grey(3, 3, nine), {.rotation_degrees = 90}, Centre::keras_1_1_0);
   EXPECT_EQ(greys(turned), (std::vector<int>{70, 70, 70, 80, 80, 80, 90, 90, 90}));

@@ -78,7 +78,7 @@ TEST(CentreRegion, LiesInTheMiddleAsTorchvisionPlacesIt) {
   const auto top = [](int margin) {
     return centre_region(test::smooth_picture(10 + margin, 10), 10, 10).top;
   };
-  // round(margin / 2) in Python, whose halves go to the even number.
+  // round(margin / 2) in Python, which rounds halves to even.
   EXPECT_THAT((std::vector<int>{top(0), top(1), top(2), top(3), top(4), top(5), top(6), top(7)}),
               ::testing::ElementsAre(0, 0, 1, 2, 2, 2, 3, 4));
   EXPECT_EQ(centre_region(test::smooth_picture(8, 13), 4, 6),
@@ -87,10 +87,10 @@ TEST(CentreRegion, LiesInTheMiddleAsTorchvisionPlacesIt) {
 
 TEST(CentreRegion, RefusesASmallerPicture) {
   EXPECT_REFUSED(centre_region(test::smooth_picture(64, 60), 64, 61), Fault::data,
-                 "the picture has height 64 and width 60, which is less than the crop's height 64 "
+                 "the image has height 64 and width 60, which is less than the crop's height 64 "
                  "and width 61; set a smaller height and width, or put image.resize before");
   EXPECT_REFUSED(centre_region(test::smooth_picture(63, 64), 64, 64), Fault::data,
-                 "the picture has height 63 and width 64");
+                 "the image has height 63 and width 64");
 }
 
 TEST(RandomRegion, TakesEveryPlaceEquallyOften) {
@@ -121,7 +121,7 @@ TEST(RandomRegion, IsTheWholePictureWhereItFitsExactly) {
 TEST(RandomRegion, RefusesASmallerPicture) {
   Random random(1, 2);
   EXPECT_REFUSED(random_region(test::smooth_picture(6, 5), 7, 5, random), Fault::data,
-                 "the picture has height 6 and width 5");
+                 "the image has height 6 and width 5");
 }
 
 constexpr SideRanges usual_ranges{0.08, 1, 3.0 / 4, 4.0 / 3};
@@ -230,16 +230,16 @@ TEST(BoxRegion, RefusesWhatDoesNotLieInThePicture) {
                                                                            {0, 0, infinite, 5},
                                                                            {-infinite, 0, 5, 5}}) {
     EXPECT_REFUSED(box_region(image, box), Fault::data,
-                   "does not lie in the picture of height 20 and width 30: accepted are 0 <= left");
+                   "is not inside the image of height 20 and width 30: accepted are 0 <= left");
   }
 }
 
 TEST(BoxRegion, RefusesABoxWithoutPixels) {
   const Image image = test::smooth_picture(20, 30);
   EXPECT_REFUSED(box_region(image, {5, 0, 5, 5}), Fault::data,
-                 "left 5, top 0, right 5 and bottom 5 holds no pixel");
-  EXPECT_REFUSED(box_region(image, {0, 5, 5, 5}), Fault::data, "holds no pixel");
-  EXPECT_REFUSED(box_region(image, {4.6F, 0, 5.4F, 5}), Fault::data, "holds no pixel");
+                 "left 5, top 0, right 5 and bottom 5 contains no pixel");
+  EXPECT_REFUSED(box_region(image, {0, 5, 5, 5}), Fault::data, "contains no pixel");
+  EXPECT_REFUSED(box_region(image, {4.6F, 0, 5.4F, 5}), Fault::data, "contains no pixel");
 }
 
 }  // namespace crop_image_test

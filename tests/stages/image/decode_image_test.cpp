@@ -27,7 +27,7 @@ using test::smooth_picture;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// The message of the error, or empty where there was none.
+/// The error message, or empty.
 std::string error_of(const Bytes& bytes, const std::string& name = "shirt.jpg",
                      const DecodeLimits& limits = {}) {
   try {
@@ -79,7 +79,7 @@ Image quarters() {
   return image;
 }
 
-/// An Exif segment of one entry, the orientation, put behind a JPEG's first two bytes.
+/// Inserts an Exif segment with one entry, the orientation, after a JPEG's first two bytes.
 Bytes with_orientation(const Bytes& jpeg, std::uint8_t orientation) {
   const Bytes segment{0xFF, 0xE1, 0, 34, 'E', 'x',         'i', 'f', 0,    0,    'M', 'M',
                       0,    42,   0, 0,  0,   8,           0,   1,   0x01, 0x12, 0,   3,
@@ -134,7 +134,7 @@ TEST_P(EveryFormat, RefusesEveryCutFile) {
     EXPECT_THAT(error_of(cut, "cut.bin"), HasSubstr("cut.bin"))
         << length << " of " << whole.size() << " bytes";
   }
-  // The last bytes one by one: this is where lenient decoders see nothing amiss.
+  // The last bytes one by one: lenient decoders do not notice that these are missing.
   for (std::size_t missing = GetParam().forgivable + 1; missing <= 12; ++missing) {
     const Bytes cut(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(missing));
     EXPECT_THAT(error_of(cut, "cut.bin"), HasSubstr("cut.bin")) << missing << " bytes missing";
@@ -174,11 +174,11 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_PROGRESSIVE, 1}},
         Kind{".jpg", 12, {cv::IMWRITE_JPEG_QUALITY, 98, cv::IMWRITE_JPEG_RST_INTERVAL, 2}},
         Kind{".png", 0},
-        // Rows are filled up to four bytes; the last row's filling may be missing.
+        // Rows are padded to four bytes; the padding of the last row may be missing.
         Kind{".bmp", 0, {}, 1, 1}, Kind{".tiff", 0},  // packed by Lempel-Ziv-Welch
         Kind{".tiff", 0, {cv::IMWRITE_TIFF_COMPRESSION, 1}},
         Kind{".webp", 0, {cv::IMWRITE_WEBP_QUALITY, 101}}, Kind{".ppm", 0},
-        // "127" cut to "12" is a number still.
+        // "127" cut to "12" is still a number.
         Kind{".ppm", 0, {cv::IMWRITE_PXM_BINARY, 0}, 1, 5}, Kind{".ras", 0},
         Kind{".jp2", 2, {}, 64}),
     [](const auto& instance) {
@@ -193,8 +193,9 @@ TEST(DecodeImage, RefusesAnEmptyFile) {
 
 TEST(DecodeImage, SaysWhatAStrangerIsAndWhatIsRead) {
   const std::string text = "this is a text, not a picture";
-  EXPECT_THAT(error_of(Bytes(text.begin(), text.end()), "a.jpg"),
-              AllOf(HasSubstr("'a.jpg'"), HasSubstr("no picture"), HasSubstr("JPEG, PNG")));
+  EXPECT_THAT(
+      error_of(Bytes(text.begin(), text.end()), "a.jpg"),
+      AllOf(HasSubstr("'a.jpg'"), HasSubstr("not an image in a format"), HasSubstr("JPEG, PNG")));
   const std::string heif(
       "\0\0\0\x18"
       "ftypheic\0\0\0\0",
@@ -203,8 +204,8 @@ TEST(DecodeImage, SaysWhatAStrangerIsAndWhatIsRead) {
 }
 
 TEST(DecodeImage, RefusesAHugePngByItsHeaderAlone) {
-  // A header chunk for 30000 x 30000 and nothing else: reaching for the pixels would say "cut
-  // short".
+  // A header chunk for 30000 x 30000 and nothing else: reaching for the pixels would say
+  // "truncated".
   const Bytes bomb{0x89, 'P',  'N', 'G', '\r', '\n', 0x1A, '\n', 0,    0, 0,
                    13,   'I',  'H', 'D', 'R',  0,    0,    0x75, 0x30, 0, 0,
                    0x75, 0x30, 1,   0,   0,    0,    0,    0,    0,    0, 0};
@@ -315,7 +316,7 @@ TEST(DecodeImage, ReadsAPortableAnyMap) {
   EXPECT_THAT(std::vector<int>(image.data(), image.data() + 6),
               ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
   file.pop_back();
-  EXPECT_THAT(error_of(file), HasSubstr("cut short"));
+  EXPECT_THAT(error_of(file), HasSubstr("truncated"));
 }
 
 TEST(DecodeImage, ReadsAGifByHand) {
@@ -353,13 +354,13 @@ TEST(DecodeImage, ReadsAGifByHand) {
 }
 
 TEST(DecodeImage, IsNotFooledByAClaimedSize) {
-  // Each header promises many pixels of which the file has none.
+  // Each header declares many pixels, but the file has none.
   const std::string map = "P6 7000 7000 255\n";
-  EXPECT_THAT(error_of(Bytes(map.begin(), map.end())), HasSubstr("cut short"));
+  EXPECT_THAT(error_of(Bytes(map.begin(), map.end())), HasSubstr("truncated"));
   Bytes bmp = encode(smooth_picture(4, 4), ".bmp");
   bmp[18] = 0x58;
   bmp[19] = 0x1B;  // 7000 wide
-  EXPECT_THAT(error_of(bmp), HasSubstr("cut short"));
+  EXPECT_THAT(error_of(bmp), HasSubstr("truncated"));
 }
 
 // ---------------------------------------------------------------------------------------------

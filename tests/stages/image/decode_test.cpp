@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Pictures that are there as long as somebody looks at them.
+/// Image files that exist while they are in use.
 const auto conformance = testing::conformance<Decode>({
     .packets =
         [](testing::Harness&) {
@@ -40,7 +40,7 @@ const auto conformance = testing::conformance<Decode>({
             const int side = 8 + static_cast<int>(at);
             const std::filesystem::path file = folder / (std::to_string(side) + ".png");
             const test::Bytes bytes = test::encode(test::smooth_picture(side, 9), ".png");
-            // Whole or not at all: another test's process may be reading it.
+            // Written atomically, because another test's process may be reading it.
             const std::filesystem::path part = file.string() + std::to_string(::getpid());
             std::ofstream(part, std::ios::binary)
                 .write(reinterpret_cast<const char*>(bytes.data()),
@@ -143,11 +143,11 @@ TEST_F(DecodeTest, WithACacheAFileThatHasNotChangedIsReadOnce) {
   ASSERT_THAT(harness_.outputs(), SizeIs(2));
   Image once = harness_.outputs()[0].get(field::image);
   EXPECT_EQ(harness_.outputs()[1].get(field::image), once);
-  // A stage that writes into its picture leaves the others' alone.
+  // A stage that writes into its image does not change the others'.
   once.data()[0] ^= 255U;
   harness_.push(packet_for(path));
   EXPECT_EQ(harness_.outputs()[2].get(field::image), decode_image(first, "png"));
-  // Damage behind the same size and time is not seen: the file was not read.
+  // Damage with unchanged size and time is not noticed, so the file was not read again.
   const auto written = std::filesystem::last_write_time(path);
   ASSERT_EQ(write("a.png", test::Bytes(first.size())), path);
   std::filesystem::last_write_time(path, written);
@@ -178,7 +178,7 @@ TEST_F(DecodeTest, SaysOnceThatItsCacheIsFull) {
   EXPECT_THAT(harness_.outputs(), SizeIs(4));
   ASSERT_THAT(harness_.log(), SizeIs(1));
   EXPECT_THAT(harness_.log()[0].text,
-              AllOf(HasSubstr("1 MiB is full with 1 picture"), HasSubstr("raise 'cache'")));
+              AllOf(HasSubstr("1 MiB is full with 1 image"), HasSubstr("raise 'cache'")));
 }
 
 TEST_F(DecodeTest, ReadsTheSameWithManyThreads) {

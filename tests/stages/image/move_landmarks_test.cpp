@@ -48,7 +48,7 @@ void draw_spot(Image& image, const Place& at, int channel) {
   }
 }
 
-/// The middle of what is bright, or nothing where little is.
+/// The centre of the bright area, or nullopt if that is too small.
 std::optional<Place> found_spot(const Image& image, int channel) {
   double sum = 0;
   double sum_x = 0;
@@ -173,7 +173,7 @@ TEST(MoveLandmarks, WhatACropLeavesOutIsCutOff) {
   EXPECT_THAT(packet.get(field::landmarks)[1], ElementsAre(30, 12));
 }
 
-/// Above 0 where a to b to c turns one way, below where it turns the other.
+/// Positive if a to b to c turns one way, negative if it turns the other way.
 float turn(const Place& a, const Place& b, const Place& c) {
   return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }
@@ -193,7 +193,7 @@ TEST(MoveLandmarks, SpotsAreAugmentedToWhereTheirLandmarksAre) {
     ASSERT_TRUE(red && green && blue);
     const bool turned = turn(usual[0], usual[1], usual[2]) * turn(*red, *green, *blue) < 0;
     mirrored += turned ? 1 : 0;
-    // In a mirrored picture what was the left collar is the right one, with its state.
+    // In a mirrored image the left collar becomes the right one, with its state.
     expect_at(packet, turned ? 1 : 0, red, 0);
     expect_at(packet, turned ? 0 : 1, green, 1);
     expect_at(packet, turned ? 7 : 6, blue, 0);
@@ -203,7 +203,7 @@ TEST(MoveLandmarks, SpotsAreAugmentedToWhereTheirLandmarksAre) {
   EXPECT_LT(mirrored, 35);
 }
 
-/// Looks for the pixel that is looked up nearest to the place: the map's inverse, slowly.
+/// Finds the pixel whose lookup is nearest to the position: the inverse of the map, the slow way.
 std::optional<Place> slowly_moved(const Place& place, const SourceMap& map, int height, int width) {
   double nearest = std::numeric_limits<double>::infinity();
   Place best{};
@@ -275,7 +275,7 @@ TEST(MoveLandmarks, LandmarksOfAnotherPictureAreRefused) {
   LandmarkVisibility states = packet.get(field::visibility);
   states[1] = 2;
   packet.set(field::visibility, states);
-  EXPECT_EQ(error_of_resize(packet), "no error") << "what is cut off has no place";
+  EXPECT_EQ(error_of_resize(packet), "no error") << "cut off, so without a position";
   states[1] = 4;
   packet.set(field::visibility, states);
   EXPECT_THAT(error_of_resize(packet), HasSubstr("has visibility 4"));

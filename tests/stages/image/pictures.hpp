@@ -1,4 +1,4 @@
-/// Small drawn pictures and their encoded forms, for tests that must not need data.
+/// Small drawn images and their encoded forms, for tests without data files.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace seam::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Colours that change slowly over the picture, so that lossy formats keep them.
+/// Colours that change slowly over the image, so that lossy formats keep them.
 inline Image smooth_picture(int height, int width) {
   Image image(height, width, 3);
   for (int y = 0; y < height; ++y) {

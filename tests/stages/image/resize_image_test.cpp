@@ -48,7 +48,7 @@ TEST(ResizeImage, InterpolatesBetweenPixelCentres) {
 }
 
 TEST(ResizeImage, PicksTheNearestCentre) {
-  // Three over six: centres at 1/2, 5/2 and 9/2 are between pixels; Pillow takes the later ones.
+  // Three over six: centres at 1/2, 5/2 and 9/2 are between pixels; Pillow uses the later ones.
   EXPECT_EQ(greys(resize_image(row({0, 1, 2, 3, 4, 5}), 1, 3, Interpolation::nearest)),
             (std::vector<int>{1, 3, 5}));
   EXPECT_EQ(greys(resize_image(row({0, 1, 2}), 1, 6, Interpolation::nearest)),

@@ -42,7 +42,7 @@ const auto conformance = seam::testing::conformance<Arcface>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 2), batch({"a"}, 3)};
         },
-    .training = true,  // in evaluation, an item that was never trained is refused
+    .training = true,  // in evaluation, an item that was never trained is rejected
     .refused = {{{"margin", -0.1}}, {{"scale", 0.0}}},
 });
 
@@ -129,8 +129,8 @@ TEST(ArcfaceLossLabels, OfAnotherNumberOrWithoutACentreAreRefused) {
   };
   EXPECT_NO_THROW(loss({0, 3}));
   EXPECT_REFUSED(loss({0}), Fault::internal, "there are 1 labels for 2 embeddings");
-  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is none of 4 proxies");
-  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is none of 4 proxies");
+  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is not one of the 4 proxies");
+  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is not one of the 4 proxies");
 }
 
 TEST(ArcfaceLossThreads, HaveTheSameBytesForAnyNumber) {

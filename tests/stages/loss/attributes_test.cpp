@@ -107,7 +107,7 @@ TEST(AttributeStage, LabelsThatDoNotFitAreRefused) {
     return harness.errors().empty() ? std::string("no error") : harness.errors()[0].what();
   };
   EXPECT_THAT(error(torch::zeros({3, 6}, torch::kUInt8)),
-              HasSubstr("the model predicts 5 attributes, but the pictures have 6"));
+              HasSubstr("the model predicts 5 attributes, but the images have 6"));
   Tensor labels = torch::zeros({3, 5}, torch::kUInt8);
   labels[1][4] = 3;
   EXPECT_THAT(error(labels), HasSubstr("row 1: attribute 5 has the label 3"));

@@ -144,7 +144,7 @@ TEST_P(BatchHardLossTest, IsThatOfPytorchMetricLearning) {
 }
 
 TEST_P(BatchHardLossTest, HandComputed) {
-  // On a line: a at 0 and 3, b at 1 and 1. Furthest positives: 3, 3, 0, 0; nearest negatives: 1, 2,
+  // On a line: a at 0 and 3, b at 1 and 1. Farthest positives: 3, 3, 0, 0; nearest negatives: 1, 2,
   // 1, 1. With a margin of 0.5 the hinges are 2.5, 1.5, 0 and 0.
   const auto harness = stage();
   harness->set("margin", Value{0.5});
@@ -161,7 +161,7 @@ TEST_P(BatchHardLossTest, HandComputed) {
 }
 
 /// pytorch-metric-learning's TripletMarginMiner and the mean of the triplets' losses, by loops over
-/// triplets that autograd follows.
+/// triplets with autograd.
 Tensor kind_by_loops(const Tensor& embedding, const std::vector<std::string>& items,
                      const std::string& kind, bool soft, bool squared, double margin) {
   const auto rows = static_cast<std::int64_t>(items.size());
@@ -230,7 +230,7 @@ TEST_P(BatchHardLossTest, TrainsAllTripletsOfAKindAsLoopsDo) {
 }
 
 TEST_P(BatchHardLossTest, ABatchWithoutATripletOfTheKindTrainsNothing) {
-  // a at 0 and 1, b at 100 and 101: each negative is farther by 98 at least.
+  // a at 0 and 1, b at 100 and 101: each negative is farther by at least 98.
   const auto harness = stage();
   harness->training(true).set("type_of_triplets", "semihard");
   const Tensor embedding =
@@ -320,7 +320,7 @@ TEST(HardTriplets, OfAllPositivesHaveTheNearestNegative) {
 }
 
 TEST(HardTriplets, HaveNegativesOfTheChosenCategories) {
-  // Items a, b, c and d, of the categories 0, 0, 1 and 2; d has one picture.
+  // Items a, b, c and d, of the categories 0, 0, 1 and 2; d has one image.
   const Tensor line = torch::tensor({0.0, 1.0, 2.0, 3.0, 5.0, 6.0, 20.0}, torch::kFloat64);
   const Tensor distances = (line.unsqueeze(0) - line.unsqueeze(1)).abs();
   const std::vector<std::int64_t> items{0, 0, 1, 1, 2, 2, 3};
@@ -367,7 +367,7 @@ TEST(BatchHardStage, RefusesToChooseByCategoriesThatThereAreNot) {
   EXPECT_EQ(complaint({0, 0, 1}), "");
   EXPECT_THAT(complaint({}), HasSubstr("the batch has no categories"));
   EXPECT_THAT(complaint({0, 0, -1}), HasSubstr("picture 2 of the batch has no category"));
-  EXPECT_THAT(complaint({0, 0, 0}), HasSubstr("a negative of another category"));
+  EXPECT_THAT(complaint({0, 0, 0}), HasSubstr("a negative of a different category"));
 }
 
 TEST(BatchHardStage, AllPositivesAreTheMeanOverTriplets) {
@@ -391,8 +391,8 @@ TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
     return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
   };
   EXPECT_EQ(complaint({"a", "a", "b"}), "");
-  EXPECT_THAT(complaint({"a", "b", "c"}), HasSubstr("no item of this batch has a second picture"));
-  EXPECT_THAT(complaint({"a", "a", "a"}), HasSubstr("all pictures of this batch show one item"));
+  EXPECT_THAT(complaint({"a", "b", "c"}), HasSubstr("no item of this batch has a second image"));
+  EXPECT_THAT(complaint({"a", "a", "a"}), HasSubstr("all images of this batch show one item"));
   EXPECT_THAT(complaint({}), HasSubstr("0 pictures"));
   EXPECT_THAT(complaint({"a", "", "a"}), HasSubstr("row 1 has no item"));
   EXPECT_THAT(complaint({"a", "a", "b"}, std::numeric_limits<float>::quiet_NaN()),

@@ -74,9 +74,9 @@ TEST(Contrastive, RefusesWhatIsNoPairByName) {
   EXPECT_THAT(refused(batch({1, 1, 2, 2})), HasSubstr("`same` of row 2 is 2"));
   EXPECT_THAT(refused(batch({-1, -1})), HasSubstr("`same` of row 0 is -1"));
   EXPECT_THAT(refused(batch({})), HasSubstr("no rows"));
-  // A picture of group 1 and one of group 2 are gone, and the labels alone would not tell.
+  // An image of group 1 and one of group 2 are missing, which the labels alone do not show.
   EXPECT_THAT(refused(batch({1, 1, 0, 0}, {1, 2, 3, 3})),
-              HasSubstr("rows 0 and 1 should be a pair, but are of the groups 1 and 2"));
+              HasSubstr("rows 0 and 1 should be a pair, but belong to groups 1 and 2"));
 }
 
 }  // namespace contrastive_test

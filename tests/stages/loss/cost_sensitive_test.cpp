@@ -63,7 +63,7 @@ const auto item_conformance = seam::testing::conformance<CostSensitive>({
           for (Packet& packet : packets) packet.set(field::items, {"a", "b", "a"});
           return packets;
         },
-    .training = true,  // in evaluation, an item that was never trained is refused
+    .training = true,  // in evaluation, an item that was never trained is rejected
 });
 
 /// M[label][k], element by element.
@@ -184,9 +184,9 @@ TEST(CostSensitiveStage, AFileThatIsNoMatrixIsRefused) {
   EXPECT_THAT(of_file("0,1x\n1,0\n"), HasSubstr("'1x' is not a cost"));
   EXPECT_THAT(of_file("0,\n1,0\n"), HasSubstr("'' is not a cost"));
   EXPECT_THAT(of_file("0,1\n\n1,0\n"), HasSubstr("costs.csv:2: '' is not a cost"));
-  EXPECT_THAT(of_file("1,0\n0,1\n"), HasSubstr("class 0 costs something"));
+  EXPECT_THAT(of_file("1,0\n0,1\n"), HasSubstr("class 0 has a cost other than 0 for itself"));
   EXPECT_THAT(of_file("0,1,1\n1,0,1\n1,1,0\n"),
-              HasSubstr("costs of 3 classes, and logits of 2; change `file`"));
+              HasSubstr("costs for 3 classes, but logits for 2; change `file`"));
   const auto missing = stage();
   missing->set("costs", "file").set("file", "/nowhere/costs.csv");
   EXPECT_THAT(complaint(*missing, batch(torch::zeros({1, 2}), {0})),
@@ -204,12 +204,12 @@ TEST(CostSensitiveStage, SuperClassesOfAnotherNumberOfClassesAreRefused) {
   const auto costs = stage();
   costs->set("costs", "super_class").set("super_classes", Value{Numbers{0, 0, 1}});
   EXPECT_THAT(complaint(*costs, batch(torch::zeros({1, 2}), {0})),
-              HasSubstr("costs of 3 classes, and logits of 2; change `super_classes`"));
+              HasSubstr("costs for 3 classes, but logits for 2; change `super_classes`"));
 }
 
 TEST(CostSensitiveStage, NamesThePictureWhoseLabelIsNoClass) {
   EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, 3})),
-              HasSubstr("row 1 is of category 3"));
+              HasSubstr("row 1 has category 3"));
   EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, -1})),
               HasSubstr("has no category (-1), and the cost needs one"));
 }

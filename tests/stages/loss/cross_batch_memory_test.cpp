@@ -76,7 +76,8 @@ TEST_P(MemoryLossTest, IsThatOfPytorchMetricLearning) {
 }
 
 TEST_P(MemoryLossTest, ComparesNoRowWithItself) {
-  // The batch's rows alone: one positive pair at 90°, seen from both, and no other pair that costs.
+  // Only the batch's rows: one positive pair at 90°, in both directions, and no other pair with a
+  // loss.
   const Tensor rows = torch::tensor({{1.0, 0.0}, {0.0, 2.0}, {-1.0, 0.0}}).to(device());
   const Tensor labels = torch::tensor({4, 4, 7}, torch::kInt64).to(device());
   const MemoryLoss result = memory_loss(rows, rows, labels, 0.5);
@@ -109,7 +110,7 @@ TEST_P(MemoryLossTest, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(5);
   const Tensor embedding = torch::randn({4, 5}, torch::kFloat64).to(device()).requires_grad_(true);
   const Tensor old = torch::randn({6, 5}, torch::kFloat64).to(device());
-  const Tensor own = embedding.detach().clone();  // as it was when it was remembered
+  const Tensor own = embedding.detach().clone();  // its values when it was remembered
   const Tensor labels = torch::tensor({0, 1, 2, 0, 1, 3, 0, 0, 1, 3}, torch::kInt64).to(device());
   test::expect_gradients(
       [&] {
@@ -140,7 +141,7 @@ TEST(MemoryLoss, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-/// The stage in a flow that trains, without an optimizer: the test says which batches count.
+/// The stage in a training flow, without an optimizer: the test decides which batches are accepted.
 class Training {
  public:
   explicit Training(std::int64_t memory = 6, std::int64_t start = 0)
@@ -160,7 +161,7 @@ class Training {
 
   enum class Counts : std::uint8_t { yes, no };
 
-  /// Returns the loss, or what is wrong with the batch.
+  /// Returns the loss, or the error of the batch.
   std::string step(Packet packet, Counts counts = Counts::yes) {
     const Outcome outcome = stage_.transform(run_, packet);
     if (!outcome) return outcome.error().what();
@@ -262,12 +263,12 @@ TEST(CrossBatchMemory, AnEvaluationComparesWithinTheBatch) {
 TEST(CrossBatchMemory, WhatCannotBeComparedIsRefused) {
   Training training(3);
   EXPECT_THAT(training.step(random_batch(1, {"a", "a", "b", "b"})),
-              HasSubstr("the batch has 4 rows, and `memory` is 3"));
+              HasSubstr("the batch has 4 rows, but `memory` is 3"));
   EXPECT_THAT(training.step(random_batch(1, {"a", ""})), HasSubstr("has no item"));
   EXPECT_THAT(training.step(random_batch(1, {})), HasSubstr("no rows"));
   training.step(random_batch(1, {"a", "b"}));
   EXPECT_THAT(training.step(batch(torch::ones({2, 4}), {"a", "b"})),
-              HasSubstr("embeddings have 4 numbers, those that are remembered 5"));
+              HasSubstr("embeddings have 4 values, but the remembered ones have 5"));
 }
 
 TEST(CrossBatchMemory, AStateThatDoesNotFitIsRefused) {
@@ -285,7 +286,7 @@ TEST(CrossBatchMemory, AStateThatDoesNotFitIsRefused) {
   EXPECT_EQ(refusal(6, training.save()), "accepted");
   EXPECT_EQ(refusal(7, training.save()), "accepted");
   EXPECT_THAT(refusal(5, training.save()),
-              HasSubstr("the checkpoint remembers 6 rows, and `memory` is 5"));
+              HasSubstr("the checkpoint remembers 6 rows, but `memory` is 5"));
   Archive damaged = training.save();
   damaged.put("items", std::string("a") + '\0');
   EXPECT_THAT(refusal(6, damaged), HasSubstr("the checkpoint is damaged"));

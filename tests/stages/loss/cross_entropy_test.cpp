@@ -56,7 +56,7 @@ const auto conformance_of_items = seam::testing::conformance<CrossEntropy>({
         [](seam::testing::Harness&) {
           return std::vector{of_items({"a", "b", "a"}), of_items({"c", "b"}), of_items({"a"})};
         },
-    .training = true,  // in evaluation, an item that was never trained is refused
+    .training = true,  // in evaluation, an item that was never trained is rejected
 });
 
 /// Row by row, class by class.
@@ -146,7 +146,7 @@ struct ByItem {
   ByItem() : owned(std::make_unique<CrossEntropy>()), stage(owned.get()) {
     harness.set("labels", "item").training(true);
   }
-  /// What is wrong with a batch, which counts where nothing is.
+  /// Returns the error of a batch; a batch without an error is accepted.
   std::string push(const Packet& packet) {
     const std::size_t before = harness.errors().size();
     harness.push(packet);
@@ -180,12 +180,12 @@ TEST(CrossEntropyStage, NumbersItemsAsTheyAppear) {
 TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
   ByItem by_item;
   EXPECT_EQ(by_item.push(of_items({"a", "b"})), "");
-  EXPECT_THAT(by_item.push(of_items({"c", "d"})),
-              HasSubstr("item 'd' has no class: there are 3, and each is another item's; set the "
-                        "model's `classes`"));
-  EXPECT_EQ(by_item.push(of_items({"b", "d"})), "") << "of a refused batch no item stays";
+  EXPECT_THAT(
+      by_item.push(of_items({"c", "d"})),
+      HasSubstr("item 'd' has no class: all 3 belong to other items; set the model's `classes`"));
+  EXPECT_EQ(by_item.push(of_items({"b", "d"})), "") << "items of a rejected batch are not kept";
   EXPECT_THAT(by_item.push(of_items({"a"}, 2)),
-              HasSubstr("3 items have been seen, and there are 2 classes"));
+              HasSubstr("3 items have been seen, but there are only 2 classes"));
   EXPECT_THAT(by_item.push(of_items({"a", ""})), HasSubstr("row 1 has no item"));
 }
 
@@ -193,7 +193,8 @@ TEST(CrossEntropyStage, AnEvaluationRefusesItemsOutsideTheTraining) {
   seam::testing::Harness harness("items", std::make_unique<CrossEntropy>());
   harness.set("labels", "item").push(of_items({"a"}));
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("item 'a' has no class: no training batch"));
+  EXPECT_THAT(harness.errors()[0].what(),
+              HasSubstr("item 'a' has no class: it has not occurred in any training batch"));
 }
 
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
@@ -208,7 +209,7 @@ TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
   };
   EXPECT_EQ(complaint(0), "");
   EXPECT_THAT(complaint(3), HasSubstr("b.jpg"));
-  EXPECT_THAT(complaint(3), HasSubstr("is of category 3, but the logits are of 3 classes, 0 to 2"));
+  EXPECT_THAT(complaint(3), HasSubstr("has category 3, but the logits are for 3 classes, 0 to 2"));
   EXPECT_THAT(complaint(-1), HasSubstr("has no category"));
 }
 

@@ -45,9 +45,9 @@ TEST(ItemProxies, ABatchThatDoesNotCountLeavesNothingBehind) {
   EXPECT_EQ(proxies.left(), 1);
   EXPECT_THAT(proxies.number_of({"b", "c"}, New::join), ElementsAre(1, 0));
   EXPECT_REFUSED((void)proxies.number_of({"b", "d"}, New::join), Fault::configuration,
-                 "there are 2, and each is another item's");
+                 "all 2 belong to other items");
   proxies.accept();
-  EXPECT_EQ(proxies.left(), 1) << "of the batch that was refused, no item stays";
+  EXPECT_EQ(proxies.left(), 1) << "items of the rejected batch are not kept";
 }
 
 TEST(ItemProxies, AnItemWithoutOneIsNamed) {
@@ -55,10 +55,9 @@ TEST(ItemProxies, AnItemWithoutOneIsNamed) {
   EXPECT_THAT(complaint([&] {
                 (void)proxies.number_of({"a", "b", "c"}, New::join);
               }),
-              HasSubstr("item 'c' has no proxy: there are 2, and each is another item's; set "
-                        "`items`"));
+              HasSubstr("item 'c' has no proxy: all 2 belong to other items; set `items`"));
   EXPECT_THAT(complaint([&] { (void)proxies.number_of({"a"}, New::refused); }),
-              HasSubstr("item 'a' has no proxy: no training batch has shown it"));
+              HasSubstr("item 'a' has no proxy: it has not occurred in any training batch"));
 }
 
 Archive saved(const std::vector<std::string>& items, std::int64_t count) {
@@ -99,11 +98,11 @@ TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
     EXPECT_THAT(proxies.number_of({"kept"}, New::refused), ElementsAre(0));
     return text;
   };
-  EXPECT_THAT(refusal(saved({"a", "b", "c"}, 3)), HasSubstr("not those of 2 proxies"));
+  EXPECT_THAT(refusal(saved({"a", "b", "c"}, 3)), HasSubstr("do not fit 2 proxies"));
   EXPECT_THAT(refusal(Archive()), HasSubstr("item_lengths"));
   Archive longer = saved({"a", "bc"}, 2);
   longer.put("items", "abcd");
-  EXPECT_THAT(refusal(longer), HasSubstr("not those of 2 proxies"));
+  EXPECT_THAT(refusal(longer), HasSubstr("do not fit 2 proxies"));
   Archive shorter = saved({"a", "bc"}, 2);
   shorter.put("items", "ab");
   EXPECT_THAT(refusal(shorter), HasSubstr("do not have the saved lengths"));

@@ -1,4 +1,4 @@
-/// Batches of pictures with landmarks, for the tests of their losses.
+/// Batches of images with landmarks, for the tests of their losses.
 #pragma once
 
 #include <torch/types.h>
@@ -8,7 +8,7 @@
 
 namespace seam::stages {
 
-/// Three pictures of 20 x 10 pixels (width x height).
+/// Three images of 20 x 10 pixels (width x height).
 inline Packet landmark_batch() {
   torch::manual_seed(1);
   Packet packet;

@@ -125,7 +125,7 @@ TEST(LandmarkStage, LandmarksOfPicturesOfAnotherSizeAreRefused) {
   Tensor states = torch::zeros({3, 8}, torch::kInt64);
   states[1][2] = 2;
   packet.set(field::true_visibility, states);
-  EXPECT_THAT(run(packet).errors, IsEmpty()) << "what is cut off may be anywhere";
+  EXPECT_THAT(run(packet).errors, IsEmpty()) << "landmarks that are cut off may be anywhere";
 }
 
 TEST(LandmarkLoss, WhatIsNotVisibleHasNoGradientWhateverItIs) {

@@ -1,4 +1,4 @@
-/// What seam::Loss does for every loss, with losses made up for it.
+/// The behaviour of seam::Loss for every loss, with losses made for this test.
 #include <seam/loss.hpp>
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class Squares final : public Loss {
   }
 };
 
-/// Returns what the test says.
+/// Returns a value set by the test.
 class Anything final : public Loss {
  public:
   explicit Anything(Tensor value) : value_(std::move(value)) {}
@@ -79,7 +79,7 @@ TEST(Loss, AddsItselfToTheLossBeforeIt) {
   EXPECT_TRUE(torch::allclose(embedding.grad(), torch::tensor({{10.5F, 11.5F}})));
   dynamic_cast<Squares&>(harness.runner().stage()).batch_accepted();
   harness.finish();
-  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0) << "of this loss alone, not weighted";
+  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0) << "only of this loss, not weighted";
   EXPECT_DOUBLE_EQ(harness.metric("total"), 42.5);
   EXPECT_DOUBLE_EQ(harness.metric("rows"), 1.0);
 }
@@ -103,7 +103,7 @@ TEST(Loss, InTrainingRecordsWhatTheOptimizerAccepted) {
   push(2);
   loss.batch_accepted();
   harness.push(batch(torch::empty({0, 2})));  // fails in compute()
-  loss.batch_accepted();                      // of another batch of the flow
+  loss.batch_accepted();                      // for another batch of the flow
   push(3);                                    // skipped, the last one
   harness.finish();
   EXPECT_EQ(harness.errors().size(), 1U);
@@ -122,7 +122,7 @@ TEST(Loss, InEvaluationEachBatchCountsByItsRows) {
       first += size;
     }
     harness.finish();
-    EXPECT_EQ(harness.metrics().at("loss").size(), 1U) << "one value a flow";
+    EXPECT_EQ(harness.metrics().at("loss").size(), 1U) << "one value per flow";
     return harness.metric("loss");
   };
   EXPECT_NEAR(evaluated({9}), 285.0 / 9, 1e-5);
@@ -145,7 +145,7 @@ TEST(Loss, InEvaluationOneThatIsNotFiniteIsAnErrorOfItsBatch) {
     const auto after = [value](bool training) {
       auto harness = std::make_unique<seam::testing::Harness>(
           "loss", std::make_unique<Anything>(torch::full({}, value)));
-      harness->set("weight", 1e9).training(training);  // 1e38 times as much is no float32
+      harness->set("weight", 1e9).training(training);  // times 1e38 exceeds float32
       Packet packet;
       packet.set_origin({nullptr, 7, "shirt.jpg"});
       harness->push(packet).finish();
@@ -157,7 +157,7 @@ TEST(Loss, InEvaluationOneThatIsNotFiniteIsAnErrorOfItsBatch) {
                 AllOf(HasSubstr("the loss of this batch is"), HasSubstr("shirt.jpg")));
     EXPECT_EQ(evaluated->errors()[0].fault(), Fault::data);
     EXPECT_TRUE(evaluated->metrics().empty());
-    EXPECT_TRUE(after(true)->errors().empty()) << "the optimizer's to refuse";
+    EXPECT_TRUE(after(true)->errors().empty()) << "rejecting it is the optimizer's task";
   }
 }
 
@@ -168,7 +168,8 @@ TEST(Loss, OtherThanOneNumberIsAnErrorOfTheStage) {
     harness.push(Packet());
     ASSERT_EQ(harness.errors().size(), 1U);
     EXPECT_EQ(harness.errors()[0].fault(), Fault::internal);
-    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("must return one floating-point number"));
+    EXPECT_THAT(harness.errors()[0].what(),
+                HasSubstr("must return a scalar floating-point tensor"));
   }
 }
 

@@ -92,7 +92,7 @@ TEST(MarginStage, RefusesAnAccuracyThatIsAlwaysOne) {
   seam::testing::Harness harness("categories", std::make_unique<Margin>());
   harness.set("top", Value{std::vector<std::int64_t>{1, 3}}).push(batch({0, 1})).finish();
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("`top` has 3, but there are 3 classes"));
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("`top` contains 3, but there are 3 classes"));
 }
 
 TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints metric_learning_golden.hpp: what losses of pytorch-metric-learning make of random batches, in double.
+"""Prints metric_learning_golden.hpp: the results of pytorch-metric-learning's losses for random batches, in double.
 
     python metric_learning_golden.py | clang-format > metric_learning_golden.hpp
 

@@ -145,7 +145,7 @@ TEST_P(MultiSimilarityLossTest, CountsMinedPairs) {
 }
 
 TEST_P(MultiSimilarityLossTest, WhatIsNotFiniteMakesItNaN) {
-  // NaN compares as neither more nor less: nothing may be left out for it, which would give 0.
+  // NaN compares as neither more nor less: pairs must not be dropped for it, which would give 0.
   for (const double wrong :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Tensor embedding = torch::eye(4, torch::kFloat64).to(device());
@@ -168,9 +168,9 @@ TEST(MultiSimilarity, ABatchThatTeachesNothingIsRefused) {
   const Tensor embedding = torch::eye(4);
   EXPECT_EQ(complaint(batch(embedding, {"a", "a", "b", "c"})), "accepted");
   EXPECT_THAT(complaint(batch(embedding, {"a", "b", "c", "d"})),
-              HasSubstr("no item of this batch has a second picture"));
+              HasSubstr("no item of this batch has a second image"));
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "a", "a"})),
-              HasSubstr("all pictures of this batch show one item"));
+              HasSubstr("all images of this batch show one item"));
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "", "b"})), HasSubstr("has no item"));
   // NaN compares as neither more nor less, so nothing would be mined.
   EXPECT_THAT(

@@ -23,7 +23,7 @@ TEST_P(PairLossesTest, DistancesHandComputed) {
   const Tensor exact = pair_distances(x, y, PairedDistance::euclidean, 0);
   EXPECT_DOUBLE_EQ(exact[0].item<double>(), 5);
   EXPECT_DOUBLE_EQ(exact[1].item<double>(), 0);
-  // With epsilon added to each difference, as PyTorch's pairwise_distance has it.
+  // With epsilon added to each difference, as in PyTorch's pairwise_distance.
   const Tensor near = pair_distances(x, y, PairedDistance::euclidean);
   EXPECT_NEAR(near[0].item<double>(), std::hypot(3 - 1e-6, 4 + 1e-6), 1e-12);
   EXPECT_NEAR(near[1].item<double>(), std::sqrt(2) * 1e-6, 1e-12);
@@ -77,7 +77,7 @@ TEST_P(PairLossesTest, Equation4DoesNotSquareADistanceFromZeroToOne) {
 }
 
 /// Whatever the form and the distance, a step along the negative gradient brings matching pairs
-/// nearer and drives others apart.
+/// nearer and others farther apart.
 TEST_P(PairLossesTest, GradientsPullMatchingPairsAndAreThoseOfFiniteDifferences) {
   const torch::AutoGradMode gradients(true);  // a stage that was evaluated here turned them off
   torch::manual_seed(5);

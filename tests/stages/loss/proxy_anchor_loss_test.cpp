@@ -94,8 +94,8 @@ TEST(ProxyAnchorLossLabels, OfAnotherNumberOrWithoutAProxyAreRefused) {
   EXPECT_NO_THROW(loss({0, 3}));
   EXPECT_REFUSED(loss({0}), Fault::internal, "there are 1 labels for 2 embeddings");
   EXPECT_REFUSED(loss({0, 1, 2}), Fault::internal, "there are 3 labels for 2 embeddings");
-  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is none of 4 proxies");
-  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is none of 4 proxies");
+  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is not one of the 4 proxies");
+  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is not one of the 4 proxies");
   EXPECT_REFUSED((void)proxy_anchor_loss(torch::empty({0, 3}), proxies, {}, {}), Fault::data,
                  "the batch has no rows");
 }

@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t dimensions = 4;
 
-/// Pictures of these items: those of one item are near each other.
+/// Images of these items: those of one item are near each other.
 Packet batch(const std::vector<std::string>& items, std::uint64_t sequence = 0) {
   const Tensor embedding = torch::empty({static_cast<std::int64_t>(items.size()), dimensions});
   std::vector<Origin> origins;
@@ -55,10 +55,10 @@ const auto conformance = seam::testing::conformance<ProxyAnchor>({
         [](seam::testing::Harness&) {
           return std::vector{batch({"a", "b", "a"}), batch({"c", "b"}, 1), batch({"a"}, 2)};
         },
-    .training = true,  // in evaluation, an item that was never trained is refused
+    .training = true,  // in evaluation, an item that was never trained is rejected
 });
 
-/// loss.proxy_anchor -> train.adam, as the host runs them.
+/// loss.proxy_anchor -> train.adam, as run by the host.
 class Training {
  public:
   explicit Training(std::int64_t items = 4, std::int64_t width = dimensions)
@@ -79,7 +79,7 @@ class Training {
   Training(Training&&) = delete;
   Training& operator=(Training&&) = delete;
 
-  /// A flow that trains; returns what was wrong with each batch, nothing where it counted.
+  /// A training flow; returns the error of each batch, empty if it was accepted.
   std::vector<std::string> train(const std::vector<Packet>& batches) {
     begin(true);
     std::vector<std::string> complaints;
@@ -93,7 +93,7 @@ class Training {
     ++run_.epoch;
     return complaints;
   }
-  /// What is wrong with measuring the loss of a batch.
+  /// The error of evaluating the loss of a batch.
   std::string evaluate(Packet packet) {
     begin(false);
     const Outcome outcome = loss_.transform(run_, packet);
@@ -134,7 +134,7 @@ std::vector<Packet> second_epoch() {
   return {batch({"d", "b", "a"}, 2), batch({"c", "d", "c", "b"}, 3)};
 }
 
-/// A data set that serves three items.
+/// A data set with three items.
 class ThreeItems final : public Source, public ServedItems {
  public:
   void declare(Declaration& d) override { d.offers<ServedItems>(*this); }
@@ -145,7 +145,7 @@ class ThreeItems final : public Source, public ServedItems {
   Names names_{"a", "b", "c"};
 };
 
-/// The proxies that open() makes behind that data set, and what it says.
+/// The proxies that open() makes after that data set, and its messages.
 struct Counted {
   explicit Counted(std::map<std::string, Value> values, bool behind_data = true) {
     StageRunner data("train_items", "test.three_items", std::make_unique<ThreeItems>());
@@ -180,7 +180,7 @@ TEST(ProxyItems, MoreThanTheDataSetsServeAreWarnedOf) {
 
 TEST(ProxyItems, FewerAndUnknownOnesAreRefused) {
   EXPECT_REFUSED(Counted({{"items", std::int64_t{2}}}), Fault::configuration,
-                 "serve 3 items, and there are 2 proxies");
+                 "serve 3 items, but there are only 2 proxies");
   EXPECT_REFUSED(Counted({}, false), Fault::configuration, "set `items`");
 }
 
@@ -275,14 +275,14 @@ TEST(ProxyAnchor, AnEvaluationMeasuresItemsOfTheTrainingAlone) {
   EXPECT_EQ(training.evaluate(batch({"a", "c"}, 9)), "");
   EXPECT_EQ(training.services().metrics.at("loss").size(), 1U);
   EXPECT_THAT(training.evaluate(batch({"a", "d"}, 9)),
-              HasSubstr("item 'd' has no proxy: no training batch has shown it"));
+              HasSubstr("item 'd' has no proxy: it has not occurred in any training batch"));
   EXPECT_EQ(training.save(), saved);
 }
 
 TEST(ProxyAnchor, ProxiesWithoutAnItemAreToldOfOnceAfterAWholeFlow) {
-  const auto warning = Contains(Field(
-      &LogLine::text, HasSubstr("1 of 4 proxies have no item; they push every picture away. If the "
-                                "training list has 3 items, set `items` to that")));
+  const auto warning = Contains(
+      Field(&LogLine::text, HasSubstr("1 of 4 proxies have no item; they push every image away. If "
+                                      "the training list has 3 items, set `items` to that")));
   Training training;
   training.train(first_epoch());
   EXPECT_THAT(training.services().lines, IsEmpty());
@@ -301,7 +301,7 @@ TEST(ProxyAnchor, ABatchThatItCannotUseIsRefused) {
   EXPECT_THAT(training.train({batch({})})[0], HasSubstr("no rows"));
   Training wider(4, dimensions + 1);
   EXPECT_THAT(wider.train({batch({"a"})})[0],
-              HasSubstr("has 4 numbers, and a proxy 5; set `dimensions`"));
+              HasSubstr("has 4 values, but a proxy has 5; set `dimensions`"));
 }
 
 TEST(ProxyAnchor, AStateOfOtherProxiesIsRefused) {
@@ -318,9 +318,9 @@ TEST(ProxyAnchor, AStateOfOtherProxiesIsRefused) {
   };
   EXPECT_EQ(refusal(4, 4), "accepted");
   EXPECT_THAT(refusal(5, 4),
-              HasSubstr("the checkpoint has 4 proxies of 4 dimensions, and this pipeline 5 proxies "
-                        "of 4 dimensions; set `items` and `dimensions`"));
-  EXPECT_THAT(refusal(4, 3), HasSubstr("and this pipeline 4 proxies of 3 dimensions"));
+              HasSubstr("the checkpoint has 4 proxies of 4 dimensions, but this pipeline has 5 "
+                        "proxies of 4 dimensions; set `items` and `dimensions`"));
+  EXPECT_THAT(refusal(4, 3), HasSubstr("but this pipeline has 4 proxies of 3 dimensions"));
 }
 
 }  // namespace proxy_anchor_test

@@ -68,7 +68,7 @@ TEST(ReconstructionStage, RefusesPicturesOfAnotherSize) {
   harness.push(batch(6)).finish();
   ASSERT_EQ(harness.errors().size(), 1U);
   EXPECT_THAT(harness.errors()[0].what(),
-              HasSubstr("the pictures are 4x5 and their reconstructions 4x6 (width x height)"));
+              HasSubstr("the images are 4x5 but their reconstructions 4x6 (width x height)"));
 }
 
 TEST(ReconstructionStage, RefusesPicturesThatADecoderCannotDraw) {

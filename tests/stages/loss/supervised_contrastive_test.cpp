@@ -171,9 +171,9 @@ TEST(SupervisedContrastive, ABatchThatTeachesNothingIsRefused) {
   const Tensor embedding = torch::eye(4);
   EXPECT_EQ(complaint(batch(embedding, {"a", "a", "b", "c"})), "accepted");
   EXPECT_THAT(complaint(batch(embedding, {"a", "b", "c", "d"})),
-              HasSubstr("no item of this batch has a second picture"));
+              HasSubstr("no item of this batch has a second image"));
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "a", "a"})),
-              HasSubstr("all pictures of this batch show one item"));
+              HasSubstr("all images of this batch show one item"));
   EXPECT_THAT(complaint(batch(embedding, {"a", "a", "", "b"})), HasSubstr("has no item"));
   EXPECT_THAT(
       complaint(batch(embedding * std::numeric_limits<float>::quiet_NaN(), {"a", "a", "b", "c"})),

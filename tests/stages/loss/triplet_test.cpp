@@ -102,9 +102,9 @@ TEST(TripletRows, AreFoundInAnyOrder) {
 TEST(TripletRows, RefuseGroupsThatAreNoTriplets) {
   using enum Role;
   EXPECT_REFUSED((void)triplet_rows({1, 1}, {anchor, positive}), Fault::data,
-                 "group 1 lacks a picture");
+                 "group 1 lacks an image");
   EXPECT_REFUSED((void)triplet_rows({1, 1, 1}, {anchor, anchor, negative}), Fault::internal,
-                 "group 1 holds two pictures of one role");
+                 "group 1 contains two images with the same role");
   try {
     (void)triplet_rows({1}, {single});
     FAIL() << "was accepted";

@@ -89,7 +89,7 @@ TEST(AccuracyStage, APictureThatIsRefusedIsNamed) {
   };
   const Tensor scores = torch::tensor({{1.F, 0.F}, {0.F, 1.F}});
   EXPECT_EQ(refused(batch(scores, {0, 1})), "no error");
-  EXPECT_THAT(refused(batch(scores, {0, 2})), HasSubstr("list.txt:2 (p1) is of category 2"));
+  EXPECT_THAT(refused(batch(scores, {0, 2})), HasSubstr("list.txt:2 (p1) has category 2"));
   EXPECT_THAT(refused(batch(scores, {-1, 1})), HasSubstr("list.txt:1 (p0) has no category"));
   EXPECT_THAT(refused(batch(scores * std::nan(""), {0, 1})), HasSubstr("(p0) has NaN"));
 }
@@ -99,17 +99,17 @@ TEST(AccuracyStage, ScoresOfOtherClassesAreRefused) {
   harness.push(batch(torch::tensor({{1.F, 0.F}}), {0}));
   harness.push(batch(torch::tensor({{1.F, 0.F, 0.F}}), {0}, field::logits, 1)).finish();
   ASSERT_FALSE(harness.errors().empty());
-  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("of 3 classes"));
+  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("for 3 classes"));
 }
 
 TEST(AccuracyStage, NoPictureIsNoScore) {
   Harness harness("accuracy", std::make_unique<Accuracy>());
   harness.push(batch(torch::zeros({0, 2}), {})).finish();
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("no picture arrived"));
+  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("no image arrived"));
 }
 
-/// A data set that says how it differs from the lists that published numbers are of.
+/// A data set that declares how it differs from the lists of published results.
 class Lists final : public Source, public PublishedLists {
  public:
   explicit Lists(std::string difference) : difference_(std::move(difference)) {}
@@ -155,7 +155,7 @@ TEST(AccuracyStage, APictureThatComesTwiceIsRefused) {
     return harness.errors().empty() ? std::string("no error") : harness.errors()[0].full_message();
   };
   EXPECT_EQ(error({0, 2}), "no error");
-  EXPECT_THAT(error({0, 2, 1}), HasSubstr("list.txt:2 (p1) comes a second time"));
+  EXPECT_THAT(error({0, 2, 1}), HasSubstr("list.txt:2 (p1) occurs twice"));
 }
 
 TEST(AccuracyStage, TellsDataListsAndSize) {
@@ -166,10 +166,10 @@ TEST(AccuracyStage, TellsDataListsAndSize) {
   packet.set(field::images, torch::zeros({2, 3, 224, 224}));
   harness.push(packet).finish();
   ASSERT_FALSE(harness.reports().empty());
-  EXPECT_THAT(harness.reports()[0].text, HasSubstr("pictures of 224x224 pixels"));
+  EXPECT_THAT(harness.reports()[0].text, HasSubstr("images of 224x224 pixels"));
   EXPECT_THAT(harness.reports()[0].text, HasSubstr("\nLists that were read: 'list.txt'.\n"));
   harness.push(batch(torch::zeros({2, 46}), {1, 1})).finish();
-  EXPECT_THAT(harness.reports().at(2).text, HasSubstr("pictures of unknown pixels"));
+  EXPECT_THAT(harness.reports().at(2).text, HasSubstr("images of unknown pixels"));
 }
 
 TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
@@ -180,7 +180,7 @@ TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
   EXPECT_THAT(text, Not(HasSubstr("coat")));
 }
 
-/// A model before the accuracy, of classes that data sets name.
+/// A model before the accuracy, with classes that data sets name.
 class NumberedModel final : public Transform {
  public:
   void declare(Declaration& d) override { vocabulary_.declare(d); }
@@ -198,7 +198,7 @@ TEST(AccuracyStage, AModelWhoseDataSetsNumberCategoriesInDifferentWaysIsRefused)
     Harness model("model", std::make_unique<NumberedModel>());
     Harness accuracy("accuracy", std::make_unique<Accuracy>());
     accuracy.upstream({&test.runner(), &model.runner()});
-    // The order of a run that trains first: what only later flows read is opened last.
+    // The order of a run that trains first: stages that only later flows use are opened last.
     training.open();
     model.upstream({&training.runner(), &test.runner()}).open();
     test.open();

@@ -75,13 +75,16 @@ TEST(TopK, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(error_of([] { TopKCounter({1, 3}, 3); }), HasSubstr("lower 'k'"));
   TopKCounter counter({1}, 3);
   const std::array scores{0.1F, 0.2F, 0.3F};
-  EXPECT_THAT(error_of([&] { counter.add(scores, 3); }), HasSubstr("is of category 3"));
+  EXPECT_THAT(error_of([&] { counter.add(scores, 3); }), HasSubstr("has category 3"));
   EXPECT_THAT(error_of([&] { counter.add(scores, -1); }), HasSubstr("has no category"));
-  EXPECT_THAT(error_of([&] { counter.add(std::array{0.1F, 0.2F}, 0); }), HasSubstr("of 2 classes"));
+  EXPECT_THAT(error_of([&] {
+                counter.add(std::array{0.1F, 0.2F}, 0);
+              }),
+              HasSubstr("for 2 classes"));
   const std::array damaged{0.1F, std::nanf(""), 0.3F};
   EXPECT_THAT(error_of([&] { counter.add(damaged, 0); }),
               HasSubstr("NaN for the score of class 1"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(counter.result()); }), HasSubstr("no picture"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(counter.result()); }), HasSubstr("no image"));
 }
 
 TEST(TopK, WilsonsIntervalAgreesWithPublishedValues) {

@@ -36,7 +36,7 @@ std::string error_of(const std::vector<ScoredPair>& pairs) {
   return "no error";
 }
 
-/// All by definition: every pair of pairs, every threshold, in quadratic time.
+/// By definition: every pair of pairs, every threshold, in quadratic time.
 namespace slow {
 
 double area(const std::vector<ScoredPair>& pairs) {
@@ -129,7 +129,7 @@ TEST(VerificationCurve, SixPairsByHand) {
   EXPECT_DOUBLE_EQ(best.distance, 4.5);
   EXPECT_DOUBLE_EQ(best.accuracy, 5.0 / 6);
   EXPECT_DOUBLE_EQ(accuracy_at(pairs, 4.5), 5.0 / 6);
-  EXPECT_DOUBLE_EQ(accuracy_at(pairs, 3), 4.0 / 6);  // at most the threshold is accepted
+  EXPECT_DOUBLE_EQ(accuracy_at(pairs, 3), 4.0 / 6);  // distances up to the threshold are accepted
 }
 
 TEST(VerificationCurve, EqualDistancesAreNeverParted) {
@@ -194,7 +194,7 @@ TEST(VerificationCurve, OneKindOfPairsOrNanIsRefused) {
 }
 
 TEST(CrossValidation, NineFoldsChooseTheTenthIsMeasured) {
-  // Fold 2 alone would choose 15; the others choose 2.5, at which it has half.
+  // Fold 2 alone would select 15; the others select 2.5, at which its accuracy is a half.
   const std::vector<ScoredPair> pairs{same(1, 0),  other(3, 0), same(2, 1),
                                       other(4, 1), same(10, 2), other(20, 2)};
   const std::vector<FoldAccuracy> folds = cross_validated(pairs);
@@ -227,9 +227,9 @@ TEST(CrossValidation, RefusesFoldsThatCannotChoose) {
     }
     return std::string("no error");
   };
-  EXPECT_THAT(error({same(1), other(2)}, {}), HasSubstr("all pairs are of one fold"));
+  EXPECT_THAT(error({same(1), other(2)}, {}), HasSubstr("all pairs are in one fold"));
   EXPECT_THAT(error({same(1), other(2, 1)}, {}), HasSubstr("threshold of fold 0"));
-  EXPECT_THAT(error({same(1), other(2, 1)}, 7), HasSubstr("no pair is of fold 7"));
+  EXPECT_THAT(error({same(1), other(2, 1)}, 7), HasSubstr("no pair is in fold 7"));
 }
 
 TEST(CrossValidation, DealsEachKindInTurn) {
@@ -279,7 +279,7 @@ TEST(VerificationReport, OneFoldIsMeasuredAlone) {
   const std::string text = verification_table(result, settings, {"lfw", "", "none", "none"});
   EXPECT_THAT(text, HasSubstr("| accuracy on fold 1, threshold of the other folds | 50.00 |"));
   EXPECT_THAT(text, HasSubstr("`lfw/images=unnamed/alignment=none/outside-data=none`"));
-  EXPECT_THAT(text, HasSubstr("A FAR is left out"));
+  EXPECT_THAT(text, HasSubstr("A FAR is omitted"));
 }
 
 }  // namespace verification_curve_test

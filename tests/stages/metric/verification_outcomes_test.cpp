@@ -80,7 +80,7 @@ TEST(VerificationOutcomes, TheirMeanIsTheMetric) {
   ASSERT_EQ(all.outcomes.size(), 8);
   EXPECT_NEAR(mean_of_column(all, 0), result.accuracy.mean, 1e-12);
   EXPECT_NEAR(mean_of_column(all, 1), *result.at_margin, 1e-12);
-  // Of three folds and eight pairs, a right one counts 8 / (3 * 4) or 8 / (3 * 2).
+  // With three folds and eight pairs, a correct pair counts 8 / (3 * 4) or 8 / (3 * 2).
   EXPECT_THAT(all.outcomes[0].values[0], Optional(8.0 / 12));
   EXPECT_THAT(all.outcomes[5].values[0], Optional(8.0 / 6));
   EXPECT_THAT(all.outcomes[6].values[0], Optional(0.0));

@@ -29,7 +29,7 @@ namespace verification_test {
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 
-/// Pairs of numbers on a line: 0 and the distance. The names of their pictures count from `name`.
+/// Pairs of numbers on a line: 0 and the distance. The names of their images count from `name`.
 Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t>& same,
              std::int64_t name = 0) {
   Packet packet;
@@ -114,7 +114,8 @@ class People final : public ServedItems {
   Names names_;
 };
 
-/// Of two folds of pairs of "ann", and of "ann" and "bob", where the model knows some people.
+/// The error with two folds of pairs of "ann", and of "ann" and "bob", if some people are in the
+/// training data.
 std::string error_where_trained_on(ServedItems::Names names, std::optional<std::int64_t> fold,
                                    bool has_folds = true, bool has_items = true) {
   People people(std::move(names));
@@ -159,8 +160,8 @@ TEST(VerificationStage, TakesEachPairOfTwoPicturesOnce) {
   };
   EXPECT_EQ(error_with("p1", "p3"), "no error");
   EXPECT_THAT(error_with("p1", "p1"), HasSubstr("'p1' is paired with itself"));
-  EXPECT_THAT(error_with("p0", "p1"), HasSubstr("came before in this evaluation"));
-  EXPECT_THAT(error_with("p1", "p0"), HasSubstr("came before in this evaluation"));
+  EXPECT_THAT(error_with("p0", "p1"), HasSubstr("occurred before in this evaluation"));
+  EXPECT_THAT(error_with("p1", "p0"), HasSubstr("occurred before in this evaluation"));
 }
 
 TEST(VerificationStage, KnowsPicturesByTheirFilesBeforeTheirNames) {
@@ -174,7 +175,7 @@ TEST(VerificationStage, KnowsPicturesByTheirFilesBeforeTheirNames) {
   };
   EXPECT_EQ(error_with("s1/1.pgm", "s2/1.pgm"), "no error");
   EXPECT_THAT(error_with("s1/1.pgm", "s2/../s1/1.pgm"), HasSubstr("is paired with itself"));
-  EXPECT_THAT(error_with("a/2.pgm", "a/1.pgm"), HasSubstr("came before in this evaluation"));
+  EXPECT_THAT(error_with("a/2.pgm", "a/1.pgm"), HasSubstr("occurred before in this evaluation"));
 }
 
 TEST(VerificationStage, AFoldOfTheListIsNotOneThatWasDealt) {
@@ -199,7 +200,7 @@ TEST(VerificationStage, OneFoldOfAListChoosesNoThreshold) {
     harness.set("folds", folds).push(std::move(packet)).finish();
     return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
   };
-  EXPECT_THAT(error_of(10), HasSubstr("all pairs are of fold 0"));
+  EXPECT_THAT(error_of(10), HasSubstr("all pairs are in fold 0"));
   EXPECT_EQ(error_of(1), "no error");
 }
 

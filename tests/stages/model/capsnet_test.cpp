@@ -141,7 +141,7 @@ TEST(Capsnet, ComputesWhatItIsDescribedAsAndWithCompatWhatThePortsDo) {
          dynamic_cast<Trainable&>(harness->runner().stage()).weights()) {
       weights[weight.name] = weight.tensor.detach();
     }
-    // The error's usual weights are drawn with a deviation of 1.
+    // The usual weights with this error are drawn with a standard deviation of 1.
     EXPECT_EQ(weights["w"].abs().max().item<float>() > 2, compat);
     const torch::NoGradGuard no_gradient;
     const Packet& out = harness->outputs().at(0);

@@ -65,10 +65,10 @@ TEST(ConcatStage, SaysWhereItIsNotKnownWhatCapsulesAreMadeOf) {
   With<Concat> d(together);
   d.push(batch(4));
   EXPECT_THAT(d.log(), Contains(Field(&seam::testing::LogLine::text,
-                                      HasSubstr("not known whether they are made of"))));
+                                      HasSubstr("unknown whether they match `type`"))));
 }
 
-/// Empty, or why capsules of that input are refused for that type.
+/// Empty, or why capsules of that input are rejected for that type.
 std::string refusal(const char* type, const Parameters& capsules) {
   With<CapsuleModule> source(capsules);
   With<Concat> concat(std::string(type) == "a" ? apart : together);
@@ -86,10 +86,10 @@ TEST(ConcatStage, RefusesCapsulesOfWhatTheTypeDoesNotMakeThemOf) {
   EXPECT_EQ(refusal("a", of_map), "");
   for (const char* type : {"b", "d"}) {
     EXPECT_EQ(refusal(type, of_descriptors), "");
-    EXPECT_THAT(refusal(type, of_map), HasSubstr("made of the feature map"));
+    EXPECT_THAT(refusal(type, of_map), HasSubstr("made from the feature map"));
   }
   EXPECT_EQ(refusal("c", of_map), "");
-  EXPECT_THAT(refusal("c", of_descriptors), HasSubstr("made of the descriptors"));
+  EXPECT_THAT(refusal("c", of_descriptors), HasSubstr("made from the descriptors"));
 }
 
 }  // namespace concat_test

@@ -1,4 +1,4 @@
-/// Stages that take a feature map: model.descriptors and model.spatial_group_enhance.
+/// Stages that read a feature map: model.descriptors and model.spatial_group_enhance.
 #include "stages/model/descriptors.hpp"
 
 #include <gmock/gmock.h>

@@ -51,7 +51,7 @@ nn::InceptionOptions small(std::int64_t blocks) {
   return options;
 }
 
-/// With statistics and scales as of a trained network, not 0 and 1.
+/// With statistics and scales like those of a trained network, not 0 and 1.
 void randomise(torch::nn::Module& module) {
   const torch::NoGradGuard no_gradient;
   torch::manual_seed(7);
@@ -77,7 +77,7 @@ TEST(Inception, BlocksHaveTheNumbersOfTheirConvolutions) {
   for (const auto& item : network->named_parameters()) {
     of_part[item.key().substr(0, item.key().find('.'))] += item.value().numel();
   }
-  // Weights, and two numbers of batch normalisation for each channel.
+  // Weights, and two values of batch normalisation for each channel.
   EXPECT_EQ(of_part["Conv2d_1a_3x3"], 3 * 32 * 9 + 2 * 32);
   EXPECT_EQ(of_part["Conv2d_4a_3x3"], 80 * 192 * 9 + 2 * 192);
   EXPECT_EQ(of_part["Mixed_5b"], 192 * (64 + 48 + 64 + 32) + 48 * 64 * 25 + 64 * 96 * 9 +
@@ -196,7 +196,7 @@ TEST(Inception, IsThePapersBlocksInARow) {
   x = block_7(in("Mixed_7c"), block_7(in("Mixed_7b"), x));
   const auto weights = network->named_parameters();
   x = x.mean({2, 3}).matmul(weights["embedding.weight"].t()) + weights["embedding.bias"];
-  EXPECT_GT(x.std().item<double>(), 1e-3) << "an embedding of zeros would prove nothing";
+  EXPECT_GT(x.std().item<double>(), 1e-3) << "the test needs an embedding other than zeros";
   x = x / x.norm(2, 1, true);
   EXPECT_LT((network->forward(images) - x).abs().max().item<double>(), 1e-10);
 }
@@ -246,7 +246,7 @@ TEST(Inception, TakesTheSmallestImagesAndRefusesSmallerOnes) {
                 ElementsAre(2, 6));
     try {
       network->forward(torch::rand({2, 3, least, least - 1}));
-      ADD_FAILURE() << blocks << " blocks took a smaller image";
+      ADD_FAILURE() << blocks << " blocks accepted a smaller image";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("at least " + std::to_string(least)));
     }

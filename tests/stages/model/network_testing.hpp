@@ -1,4 +1,4 @@
-/// What tests of networks share: packets of pictures, and counts of what is trained.
+/// Shared by tests of networks: packets of images, and counts of trained weights.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,7 +10,7 @@
 
 namespace seam::test {
 
-/// A packet of pictures [count,3,height,width] from 0 to 1, always the same ones.
+/// A packet of images [count,3,height,width] from 0 to 1, always the same ones.
 inline Packet images_of(std::int64_t count, std::int64_t height, std::int64_t width) {
   torch::manual_seed(1);
   Packet packet;
@@ -18,7 +18,7 @@ inline Packet images_of(std::int64_t count, std::int64_t height, std::int64_t wi
   return packet;
 }
 
-/// Numbers in the trained weights of a network.
+/// Number of elements in the trained weights of a network.
 inline std::int64_t count_of_numbers(const torch::nn::Module& network) {
   std::int64_t sum = 0;
   for (const torch::Tensor& weight : network.parameters()) sum += weight.numel();

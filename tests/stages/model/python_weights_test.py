@@ -1,9 +1,9 @@
-"""Weights both ways, with PyTorch as the judge: python_weights_test.py RUN_MODEL [NETWORK ...]
+"""Compares weights with PyTorch, in both directions: python_weights_test.py RUN_MODEL [NETWORK ...]
 
 PyTorch saves a network, model.resnet, model.se_resnet50, model.inception and model.torchscript load it and give the same
-on the same picture; what Seam's checkpoint holds loads into PyTorch and gives the same again. The networks are written here
-with the names of torchvision (ResNet) and timm (SE-ResNet, and Caffe's SE-ResNet under "legacy"), whose published files have
-them. Where timm and torchvision can be imported, theirs are compared as well.
+results on the same image; Seam's checkpoint loads into PyTorch and gives the same results again. The networks are written
+here with the names of torchvision (ResNet) and timm (SE-ResNet, and Caffe's SE-ResNet under "legacy"), whose published files
+have them. Where timm and torchvision can be imported, theirs are compared as well.
 """
 import ctypes, json, struct, subprocess, sys, tempfile
 from pathlib import Path
@@ -192,7 +192,7 @@ def networks_of_torchvision():
 
 
 def inception():
-    """torchvision's Inception v3 without what picks classes, and with an embedding; None without torchvision."""
+    """torchvision's Inception v3 without its classifiers, and with an embedding; None without torchvision."""
     try:
         import torchvision
         network = torchvision.models.inception_v3(weights=None, aux_logits=True, init_weights=False)
@@ -206,7 +206,7 @@ def inception():
 
 
 def with_statistics(network):
-    """Running statistics and scales as of a trained network, not 0 and 1."""
+    """Running statistics and scales like those of a trained network, not 0 and 1."""
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.uniform_(-0.1, 0.1)

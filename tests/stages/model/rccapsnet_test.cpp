@@ -19,7 +19,7 @@ namespace rccapsnet_test {
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 
-/// Two triplets; negatives are of other categories than their anchors.
+/// Two triplets; the categories of negatives differ from those of their anchors.
 Packet training_batch() {
   using enum Role;
   torch::manual_seed(1);
@@ -66,7 +66,7 @@ const auto conformance_of_own_weights = seam::testing::conformance<Rccapsnet>({
         },
 });
 
-/// A stage of these parameters after a training batch, whose gradients are those of a sum.
+/// A stage with these parameters after a training batch, with the gradients of a sum.
 struct Pass {
   Tensor capsules, lengths, gradient;
 };

@@ -47,7 +47,7 @@ const auto conformance = seam::testing::conformance<Resnet>({
                 {{"embedding", false}, {"feature_map", true}}},
 });
 
-/// Numbers in the trained weights of a stage with these parameters.
+/// Number of elements in the trained weights of a stage with these parameters.
 std::int64_t numbers(Harness& harness, Resnet& stage) {
   harness.open();
   std::int64_t sum = 0;
@@ -100,7 +100,7 @@ TEST(Resnet, ConvolutionsAreInitialisedAsAskedFor) {
     }
     return 0.0;
   };
-  // 18,432 numbers of a 3x3 convolution from 32 to 64 channels.
+  // 18,432 weights of a 3x3 convolution from 32 to 64 channels.
   EXPECT_NEAR(deviation("fan_out"), std::sqrt(2.0 / (9 * 64)), 1e-3);
   EXPECT_NEAR(deviation("fan_in"), std::sqrt(1.0 / (3 * 9 * 32)), 1e-3);
   EXPECT_EQ(deviation(nullptr), deviation("fan_out"));
@@ -188,7 +188,7 @@ TEST(Resnet, GeneralisedMeanPoolingIsThePapers) {
   EXPECT_NEAR(pool(map).item<double>(), std::cbrt((1.0 + 8 + 27) / 4), 1e-5);
 }
 
-/// What a file of weights would be, from a stage that was made with `from`.
+/// The contents of a file of weights from a stage that was made with `from`.
 std::filesystem::path weights_of(const test::TemporaryFolder& folder, Harness& from) {
   from.open();
   Safetensors content;

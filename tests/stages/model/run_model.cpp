@@ -1,9 +1,9 @@
-/// A model stage on pictures from another program, for tests that compare with Python:
+/// A model stage on images from another program, for tests that compare with Python:
 ///
 ///     run_model STAGE PICTURES.safetensors RESULT.safetensors [PARAMETER=VALUE ...]
 ///
-/// PICTURES has "images" [N,3,H,W]. RESULT gets the fields that the stage provides, and what a
-/// checkpoint has of a stage called "model": "model/conv1.weight" and so on.
+/// PICTURES has "images" [N,3,H,W]. RESULT gets the fields that the stage provides, and a
+/// checkpoint's entries for a stage named "model": "model/conv1.weight" and so on.
 #include <seam/safetensors.hpp>
 #include <seam/tensor.hpp>
 #include <seam/testing.hpp>

@@ -1,7 +1,7 @@
-/// Runs model.sccapsnet for a program that judges it: sccapsnet_again WEIGHTS IMAGES OUT.
+/// Runs model.sccapsnet for a program that checks it: sccapsnet_again WEIGHTS IMAGES OUT.
 ///
 /// WEIGHTS is a safetensors file, or "-" for initial weights and one training batch; IMAGES has
-/// "images". OUT gets the stage's state and what it makes of the images: "output.capsules".
+/// "images". OUT gets the stage's state and its result for the images: "output.capsules".
 #include <exception>
 #include <fstream>
 #include <iostream>

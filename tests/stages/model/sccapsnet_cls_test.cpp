@@ -53,7 +53,7 @@ TEST(SccapsnetCls, ALossOnTheLengthsTrainsAllOfItsWeights) {
   }
 }
 
-/// The network that the released code makes, with fewer channels.
+/// The network of the released code, with fewer channels.
 Harness& released(Harness& harness) {
   return harness.set("width", 2).set("primary_channels", 16).set("classes", 5).compute_threads(1);
 }

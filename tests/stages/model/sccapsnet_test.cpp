@@ -33,7 +33,7 @@ Packet evaluation_batch(const Tensor& images) {
   return packet;
 }
 
-/// Two triplets; negatives are of other categories than their anchors.
+/// Two triplets; the categories of negatives differ from those of their anchors.
 Packet training_batch() {
   using enum Role;
   torch::manual_seed(1);
@@ -93,7 +93,7 @@ TEST(Sccapsnet, TrainingMasksWithEachOnesOwnCategoryWhereAsked) {
   EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(4));
 }
 
-/// What training on batches without anchors fails with, such as those of sampling.pk.
+/// The error of training on batches without anchors, such as those of sampling.pk.
 std::string refused(const std::string& train_mask, const std::string& towers) {
   Harness harness("model", std::make_unique<Sccapsnet>());
   Packet packet = training_batch();
@@ -113,7 +113,7 @@ TEST(Sccapsnet, BatchesWithoutAnchorsAreRefusedWhereTheMaskIsTheAnchors) {
 
 TEST(Sccapsnet, BatchesWithoutRolesAreRefusedWhereTowersAreByRole) {
   EXPECT_THAT(refused("none", "by_role"),
-              AllOf(HasSubstr("no picture has a role"), HasSubstr("set towers = \"together\"")));
+              AllOf(HasSubstr("no image has a role"), HasSubstr("set towers = \"together\"")));
 }
 
 TEST(Sccapsnet, EveryGroupNeedsOneAnchorForItsMask) {
@@ -124,7 +124,7 @@ TEST(Sccapsnet, EveryGroupNeedsOneAnchorForItsMask) {
                  Fault::configuration, "group 4 has no anchor")
       << "one group of two lacks it";
   EXPECT_REFUSED(static_cast<void>(anchor_categories({3, 1}, {5, 5}, {anchor, anchor})),
-                 Fault::data, "group 5 holds two anchors");
+                 Fault::data, "group 5 contains two anchors");
 }
 
 TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
@@ -157,7 +157,7 @@ TEST(Sccapsnet, AnotherArchitecturesStateIsRefused) {
   Harness wide("model", std::make_unique<Sccapsnet>());
   tiny(wide).set("width", 16).open();
   EXPECT_REFUSED(wide.runner().load(narrow.runner().save()), Fault::data,
-                 "the checkpoint is of another architecture");
+                 "the checkpoint belongs to a different architecture");
 }
 
 TEST(Sccapsnet, OffersAllItsWeights) {
@@ -168,7 +168,7 @@ TEST(Sccapsnet, OffersAllItsWeights) {
     EXPECT_TRUE(weight.tensor.requires_grad()) << weight.name;
     count += weight.tensor.numel();
   }
-  EXPECT_EQ(count, 2425024);  // 2,425,536 less 512 running statistics
+  EXPECT_EQ(count, 2425024);  // 2,425,536 minus 512 running statistics
 }
 
 TEST(Sccapsnet, DropoutDependsOnSeedEpochAndPacket) {
@@ -188,7 +188,7 @@ TEST(Sccapsnet, TrainingKeepsAllCapsulesWhereAsked) {
   EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(0, 1, 2, 3, 4));
 }
 
-/// A parameter, and the same choice written as the network's options.
+/// A parameter, and the same choice as options of the network.
 struct Setting {
   std::string parameter;
   Value value;
@@ -226,7 +226,7 @@ std::vector<Setting> settings() {
   };
 }
 
-/// What a training batch gives: the capsules, and the gradient of the first convolution.
+/// The results of a training batch: the capsules, and the gradient of the first convolution.
 struct Pass {
   Tensor capsules, gradient;
 };
@@ -244,7 +244,7 @@ Tensor first_convolution(Harness& harness) {
   return {};
 }
 
-/// The stage's pass, and that of a network made by hand with the same weights.
+/// The stage's pass, and that of a network created directly with the same weights.
 struct Passes {
   Pass stage, network;
 };
@@ -352,7 +352,7 @@ TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
   EXPECT_FALSE(same(found.stage, passes({}).stage));
 }
 
-/// What a network says that is trained on the first list and evaluated on the second.
+/// The error of a network that is trained on the first list and evaluated on the second.
 std::string began_with(const std::vector<std::vector<std::string>>& lists) {
   std::vector<std::unique_ptr<Harness>> data_sets;
   std::vector<StageRunner*> upstream;
@@ -383,7 +383,7 @@ TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
       HasSubstr("category 1 is 'Tees' in one (of 2 categories) and 'Skirts' in another (of 3)"));
 }
 
-/// What a training batch says whose data set has names for so many categories.
+/// The error of a training batch whose data set has names for this many categories.
 std::string trained_with(const std::vector<std::string>& names, const std::string& train_mask) {
   Harness data("items", std::make_unique<NamedCategories>(names));
   Harness harness("model", std::make_unique<Sccapsnet>());
@@ -411,7 +411,7 @@ TEST(SccapsnetStage, ACapsuleThatNoCategoryTrainsIsRefusedUnlessAllAreTrained) {
   for (const char* mask : {"anchor_category", "own_category"}) {
     EXPECT_THAT(trained_with(three, mask),
                 AllOf(HasSubstr("the training data has 3 categories"),
-                      HasSubstr("the other 2 would stay as they began"),
+                      HasSubstr("the other 2 would keep their initial weights"),
                       HasSubstr("set classes = 3, or train_mask = \"none\"")));
   }
   EXPECT_EQ(trained_with(three, "none"), "trained");

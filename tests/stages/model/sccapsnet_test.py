@@ -1,7 +1,7 @@
-"""PyTorch as the judge of model.sccapsnet's weights, both ways: sccapsnet_test.py SCCAPSNET_AGAIN.
+"""Compares model.sccapsnet's weights with PyTorch, in both directions: sccapsnet_test.py SCCAPSNET_AGAIN.
 
 A state dict of the network's port to PyTorch loads into the stage, and the stage's state into the port; on the same
-pictures both give the same capsules.
+images both give the same capsules.
 """
 
 import pathlib
@@ -58,7 +58,7 @@ class SCCapsNet(nn.Module):
 
 
 def run(weights, folder):
-    """What the stage saves, and what it makes of the images."""
+    """Returns the stage's saved state, and its result for the images."""
     out = folder / "out.safetensors"
     subprocess.run([sys.argv[1], weights, folder / "images.safetensors", out], check=True)
     state = safetensors.torch.load_file(out)

@@ -96,8 +96,8 @@ TEST(SeResnet50, HasTheNumbersOfThePublishedNetwork) {
   EXPECT_EQ(weights.at("last_linear.weight").sizes(), (Sizes{1000, 2048}));
 }
 
-/// As Hu's files for Caffe describe a block, on weights by name; batch normalisation in evaluation
-/// divides by sqrt(1 + 1e-5).
+/// A block as described in Hu's files for Caffe, on weights by name; batch normalisation in
+/// evaluation divides by sqrt(1 + 1e-5).
 Tensor block(const Tensor& x, const Weights& weights, const std::string& name,
              std::int64_t stride) {
   const auto normalised = [&](const Tensor& y, const std::string& bn) {
@@ -134,7 +134,7 @@ TEST(SeResnet50, IsTheNetworkOfItsDescription) {
     Tensor map =
         torch::conv2d(batch(2, 44, 37)[field::images], weights.at("layer0.conv1.weight"), {}, 2, 3);
     map = (map / std::sqrt(1 + 1e-5)).relu();  // [22,19]
-    // Windows begin at every second pixel, and the last one of 22 ends a pixel beyond.
+    // Windows begin at every second pixel, and the last one of 22 ends one pixel beyond the map.
     map = torch::max_pool2d(torch::constant_pad_nd(map, {0, 0, 0, 1}), 3, 2);
     EXPECT_EQ(map.sizes(), (Sizes{2, 8, 11, 9}));
     map = block(map, weights, "layer1.0.", 1);
@@ -148,7 +148,7 @@ TEST(SeResnet50, IsTheNetworkOfItsDescription) {
   }
 }
 
-// 284x423 is the size of the pictures of Durmuş, Güdükbay and Ulusoy, 2023.
+// 284x423 is the size of the images of Durmuş, Güdükbay and Ulusoy, 2023.
 TEST(SeResnet50, HalvesAsPoolingWithoutPaddingDoes) {
   const auto map_of = [](std::int64_t height, std::int64_t width) {
     Trial trial;
@@ -189,7 +189,7 @@ TEST(SeResnet50, NormalisesTheMapThatItGives) {
   const Tensor mean = plain.mean({0, 2, 3}, true);
   const Tensor deviation = (plain.var({0, 2, 3}, false, true) + 1e-5).sqrt();
   EXPECT_TRUE(torch::allclose(normalised, (plain - mean) / deviation, 1e-3, 1e-3));
-  EXPECT_TRUE(torch::equal(embedding, same)) << "what is pooled is not normalised";
+  EXPECT_TRUE(torch::equal(embedding, same)) << "the pooled map must not be normalised";
 }
 
 TEST(SeResnet50, APublishedClassifierIsLeftOutWhereThereIsNone) {

@@ -1,4 +1,4 @@
-/// What tests of Siamese capsule networks share: a small network's parameters, and what it gives.
+/// Shared by tests of Siamese capsule networks: a small network's parameters, and its results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline Parameters small(Parameters more = {}) {
   return more;
 }
 
-/// For what the paper describes, whose kernels such small pictures are too small for.
+/// For the network that the paper describes, whose kernels are too large for such small images.
 inline Parameters published(Parameters more = {}) {
   more.insert({{"kernel", std::int64_t{5}}, {"primary_kernel", std::int64_t{3}}});
   return small(std::move(more));

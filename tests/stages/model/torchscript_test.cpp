@@ -57,7 +57,7 @@ Tensor expected(const Packet& packet) {
   return 2 * packet.get(field::images).mean({2, 3}).matmul(weight.t());
 }
 
-/// Lives as long as the tests.
+/// Exists as long as the tests.
 const test::TemporaryFolder& lasting_folder() {
   static const test::TemporaryFolder folder;
   return folder;
@@ -122,7 +122,7 @@ TEST(Torchscript, ItsWeightsAreTrainedAndSavedUnderTheNamesOfPython) {
   trial.harness.training(false).forget();
   trial.harness.push(batch());
   EXPECT_EQ(trial.harness.outputs().at(0)[field::embedding].abs().max().item<float>(), 0)
-      << "the network computes with other weights than those that are trained";
+      << "the network does not compute with the weights that are trained";
 }
 
 TEST(Torchscript, AFrozenNetworkIsInEvaluationMode) {

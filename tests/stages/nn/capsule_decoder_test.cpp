@@ -155,10 +155,10 @@ TEST(CapsuleDecoder, RefusesSizesThatDoNotFit) {
                  "3 channels in its last convolution");
   options.layers = {{3, 1, 2}};
   EXPECT_REFUSED(CapsuleDecoder(options, 1), Fault::configuration,
-                 "kernels that are no smaller than their strides");
+                 "kernels at least as large as their strides");
   CapsuleDecoder decoder(small(), 1);
   EXPECT_REFUSED((void)decoder->forward(torch::zeros({1, 4, 4}), torch::zeros({1}, torch::kInt64)),
-                 Fault::internal, "the decoder takes 3 capsules of 4 numbers");
+                 Fault::internal, "the decoder needs 3 capsules of 4 elements");
   EXPECT_REFUSED(
       (void)decoder->forward(torch::zeros({1, 3, 4}), torch::full({1}, 3, torch::kInt64)),
       Fault::data, "category 3 is outside the model's 3 classes");

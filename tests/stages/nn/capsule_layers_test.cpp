@@ -1,5 +1,5 @@
-/// What well-known capsule networks got wrong, asked of every capsule layer there is: softmax over
-/// the input capsules, logits that images of a batch share, infinite gradients at zero.
+/// Checks every capsule layer for errors of well-known capsule networks: softmax over the input
+/// capsules, logits that images of a batch share, infinite gradients at zero.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -26,7 +26,7 @@ constexpr std::int64_t output_size = 3;
 
 struct Layer {
   std::string name;
-  bool own = false;  ///< weights of each input capsule's own
+  bool own = false;  ///< separate weights for each input capsule
   RoutingOptions options;
 };
 
@@ -80,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(All, CapsuleLayer, ::testing::ValuesIn(all_layers()),
 
 TEST_P(CapsuleLayer, AnImageDoesNotDependOnTheOthersOfItsBatch) {
   torch::manual_seed(1);
-  // In double: a product of one row is rounded otherwise than one of eleven, which routing
-  // amplifies.
+  // In double: a product of one row is rounded differently from one of eleven rows, and routing
+  // amplifies the difference.
   const Tensor u = capsules(11, torch::kFloat64);
   const Tensor w = weights(torch::kFloat64);
   const Tensor together = routed(u, w);
@@ -106,7 +106,7 @@ TEST_P(CapsuleLayer, CouplingsOfAnInputCapsuleSumToOneOverOutputCapsules) {
   const Tensor couplings = routing_couplings(capsules(3, torch::kFloat64), weights(torch::kFloat64),
                                              classes, GetParam().options);
   EXPECT_LT((couplings.sum(2) - 1).abs().max().item<double>(), 1e-12);
-  EXPECT_GT((couplings - 1.0 / classes).abs().max().item<double>(), 1e-3);  // routing did something
+  EXPECT_GT((couplings - 1.0 / classes).abs().max().item<double>(), 1e-3);  // routing had an effect
 }
 
 TEST_P(CapsuleLayer, GradientsAtZeroAreFinite) {
@@ -142,7 +142,7 @@ void squash_in_place(std::vector<double>& s, SquashForm form, double epsilon) {
   }
 }
 
-/// Numbers [rows][columns], or [rows][columns][third].
+/// Values [rows][columns], or [rows][columns][third].
 using Matrix = std::vector<std::vector<double>>;
 using Cube = std::vector<Matrix>;
 

@@ -114,7 +114,7 @@ TEST(CapsuleModule, EqualsLoopsOnDescriptors) {
     for (std::int64_t n = 0; n < 3; ++n) {
       const Tensor v = routed_by_loops(embedding[n].view({6, 4}), parameters["w"], 3, over_routes);
       EXPECT_TRUE(torch::allclose(output.lengths[n], v.norm(2, 1), 0, 1e-10));
-      // Each class capsule looks at all three.
+      // Each class capsule attends to all three.
       const auto dense = [&](const std::string& part) {
         return v.matmul(parameters["attention." + part + ".weight"].flatten(1).t()) +
                parameters["attention." + part + ".bias"];
@@ -140,7 +140,7 @@ TEST(CapsuleModule, EqualsLoopsOnAMap) {
       torch::conv2d(map, parameters["primary.weight"], parameters["primary.bias"], /*stride=*/2);
   ASSERT_EQ(convolved.sizes(), (Sizes{2, 8, 2, 2}));
   for (std::int64_t n = 0; n < 2; ++n) {
-    std::vector<Tensor> capsules;  // place by place, four consecutive channels each
+    std::vector<Tensor> capsules;  // position by position, four consecutive channels each
     for (std::int64_t place = 0; place < 4; ++place) {
       const Tensor channels = convolved[n].select(1, place / 2).select(1, place % 2);
       for (const std::int64_t first : {0, 4}) {
@@ -212,7 +212,7 @@ TEST(CapsuleModule, WhatDoesNotFitIsRefused) {
   CapsuleModuleOptions options = of_descriptors();
   options.width = 23;
   EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,
-                 "descriptors of 23 numbers cannot be divided");
+                 "descriptors of 23 elements cannot be divided");
   options = of_map();
   options.primary.kernel = 6;
   EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,

@@ -138,9 +138,9 @@ TEST(CapsuleNetwork, WithWeightsOfTheirOwnImagesAreOfOneSize) {
     (void)network->forward(torch::rand({2, 3, 32, 32}));
     FAIL() << "was accepted";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr(
-                                  "images of 32x32 give 16 primary capsules, and the network has "
-                                  "weights for the 24 of images of 48x32 (width x height)"));
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("images of 32x32 give 16 primary capsules, but the network "
+                                     "has weights for the 24 of images of 48x32 (width x height)"));
   }
 }
 
@@ -173,7 +173,7 @@ TEST(CapsuleNetwork, PublishedSizesGive8192CapsulesAnd368Numbers) {
 }
 
 TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
-  // 32 capsules a pixel, 3 x 2 pixels; the value says where it stood.
+  // 32 capsules per pixel, 3 x 2 pixels; the value encodes its position.
   const Tensor features = torch::arange(512 * 6).view({1, 512, 3, 2});
   const Tensor capsules = group_capsules(features, 16);
   ASSERT_EQ(capsules.sizes(), (std::vector<std::int64_t>{1, 192, 16}));
@@ -222,8 +222,8 @@ Tensor squash_as_described(const Tensor& s) {
   return square / (1 + square) * s / torch::sqrt(square + 1e-7);
 }
 
-/// SCCapsNet's evaluation as its sources describe it, step by step in plain operations: four
-/// convolutions 7x7 of stride 2 whose padding at even sizes is 2 before and 3 after, batch
+/// SCCapsNet's evaluation as described in its sources, step by step in plain operations: four 7x7
+/// convolutions of stride 2 with a padding, for even sizes, of 2 before and 3 after, batch
 /// normalisation with Keras' epsilon, predictions of every single capsule, 3 iterations.
 Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool accumulate) {
   std::map<std::string, Tensor> at = tensors(network);

@@ -1,8 +1,7 @@
-/// What ports of capsule networks are known to get wrong, asserted of every network here: results
-/// that depend on the other pictures of a batch, gradients that are not finite where capsules are
-/// zero, and gradients that are not those of the function. That coupling coefficients sum to one
-/// over the classes, and that the order of input capsules does not matter, is asserted of routing
-/// itself, which all of them share (capsule_layers_test.cpp).
+/// Checks every network here for known errors of ports of capsule networks: results that depend on
+/// the other images of a batch, gradients that are not finite if capsules are zero, and wrong
+/// gradients. capsule_layers_test.cpp checks the routing that all of them share: coupling
+/// coefficients sum to one over the classes, and the order of input capsules does not matter.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -36,7 +35,7 @@ NetworkOptions small(NetworkOptions options) {
   options.primary_channels = 8;
   options.classes = 3;
   options.class_capsule_size = 4;
-  // Without padding the released classifier's convolutions leave nothing of smaller pictures.
+  // Without padding the released classifier's convolutions need images of at least this size.
   const bool valid = options.features == FeatureKind::stacked_valid;
   options.images = valid ? ImageSize{82, 80} : ImageSize{25, 22};
   if (options.features == FeatureKind::one_convolution) {

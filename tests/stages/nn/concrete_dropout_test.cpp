@@ -73,7 +73,7 @@ TEST(ConcreteDropout, RegulariserHandComputed) {
       0.2 * std::log(0.2) + 0.8 * std::log(0.8) + std::log(0.5);  // the second: 2 * 0.5 log 0.5
   EXPECT_NEAR(dropout->regulariser(weight, 0.1).item<double>(),
               0.1 * 9 / 0.8 + 0.1 * 10 / 0.5 + entropy, 1e-12);
-  // Without weights it is least where entropy is largest: at a half.
+  // Without weights it is smallest at 0.5, where the entropy is largest.
   EXPECT_NEAR(
       dropout_of({0.5})->regulariser(torch::zeros({1, 1}, torch::kFloat64), 1).item<double>(),
       -std::log(2.0), 1e-12);

@@ -38,7 +38,7 @@ Tensor images(torch::ScalarType type = torch::kFloat32) {
   return torch::rand({3, 3, 64, 32}, type);
 }
 
-/// The network written down once more, with LibTorch's functions and the weights by their names.
+/// The network written out again, with LibTorch's functions and the weights by name.
 class Again {
  public:
   explicit Again(FashionNetImpl& net) {
@@ -94,7 +94,8 @@ TEST(FashionNet, IsTheNetworkWrittenDownOnceMore) {
   const torch::NoGradGuard no_gradient;
   const FashionNetOutput out = net->forward(images());
   const FashionNetOutput again = Again(*net).forward(images());
-  EXPECT_GT((out.visibility_logits.argmax(-1) == 0).sum().item<int>(), 0) << "nothing is pooled";
+  EXPECT_GT((out.visibility_logits.argmax(-1) == 0).sum().item<int>(), 0)
+      << "no landmark is visible, so nothing is pooled";
   EXPECT_TRUE(out.embedding.allclose(again.embedding, 1e-4, 1e-5));
   EXPECT_TRUE(out.landmarks.allclose(again.landmarks, 1e-4, 1e-5));
   EXPECT_TRUE(out.visibility_logits.allclose(again.visibility_logits, 1e-4, 1e-5));
@@ -137,8 +138,8 @@ TEST(FashionNet, GradientIsThatOfFiniteDifferences) {
     const std::vector<Tensor> weights = net->parameters();
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i].add_(direction[i], step);
   };
-  // Along directions through all weights at once. A landmark's place and gate are steps: a small
-  // step keeps them where they are.
+  // Along directions through all weights at once. A landmark's position and gate are step
+  // functions: a small step does not change them.
   constexpr double step = 1e-7;
   for (int trial = 0; trial < 6; ++trial) {
     std::vector<Tensor> direction;

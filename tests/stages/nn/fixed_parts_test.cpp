@@ -17,7 +17,7 @@ namespace fixed_parts_test {
 using ::testing::ElementsAre;
 using torch::Tensor;
 
-/// Another result for each row, and one that has every number of the weight in it.
+/// A different result for each row, which depends on every element of the weight.
 Tensor scaled(const Tensor& x, const Tensor& weight) {
   return x * weight.view({1, -1, 1, 1}).exp() + x.mean({2, 3}, /*keepdim=*/true);
 }

@@ -72,7 +72,7 @@ TEST(GlobalPooling, EqualsLoopsInAllItsForms) {
 }
 
 TEST(GlobalPooling, PowersByChannelAreThoseOfTheirChannelInEveryPart) {
-  // More numbers than LibTorch computes on one thread.
+  // More elements than LibTorch computes on one thread.
   constexpr std::int64_t channels = 40;
   const Tensor map = random_map(3, channels, 31, 33);
   GlobalPooling pool(Pooling::generalised_mean_by_channel, channels);
@@ -126,7 +126,7 @@ TEST(GlobalDescriptors, AreUnitVectorsSideBySide) {
     EXPECT_TRUE(torch::allclose(output.embedding.narrow(1, static_cast<std::int64_t>(at) * 4, 4),
                                 expected, 1e-4, 1e-6));
   }
-  // In evaluation, the initial statistics leave batch normalisation next to nothing to do.
+  // In evaluation, batch normalisation with the initial statistics has almost no effect.
   EXPECT_TRUE(torch::allclose(output.logits,
                               pooled[0].matmul(parameters["fc.weight"].t()) + parameters["fc.bias"],
                               1e-3, 1e-4));

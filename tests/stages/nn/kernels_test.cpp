@@ -42,7 +42,7 @@ T* data(const Tensor& tensor) {
   return tensor.data_ptr<T>();
 }
 
-/// Compared with `expected`, in double, by the largest of its numbers.
+/// Compares with `expected`, in double, relative to its largest value.
 template <class T>
 void expect_close(const Tensor& actual, const Tensor& expected, const std::string& what) {
   ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
@@ -66,7 +66,7 @@ std::string text_of(InstructionSet set, const Sizes& s) {
 }
 
 /// A convolution with "SAME" padding and its gradients, by LibTorch in double; all images and
-/// outputs with the pixel's numbers together.
+/// outputs with channels last.
 struct Reference {
   Tensor output, image_gradient, weight_gradient, bias_gradient;
 };
@@ -99,7 +99,7 @@ void check_convolution(InstructionSet set, const Sizes& sizes) {
   const Tensor gradient = random<T>({s.out_height, s.out_width, sizes.out});
   const Reference expected = reference(s, image, weight, bias.narrow(0, 0, sizes.out), gradient);
 
-  // Buffers hold garbage before: kernels write what they read.
+  // Buffers contain garbage before: kernels only read elements that they have written.
   const auto buffer = [](std::int64_t size) {
     return torch::full({size}, 1e30, torch::TensorOptions(element<T>()));
   };

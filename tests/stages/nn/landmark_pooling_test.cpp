@@ -84,7 +84,7 @@ TEST(LandmarkPooling, APlaceFarAwayOrNoNumberHasNoFeatures) {
 
 TEST(LandmarkPooling, OneCellOfOneLandmarkByHand) {
   const Tensor map = torch::arange(16, torch::kFloat32).view({1, 1, 4, 4});
-  const Tensor places = torch::tensor({{{0.625F, 0.375F}}});  // the middle of column 2, row 1
+  const Tensor places = torch::tensor({{{0.625F, 0.375F}}});  // the centre of column 2, row 1
   const Tensor one = torch::ones({1, 1}, torch::kBool);
   EXPECT_EQ(landmark_pooling(map, places, one, {1, 1}).item<double>(), 6);
   EXPECT_EQ(landmark_pooling(map, places, one, {1, 3}).item<double>(), 11);

@@ -46,13 +46,13 @@ void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
   }
 }
 
-/// Ours and LibTorch's layer of the same weights give the same in float64.
+/// Our layer and LibTorch's with the same weights give the same results in float64.
 template <class Ours, class Theirs>
 void expect_as_libtorch(Ours ours, Theirs theirs, const Tensor& x) {
   ours->to(torch::kFloat64);
   theirs->to(torch::kFloat64);
   copy_weights(*theirs, *ours);
-  for (const bool training : {true, true, false}) {  // running statistics move twice
+  for (const bool training : {true, true, false}) {  // running statistics are updated twice
     ours->train(training);
     theirs->train(training);
     expect_close(results(ours, x), results(theirs, x));
@@ -81,7 +81,7 @@ TEST(Layers, AreLibTorchsInValueAndGradient) {
   }
 }
 
-// oneDNN's own would write past a workspace in the backward pass.
+// oneDNN's own gradient would write past a workspace in the backward pass.
 TEST(Layers, FewChannelsAreConvolvedInStridesOfOnePixel) {
   const auto last = torch::MemoryFormat::ChannelsLast;
   const auto narrow = torch::nn::Conv2dOptions(8, 16, 1).stride(2);
@@ -93,7 +93,7 @@ TEST(Layers, FewChannelsAreConvolvedInStridesOfOnePixel) {
                        input({rows, 24, 11, 12}).contiguous(last));
     expect_as_libtorch(Conv2d(padded), torch::nn::Conv2d(padded), input({rows, 8, 11, 12}));
   }
-  // Of this size glibc notices, and ends the process.
+  // With this size glibc notices it and aborts the process.
   Conv2d convolution(narrow);
   const Tensor x = input({1, 8, 112, 112}).to(torch::kFloat32).contiguous(last);
   const Tensors one = results(convolution, x);
@@ -108,7 +108,7 @@ TEST(Layers, GiveTheSameBytesForAnyNumberOfThreads) {
   const Tensor z =
       input({13, 24, 20, 20}).to(torch::kFloat32).contiguous(torch::MemoryFormat::ChannelsLast);
   const Tensor v = input({6, 64}).to(torch::kFloat32);
-  // oneDNN finds this input's gradient in another way with 5 threads than with 1.
+  // oneDNN computes the gradient of this input differently with 5 threads than with 1.
   Conv2d strided(torch::nn::Conv2dOptions(64, 128, 3).stride(2).padding(1).bias(false));
   const Tensor w =
       input({96, 64, 16, 16}).to(torch::kFloat32).contiguous(torch::MemoryFormat::ChannelsLast);
@@ -132,7 +132,8 @@ TEST(Layers, GiveTheSameBytesForAnyNumberOfThreads) {
   at::set_num_threads(before);
 }
 
-// LibTorch tells a thread how many threads there are when it first asks, even amid a part.
+// LibTorch sets the number of threads when a thread first asks for it, even in the middle of a
+// part.
 TEST(Layers, GiveTheSameBytesOnThreadsThatHaveJustStarted) {
   torch::manual_seed(4);
   const Tensor x = torch::randn({37, 960, 1, 1});
@@ -141,7 +142,7 @@ TEST(Layers, GiveTheSameBytesOnThreadsThatHaveJustStarted) {
     std::thread([&] {
       const torch::NoGradGuard no_gradient;
       const int before = at::get_num_threads();
-      at::set_num_threads(threads);  // whose first work this is: a thread starts its own
+      at::set_num_threads(threads);  // a new thread, which starts its own threads
       result = BatchNorm2d(x.size(1))(x);
       at::set_num_threads(before);
     }).join();

@@ -39,7 +39,7 @@ ResidualFeatures made(const ResidualFeaturesOptions& options,
   return features;
 }
 
-/// One output at a time, over a padding of which an odd number more is behind.
+/// One output at a time, with more padding after than before if it is odd.
 Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t stride) {
   const std::int64_t kernel = weight.size(2);
   const auto outputs = [&](std::int64_t size) { return (size + stride - 1) / stride; };
@@ -75,7 +75,7 @@ Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias, std:
   return y;
 }
 
-/// The forward pass in training, without dropout, by its description.
+/// The forward pass in training, without dropout, as described.
 Tensor as_described(const ResidualFeatures& features, Tensor x, double stem_slope, double slope) {
   std::map<std::string, Tensor> at;
   for (const auto& item : features->named_parameters()) at[item.key()] = item.value();

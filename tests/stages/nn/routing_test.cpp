@@ -24,7 +24,8 @@ using torch::Tensor;
 struct Case {
   std::int64_t inputs, input_size, classes, output_size;
 };
-// The published sizes, one below and one above a block of capsules, and sizes no vector likes.
+// The published sizes, one below and one above a block of capsules, and sizes that do not fit
+// vectors.
 const std::vector<Case> cases = {
     {96, 16, 23, 16}, {31, 16, 23, 16}, {33, 8, 5, 12}, {7, 20, 3, 4}, {1, 3, 1, 2}};
 
@@ -128,7 +129,7 @@ TEST(Routing, GradientsInTensorOperationsAreThoseOfFiniteDifferences) {
   }
 }
 
-/// The numbers in the largest tensor that an operation of LibTorch's gave since it was set to 0.
+/// The number of elements in the largest result of a LibTorch operation since it was set to 0.
 std::atomic<std::int64_t>& largest_result() {
   static std::atomic<std::int64_t> numbers{0};
   return numbers;
@@ -258,7 +259,7 @@ TEST(Routing, ThreadsDoNotChangeAByte) {
   EXPECT_TRUE(torch::equal(one.weight, eight.weight));
 }
 
-/// Routing with weights [N,D,K*O] of each input capsule's own, capsule by capsule.
+/// Routing with separate weights [N,D,K*O] for each input capsule, capsule by capsule.
 Tensor by_loops(const Tensor& u, const Tensor& weight, std::int64_t classes,
                 const RoutingOptions& options) {
   const std::int64_t size = weight.size(2) / classes;
@@ -320,7 +321,7 @@ TEST(Routing, WithWeightsOfItsOwnEachCapsulePredictsByThem) {
     EXPECT_LT(
         largest_difference(route(u, own, c.classes, options), by_loops(u, own, c.classes, options)),
         1e-12);
-    // Equal weights of their own are shared ones, in either form.
+    // Separate weights that are equal are the same as shared ones, in either form.
     for (const RoutingForm form : {RoutingForm::factored, RoutingForm::direct}) {
       RoutingOptions in_form = options;
       in_form.form = form;

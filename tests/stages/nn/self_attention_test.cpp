@@ -26,7 +26,7 @@ SelfAttention randomised(std::int64_t channels, std::int64_t reduction) {
   return net;
 }
 
-/// Number by number, from the paper's equations.
+/// Element by element, from the paper's equations.
 Tensor attended_by_loops(const Tensor& x, SelfAttention& net) {
   const auto weights = net->named_parameters();
   const auto dense = [&](const std::string& part, const Tensor& token) {
@@ -106,9 +106,9 @@ TEST(SelfAttention, WhatDoesNotFitIsRefused) {
   EXPECT_REFUSED(SelfAttention(8, 0), Fault::configuration, "a reduction of at least 1");
   SelfAttention net(6);
   EXPECT_REFUSED((void)net(torch::rand({2, 5, 4})), Fault::internal,
-                 "takes tokens [N,T,6], not [2, 5, 4]");
+                 "needs tokens [N,T,6], not [2, 5, 4]");
   EXPECT_REFUSED((void)net(torch::rand({2, 6})), Fault::internal,
-                 "takes tokens [N,T,6], not [2, 6]");
+                 "needs tokens [N,T,6], not [2, 6]");
   EXPECT_REFUSED((void)net->forward_map(torch::rand({2, 5, 3, 3})), Fault::configuration,
                  "the feature map is [2, 5, 3, 3]");
 }
@@ -131,7 +131,7 @@ TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
     const torch::NoGradGuard no_gradient;
     net->named_parameters()["gamma"].fill_(0.8);
   }
-  // Of several images a thread, and of fewer than threads.
+  // With several images per thread, and with fewer images than threads.
   for (const std::int64_t images : {19, 3}) {
     const Tensor values = torch::randn({images, 256, 14, 13});
     std::vector<std::vector<Tensor>> results;

@@ -41,7 +41,7 @@ TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   EXPECT_EQ(map.height, 12);
   EXPECT_EQ(map.width, 12);
   options.capsules.channels = 3;
-  // Only the first convolution differs: build that alone.
+  // Only the first convolution differs, so only that is built.
   const auto colour = image_features(options.capsules, 1);
   EXPECT_EQ(numbers_of(*colour)["0.c"], 62'464);
 }
@@ -97,7 +97,7 @@ TEST(SiameseCapsules, ComputeWhatTheyAreDescribedAs) {
   Tensor x =
       torch::relu(torch::conv2d(grey, at["capsules.f.0.c.weight"], at["capsules.f.0.c.bias"], 2));
   x = torch::conv2d(x, at["capsules.f.1.c.weight"], at["capsules.f.1.c.bias"], 2);
-  x = squash_reference(x.permute({0, 2, 3, 1}).reshape({4, -1, 4}));  // squashed, whatever follows
+  x = squash_reference(x.permute({0, 2, 3, 1}).reshape({4, -1, 4}));  // always squashed
   const Tensor predicted =
       torch::einsum("bnd,ndk->bnk", {x, at["capsules.w"]}).view({4, x.size(1), 5, 3});
   Tensor logits = torch::zeros({4, x.size(1), 5}, torch::kFloat64);

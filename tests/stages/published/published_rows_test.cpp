@@ -124,7 +124,8 @@ TEST(PublishedRows, ADamagedTableIsRefusedByItsLine) {
   EXPECT_EQ(error_of("recall,7,A,inshop,,1,1,1,,1,1,none,1=3.5"), "no error");
   EXPECT_THAT(error_of("recall,7,A,inshop"), HasSubstr("published.csv:2: 13 cells"));
   EXPECT_THAT(error_of("other,7,A,inshop,,1,1,1,,1,1,none,1=3.5"), HasSubstr("task"));
-  EXPECT_THAT(error_of("recall,7,A,inshop,,x,1,1,,1,1,none,1=3.5"), HasSubstr("'x' is no number"));
+  EXPECT_THAT(error_of("recall,7,A,inshop,,x,1,1,,1,1,none,1=3.5"),
+              HasSubstr("'x' is not a number"));
   EXPECT_THAT(error_of("recall,7,A,inshop,,1,1,1,,1,1,none,1=101"), HasSubstr("above 100"));
   EXPECT_THAT(error_of("recall,7,A,inshop,,1,1,1,,1,1,none,1"), HasSubstr("k=percent"));
 }

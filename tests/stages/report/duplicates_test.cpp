@@ -36,7 +36,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
-/// A picture that no other seed has; `brighter` by some levels.
+/// An image that is unique for its seed; `brighter` by some levels.
 Image picture(std::uint64_t seed, int brighter = 0) {
   constexpr int side = 36;
   constexpr int block = 4;
@@ -111,7 +111,7 @@ TEST_F(DuplicatesTest, ComparesAFlowWithThoseBeforeIt) {
   EXPECT_EQ(harness_.metric("pictures"), 3);
   EXPECT_FALSE(harness_.metrics().contains("identical")) << "nothing was compared";
   EXPECT_THAT(harness_.reports(), IsEmpty());
-  EXPECT_THAT(harness_.log().back().text, HasSubstr("nothing to compare them with"));
+  EXPECT_THAT(harness_.log().back().text, HasSubstr("they are compared when the next flow runs"));
 
   flow("queries", {packet("q.jpg", "shirt", picture(1)), packet("r.jpg", "skirt", picture(4)),
                    packet("s.jpg", "coat", picture(3, 2))});
@@ -138,11 +138,11 @@ TEST_F(DuplicatesTest, ComparesAFlowWithThoseBeforeIt) {
 TEST_F(DuplicatesTest, WarnsOfIdenticalPictures) {
   flow("training", {packet("a.jpg", "shirt", picture(1)), packet("b.jpg", "shirt", picture(2))});
   flow("queries", {packet("n.jpg", "coat", picture(1, 1))});
-  EXPECT_THAT(warnings(), IsEmpty()) << "nearly the same is in the report alone";
+  EXPECT_THAT(warnings(), IsEmpty()) << "near duplicates are only in the report";
   flow("gallery", {packet("g.jpg", "coat", picture(2))});
   ASSERT_THAT(warnings(), SizeIs(1));
   EXPECT_THAT(warnings().front(),
-              AllOf(HasSubstr("1 of 1 picture of flow 'gallery'"), HasSubstr("'training' (1)"),
+              AllOf(HasSubstr("1 of 1 image of flow 'gallery'"), HasSubstr("'training' (1)"),
                     HasSubstr("(g.jpg)"), HasSubstr("(b.jpg)")));
 }
 
@@ -155,7 +155,7 @@ TEST_F(DuplicatesTest, RefusesIdenticalPicturesIfAskedTo) {
   ASSERT_THAT(harness_.errors(), SizeIs(1));
   EXPECT_EQ(harness_.errors().front().fault(), seam::Fault::data);
   EXPECT_THAT(harness_.errors().front().what(),
-              AllOf(HasSubstr("(g.jpg)"), HasSubstr("(a.jpg)"), HasSubstr("keep each picture")));
+              AllOf(HasSubstr("(g.jpg)"), HasSubstr("(a.jpg)"), HasSubstr("keep each image")));
   EXPECT_THAT(harness_.reports(), SizeIs(2)) << "of both comparisons";
 }
 
@@ -226,14 +226,15 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
     }
   }
   EXPECT_REFUSED(resumed.runner().load(damaged), seam::Fault::data,
-                 "the saved pictures have other numbers of names");
+                 "the saved images and their names differ in number");
 }
 
 TEST_F(DuplicatesTest, RefusesAFlowWithoutPictures) {
   flow("training", {packet("a.jpg", "x", picture(1))});
   harness_.flow("queries").open().finish();
   ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_THAT(harness_.errors().front().what(), HasSubstr("no picture arrived in flow 'queries'"));
+  EXPECT_THAT(harness_.errors().front().what(),
+              HasSubstr("no image was received in flow 'queries'"));
 }
 
 TEST_F(DuplicatesTest, ListsTheNearestPairsOnly) {
@@ -257,7 +258,7 @@ TEST_F(DuplicatesTest, DrawsPairsSideBySide) {
   std::ifstream stream(run.path() / "pictures/twice/epoch-0000.json");
   const Json set = Json::parse(stream);
   EXPECT_EQ(set.at("kind"), "duplicates");
-  ASSERT_THAT(set.at("sheets"), SizeIs(2)) << "one a flow";
+  ASSERT_THAT(set.at("sheets"), SizeIs(2)) << "one per flow";
   const auto sheet = [&](int at) {
     const std::string name = set.at("sheets").at(static_cast<std::size_t>(at)).at("file");
     return cv::imread((run.path() / "pictures/twice" / name).string());
@@ -340,7 +341,7 @@ TEST(FindDuplicates, StopsWhenAskedTo) {
   const HashedFlow flow = hashed("flow", 3, 1);
   try {
     static_cast<void>(find_duplicates(flow, {&flow}, {4, 4, 1}, [] { return true; }));
-    FAIL() << "it went on";
+    FAIL() << "it was not stopped";
   } catch (const seam::Error& error) {
     EXPECT_EQ(error.fault(), seam::Fault::cancelled);
   }

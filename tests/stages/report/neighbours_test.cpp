@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
-/// Pictures are called as their items.
+/// Images have the names of their items.
 std::shared_ptr<Harness> gathered() {
   auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
   const auto vectors = torch::tensor({{1.F, 0.F}, {0.F, 2.F}, {-3.F, 0.F}});
@@ -131,7 +131,7 @@ TEST_F(DrawnNeighboursTest, TheNoteNamesWhatChangedTheDistances) {
   packets.at(0).set(seam::field::rankings, rankings);
   harness_.push_all(std::move(packets)).finish();
   EXPECT_THAT(drawn().at("note").get<std::string>(),
-              HasSubstr("Distances are to the query as query expansion moved it."));
+              HasSubstr("Distances are to the query after query expansion."));
 }
 
 TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
@@ -159,7 +159,7 @@ TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
   EXPECT_TRUE(worst.at("neighbours")[0].contains("file"));
   bool warned = false;
   for (const auto& line : harness_.log()) {
-    warned = warned || line.text.find("pictures could not be drawn") != std::string::npos;
+    warned = warned || line.text.find("images could not be drawn") != std::string::npos;
   }
   EXPECT_TRUE(warned);
 }
@@ -167,13 +167,13 @@ TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
 TEST_F(DrawnNeighboursTest, AFlowWithoutQueriesIsAnError) {
   harness_.finish();
   ASSERT_EQ(harness_.errors().size(), 1U);
-  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query arrived"));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query was received"));
 }
 
 TEST_F(DrawnNeighboursTest, NeedsAFolder) {
   Harness homeless("nearest", std::make_unique<DrawnNeighbours>());
   refer_to(homeless, *gallery_);
-  EXPECT_REFUSED(homeless.open(), seam::Fault::configuration, "the run keeps no folder");
+  EXPECT_REFUSED(homeless.open(), seam::Fault::configuration, "the run has no run folder");
 }
 
 }  // namespace report_neighbours_test

@@ -30,7 +30,7 @@ Image picture(int height, int width, int channels, const Level& level) {
   return image;
 }
 
-/// Brightness as of a wave, which is neither symmetric nor flat.
+/// A wave of brightness, which is neither symmetric nor flat.
 int wave(int y, int x) {
   return static_cast<int>(128 + 60 * std::sin(0.07 * x + 0.03 * y) + 40 * std::cos(0.11 * y));
 }
@@ -118,8 +118,7 @@ TEST(SmallPicture, DiffersByTheRootOfTheMeanSquare) {
 }
 
 TEST(HashOf, RefusesAnEmptyImage) {
-  EXPECT_REFUSED(static_cast<void>(hash_of(Image())), seam::Fault::data,
-                 "the picture has no pixels");
+  EXPECT_REFUSED(static_cast<void>(hash_of(Image())), seam::Fault::data, "the image has no pixels");
 }
 
 TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {

@@ -98,14 +98,14 @@ TEST_F(FedPicturesTest, DrawsReconstructionsBesideTheirImages) {
   EXPECT_EQ(size_of("batch-1.jpg").width, 2 * size_of("batch-0.jpg").width);
   EXPECT_EQ(size_of("batch-1.jpg").height, size_of("batch-0.jpg").height);
   EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(),
-              HasSubstr("Beside each: its reconstruction"));
+              HasSubstr("Next to each: its reconstruction"));
 }
 
 TEST_F(FedPicturesTest, SaysThatValuesAreCutOff) {
   Packet packet = triplet();
   packet.set(field::images, torch::full({3, 3, 8, 6}, -2.0F));
   harness_.push(packet).finish();
-  EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(), HasSubstr("are cut off"));
+  EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(), HasSubstr("are clipped"));
   ASSERT_FALSE(harness_.log().empty());
   EXPECT_THAT(harness_.log().back().text, HasSubstr("give this stage the same"));
 }

@@ -38,10 +38,10 @@ TEST(FileOf, SaysWhatIsNotThere) {
     return std::string();
   };
   const seam::test::TemporaryFolder folder;
-  EXPECT_THAT(refusal(origin(folder.path() / "list.txt", "a.jpg"), ""), HasSubstr("as 'root'"));
-  EXPECT_THAT(refusal(origin("list.txt", "a.jpg"), folder.path()), HasSubstr("there is no file"));
-  EXPECT_THAT(refusal(origin("list.txt", ""), ""), HasSubstr("does not name a file"));
-  EXPECT_THAT(refusal({}, ""), HasSubstr("does not name a file"));
+  EXPECT_THAT(refusal(origin(folder.path() / "list.txt", "a.jpg"), ""), HasSubstr("set 'root'"));
+  EXPECT_THAT(refusal(origin("list.txt", "a.jpg"), folder.path()), HasSubstr("no file"));
+  EXPECT_THAT(refusal(origin("list.txt", ""), ""), HasSubstr("does not provide a file"));
+  EXPECT_THAT(refusal({}, ""), HasSubstr("does not provide a file"));
 }
 
 TEST(Thumbnail, KeepsTheProportions) {

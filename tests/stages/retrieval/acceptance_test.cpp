@@ -1,5 +1,5 @@
-/// What an evaluation must be right about before its numbers are believed, where no test of a
-/// single stage says it:
+/// Properties that an evaluation must have before its results are trusted, beyond the tests of
+/// single stages:
 ///
 ///     agreement with other libraries          here (accuracy_golden.hpp, oml_golden.hpp)
 ///     the gallery's order changes nothing     here, down to the report's text
@@ -87,7 +87,7 @@ TEST(Acceptance, AgreesWithPytorchMetricLearning) {
     EXPECT_NEAR(stages.recall.metric("none.map@r"), golden.map_at_r, 1e-6);
     const std::string all = "@" + std::to_string(size);
     EXPECT_NEAR(stages.recall.metric("none.mrr" + all), golden.mrr, 1e-6);
-    // Of the nearest one, all are hits or not; of the whole gallery, everything is found.
+    // For K = 1, the nearest is a hit or not; for the whole gallery, everything is found.
     for (const char* metric :
          {"none.precision@1", "none.precision_capped@1", "none.map_capped@1"}) {
       EXPECT_NEAR(stages.recall.metric(metric), golden.precision_at_1, 1e-6) << metric;
@@ -181,7 +181,7 @@ TEST(Acceptance, ChanceUnderTheTrueCategoryIsThatOfItsImages) {
     stages.index.push(of_two_categories()).finish();
     stages.evaluate({of_two_categories()});
     ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
-    // Each b is alone in its category: left out of it, it meets none of its item.
+    // Each b is the only one in its category: leave-one-out has no other image of its item.
     const double one = leave_one_out ? (2 * 1 / 2. + 2 * 0 + 3 * 2 / 3.) / 7
                                      : (2 * 2 / 3. + 1 / 3. + 1 / 4. + 3 * 3 / 4.) / 7;
     const double two =
@@ -190,7 +190,7 @@ TEST(Acceptance, ChanceUnderTheTrueCategoryIsThatOfItsImages) {
     EXPECT_NEAR(stages.recall.metric("ground_truth.r@2.chance"), two, 1e-12);
     EXPECT_LT(stages.recall.metric("none.r@1.chance"), one);
     EXPECT_THAT(stages.recall.reports().at(0).text,
-                HasSubstr("Chance under that mask is what the category alone is worth"));
+                HasSubstr("Chance under that mask is the result of the category alone"));
   }
 }
 
@@ -218,7 +218,7 @@ TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
     EXPECT_LE(result.metrics.at(metric + ".interval_low").back(), mean) << metric;
     EXPECT_GE(result.metrics.at(metric + ".interval_high").back(), mean) << metric;
   }
-  // Of recall@1, MRR@1 is another name.
+  // MRR@1 equals recall@1.
   Retrieval stages;
   stages.search.set("k", 1);
   stages.recall.set("k", 1);

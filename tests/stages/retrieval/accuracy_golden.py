@@ -12,7 +12,7 @@ from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import CustomKNN
 
-# queries, gallery images (0: leave-one-out), dimensions, items, of which the gallery lacks the last
+# queries, gallery images (0: leave-one-out), dimensions, items (the gallery lacks the last one)
 CASES = [(12, 40, 6, 5), (25, 60, 4, 9), (40, 0, 5, 8)]
 METRICS = ("precision_at_1", "r_precision", "mean_average_precision_at_r", "mean_reciprocal_rank")
 

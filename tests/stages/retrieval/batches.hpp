@@ -35,7 +35,7 @@ inline Packet batch(std::int64_t first, const Texts& items, const Tensor& embedd
   return packet;
 }
 
-/// The batch as another list names it.
+/// The batch with the names of a different list.
 inline Packet of_list(const std::string& list, Packet batch) {
   const auto file = std::make_shared<const std::string>(list);
   for (Origin& origin : batch[field::origins]) origin.file = file;
@@ -52,7 +52,7 @@ inline void rerank_from(testing::Harness& rerank, testing::Harness& gallery) {
   rerank.refer("index", *static_cast<VectorGallery*>(found));
 }
 
-/// What a search found, re-ranked with k1 = 2 and k2 = 1.
+/// The result of a search, re-ranked with k1 = 2 and k2 = 1.
 inline std::vector<Packet> reranked(testing::Harness& gallery, std::vector<Packet> found) {
   testing::Harness rerank("rerank", std::make_unique<Rerank>());
   rerank_from(rerank, gallery);
@@ -75,7 +75,7 @@ class Retrieval {
     search.set("masks", masks);
   }
 
-  /// Runs the evaluation flow over these queries, as pictures of a list of their own.
+  /// Runs the evaluation flow over these queries, as images of a separate list.
   void evaluate(std::vector<Packet> queries) {
     for (Packet& query : queries) search.push(of_list("queries.txt", std::move(query)));
     search.finish();

@@ -1,5 +1,5 @@
 /// Vectors that are hard to rank, against all pairs sorted: ties, differences in the last bit,
-/// duplicates, subnormal and huge numbers, zeros; from one neighbour to more than there are.
+/// duplicates, subnormal and huge numbers, zeros; from one neighbour to more than exist.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ torch::Tensor moved_by_a_bit(const torch::Tensor& row) {
   return rows;
 }
 
-/// Zero but for a stretch of a row, as masked embeddings are.
+/// Zero except for a range of each row, like masked embeddings.
 torch::Tensor stretches(const torch::Tensor& rows) {
   torch::Tensor kept = torch::zeros_like(rows);
   for (std::int64_t i = 0; i < rows.size(0); ++i) {
@@ -149,7 +149,7 @@ TEST(ExactSearch, RanksWhatIsHardToRankBeyondABound) {
   }
 }
 
-/// More than the room for what is pending, of scores that say nothing: ranked in pieces.
+/// More pairs than the buffer for pending ones, with inconclusive scores: ranked in parts.
 TEST(ExactSearch, RanksMoreThanCanBePending) {
   const torch::Tensor gallery = random_vectors(5000, 24, 4) * 1e-7 + 1;
   const torch::Tensor queries = random_vectors(5, 24, 5);

@@ -74,7 +74,7 @@ TEST(ExactSearch, AgreesWithSortingAllPairsInDouble) {
   }
 }
 
-/// Bounds that lie between two neighbours, on one of them with its ties, before all, behind all.
+/// Bounds between two neighbours, at one of them with its ties, before all, after all.
 TEST(ExactSearch, FindsOnlyWhatIsFartherThanABound) {
   for (const Case& c : cases()) {
     const ExactIndex index(c.gallery, c.metric);
@@ -160,13 +160,14 @@ TEST(ExactSearch, TileSizesAndThreadsChangeNothing) {
   }
 }
 
-/// Where products rounded to bfloat16 tell the least, or are the farthest from the exact ones.
+/// Cases in which products rounded to bfloat16 are least informative, or farthest from the exact
+/// ones.
 std::vector<Case> cases_for_rounding() {
   std::vector<Case> all = cases();
   for (const Metric metric : {Metric::squared_euclidean, Metric::cosine}) {
     const std::string suffix = "_" + to_string(metric);
     const torch::Tensor base = random_vectors(30, 96, 11);
-    // Thirty groups of vectors that are all alike once rounded, in an order of their own.
+    // Thirty groups of vectors that become equal when rounded, in shuffled order.
     const torch::Tensor near =
         base.repeat({40, 1}) * (1 + 1e-5 * random_vectors(1200, 96, 12)).to(torch::kFloat32);
     all.push_back({"near_duplicates" + suffix, base, near, metric});
@@ -302,7 +303,7 @@ TEST(ExactSearch, AnExcludedRowIsNotFoundEvenAmongDuplicatesOfIt) {
 }
 
 TEST(ExactSearch, ZeroAndTinyVectorsAreComparedBySquaredEuclideanDistance) {
-  // 1e-22 squared is no float32 any more, so the matrix product says 0 for the last rows.
+  // 1e-22 squared underflows in float32, so the matrix product is 0 for the last rows.
   torch::Tensor gallery = random_vectors(200, 9, 1);
   gallery.slice(0, 100, 150) *= 1e-22;
   gallery.slice(0, 150).zero_();
@@ -366,7 +367,7 @@ TEST(ExactSearch, RefusesShapesThatDoNotFit) {
   const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
   EXPECT_REFUSED(static_cast<void>(index.search(torch::ones({2, 4}), {})), seam::Fault::data,
                  "the query vectors have 4 dimensions, the gallery's 3")
-      << "of two models, not a defect";
+      << "of two models, not a bug";
   EXPECT_REFUSED(ExactIndex(torch::ones({2, 3}, torch::kFloat64), Metric::cosine),
                  seam::Fault::internal, "the gallery vectors must be float32 [N,D]");
   EXPECT_REFUSED(ExactIndex(torch::ones({6}), Metric::cosine), seam::Fault::internal, "[6]");

@@ -114,7 +114,7 @@ TEST(GalleryIndex, TheMetricIsThatOfTheMaskWhateverTheVectorsAre) {
     GalleryIndex gallery;
     GalleryBatch batch = batch_of({0, 1}, {"a", "b"}, torch::ones({2, 4}));
     batch.vectors[Mask::predicted] = torch::eye(4).slice(0, 0, 2);
-    batch.vectors[Mask::predicted][1] *= length;  // one vector of another length
+    batch.vectors[Mask::predicted][1] *= length;  // one vector with a different length
     gallery.add(batch);
     gallery.build();
     EXPECT_EQ(gallery.metric(Mask::none), Metric::squared_euclidean);

@@ -53,11 +53,11 @@ TEST(GatheredRows, RefuseOtherWidthsAndOrdersThatAreNoPermutation) {
   GatheredRows gathered;
   gathered.add(torch::ones({3, 2}));
   EXPECT_REFUSED(gathered.add(torch::ones({1, 3})), seam::Fault::internal,
-                 "cannot be gathered with those of 2");
+                 "cannot be collected with those of 2");
   for (const std::vector<std::int64_t>& order : std::vector<std::vector<std::int64_t>>{
            {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {-1, 0, 1}, {0, 1, 2, 2}}) {
     EXPECT_REFUSED(static_cast<void>(gathered.take_in_order(order)), seam::Fault::internal,
-                   "must name each of them once");
+                   "must contain each of them once");
   }
   EXPECT_EQ(gathered.take_in_order(std::vector<std::int64_t>{2, 1, 0}).size(0), 3);
 }

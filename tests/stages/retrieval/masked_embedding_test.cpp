@@ -25,7 +25,7 @@ TEST(MaskedEmbedding, RefusesCategoriesWithoutACapsule) {
                  seam::Fault::data, "row 0 of a batch has category -1");
   EXPECT_REFUSED(
       static_cast<void>(masked_embedding(capsules, torch::tensor({0, 1}, torch::kInt64))),
-      seam::Fault::internal, "masking takes capsules [N,K,D] and categories i64[N]");
+      seam::Fault::internal, "masking needs capsules [N,K,D] and categories i64[N]");
 }
 
 TEST(Mask, OnlyTheTrueCategoryReadsLabels) {

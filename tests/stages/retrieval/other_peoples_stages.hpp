@@ -1,4 +1,4 @@
-/// An index and a metric as other plugins write them: against the installed headers alone.
+/// An index and a metric like those of other plugins, written only against the installed headers.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ class CityBlock final : public seam::Compute<seam::Sink>, public seam::retrieval
     return found;
   }
 
-  /// Makes search() name rows that there are not, for tests of who checks it.
+  /// Makes search() return rows that do not exist, for tests of the checks.
   void search_beyond(std::int64_t rows) { shift_ = rows; }
 
  private:
@@ -90,7 +90,7 @@ class CityBlock final : public seam::Compute<seam::Sink>, public seam::retrieval
   std::int64_t shift_ = 0;
 };
 
-/// The share of queries whose nearest neighbour shows their item.
+/// The fraction of queries whose nearest neighbour shows their item.
 class NearestIsRight final : public seam::Sink {
  public:
   static constexpr std::string_view name = "other.nearest_is_right";

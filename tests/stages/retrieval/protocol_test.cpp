@@ -1,5 +1,5 @@
-/// Equal protocol texts mean comparable numbers: every parameter before a metric is varied, and the
-/// numbers may change only together with the text that they stand under.
+/// Equal protocol texts mean comparable results: every parameter before a metric is varied, and the
+/// results may change only together with the protocol text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -172,7 +172,7 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
       std::set<std::string> added;
       std::ranges::set_difference(protocols_of(changed), protocols_of(usual),
                                   std::inserter(added, added.end()));
-      // `protocol` is a name that people give: for the data, which no stage here knows.
+      // `protocol` is the user's name for the data, which no stage knows here.
       if (parameter != "recall.protocol") {
         EXPECT_TRUE(added.empty() || some_number_changed)
             << parameter << " changes the text alone: " << *added.begin();

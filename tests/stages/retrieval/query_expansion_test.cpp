@@ -56,7 +56,7 @@ const auto conformance = seam::testing::conformance<QueryExpansion>({
         },
 });
 
-/// The stage with a gallery of its own.
+/// The stage with its own gallery.
 struct Expanding {
   explicit Expanding(const Packet& pictures, const std::string& metric = "cosine")
       : gallery(gallery_of(pictures, metric)) {
@@ -66,7 +66,7 @@ struct Expanding {
   Harness stage{"expansion", std::make_unique<QueryExpansion>()};
 };
 
-/// What becomes of a query at 0°, which is no picture of the gallery.
+/// The expansion of a query at 0°, which is not in the gallery.
 Tensor expanded(std::int64_t neighbours, double alpha, bool exclude_self = false) {
   Expanding expanding(three_directions());
   expanding.stage.set("neighbours", neighbours).set("alpha", alpha);

@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Searches and counts; leave-one-out where `excluded` is given.
+/// Searches and counts; leave-one-out if `excluded` is given.
 RecallResult evaluate(const torch::Tensor& queries, const Numbers& query_item,
                       const torch::Tensor& gallery, const Numbers& gallery_item, const Numbers& ks,
                       const Numbers& excluded = {}, std::int64_t k = 0) {
@@ -176,7 +176,7 @@ TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
 TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
   for (const LoneQueries policy : {LoneQueries::leave_out, LoneQueries::miss}) {
     RecallCounter counter({1}, policy);
-    EXPECT_REFUSED(static_cast<void>(counter.result()), seam::Fault::data, "no query arrived");
+    EXPECT_REFUSED(static_cast<void>(counter.result()), seam::Fault::data, "no query was received");
     const Numbers other{3};
     const std::vector<float> distance{0.5F};
     RankedQuery query;
@@ -189,7 +189,7 @@ TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
       FAIL() << "nothing was thrown";
     } catch (const seam::Error& error) {
       EXPECT_EQ(error.fault(), seam::Fault::data);
-      EXPECT_THAT(error.what(), ::testing::HasSubstr("the item of none of 1 query"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("no item of the 1 query"));
     }
   }
 }
@@ -304,7 +304,7 @@ TEST(RecallAtK, SortsKAndRefusesNonsense) {
   EXPECT_REFUSED(RecallCounter({0}), seam::Fault::configuration, "at least one K, each 1 or more");
   RecallCounter counter({5});
   EXPECT_REFUSED(counter.add(RankedQuery{}), seam::Fault::configuration,
-                 "recall@5 needs as many neighbours; the search found 0");
+                 "recall@5 needs as many neighbours, but the search found only 0");
 }
 
 }  // namespace recall_at_k_test

@@ -46,9 +46,10 @@ TEST(RecallTable, NamesCountsProtocolAndRecall) {
       HasSubstr(
           "`inshop/img256/input=256x256/images=14218-in-12612/full-gallery/l2/ties=id/self=kept/"
           "lone=left-out/mask=none`"));
-  EXPECT_THAT(table, HasSubstr("As expected: count of queries, count of gallery images, input "
-                               "size. Not checked: which images are listed, and how they were "
-                               "prepared (colour, cropping, interpolation).\n"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("As expected: count of queries, count of gallery images, input size. Not checked: "
+                "the list of images, and their preparation (colour, cropping, interpolation).\n"));
   EXPECT_THAT(table, HasSubstr("| mask | MRR@10 |"));
   EXPECT_THAT(table, Not(HasSubstr("lucky")));
   EXPECT_THAT(table, Not(HasSubstr("eaky")));
@@ -75,7 +76,8 @@ TEST(RecallTable, WrongCountsRefuseComparison) {
   EXPECT_EQ(incomparable(inshop(), result.recall), "");
   result.recall.queries = 100;
   EXPECT_THAT(incomparable(evaluation, result.recall),
-              AllOf(HasSubstr("100 queries where 14,218"), HasSubstr("12,611 gallery images")));
+              AllOf(HasSubstr("100 queries instead of the expected 14,218"),
+                    HasSubstr("12,611 gallery images")));
   const std::string table = recall_table(evaluation, {result_of(Mask::none)});
   EXPECT_THAT(table, HasSubstr("Not comparable with published numbers"));
   EXPECT_THAT(table, Not(HasSubstr("As expected")));
@@ -85,13 +87,13 @@ TEST(RecallTable, APictureSizeOtherThanExpectedRefusesComparison) {
   Evaluation evaluation = inshop();
   evaluation.query_input = evaluation.gallery_input = {64, 64};
   const std::string table = recall_table(evaluation, {result_of(Mask::none)});
-  EXPECT_THAT(table, HasSubstr("queries of input size 64x64 where 256x256 is expected, a gallery "
-                               "of input size 64x64"));
+  EXPECT_THAT(table, HasSubstr("queries of input size 64x64 instead of the expected 256x256, a "
+                               "gallery of input size 64x64"));
   EXPECT_THAT(table, HasSubstr("input=64x64/"));
   EXPECT_THAT(table, Not(HasSubstr("As expected")));
   evaluation.query_input = {};  // a model that keeps no pictures: what is not known is not right
   EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
-              HasSubstr("input size unknown where 256x256"));
+              HasSubstr("input size unknown instead of the expected 256x256"));
 }
 
 TEST(RecallTable, PicturesOfDifferentSizesInGalleryAndQueriesRefuseComparison) {
@@ -127,7 +129,7 @@ TEST(RecallTable, WhatIsNotExpectedIsNotClaimed) {
   evaluation.expected.height.reset();
   EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
               HasSubstr("As expected: count of queries. Not checked: count of gallery images, "
-                        "input size, which images"));
+                        "input size, the list of images"));
   evaluation.expected = {};
   EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}), Not(HasSubstr("As expected")));
 }

@@ -61,7 +61,7 @@ struct Setting {
   std::int64_t batch_size = 20;
 };
 
-/// The rows of each query's neighbours, rising.
+/// The rows of each query's neighbours, ascending.
 std::vector<std::int64_t> sorted_rows(const Rankings& rankings) {
   const seam::retrieval::Neighbours& found = rankings.by_mask.at(0).neighbours;
   std::vector<std::int64_t> rows = found.rows;
@@ -69,7 +69,7 @@ std::vector<std::int64_t> sorted_rows(const Rankings& rankings) {
   return rows;
 }
 
-/// The neighbours must be those that the search found, in whatever order.
+/// The neighbours must be those that the search found, in any order.
 std::vector<Rankings> reranked(const Tensor& gallery, const Tensor& queries,
                                const Setting& setting) {
   Harness index("gallery", std::make_unique<Index>());
@@ -281,7 +281,7 @@ TEST(Rerank, WithTheWholeOriginalDistanceKeepsTheOrder) {
 }
 
 TEST(Rerank, HandlesSmallGalleriesAndEqualVectors) {
-  // Four pictures where k1 + 1 = 7 neighbours are asked for, all in one place.
+  // Four images, but k1 + 1 = 7 neighbours are requested, all at the same position.
   const std::vector<Rankings> results =
       reranked(torch::ones({4, 3}), torch::ones({2, 3}),
                {.metric = "squared_euclidean", .k = 6, .options = {6, 3, 0.3}});
@@ -325,7 +325,7 @@ TEST(Rerank, WarnsOfTiesOncePerFlow) {
   rerank_from(rerank, gallery);
   rerank.set("k1", 2).set("k2", 1).push_all(search.take_outputs()).finish();
   const auto about_ties = [](const seam::testing::LogLine& line) {
-    return line.text.find("exactly as far") != std::string::npos;
+    return line.text.find("exactly the same distance") != std::string::npos;
   };
   EXPECT_EQ(std::ranges::count_if(rerank.log(), about_ties), 1);
 }
@@ -349,7 +349,7 @@ TEST(Rerank, LeavesNoBoundsOverTies) {
     EXPECT_FALSE(name.ends_with(".optimistic") || name.ends_with(".pessimistic")) << name;
   }
   EXPECT_THAT(stages.recall.reports().at(0).text,
-              AllOf(HasSubstr("Re-ranked: no bounds over ties"), Not(HasSubstr("lucky")),
+              AllOf(HasSubstr("Re-ranked: without bounds over ties"), Not(HasSubstr("lucky")),
                     Not(HasSubstr("In parentheses"))));
 }
 
@@ -378,7 +378,7 @@ TEST(Rerank, RefusesNeighboursOfAnotherSearch) {
   EXPECT_THAT(error_with([](Packet& p) { p.set(seam::field::embedding, clustered(5, 9)); },
                          clustered(20, 2)),
               AllOf(HasSubstr("a neighbour of query list.txt:1 (item0) is at distance"),
-                    HasSubstr("the embedding must be the one that was searched")));
+                    HasSubstr("the embedding must be that of the search")));
   const auto change_two = [](Packet& p) {
     Tensor moved = std::as_const(p)[seam::field::embedding].clone();
     moved.slice(0, 2, 4).add_(9);
@@ -392,7 +392,7 @@ TEST(Rerank, RefusesNeighboursOfAnotherSearch) {
                     p.set(seam::field::rankings, rankings);
                   },
                   clustered(20, 2)),
-              HasSubstr("re-ranked before"));
+              HasSubstr("already re-ranked"));
 }
 
 }  // namespace rerank_test

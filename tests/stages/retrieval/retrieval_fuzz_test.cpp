@@ -1,5 +1,5 @@
-/// Batches with fields of random lengths, with missing fields, without rows, of other widths: what
-/// a defective stage upstream may hand on. Each is counted right or refused by name.
+/// Batches with fields of random lengths, with missing fields, without rows, of different widths,
+/// as from an upstream stage with bugs. Each is counted correctly or rejected by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ constexpr std::int64_t width = 4;
 class Dice {
  public:
   explicit Dice(std::uint32_t seed) : engine_(seed) {}
-  /// 0 to below - 1; not std::uniform_int_distribution, which is another one in every library.
+  /// 0 to below - 1; not std::uniform_int_distribution, which differs between libraries.
   std::int64_t roll(std::int64_t below) {
     return static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(below));
   }
@@ -46,11 +46,11 @@ class Dice {
   std::mt19937 engine_;
 };
 
-/// A batch, and what is wrong with it as far as these masks go.
+/// A batch, and its errors with respect to these masks.
 struct Thrown {
   Packet packet;
   std::string missing;                  ///< a field
-  std::vector<std::string> other_rows;  ///< fields of another length than `items`
+  std::vector<std::string> other_rows;  ///< fields whose length differs from `items`
   std::int64_t count = 0;
   std::int64_t embedding_width = width;
 };
@@ -118,7 +118,7 @@ Thrown throw_batch(Dice& dice, std::int64_t first, const Texts& masks) {
   return thrown;
 }
 
-/// Whether a batch that is whole, or not, was treated as it should be.
+/// Checks that a valid or invalid batch was treated correctly.
 void expect_right(const Thrown& thrown, const std::vector<Error>& errors, std::size_t before,
                   bool other_width, const std::string& where) {
   const bool wrong = !thrown.missing.empty() || !thrown.other_rows.empty() || other_width;
@@ -198,7 +198,7 @@ TEST(RetrievalFuzz, BatchesOfRandomLengthsAreRightOrRefusedByName) {
           << where;
     } else {
       EXPECT_THAT(stages.recall.errors()[0].full_message(),
-                  ::testing::AnyOf(HasSubstr("no query arrived"), HasSubstr("can be scored")))
+                  ::testing::AnyOf(HasSubstr("no query was received"), HasSubstr("can be scored")))
           << where;
     }
   }
@@ -288,7 +288,7 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
     } else {
       ++refused;
     }
-    // What a provider's contract is checked with comes to the same.
+    // The check of a provider's contract gives the same result.
     const std::string problem = seam::FieldTraits<Rankings>::violation(rankings, "*[N,2+]");
     if (recall.errors().empty()) {
       EXPECT_EQ(problem, "") << what << ", round " << round;

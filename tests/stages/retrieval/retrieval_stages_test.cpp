@@ -42,7 +42,7 @@ std::vector<Packet> batches_of_two(Harness& /*harness*/) {
           batch(2, {"dress", "shirt"}, torch::tensor({{9.F, 0.F}, {2.F, 1.F}}))};
 }
 
-/// A gallery that has been gathered.
+/// A gallery that was filled.
 std::shared_ptr<Harness> gathered() {
   auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());
   gallery->push_all(batches_of_two(*gallery)).finish();
@@ -215,7 +215,7 @@ TEST(RetrievalStages, EveryMaskIsEvaluatedAndTheLeakyOneIsNamed) {
   stages.search.set("k", 1);
   stages.recall.set("k", std::vector<std::int64_t>{1});
 
-  // Two categories, capsules of two numbers. The model mistakes the query's category.
+  // Two categories, capsules of size 2. The model predicts the wrong category for the query.
   const auto with_capsules = [](Packet packet, const Tensor& capsules, std::int64_t category,
                                 std::int64_t predicted) {
     packet.set(seam::field::capsules, capsules);
@@ -341,7 +341,7 @@ TEST(RetrievalStages, TooFewNeighboursSayWhatToRaise) {
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
   ASSERT_FALSE(stages.recall.errors().empty());
-  EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("Raise its k"));
+  EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("raise its k"));
 }
 
 TEST(RetrievalStages, TooFewNeighboursAreKnownBeforeAnythingRuns) {
@@ -391,8 +391,8 @@ TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
 TEST(RetrievalStages, AMaskNamedTwiceIsRefused) {
   Retrieval stages;
   stages.masks({"none", "none"});
-  EXPECT_REFUSED(stages.index.open(), seam::Fault::configuration, "'masks' names none twice");
-  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration, "'masks' names none twice");
+  EXPECT_REFUSED(stages.index.open(), seam::Fault::configuration, "'masks' has none twice");
+  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration, "'masks' has none twice");
 }
 
 TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
@@ -414,8 +414,7 @@ TEST(RetrievalStages, QueriesOfWhichTheGalleryShowsNoneAreAnError) {
     stages.evaluate({batch(0, {"b", "c"}, torch::ones({2, 1}))});
     ASSERT_EQ(stages.recall.errors().size(), 1);
     EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::data);
-    EXPECT_THAT(stages.recall.errors()[0].full_message(),
-                HasSubstr("the item of none of 2 queries"));
+    EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("no item of the 2 queries"));
     EXPECT_TRUE(stages.recall.metrics().empty());
     EXPECT_TRUE(stages.recall.reports().empty());
   }
@@ -443,7 +442,7 @@ TEST(RetrievalStages, TheSizeOfThePicturesIsPartOfTheProtocol) {
 
 TEST(RetrievalStages, AZeroVectorIsAnErrorUnderEveryMetric) {
   const auto refused = AllOf(HasSubstr("the embedding of list.txt:2 (b) is zero (mask 'none')"),
-                             HasSubstr("the model has collapsed, or the picture shows nothing"));
+                             HasSubstr("the model has collapsed, or does not respond"));
   const auto pictures = [](float last) {
     return batch(0, {"a", "b"}, torch::tensor({{1.F, 0.F}, {0.F, last}}));
   };

@@ -1,5 +1,5 @@
-/// What a search tells the metric behind it, beside the rankings: how many images each query could
-/// find, of which lists the gallery is, and whether each picture has an item.
+/// Information from the search for the metric, in addition to the rankings: how many images each
+/// query could find, the lists of the gallery, and whether each image has an item.
 #include "stages/retrieval/searched_gallery.hpp"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A data set that says how it differs from published lists.
+/// A data set that reports how it differs from published lists.
 class Lists final : public seam::Source, public PublishedLists {
  public:
   explicit Lists(std::string difference, std::string name = "inshop")
@@ -54,13 +54,13 @@ class Lists final : public seam::Source, public PublishedLists {
   std::string name_;
 };
 
-/// The batch, its pictures in these files.
+/// The batch with its images in these files.
 Packet in_files(Packet batch, const std::vector<std::filesystem::path>& files) {
   batch.set(seam::field::paths, files);
   return batch;
 }
 
-/// What the evaluation of these queries, each the only batch or one of several, ends with.
+/// The error of an evaluation of these batches of queries, or "none".
 std::string error_of(Retrieval& stages, std::vector<Packet> queries) {
   stages.search.set("k", 1);
   stages.recall.set("k", 1);
@@ -78,7 +78,7 @@ Tensor two_vectors() {
   return torch::tensor({{1.F}, {2.F}});
 }
 
-/// The report of an evaluation where the data sets of queries and gallery say this.
+/// The report of an evaluation if the data sets of queries and gallery report these differences.
 std::string report_with(const std::string& of_queries, const std::string& of_gallery) {
   Harness queries("queries", std::make_unique<Lists>(of_queries));
   Harness pictures("pictures", std::make_unique<Lists>(of_gallery));
@@ -95,7 +95,7 @@ std::string report_with(const std::string& of_queries, const std::string& of_gal
 }
 
 TEST(SearchedGallery, AGalleryOfOtherListsIsNotComparable) {
-  const std::string limited = "the test list has 2 images where 60,502 are published";
+  const std::string limited = "the test list has 2 images instead of the published 60,502";
   EXPECT_THAT(
       report_with("", limited),
       HasSubstr("**Not comparable with published numbers:** in the gallery " + limited + ".\n"));
@@ -207,8 +207,8 @@ TEST(SearchedGallery, AQueryThatAnotherListPutsIntoTheGalleryIsRefused) {
   EXPECT_EQ(error("img/3.jpg"), "none");
   EXPECT_THAT(error("img/men/../2.jpg"),
               HasSubstr("query queries.txt:6 (b) is in the gallery, as list.txt:2 (b), and finds "
-                        "itself, which counts as a hit; take queries and gallery from lists that "
-                        "share no picture, or set exclude_self = true"));
+                        "itself, which counts as a hit; use lists without common images for "
+                        "queries and gallery, or set exclude_self = true"));
 }
 
 TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {
@@ -248,19 +248,19 @@ TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
   EXPECT_EQ(evaluated(once, {query(5)}), "none");  // another flow
   Retrieval twice;
   EXPECT_THAT(evaluated(twice, {query(5), query(6), query(5)}),
-              HasSubstr("queries.txt:6 (a) comes a second time in one evaluation, where each "
+              HasSubstr("queries.txt:6 (a) occurs twice in one evaluation, where each "
                         "picture counts once; take samplers"));
   Retrieval one_batch;
   Packet doubled = batch(5, {"a", "a"}, torch::ones({2, 1}));
   doubled[seam::field::indices][1] = 5;
   doubled[seam::field::origins][1] = doubled[seam::field::origins][0];
-  EXPECT_THAT(evaluated(one_batch, {doubled}), HasSubstr("comes a second time"));
+  EXPECT_THAT(evaluated(one_batch, {doubled}), HasSubstr("occurs twice"));
   Retrieval two_lists;
   EXPECT_THAT(evaluated(two_lists, {in_files(query(5), {"q.jpg"}), in_files(query(6), {"q.jpg"})}),
-              HasSubstr("queries.txt:7 (a) comes a second time"));
+              HasSubstr("queries.txt:7 (a) occurs twice"));
 }
 
-/// The items that a training reads.
+/// The items used for training.
 class Training final : public ServedItems {
  public:
   explicit Training(Names names) : names_(std::move(names)) {}
@@ -281,7 +281,7 @@ TEST(SearchedGallery, QueriesOfTheTrainingAreRefused) {
   EXPECT_EQ(error({"c"}, {"a"}), "none");
   EXPECT_THAT(error({"a", "c"}, {"a"}),
               HasSubstr("query queries.txt:6 (a) shows 'a', which `trained_on` serves to training; "
-                        "evaluate items that it leaves out"));
+                        "evaluate items that are not in it"));
 }
 
 TEST(SearchedGallery, TheReportNamesTheListsThatWereRead) {
@@ -297,7 +297,7 @@ struct Claim {
   std::string gallery_list = "official.txt";
 };
 
-/// The report of as many pictures, of one category and 256x256 pixels, as In-Shop has.
+/// The report for as many images as In-Shop has, in one category and with 256x256 pixels.
 std::string report_of_official_counts(const Claim& claim) {
   constexpr std::int64_t items = 3985;
   const auto pictures = [](std::int64_t first, std::int64_t count, const std::string& list) {

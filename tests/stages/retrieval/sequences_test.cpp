@@ -42,7 +42,7 @@ struct Table {
   std::vector<std::int64_t> item_of_query;
 };
 
-/// What a gallery without the rows in `left_out` would find.
+/// The result of a gallery without the rows in `left_out`.
 Neighbours nearest(const Table& table, const LeftOut& left_out, std::int64_t k) {
   Neighbours found;
   found.queries = static_cast<std::int64_t>(table.distances.size());
@@ -155,7 +155,7 @@ TEST(SearchStage, RefusesToLeaveOutSequencesThatNobodyServed) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("no image of the gallery has a sequence; serve a column `sequence`"));
+                HasSubstr("no image of the gallery has a sequence; provide a column `sequence`"));
   }
 }
 

@@ -1,4 +1,4 @@
-/// What the tests of exact search compare with: all pairs, sorted.
+/// The reference for tests of exact search: all pairs, sorted.
 #pragma once
 
 #include <torch/types.h>
@@ -21,7 +21,7 @@ inline torch::Tensor random_vectors(std::int64_t count, std::int64_t dimensions,
   return torch::randn({count, dimensions});
 }
 
-/// The distance as the interface defines it; inner_product() has a test of its own.
+/// The distance as the interface defines it; inner_product() is tested separately.
 inline float distance_of(const float* q, const float* g, std::int64_t dimensions, Metric metric) {
   const double product = seam::stages::inner_product(q, g, dimensions);
   const double left = seam::stages::inner_product(q, q, dimensions);

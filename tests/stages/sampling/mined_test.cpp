@@ -80,7 +80,8 @@ TEST(Mined, ServesNegativesByIndexWhateverOrderImagesCameIn) {
   ASSERT_NE(served.lists(semi_hard), nullptr);
   EXPECT_THAT(served.lists(semi_hard)->positives, ElementsAre(1, 0, 3, 2, 4));
   EXPECT_THAT(served.lists(semi_hard)->negatives, ElementsAre(4, 3, 0, 0, 1));
-  EXPECT_EQ(served.lists({NegativeSource::semi_hard, 2}), nullptr) << "nobody wanted that margin";
+  EXPECT_EQ(served.lists({NegativeSource::semi_hard, 2}), nullptr)
+      << "no stage requested this margin";
   EXPECT_EQ(mined->metric("hardest_other_category.distance"), 8);
   EXPECT_EQ(mined->metric("semi_hard.fallbacks"), 0.2);
 }
@@ -139,7 +140,7 @@ TEST(Mined, ComesBackFromACheckpoint) {
   interface_of(third).want(semi_hard);
   third.open();
   third.runner().load(again.runner().save());
-  ASSERT_NE(interface_of(third).lists(semi_hard), nullptr) << "behind a rule without lists";
+  ASSERT_NE(interface_of(third).lists(semi_hard), nullptr) << "after a rule without lists";
   EXPECT_EQ(*interface_of(third).lists(semi_hard), *served.lists(semi_hard));
 }
 
@@ -167,7 +168,7 @@ TEST(Mined, RefusesSavedListsThatDoNotFit) {
   EXPECT_THAT(refusal("positives 0", torch::tensor({0, 1, 2}, torch::kInt64)),
               HasSubstr("'positives 0' does not fit"));
   EXPECT_THAT(refusal("indices", torch::tensor({0, 1, 2, 3}, torch::kInt64)),
-              HasSubstr("another number of indices"));
+              HasSubstr("different numbers of indices"));
   EXPECT_THAT(refusal("indices", torch::tensor({0, 1, 2, 2, 3}, torch::kInt64)),
               HasSubstr("ascending order"));
 }
@@ -196,7 +197,7 @@ TEST(Mined, RefusesWhatCannotBeMined) {
   EXPECT_THAT(refusal({two, on_a_line(-1, {"skirt"}, {1}, {1})}), HasSubstr("has no 'index'"));
   EXPECT_THAT(refusal({two, on_a_line(2, {""}, {1}, {1})}), HasSubstr("has no 'item'"));
   EXPECT_THAT(refusal({two, batch(2, {"dress"}, torch::zeros({1, 3}))}),
-              HasSubstr("must have one shape"));
+              HasSubstr("must have the same shape"));
   EXPECT_THAT(
       refusal({two, on_a_line(2, {"dress"}, {std::numeric_limits<float>::infinity()}, {1})}),
       HasSubstr("list.txt:3 (dress)"));
@@ -220,7 +221,7 @@ TEST(Mined, WarnsWhereNobodyAsks) {
   Harness mined("mined", std::make_unique<Mined>());
   mined.push(on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1})).finish();
   ASSERT_THAT(mined.log(), SizeIs(1));
-  EXPECT_THAT(mined.log().front().text, HasSubstr("nothing is mined"));
+  EXPECT_THAT(mined.log().front().text, HasSubstr("nothing to mine"));
 }
 
 }  // namespace mined_test

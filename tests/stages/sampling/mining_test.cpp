@@ -32,7 +32,7 @@ struct Images {
 };
 
 /// Vectors on a coarse grid, where many distances tie. Some items lie in two categories, some have
-/// one image, and category 3 holds one item only.
+/// one image, and category 3 has only one item.
 Images random_images(std::int64_t count, bool capsules) {
   torch::manual_seed(5);
   Images images;
@@ -69,7 +69,8 @@ double distance(const Images& images, std::int64_t a, std::int64_t b) {
   return sum;
 }
 
-/// The closest row that `accepts`; the first of equal ones. -1 where there is none.
+/// The closest row for which `accepts` is true; the first of equally close ones; -1 if there is
+/// none.
 template <class Accepts>
 std::int64_t closest(const Images& images, std::int64_t anchor, const Accepts& accepts) {
   std::int64_t best = -1;
@@ -85,7 +86,7 @@ std::int64_t closest(const Images& images, std::int64_t anchor, const Accepts& a
   return best;
 }
 
-/// The rules as the header says them, row by row.
+/// The rules as defined in the header, row by row.
 Numbers slowly_mined(const Images& images, const MiningRule& rule) {
   Numbers negatives;
   for (std::int64_t row = 0; row < static_cast<std::int64_t>(images.items.size()); ++row) {
@@ -120,7 +121,7 @@ TEST(Mining, AgreesWithComparingAllPairs) {
     const Images images = random_images(300, capsules);
     for (const MiningRule& rule : rules) {
       const Numbers expected = slowly_mined(images, rule);
-      // Whether images of one's own item and category are passed over or left out of the search.
+      // Whether images of the same item and category are skipped or left out of the search.
       for (const std::int64_t passed_over : {0, 10, 20, 256}) {
         const MiningResult found = mine(images.set(passed_over), rule, images.positives);
         EXPECT_EQ(found.lists.negatives, expected)
@@ -159,7 +160,7 @@ TEST(Mining, ChoosesByHand) {
     return mine(images.set(), {rule, margin}, images.positives).lists.negatives;
   };
   EXPECT_THAT(negatives(NegativeSource::hardest_other_category), ElementsAre(2, 2, 0, 4, 2));
-  // The skirts' category holds no other item: the closest of another.
+  // The skirts' category has no other item: the closest of a different category.
   EXPECT_THAT(negatives(NegativeSource::hardest_same_category), ElementsAre(4, 4, 0, 4, 1));
   // Squared distances to the positive: 9, 9, 64, 64, and 0 of the dress to itself.
   // From row 0: 1, 81, 16; 16 is the first beyond 9. From row 1: 4, 36, 1.

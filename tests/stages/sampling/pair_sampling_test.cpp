@@ -135,19 +135,19 @@ TEST(PairList, NamesTheLineThatIsWrong) {
   const std::string good = "1,s1/1.pgm,s1/2.pgm\n";
   EXPECT_THAT(refused(""), HasSubstr("the file is empty"));
   EXPECT_THAT(refused("same,first\n"), HasSubstr("pairs.csv:1: there is no column 'second'"));
-  EXPECT_THAT(refused("same,first,second,same\n"), HasSubstr("'same' is there twice"));
+  EXPECT_THAT(refused("same,first,second,same\n"), HasSubstr("'same' occurs twice"));
   EXPECT_THAT(refused(head + good + "0,s1/1.pgm\n"), HasSubstr("pairs.csv:3: 2 cells"));
   EXPECT_THAT(refused(head + good + "no,s1/1.pgm,s2/1.pgm\n"), HasSubstr("pairs.csv:3: 'same' is"));
   EXPECT_THAT(refused(head + good + "0,s1/1.pgm,s9/1.pgm\n"),
-              HasSubstr("pairs.csv:3: the data set serves no image 's9/1.pgm'"));
+              HasSubstr("pairs.csv:3: the data set has no image 's9/1.pgm'"));
   EXPECT_THAT(refused(head + good + "1,s1/1.pgm,s2/1.pgm\n"), HasSubstr("of 's1' and 's2'"));
   EXPECT_THAT(refused(head + good + "1,s1/1.pgm,s1/1.pgm\n"), HasSubstr("same image twice"));
   EXPECT_THAT(refused(head + good + "1,s1/2.pgm,s1/1.pgm\n"),
-              HasSubstr("pairs.csv:3: the pair is in line 2 too"));
+              HasSubstr("pairs.csv:3: the pair is already on line 2"));
   EXPECT_THAT(refused(head + good), HasSubstr("all of one item"));
   const std::vector<ListedImage> twice{{"a", "x"}, {"a", "y"}};
   EXPECT_THAT(error_of([&] { return parse_pair_list(head, "pairs.csv", twice); }),
-              HasSubstr("two images of the data set are called 'a'"));
+              HasSubstr("two images of the data set have the name 'a'"));
 }
 
 }  // namespace pair_sampling_test

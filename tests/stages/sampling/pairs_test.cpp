@@ -119,12 +119,12 @@ TEST(PairsStage, AllPairs) {
 }
 
 TEST(PairsStage, RefusesWhatDoesNotFit) {
-  EXPECT_THAT(refused({{"pairs", std::string("list")}}), HasSubstr("'list' names none"));
+  EXPECT_THAT(refused({{"pairs", std::string("list")}}), HasSubstr("'list' is not set"));
   EXPECT_THAT(refused({{"list", std::string("a.csv")}}), HasSubstr("pairs is not \"list\""));
   EXPECT_THAT(refused({{"pairs", std::string("list")}, {"list", std::string("nowhere.csv")}}),
               HasSubstr("'nowhere.csv' cannot be read"));
   EXPECT_THAT(refused({{"pairs", std::string("all")}, {"count", std::int64_t{4}}}),
-              HasSubstr("'count' is set"));
+              HasSubstr("'count' has no effect"));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"count", std::int64_t{8}}}),
               HasSubstr("draw at most 6"));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"rule", std::string("released")}}),

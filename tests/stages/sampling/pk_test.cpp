@@ -141,7 +141,7 @@ TEST(PkSampler, SkipsItemsWithFewImages) {
 
 TEST(PkSampler, RefusesTooFewItems) {
   EXPECT_THAT(error_of({0, 0, 1}, 3, 2, FewImages::repeat),
-              AllOf(HasSubstr("a batch needs 3 items, but 3 images of 2 items"),
+              AllOf(HasSubstr("a batch needs 3 items, but only received 3 images of 2 items"),
                     HasSubstr("lower 'items'")));
   EXPECT_THAT(error_of({0, 0, 1, 2}, 2, 2, FewImages::skip),
               AllOf(HasSubstr("of which 2 with fewer than 2 images are skipped"),
@@ -159,7 +159,7 @@ struct Categorised {
   [[nodiscard]] PkSampler sampler(std::int64_t p, std::int64_t count) const {
     return {items, p, 2, FewImages::repeat, {count, categories}};
   }
-  /// How many items of each category a batch has.
+  /// The number of items of each category in a batch.
   [[nodiscard]] std::map<std::int64_t, int> in(const Rows& batch) const {
     std::map<std::int64_t, int> counts;
     for (std::size_t i = 0; i < batch.size(); i += 2) {
@@ -220,7 +220,7 @@ TEST(PkSampler, RefusesMoreCategoriesThanThereAre) {
 
 TEST(PkSampler, WhereACategoryEndsACellHoldsTwo) {
   const Categorised data;
-  const PkSampler sampler = data.sampler(16, 1);  // 50, 30 and 20 items are no multiples
+  const PkSampler sampler = data.sampler(16, 1);  // 50, 30 and 20 items are not multiples
   ASSERT_EQ(sampler.round(), 6);
   int mixed = 0;
   for (std::uint64_t number = 0; number < 6; ++number) {

@@ -16,7 +16,7 @@ namespace triplet_sampling_test {
 
 using ::testing::HasSubstr;
 
-// Items of 3, 1, 4 and 2 images; rows of one item do not stand together.
+// Items of 3, 1, 4 and 2 images; rows of one item are not adjacent.
 const std::vector<std::int64_t> items{70, 50, 70, 90, 90, 10, 70, 90, 10, 90};
 
 TripletSampler sampler(AnchorChoice anchors = AnchorChoice::with_replacement,
@@ -145,9 +145,10 @@ TEST(TripletSampler, SaysWhatIsMissing) {
     return std::string("no error");
   };
   EXPECT_THAT(error_of({}, SingleImageItems::skip), HasSubstr("two items"));
-  EXPECT_THAT(error_of({4}, SingleImageItems::skip), HasSubstr("but 1 image of 1 item arrived"));
+  EXPECT_THAT(error_of({4}, SingleImageItems::skip),
+              HasSubstr("but only received 1 image of 1 item"));
   EXPECT_THAT(error_of({4, 4, 4}, SingleImageItems::skip),
-              HasSubstr("but 3 images of 1 item arrived"));
+              HasSubstr("but only received 3 images of 1 item"));
   EXPECT_THAT(error_of({1, 2, 3}, SingleImageItems::skip), HasSubstr("no positive"));
   EXPECT_EQ(error_of({1, 2, 3}, SingleImageItems::pair_with_itself), "no error");
 }

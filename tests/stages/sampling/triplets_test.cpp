@@ -227,9 +227,9 @@ TEST(TripletsStage, RefusesImagesOtherThanTheMinedOnes) {
               HasSubstr("image 6) (index 6) was not embedded for mining"));
   EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_7"}}),
               HasSubstr("shows item 'id_7', but index 1 was mined as 'image 1' of item 'id_1'"));
-  EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_1"}, {0, "id_0"}}), HasSubstr("arrived twice"));
+  EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_1"}, {0, "id_0"}}), HasSubstr("was received twice"));
   EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_1"}}),
-              HasSubstr("'image 2' (index 2) was embedded for mining, but did not arrive"));
+              HasSubstr("'image 2' (index 2) was embedded for mining, but not received here"));
 }
 
 TEST(TripletsStage, RefusesParametersWithoutEffect) {

@@ -25,7 +25,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Twenty steps of ours and of LibTorch's optimizer along the same gradients.
+/// Twenty steps of our optimizer and of LibTorch's along the same gradients.
 template <class Optimizer, class Options>
 void expect_equal_to(const Options& options, const AdamSettings& settings, bool amsgrad) {
   const at::AutoGradMode gradients(true);
@@ -100,7 +100,8 @@ TEST(AdamStep, InKerasFormAddsEpsilonBeforeTheBiasIsCorrected) {
               settings);
     EXPECT_NEAR(weight.item<double>(), expected, 1e-14) << step;
   }
-  // In the first step epsilon weighs 1 / sqrt(1 - 0.999) = 31.6 times as much as PyTorch's.
+  // In the first step the effect of epsilon is 1 / sqrt(1 - 0.999) = 31.6 times as large as in
+  // PyTorch.
   const auto first = [&](EpsilonForm form, double its_epsilon) {
     AdamSettings other = settings;
     other.epsilon_form = form;
@@ -294,7 +295,7 @@ TEST_F(AdamStage, MeasuresTheGradientOnlyWhereItIsAskedFor) {
   EXPECT_NEAR(asked.metric("gradient_norm"), 12.0, 0.01);
 }
 
-/// One optimizer in two training flows, each with a model of its own and perhaps a shared one.
+/// One optimizer in two training flows, each with its own model and perhaps a shared one.
 class AdamOfTwoFlows : public ::testing::Test {
  protected:
   AdamOfTwoFlows()
@@ -303,7 +304,8 @@ class AdamOfTwoFlows : public ::testing::Test {
         shared_("shared", "test.model", std::make_unique<Model>()) {}
 
   static Model& model(StageRunner& runner) { return dynamic_cast<Model&>(runner.stage()); }
-  /// As the host does: all flows' stages before open(), then each flow's own before it begins.
+  /// As in the host: the stages of all flows before open(), then those of each flow before it
+  /// begins.
   void open(seam::testing::Harness& harness) {
     harness.training(true).upstream({&shared_, &a_, &b_}).open();
   }
@@ -345,7 +347,7 @@ TEST_F(AdamOfTwoFlows, TrainsTheWeightsOfEachInItsFlow) {
   EXPECT_TRUE(torch::equal(model(b_).weight, torch::zeros({4})));
   flow(adam, {&b_}, 3);
   EXPECT_TRUE(torch::equal(model(a_).weight, after_first)) << "another flow's weights were changed";
-  // The moments begin at the weight's own first step, so both went the same way.
+  // The moments start at the weight's own first step, so both have the same values.
   EXPECT_TRUE(torch::equal(model(b_).weight, after_first));
   EXPECT_EQ(model(a_).accepted, 3);
   EXPECT_EQ(model(b_).accepted, 3);
@@ -397,7 +399,7 @@ TEST_F(AdamOfTwoFlows, RefusesTheStateOfOtherModels) {
   seam::testing::Harness one("adam", std::make_unique<Adam>());
   one.training(true).upstream({&a_}).open();
   EXPECT_REFUSED(one.runner().load(two.runner().save()), Fault::data,
-                 "moments of other weights than those of the 1 trainable");
+                 "moments of different weights from those of the 1 trainable");
 }
 
 TEST(Adam, WithoutWeightsUpstreamIsAnError) {

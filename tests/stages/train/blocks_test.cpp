@@ -16,7 +16,7 @@ namespace blocks_test {
 
 constexpr auto last = torch::MemoryFormat::ChannelsLast;
 
-/// A weight of several blocks, a gradient, and moments behind some steps.
+/// A weight of several blocks, a gradient, and moments after some steps.
 struct Weights {
   Tensor weight, gradient, mean, square, largest_square;
 };

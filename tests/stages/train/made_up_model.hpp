@@ -12,7 +12,7 @@
 
 namespace seam::stages::train_test {
 
-/// Weight w of four numbers, and a bias that its loss does not reach by default; the loss is the
+/// Weight w with four elements, and a bias that its loss does not reach by default; the loss is the
 /// sum of (w - target)².
 class MadeUpModel final : public Transform, public Trainable {
  public:
@@ -67,7 +67,7 @@ inline std::vector<Packet> packets_of_upstream(seam::testing::Harness& optimizer
   return packets;
 }
 
-/// One flow of that many batches.
+/// One flow with this many batches.
 inline void train(seam::testing::Harness& optimizer, int batches) {
   for (int i = 0; i < batches; ++i) {
     const at::AutoGradMode gradients(true);

@@ -1,5 +1,5 @@
-/// What all optimizers do alike, tried with train.sgd and train.adam: accumulation, gradients that
-/// cannot be used, decay and rates by weight.
+/// The common behaviour of all optimizers, tested with train.sgd and train.adam: accumulation,
+/// gradients that cannot be used, decay and rates by weight.
 #include "stages/train/optimizer.hpp"
 
 #include <gmock/gmock.h>
@@ -86,14 +86,14 @@ TEST_F(OptimizerTest, AStepFollowsTheMeanGradientOfTheAccumulatedBatches) {
   sgd->set("rate", Value{0.1}).set("momentum", Value{0.0}).set("gradient_norm", true);
   push(*sgd, 3);
   push(*sgd, 6);
-  EXPECT_EQ(weight(), 0) << "before all batches were there";
+  EXPECT_EQ(weight(), 0) << "before all batches arrived";
   push(*sgd, 0);
   EXPECT_NEAR(weight(), 0.1 * 2 * 3, 1e-6);  // slopes of 6, 12 and 0
   EXPECT_EQ(model().accepted, 3);
   sgd->finish();
   EXPECT_NEAR(weight(), 0.6, 1e-6);
   EXPECT_THAT(sgd->metrics().at("gradient_norm"), ElementsAre(DoubleNear(12, 1e-5)));
-  EXPECT_EQ(sgd->metrics().at("rate").size(), 1U) << "a step, a rate";
+  EXPECT_EQ(sgd->metrics().at("rate").size(), 1U) << "one rate per step";
 }
 
 TEST_F(OptimizerTest, AccumulatedBatchesAreOneLargeBatchToAdam) {
@@ -191,7 +191,7 @@ TEST_F(OptimizerTest, AVeryLongGradientIsRefusedOrClipped) {
   const auto refusing = optimizer<Sgd>(1);
   push(*refusing, 3, 1e20F);
   ASSERT_EQ(refusing->errors().size(), 1U);
-  EXPECT_THAT(refusing->errors()[0].what(), HasSubstr("the gradient is too long (1.2e+21)"));
+  EXPECT_THAT(refusing->errors()[0].what(), HasSubstr("the gradient is too large (norm 1.2e+21)"));
   const auto clipping = optimizer<Sgd>(1);
   clipping->set("clip_norm", Value{0.5}).set("rate", Value{1.0});
   push(*clipping, 3, 1e20F);
@@ -247,8 +247,8 @@ TEST_F(OptimizerTest, APatternThatFitsNoWeightIsRefused) {
     FAIL() << "was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::configuration);
-    EXPECT_THAT(error.what(), HasSubstr("no weight fits '*.biases' of `no_decay`; there are "
-                                        "dense.weight, dense.bias"));
+    EXPECT_THAT(error.what(), HasSubstr("no weight matches '*.biases' in `no_decay`; the weights "
+                                        "are dense.weight, dense.bias"));
   }
 }
 

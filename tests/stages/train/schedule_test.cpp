@@ -20,7 +20,7 @@ ScheduleSettings with(Schedule form) {
 
 constexpr std::int64_t epochs_of_run = 4;
 
-/// The refusal, or the warning, or nothing; in a run of a few epochs.
+/// The error, or the warning, or nothing; in a run of a few epochs.
 std::string verdict(ScheduleSettings settings) {
   seam::testing::RecordingServices services;
   RunState run;
@@ -92,10 +92,10 @@ TEST(Schedule, RefusesWhatHasNoEffect) {
   }
   ScheduleSettings milestones = with(Schedule::exponential);
   milestones.milestones = {4};
-  EXPECT_THAT(verdict(milestones), HasSubstr("`milestones` has an effect with"));
+  EXPECT_THAT(verdict(milestones), HasSubstr("`milestones` only applies to"));
   ScheduleSettings least = with(Schedule::constant);
   least.least_rate = 1e-5;
-  EXPECT_THAT(verdict(least), HasSubstr("`schedule = \"cosine\"` only"));
+  EXPECT_THAT(verdict(least), HasSubstr("only apply to `schedule = \"cosine\"`"));
 }
 
 TEST(Schedule, RefusesWhatIsIncomplete) {

@@ -1,5 +1,5 @@
-/// A batch that is skipped, wherever it failed between the model and the optimizer, leaves no
-/// trace: what follows is bit for bit a training in which it never was.
+/// A skipped batch, wherever it failed between the model and the optimizer, has no effect: the rest
+/// of the training is bit-identical to one without the batch.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/testing.hpp>
@@ -19,7 +19,7 @@ namespace skipped_batch_test {
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
-/// Two triplets; the pictures depend on the sequence number alone.
+/// Two triplets; the images depend only on the sequence number.
 Packet training_batch(std::uint64_t sequence) {
   using enum Role;
   Random random(5, sequence);
@@ -37,7 +37,7 @@ Packet training_batch(std::uint64_t sequence) {
   return packet;
 }
 
-/// What is wrong with a batch, and where on its way.
+/// The fault of a batch, and its location.
 struct Poison {
   std::string name;
   std::function<void(Packet&)> before_model = [](Packet&) {};
@@ -68,7 +68,7 @@ std::vector<Poison> poisons() {
   return {pixel, category, group, loss, gradient, steep};
 }
 
-/// model -> triplet_loss -> adam, packet by packet as the host runs it.
+/// model -> triplet_loss -> adam, packet by packet as run by the host.
 class Chain {
  public:
   Chain()
@@ -97,7 +97,7 @@ class Chain {
     model_.enter_thread(run_);
     for (StageRunner* stage : {&model_, &loss_, &adam_}) stage->begin(run_);
   }
-  /// Whether the batch came through.
+  /// Returns whether the batch was accepted.
   bool train(std::uint64_t sequence, const Poison& poison = {}) {
     Packet packet = training_batch(sequence);
     poison.before_model(packet);
@@ -191,9 +191,9 @@ TEST(SkippedBatch, AFlowThatNoOptimizerFollowedSaysSo) {
   for (const seam::testing::LogLine& line : chain.services().lines) {
     if (line.level == LogLevel::warning) warnings.push_back(line.text);
   }
-  EXPECT_EQ(warnings, std::vector<std::string>{
-                          "no optimizer accepted any of the 1 training batch of this flow, so the "
-                          "running statistics stay as they were before it"});
+  EXPECT_EQ(warnings,
+            std::vector<std::string>{"no optimizer accepted any of the 1 training batch of this "
+                                     "flow, so the running statistics are unchanged"});
 }
 
 }  // namespace skipped_batch_test

@@ -1,6 +1,6 @@
-"""Does what the guide says: guide.py WRITING_A_PLUGIN.md FOLDER.
+"""Follows the guide: guide.py WRITING_A_PLUGIN.md FOLDER.
 
-FOLDER is a project just made by `seam new plugin acme.sharpen`. The guide's code goes where the guide says.
+FOLDER is a new project of `seam new plugin acme.sharpen`. The guide's code is inserted as described in the guide.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ blocks = re.findall(r"^```cpp\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
 def block_with(text):
     found = [block for block in blocks if text in block]
     if len(found) != 1:
-        sys.exit(f"{len(found)} code blocks of the guide have '{text}'")
+        sys.exit(f"{len(found)} code blocks of the guide contain '{text}'")
     return found[0]
 
 
@@ -23,14 +23,14 @@ def change(name, pattern, by):
     text = (folder / name).read_text()
     changed, times = re.subn(pattern, lambda _: by, text, flags=re.DOTALL)
     if times != 1:
-        sys.exit(f"{name}: '{pattern}' is there {times} times")
+        sys.exit(f"{name}: '{pattern}' occurs {times} times")
     (folder / name).write_text(changed)
 
 
 change("sharpen.hpp", r" private:\n  double least_ = 0;[^\n]*\n", block_with("double amount_"))
 change("pipeline.toml", r"least = 20", "amount = 2.0")
 (folder / "sharpen.cpp").write_text(block_with("void Sharpen::declare") + "\n" + block_with("void Sharpen::process"))
-# Another sigma must give other pixels: the example uses what it declares.
+# A different sigma must give different pixels: the example uses its declared parameter.
 uses_sigma = """
 TEST(Sharpen, UsesSigma) {
   seam::Image edge(1, 9, 3);

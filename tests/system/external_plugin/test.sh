@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What plugin authors do, far from this tree: install Seam, move it elsewhere, begin a plugin of each kind
-# and build it without an edit; build the examples; run pipelines with the results.
+# The steps of a plugin author, outside this tree: install Seam, move it, create a plugin of each kind and
+# build it unedited; build the examples; run pipelines with the results.
 #
 #   test.sh SOURCE_TREE BUILD_TREE
 #
@@ -29,10 +29,10 @@ build_and_test() {
 }
 
 quietly cmake --install "$build_tree" --prefix "$work/first"
-mv "$work/first" "$work/seam"  # nothing may remember where it was installed
+mv "$work/first" "$work/seam"  # nothing may depend on the original folder
 unset SEAM_PLUGIN_PATH LD_LIBRARY_PATH
 export XDG_CACHE_HOME=$work/cache
-export PATH=$work/seam/bin:$PATH  # which is how CMake finds the package as well
+export PATH=$work/seam/bin:$PATH  # CMake finds the package through PATH as well
 seam --version || fail "the installed program does not start"
 seam plugins --load > "$work/plugins" || fail "the installed program does not find its own plugins"
 grep --quiet 'image.decode' "$work/plugins" || { cat "$work/plugins"; fail "no image.decode"; }
@@ -45,7 +45,7 @@ quietly python3 "$source_tree/tests/system/links_test.py" "$work/seam/share/doc/
 [[ -s $work/seam/share/doc/seam/docs/writing-a-plugin.md ]] || fail "the guide is not installed"
 [[ -s $work/seam/share/doc/seam/LICENSE ]] || fail "the licence is not installed"
 
-# Without LibTorch and OpenCV: the package must not ask for them.
+# Without LibTorch and OpenCV: the package must not require them.
 cd "$work"
 kinds=(transform)
 if $all; then kinds+=(source collector sink); fi
@@ -53,7 +53,7 @@ for kind in "${kinds[@]}"; do
   quietly seam new plugin "acme.my_$kind" --kind "$kind"
   build_and_test "$work/my_$kind" -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenCV=ON
 done
-if $all; then  # the guide's own example, as the guide says it
+if $all; then  # the guide's own example, exactly as in the guide
   quietly seam new plugin acme.sharpen --kind transform
   quietly python3 "$source_tree/tests/system/external_plugin/guide.py" \
     "$work/seam/share/doc/seam/docs/writing-a-plugin.md" "$work/sharpen"
@@ -69,11 +69,11 @@ for library in $needed; do
 done
 SEAM_PLUGIN_PATH=$work/my_transform/build/lib/seam/plugins seam plugins | grep --quiet 'acme.my_transform' ||
   fail "SEAM_PLUGIN_PATH is not searched"
-# Installed beside Seam it is found without a search path.
+# Installed next to Seam it is found without a search path.
 quietly cmake --install "$work/my_transform/build" --prefix "$work/seam"
 seam inspect acme.my_transform > "$work/inspected" || fail "an installed plugin is not found"
 
-# A loss with weights of its own, the components, and a tensor stage as it is begun.
+# A loss with its own weights, the components, and an unedited tensor stage.
 examples=(proxy_nca)
 if $all; then examples+=(csv_table equalise); fi
 for example in "${examples[@]}"; do
@@ -91,11 +91,11 @@ if ! $all; then
   exit
 fi
 
-# A network as it is begun.
+# An unedited network.
 quietly seam new plugin acme.my_model --kind model
 build_and_test "$work/my_model"
 
-# The build folder is a package of its own.
+# The build folder is itself a package.
 quietly seam new plugin acme.other --tensor
 quietly cmake -S "$work/other" -B "$work/other/build" -G Ninja "-DSeam_DIR=$build_tree/lib/cmake/Seam" \
   -DBUILD_TESTING=OFF

@@ -1,5 +1,5 @@
-/// Stages that let a test look at the program from outside: they count, fail, and wait at a gate
-/// until the test lets them go on.
+/// Stages that let a test observe the program from outside: they count, fail, and wait at a gate
+/// until the test opens it.
 #include <seam/plugin.hpp>
 #include <seam/stage.hpp>
 
@@ -23,13 +23,13 @@ namespace {
 
 constexpr Field<std::int64_t> number{"number"};
 
-/// Makes the packets 0 to n - 1.
+/// Emits the packets 0 to n - 1.
 class Count final : public Source {
  public:
   static constexpr std::string_view name = "test.count";
 
   void declare(Declaration& d) override {
-    d.doc("Makes the numbers from 0.");
+    d.doc("Emits the numbers from 0.");
     d.parameter("n", n_, "how many").at_least(0);
     d.provides(number);
   }
@@ -53,13 +53,13 @@ class Count final : public Source {
 
 enum class Hearing : std::uint8_t { good, deaf };
 
-/// Makes one packet and then waits for a second one that never comes, as at a socket.
+/// Emits one packet and then waits for a second one that never arrives, as on a socket.
 class Listen final : public Source {
  public:
   static constexpr std::string_view name = "test.listen";
 
   void declare(Declaration& d) override {
-    d.doc("Waits for packets that do not come.");
+    d.doc("Waits for packets that never arrive.");
     d.parameter("hearing", hearing_, "whether it can be interrupted",
                 {{"good", Hearing::good}, {"deaf", Hearing::deaf}});
     d.provides(number);
@@ -92,15 +92,16 @@ class Listen final : public Source {
   bool interrupted_ = false;
 };
 
-/// Adds an amount and some chance, on many threads.
+/// Adds an amount and a random number, on many threads.
 class Add final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "test.add";
 
   void declare(Declaration& d) override {
     d.doc("Adds an amount and, with `chance`, a random number below it.");
-    d.parameter("amount", amount_, "what is added").range(0, 1000).unit("apples");
-    d.parameter("chance", chance_, "numbers below this are drawn for each packet").at_least(1);
+    d.parameter("amount", amount_, "amount to add").range(0, 1000).unit("apples");
+    d.parameter("chance", chance_, "a random number below this is drawn for each packet")
+        .at_least(1);
     d.needs(number);
     d.provides(number);
   }
@@ -138,17 +139,17 @@ int descend(int depth) {  // NOLINT(misc-no-recursion): the purpose
   return descend(depth + 1) + room[0];
 }
 
-/// Fails at some numbers, or when all have passed.
+/// Fails at some numbers, or after all of them.
 class Fail final : public Transform {
  public:
   static constexpr std::string_view name = "test.fail";
 
   void declare(Declaration& d) override {
-    d.doc("Fails at some numbers, or when all have passed.");
-    d.parameter("at", at_, "the number");
-    d.parameter("every", every_, "fails at each n-th number as well; 0: no").at_least(0);
-    d.parameter("at_end", at_end_, "fails behind the last packet");
-    d.parameter("kind", kind_, "in what way",
+    d.doc("Fails at some numbers, or after all of them.");
+    d.parameter("at", at_, "the number at which it fails");
+    d.parameter("every", every_, "also fail at each n-th number; 0: never").at_least(0);
+    d.parameter("at_end", at_end_, "fail after the last packet");
+    d.parameter("kind", kind_, "kind of failure",
                 {{"data", Kind::data},
                  {"internal", Kind::internal},
                  {"drop", Kind::drop},
@@ -219,17 +220,17 @@ class Lose final : public Collector {
   }
 };
 
-/// At one number of one epoch: tells the test that it is there, and waits. `folder` holds two
-/// FIFOs, "reached" and "go"; without them nobody waits. Opening a FIFO blocks until the other side
-/// opens it too, so neither side ever has to look again and again.
+/// At one number of one epoch: signals the test and waits. `folder` contains two FIFOs, "reached"
+/// and "go"; without them the stage does not wait. Opening a FIFO blocks until the other side opens
+/// it too, so neither side has to poll.
 class Gate final : public Transform {
  public:
   static constexpr std::string_view name = "test.gate";
 
   void declare(Declaration& d) override {
     d.doc("Waits for a test.");
-    d.parameter("folder", folder_, "where the FIFOs are").required();
-    d.parameter("at", at_, "the number to wait at; the packet's position where it has no number");
+    d.parameter("folder", folder_, "folder of the FIFOs").required();
+    d.parameter("at", at_, "the number to wait at; without numbers, the packet's position");
     d.parameter("epoch", epoch_, "the epoch to wait in");
     d.accepts(number);
   }
@@ -248,14 +249,14 @@ class Gate final : public Transform {
   std::int64_t epoch_ = 0;
 };
 
-/// Keeps a total over all epochs that depends on the order of what it sees.
+/// Keeps a total over all epochs that depends on the order of its inputs.
 class Total final : public Sink {
  public:
   static constexpr std::string_view name = "test.total";
 
   void declare(Declaration& d) override {
     d.doc("Adds up all numbers.");
-    d.parameter("delay", delay_, "time that a packet takes").range(0, 1000).unit("ms");
+    d.parameter("delay", delay_, "time per packet").range(0, 1000).unit("ms");
     d.needs(number);
     d.keeps_state();
     d.headline("total", Better::higher);

@@ -1,4 +1,4 @@
-/// Stages that tell a test which bytes a batch has, and how many threads the process.
+/// Stages that report the bytes of a batch and the number of threads of the process to a test.
 #include <ATen/Parallel.h>
 #include <seam/plugin.hpp>
 #include <seam/tensor.hpp>
@@ -22,7 +22,7 @@
 namespace seam::test {
 namespace {
 
-/// Records a number that two batches share only where their pictures are the same, in the same
+/// Records a number that is equal for two batches only if their images are the same, in the same
 /// order.
 class Digest final : public Transform {
  public:
@@ -45,8 +45,8 @@ class Digest final : public Transform {
   }
 };
 
-/// Says at the end of each flow how many threads the process has, and on how many of them LibTorch
-/// works on this one.
+/// Reports at the end of each flow how many threads the process has, and how many LibTorch uses on
+/// this thread.
 class CountThreads final : public Transform {
  public:
   static constexpr std::string_view name = "test.count_threads";
@@ -55,7 +55,7 @@ class CountThreads final : public Transform {
     d.doc("Logs the number of the process's threads, and of LibTorch's that work.");
     d.needs(field::images);
   }
-  /// The thread with LibTorch's workers: another thread would get workers of its own.
+  /// The thread with LibTorch's workers: another thread would get its own workers.
   [[nodiscard]] bool on_compute_thread() const override { return true; }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
   void end(Context& context) override {
@@ -72,7 +72,7 @@ class CountThreads final : public Transform {
   }
 };
 
-/// Says at the end of each flow on how many threads at once its packets were.
+/// Reports at the end of each flow on how many threads its packets were processed at once.
 class CountWorkers final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "test.count_workers";
@@ -84,7 +84,7 @@ class CountWorkers final : public ParallelTransform {
     int most = most_;
     while (most < now && !most_.compare_exchange_weak(most, now)) {
     }
-    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // others may come in
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // other threads may enter
     --inside_;
   }
   void end(Context& context) override { context.info("at once: " + std::to_string(most_.load())); }
@@ -94,7 +94,7 @@ class CountWorkers final : public ParallelTransform {
   mutable std::atomic<int> most_ = 0;
 };
 
-/// Does something to one batch of a flow: makes a pixel of it not a number, or drops it.
+/// Damages one batch of a flow: sets a pixel to NaN, or drops the batch.
 class OneBatch final : public Transform {
  public:
   static constexpr std::string_view name = "test.one_batch";
@@ -102,7 +102,7 @@ class OneBatch final : public Transform {
   void declare(Declaration& d) override {
     d.doc("Spoils or drops one batch.");
     d.parameter("number", number_, "which batch of the flow, from 0").at_least(0);
-    d.parameter("action", action_, "what becomes of it",
+    d.parameter("action", action_, "what to do with it",
                 {{"spoil", Action::spoil}, {"drop", Action::drop}});
     d.needs(field::images);
   }
@@ -119,8 +119,8 @@ class OneBatch final : public Transform {
   Action action_ = Action::spoil;
 };
 
-/// Sends the process a signal at one packet, where the environment says so: "train 1 7 2" is flow,
-/// epoch, packet, signal. After a request to stop it waits until the run knows.
+/// Sends the process a signal at the packet that an environment variable gives: "train 1 7 2" is
+/// flow, epoch, packet, signal. After a request to stop, it waits until the run has noticed.
 class Raise final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "test.raise";

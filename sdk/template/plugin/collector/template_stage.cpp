@@ -9,7 +9,7 @@ namespace {
 
 double mean_of(const seam::Image& image) {
   const std::span<const std::uint8_t> values = image.pixels();
-  if (values.empty()) throw seam::Error("the picture has no pixels");
+  if (values.empty()) throw seam::Error("the image has no pixels");
   const auto sum = std::accumulate(values.begin(), values.end(), std::uint64_t{0});
   return static_cast<double>(sum) / static_cast<double>(values.size());
 }
@@ -17,8 +17,8 @@ double mean_of(const seam::Image& image) {
 }  // namespace
 
 void TemplateStage::declare(seam::Declaration& d) {
-  d.doc("Sends on the brightest picture of each few that come in a row.");
-  d.parameter("of", of_, "how many are compared").range(1, 1000000);
+  d.doc("Passes on the brightest image of each group of consecutive images.");
+  d.parameter("of", of_, "images per group").range(1, 1000000);
   d.needs(seam::field::image);
 }
 
@@ -35,7 +35,7 @@ void TemplateStage::process(seam::Packet packet, seam::Emitter& emitter,
     if (brightest_) emitter.drop(*brightest_, "another one is brighter");
     brightest_ = std::move(packet);
   } else {
-    // Packets that are taken in and not sent on are accounted for, with a reason.
+    // Received packets that are not emitted must be dropped with a reason.
     emitter.drop(packet, "another one is brighter");
   }
   if (++seen_ == of_) send(emitter);

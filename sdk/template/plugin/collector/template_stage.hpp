@@ -1,4 +1,4 @@
-/// Stage `template.stage`: sends on the brightest picture of each few.
+/// Stage `template.stage`: passes on the brightest image of each group.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 class TemplateStage final : public seam::Collector {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
   void begin(seam::Context& context) override;
@@ -17,7 +17,7 @@ class TemplateStage final : public seam::Collector {
  private:
   void send(seam::Emitter& emitter);
 
-  int of_ = 4;  // the default stands here, once
+  int of_ = 4;  // the default
   int seen_ = 0;
   double brightness_ = 0;
   std::optional<seam::Packet> brightest_;

@@ -8,11 +8,11 @@
 void TemplateStage::declare(seam::Declaration& d) {
   d.doc("Joins several batches into one.");
   d.parameter("batches", batches_, "how many").range(1, 65536);
-  d.replaces_packets();  // what comes out stands for several packets, and has these fields alone:
+  d.replaces_packets();  // each emitted packet replaces several and has only these fields:
   // Contracts such as f32[N,3,H,W] are checked along the whole pipeline before anything runs.
   d.needs(seam::field::images);
   d.provides(seam::field::images);
-  d.provides(seam::field::origins).doc("of the packets that it was made of");
+  d.provides(seam::field::origins).doc("of the packets it was made from");
 }
 
 void TemplateStage::begin(seam::Context& /*context*/) {
@@ -33,7 +33,7 @@ seam::More TemplateStage::end(seam::Emitter& emitter, seam::Context& /*context*/
 }
 
 void TemplateStage::send(seam::Emitter& emitter) {
-  // The origin is what messages about this packet say.
+  // The origin identifies this packet in messages.
   seam::Packet packet({nullptr, 0, std::to_string(held_.size()) + " batches"});
   packet.set(seam::field::images, torch::cat(std::exchange(held_, {})));
   packet.set(seam::field::origins, std::exchange(origins_, {}));

@@ -8,7 +8,7 @@
 /// Compute: runs on the thread that does all tensor work of a run.
 class TemplateStage final : public seam::Compute<seam::Collector> {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
   void begin(seam::Context& context) override;
@@ -18,7 +18,7 @@ class TemplateStage final : public seam::Compute<seam::Collector> {
  private:
   void send(seam::Emitter& emitter);
 
-  std::size_t batches_ = 4;  // the default stands here, once
+  std::size_t batches_ = 4;  // the default
   std::vector<seam::Tensor> held_;
   std::vector<seam::Origin> origins_;
 };

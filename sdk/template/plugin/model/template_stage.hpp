@@ -1,5 +1,5 @@
-/// Stage `template.stage`: a network. TemplateStageNetwork is an ordinary LibTorch module, without
-/// a word of Seam; the stage around it says what it reads and gives.
+/// Stage `template.stage`: a network. TemplateStageNetwork is an ordinary LibTorch module,
+/// independent of Seam; the stage around it declares the fields it reads and provides.
 #pragma once
 
 #include <torch/nn/modules/conv.h>
@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
-/// The names in register_module() are those of the weights, in checkpoints and in files that are
-/// imported. With the names of a network in PyTorch, its weights can be imported as they are.
+/// The names in register_module() are those of the weights in checkpoints and imported files. With
+/// the names of a network in PyTorch, its weights can be imported unchanged.
 class TemplateStageNetworkImpl : public torch::nn::Module {
  public:
   explicit TemplateStageNetworkImpl(std::int64_t dimensions);
@@ -22,10 +22,10 @@ class TemplateStageNetworkImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TemplateStageNetwork);
 
-/// ModuleStage: initial weights, device, precision, import, frozen parts, checkpoints.
+/// ModuleStage: handles initial weights, device, precision, import, frozen parts and checkpoints.
 class TemplateStage final : public seam::ModuleStage<TemplateStageNetwork> {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
 
@@ -36,5 +36,5 @@ class TemplateStage final : public seam::ModuleStage<TemplateStageNetwork> {
   void forward(TemplateStageNetwork& network, seam::Packet& packet,
                seam::Context& context) override;
 
-  std::int64_t dimensions_ = 64;  // the default stands here, once
+  std::int64_t dimensions_ = 64;  // the default
 };

@@ -1,4 +1,4 @@
-// What this library ships. Nothing else belongs here.
+// The stages of this library. Nothing else belongs here.
 #include <seam/plugin.hpp>
 
 #include "template_stage.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 
 void TemplateStage::declare(seam::Declaration& d) {
-  d.doc("Reports the metric `brightness`: the mean over all pictures of a flow.");
+  d.doc("Reports the metric `brightness`: the mean over all images of a flow.");
   d.parameter("scale", scale_, "the value that counts as 1").range(1, 255);
   d.needs(seam::field::image);
 }
@@ -16,8 +16,8 @@ void TemplateStage::begin(seam::Context& /*context*/) {
 
 void TemplateStage::process(const seam::Packet& packet, seam::Context& /*context*/) {
   const std::span<const std::uint8_t> values = packet.get(seam::field::image).pixels();
-  // The message names the stage, the picture and the list that it came from by itself.
-  if (values.empty()) throw seam::Error("the picture has no pixels");
+  // The host adds the stage, the image and its line in the list to the message.
+  if (values.empty()) throw seam::Error("the image has no pixels");
   const auto sum = std::accumulate(values.begin(), values.end(), std::uint64_t{0});
   total_ += static_cast<double>(sum) / static_cast<double>(values.size());
   ++pictures_;

@@ -1,4 +1,4 @@
-/// Stage `template.stage`: reports how bright pictures are on average.
+/// Stage `template.stage`: reports the mean brightness of images.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 class TemplateStage final : public seam::Sink {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
   void begin(seam::Context& context) override;
@@ -15,7 +15,7 @@ class TemplateStage final : public seam::Sink {
   void end(seam::Context& context) override;
 
  private:
-  double scale_ = 255;  // the default stands here, once
+  double scale_ = 255;  // the default
   double total_ = 0;
   std::int64_t pictures_ = 0;
 };

@@ -3,7 +3,7 @@
 #include <torch/types.h>
 
 void TemplateStage::declare(seam::Declaration& d) {
-  d.doc("Reports the metric `brightness`: the mean over all pictures of a flow.");
+  d.doc("Reports the metric `brightness`: the mean over all images of a flow.");
   d.parameter("scale", scale_, "the value that counts as 1").range(0.001, 1000);
   // Contracts such as f32[N,3,H,W] are checked along the whole pipeline before anything runs.
   d.needs(seam::field::images);

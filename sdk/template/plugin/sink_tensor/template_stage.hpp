@@ -1,4 +1,4 @@
-/// Stage `template.stage`: reports how bright pictures are on average.
+/// Stage `template.stage`: reports the mean brightness of images.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 /// Compute: runs on the thread that does all tensor work of a run.
 class TemplateStage final : public seam::Compute<seam::Sink> {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
   void begin(seam::Context& context) override;
@@ -16,7 +16,7 @@ class TemplateStage final : public seam::Compute<seam::Sink> {
   void end(seam::Context& context) override;
 
  private:
-  double scale_ = 1;  // the default stands here, once
+  double scale_ = 1;  // the default
   double total_ = 0;
   std::int64_t pictures_ = 0;
 };

@@ -1,4 +1,4 @@
-/// Stage `template.stage`: draws pictures of upright stripes.
+/// Stage `template.stage`: draws images of vertical stripes.
 #pragma once
 
 #include <seam/stage.hpp>
@@ -6,14 +6,14 @@
 
 class TemplateStage final : public seam::Source {
  public:
-  static constexpr std::string_view name = "template.stage";  // what `use` says in a pipeline file
+  static constexpr std::string_view name = "template.stage";  // `use` in a pipeline file
 
   void declare(seam::Declaration& d) override;
   void begin(seam::Context& context) override;
   seam::More produce(seam::Emitter& emitter, seam::Context& context) override;
 
  private:
-  int pictures_ = 8;  // the default stands here, once
+  int pictures_ = 8;  // the default
   int side_ = 64;
   int next_ = 0;
 };

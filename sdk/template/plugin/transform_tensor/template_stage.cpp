@@ -3,8 +3,10 @@
 #include <torch/types.h>
 
 void TemplateStage::declare(seam::Declaration& d) {
-  d.doc("Gives every picture of a batch mean 0 and deviation 1 over its pixels and channels.");
-  d.parameter("epsilon", epsilon_, "added to the deviation, for pictures of one colour")
+  d.doc(
+      "Normalises every image of a batch to mean 0 and standard deviation 1 over its pixels and "
+      "channels.");
+  d.parameter("epsilon", epsilon_, "added to the standard deviation, for images of a single colour")
       .range(0, 1);
   // Contracts such as f32[N,3,H,W] are checked along the whole pipeline before anything runs.
   d.needs(seam::field::images);

@@ -99,7 +99,7 @@ TEST(WardrobePlan, RefusesWhatCannotBeDrawn) {
   EXPECT_REFUSED((void)plan_wardrobe({.items = 1}), Fault::configuration,
                  "items = 1 cannot be drawn");
   EXPECT_REFUSED((void)plan_wardrobe({.items = 4, .colours = 1, .views = 1}), Fault::configuration,
-                 "needs two images of an item");
+                 "needs two images per item");
   EXPECT_REFUSED((void)plan_wardrobe({.items = 4, .size = 8}), Fault::configuration,
                  "size = 8 cannot be drawn");
 }
