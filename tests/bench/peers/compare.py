@@ -4,6 +4,7 @@ Every program, ours and theirs, prints lines `NAME key=value ...`; the last such
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -161,6 +162,49 @@ def bench_descriptors_step(programs, turns, sizes, network):
     print(text)
 
 
+def seam_training(build, file, *changes):
+    """Trains a pipeline file without its evaluations; images per second of the last epoch."""
+    with tempfile.TemporaryDirectory() as folder:
+        train_only = ["schedule.before=[]", "schedule.floors=[]", "schedule.after=[]", 'schedule.each_epoch=["train"]']
+        options = [word for change in (*train_only, *changes) for word in ("--set", change)]
+        command = [build / "bin" / "seam", "run", ROOT / "pipelines" / file, "--run-dir", f"{folder}/run", "--threads", "2"]
+        done = subprocess.run([*map(str, command), *options], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"bench: seam run {file}: exit {done.returncode}\n{done.stderr}")
+        lines = pathlib.Path(folder, "run", "timing.jsonl").read_text().splitlines()
+    speed = [json.loads(line) for line in lines][-1]["images_per_second"]
+    print(f"  run images_per_second={speed:.1f}", flush=True)
+    return {"images_per_second": speed}
+
+
+def bench_run(build, turns, folder):
+    """`seam run` on real files beside a loop in PyTorch that trains the same network on the same images."""
+    folder = folder or "SEAM_TEST_DATA" in os.environ and pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
+    if not folder:
+        sys.exit("bench: name DeepFashion's In-Shop folder, or set SEAM_TEST_DATA")
+    os.environ["DEEPFASHION"] = str(folder)
+    python = peer_python("numpy", "torch", "opencv")
+    embedding = [python, PEERS / "inshop_training.py", folder]
+    sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
+    limit = "stage.train_items.limit=192"  # six batches of 32 triplets at 256x256
+    lines = []
+    for precision in ("float32", "bfloat16") if computes_in_bfloat16() else ("float32",):
+        chosen = f"pipeline.precision={precision}"
+        seen = {"embedding": [], "embedding_peer": [], "sccapsnet": [], "sccapsnet_peer": []}
+        for turn in range(turns):
+            print(f"turn {turn + 1} of {turns}, {precision}: Seam, PyTorch; SCCapsNet, PyTorch", flush=True)
+            seen["embedding"].append(seam_training(build, "inshop-embedding.toml", chosen, "schedule.epochs=3"))
+            seen["embedding_peer"].append(run("run", [*embedding, "--precision", precision], ROOT))
+            seen["sccapsnet"].append(seam_training(build, "inshop-sccapsnet.toml", chosen, "schedule.epochs=1", limit))
+            seen["sccapsnet_peer"].append(run("step", [*sccapsnet, "--precision", precision], ROOT))
+        speed = {name: statistics.median(keys.get("images_per_second") or 1000 / keys["ms_per_image"] for keys in runs)
+                 for name, runs in seen.items()}
+        for name, file in (("embedding", "inshop-embedding"), ("sccapsnet", "inshop-sccapsnet")):
+            lines.append(f"run file={file} precision={precision} ratio={speed[name] / speed[name + '_peer']:.2f} "
+                         f"seam_images_per_second={speed[name]:.1f} pytorch_images_per_second={speed[name + '_peer']:.1f}")
+    print("\n".join(lines))
+
+
 def bench_input(programs, turns, folder):
     if folder is None and "SEAM_TEST_DATA" in os.environ:
         folder = pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
@@ -255,7 +299,7 @@ SIZES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=["routing", "own_routing", "capsule_module_routing", "step", "descriptors_step",
-                                         "input", "hop", "search", "leave_one_out", "soak", "mining"])
+                                         "input", "hop", "search", "leave_one_out", "soak", "mining", "run"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
@@ -282,6 +326,8 @@ def main():
         bench_step(programs, options.turns)
     elif options.name == "descriptors_step":
         bench_descriptors_step(programs, options.turns, sizes, options.network or "small")
+    elif options.name == "run":
+        bench_run((ROOT / options.build).resolve(), options.turns, options.folder)
     elif options.name == "input":
         bench_input(programs, options.turns, options.folder)
     elif options.name == "leave_one_out":
