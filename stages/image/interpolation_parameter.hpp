@@ -12,13 +12,17 @@ namespace seam::stages {
 /// `when`: what stands before the list of choices, for a stage that does not always resize.
 inline void declare_interpolation(Declaration& d, Interpolation& interpolation,
                                   const std::string& when = {}) {
-  d.parameter("interpolation", interpolation,
-              when +
-                  "bilinear: between the four nearest pixels; nearest: the nearest pixel, as Keras "
-                  "2.2 loads pictures; area: the mean over the covered pixels, for reducing",
-              {{"bilinear", Interpolation::bilinear},
-               {"nearest", Interpolation::nearest},
-               {"area", Interpolation::area}});
+  d.parameter(
+      "interpolation", interpolation,
+      when +
+          "bilinear: between the four nearest pixels; antialiased: the same if it enlarges, "
+          "and over all pixels nearby if it reduces, as Pillow and torchvision resize; "
+          "nearest: the nearest pixel, as Keras 2.2 loads pictures; area: the mean over the "
+          "covered pixels, for reducing",
+      {{"bilinear", Interpolation::bilinear},
+       {"antialiased", Interpolation::antialiased},
+       {"nearest", Interpolation::nearest},
+       {"area", Interpolation::area}});
 }
 
 }  // namespace seam::stages

@@ -9,8 +9,9 @@ namespace seam::stages {
 
 enum class Interpolation : std::uint8_t {
   bilinear,  ///< between the four nearest pixels; when reducing a lot, pixels in between are lost
-  nearest,   ///< the pixel whose centre is nearest, as Pillow's NEAREST picks it
-  area,      ///< the mean over the pixels that a new one covers: the choice for reducing
+  antialiased,  ///< bilinear, but over all pixels near a new one; the bytes of Pillow's BILINEAR
+  nearest,      ///< the pixel whose centre is nearest, as Pillow's NEAREST picks it
+  area,         ///< the mean over the pixels that a new one covers: the choice for reducing
 };
 
 /// The image at height x width, sides stretched independently. Returns the same handle where the
