@@ -120,8 +120,7 @@ void CrossBatchMemory::load(const Archive& archive) {
                       std::to_string(capacity_) + "; set it to what the checkpoint was made with",
                   Fault::configuration);
     }
-    loaded.rows = torch::empty(shape, torch::kFloat32);
-    get_tensor(archive, "memory", loaded.rows);
+    loaded.rows = saved_tensor(archive, "memory");
   }
   batches_ = archive.integer("batches");
   memory_ = std::move(loaded);
