@@ -5,11 +5,12 @@
 ///                              └── Share: what one copy of the packet, or a split, holds in memory
 ///
 /// Only sources and the ends of collectors wait for room; whatever is further down may always go
-/// on, so the bound cannot deadlock. A packet that has just been made is small and grows when it is
-/// decoded: a ticket therefore reserves what the packets of the same source or collector needed
-/// lately, and until the first of these is through only a few are admitted. What outgrows its
-/// reservation pays at once, so that no more is admitted; packets that are under way already may
-/// then exceed the limit by what they grow beyond the estimate.
+/// on, so the bound cannot deadlock. What collectors hold takes room without a ticket
+/// (holdings.hpp). A packet that has just been made is small and grows when it is decoded: a ticket
+/// therefore reserves what the packets of the same source or collector needed lately, and until the
+/// first of these is through only a few are admitted. What outgrows its reservation pays at once,
+/// so that no more is admitted; packets that are under way already may then exceed the limit by
+/// what they grow beyond the estimate.
 #pragma once
 
 #include <atomic>
@@ -93,6 +94,7 @@ class Share {
     ticket_->change_bytes(bytes - bytes_);
     bytes_ = bytes;
   }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   /// Null where there is none.
   [[nodiscard]] const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
 
@@ -122,9 +124,12 @@ class Budget {
   [[nodiscard]] std::shared_ptr<Ticket> admit(PacketSizes& maker, std::int64_t bytes,
                                               std::uint64_t weight = 1);
 
+  /// A collector holds so many bytes more of packets whose tickets are gone.
+  void hold(std::int64_t by) { reserve(by); }
+
   [[nodiscard]] std::int64_t packets() const { return packets_.load(); }
   [[nodiscard]] std::int64_t packets_peak() const { return packets_peak_.load(); }
-  /// What all tickets reserve.
+  /// What all tickets reserve, and what collectors hold.
   [[nodiscard]] std::int64_t bytes() const { return bytes_.load(); }
   [[nodiscard]] std::int64_t bytes_peak() const { return bytes_peak_.load(); }
   /// The weight of all tickets given back so far: sources' packets that are through.

@@ -34,6 +34,8 @@ struct Envelope {
   /// Accounts for what the packet holds beside what its branches share. An Image or a tensor that
   /// two values refer to counts for both.
   void account();
+  /// Whether branches share the value: the split accounts for it.
+  [[nodiscard]] bool shares(const Packet::Slot& slot) const;
 };
 
 /// Every edge carries sequence numbers 0, 1, 2, ... without holes: a packet, or a gap where one was

@@ -22,6 +22,7 @@
 #include "pipeline/graph/durations.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
+#include "pipeline/graph/holdings.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
 #include "pipeline/graph/queue_count.hpp"
@@ -136,6 +137,7 @@ class Segment {
   void handle_packet(Message&& message);
   [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope, std::int64_t& from);
   [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
+  [[nodiscard]] Outcome collect(Envelope& envelope);
   void handle_end(std::uint64_t sequence);
   void finish_stages(std::uint64_t sequence);
   void forward(Message&& message);
@@ -158,12 +160,13 @@ class Segment {
   std::vector<const StageSpec*> specs_;  // null: defaults
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
-  PacketSizes* sizes_ = nullptr;    // the budget's; of sources and collectors
-  std::uint64_t next_out_ = 0;      // collectors and sources number what they emit
-  std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
-  std::uint64_t unsent_ = 0;        // packets it took in since, without those it dropped
-  std::uint64_t passed_over_ = 0;   // packets of the first that it makes
-  FlowPoints* points_ = nullptr;    // of the collector that makes a step's batches
+  PacketSizes* sizes_ = nullptr;      // the budget's; of sources and collectors
+  std::optional<Holdings> holdings_;  // of a collector
+  std::uint64_t next_out_ = 0;        // collectors and sources number what they emit
+  std::uint64_t weight_taken_ = 0;    // of packets a collector has taken in since it last emitted
+  std::uint64_t unsent_ = 0;          // packets it took in since, without those it dropped
+  std::uint64_t passed_over_ = 0;     // packets of the first that it makes
+  FlowPoints* points_ = nullptr;      // of the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;
   std::optional<Message> held_;  // made in the call under way

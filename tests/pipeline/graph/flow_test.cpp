@@ -596,6 +596,66 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   EXPECT_GE(most, 32);
 }
 
+/// Packets of 10,000 bytes.
+class Heavy final : public Source {
+ public:
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+    Packet packet;
+    packet.set(number, next_++);
+    packet.set(bytes, std::vector<std::uint8_t>(10'000));
+    emitter.emit(std::move(packet));
+    return next_ < 100 ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+/// Sends on in reverse what it took in, as a shuffle does in another order.
+class Reverse final : public Collector {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    packets_.push_back(std::move(packet));
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (packets_.empty()) return More::no;
+    emitter.emit(std::move(packets_.back()));
+    packets_.pop_back();
+    return More::yes;
+  }
+
+ private:
+  std::vector<Packet> packets_;
+};
+
+TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
+  options_.limits.bytes = 500'000;
+  add<Heavy>("heavy");
+  add<Reverse>("reverse");
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"heavy", "reverse", "keep"});
+  ASSERT_TRUE(result.error);
+  EXPECT_EQ(result.error->fault(), Fault::configuration);
+  EXPECT_THAT(result.error->what(), HasSubstr("collector 'reverse' holds 0.4"));
+  EXPECT_THAT(result.error->what(), HasSubstr("of [limits] allows (0.4768 MiB)"));
+  EXPECT_TRUE(kept_.empty());
+}
+
+TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
+  options_.limits.bytes = 1'100'000;
+  add<Heavy>("heavy");
+  add<Reverse>("reverse");
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"heavy", "reverse", "keep"});
+  ASSERT_FALSE(result.error) << result.error->what();
+  EXPECT_GE(result.bytes_peak, 1'000'000U);
+  EXPECT_LE(result.bytes_peak, 1'200'000U);
+  EXPECT_EQ(kept_.size(), 100U);
+}
+
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {
   add<Count>("count", 10);
   add<ParallelCall>("throws", [](Packet&, Context&) { throw 42; });
