@@ -119,6 +119,9 @@ class Budget {
   [[nodiscard]] PacketSizes& add_maker();
   /// Whether a source may make a packet. Always when nothing is under way.
   [[nodiscard]] bool room(const PacketSizes& maker) const;
+  /// Whether a source that waits for room should look again: not for each place, since to wake it
+  /// takes longer than to make a packet. Always when nothing is under way.
+  [[nodiscard]] bool worth_waking(const PacketSizes& maker) const;
   /// Takes a place, with or without room: collectors may emit more than they took in.
   /// `weight`: how many of the sources' packets it stands for, as a batch does for its images.
   [[nodiscard]] std::shared_ptr<Ticket> admit(PacketSizes& maker, std::int64_t bytes,

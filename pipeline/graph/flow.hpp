@@ -205,13 +205,12 @@ struct FlowOptions {
   Extent extent = Extent::whole;
 };
 
-/// The thread on which all tensor work of a run happens; started once a run, before the first
-/// stage is opened.
-class ComputeThread;
+class WorkThread;
 
 class FlowEngine {
  public:
-  /// Starts the compute thread. `threads`: TBB workers.
+  /// Starts the compute thread, on which all tensor work of a run happens, before the first stage
+  /// is opened. `threads`: TBB workers.
   explicit FlowEngine(int threads);
   ~FlowEngine();
   FlowEngine(const FlowEngine&) = delete;
@@ -230,7 +229,7 @@ class FlowEngine {
  private:
   struct Workers;
   std::unique_ptr<Workers> workers_;
-  std::unique_ptr<ComputeThread> compute_;
+  std::unique_ptr<WorkThread> compute_;
   int threads_;
 };
 

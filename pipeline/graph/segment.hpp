@@ -117,6 +117,9 @@ class Segment {
   std::function<void()> on_portion;
   /// Whether there is room for what a source or collector makes next.
   [[nodiscard]] bool room() const { return sizes_ == nullptr || flow_.budget.room(*sizes_); }
+  [[nodiscard]] bool worth_waking() const {
+    return sizes_ == nullptr || flow_.budget.worth_waking(*sizes_);
+  }
   /// Packets that a collector took in and of which nothing that it sent on can tell.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
 

@@ -447,6 +447,51 @@ class Listen final : public Source {
   bool inside_ = false;
 };
 
+/// Makes a packet when the one before it has been through, as of a service that answers.
+class Converse final : public Source {
+ public:
+  explicit Converse(const std::atomic<std::int64_t>& answers) : answers_(answers) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    // Not for ever, so that the test can fail.
+    for (int i = 0; answers_ < made_ && i < 20'000'000; ++i) std::this_thread::yield();
+    if (answers_ < made_) throw Error("no answer to packet " + std::to_string(made_ - 1));
+    if (made_ == 20) return More::no;
+    Packet packet;
+    packet.set(number, made_++);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  const std::atomic<std::int64_t>& answers_;
+  std::int64_t made_ = 0;
+};
+
+TEST_F(FlowTest, SourcesThatWaitLeaveTheWorkersToTheStages) {
+  for (const bool compute : {false, true}) {
+    std::atomic<std::int64_t> answers = 0;
+    std::atomic<std::int64_t> other_answers = 0;
+    add<Converse>("converse", answers);
+    add<Converse>("other", other_answers);
+    add<ParallelCall>("look", [](Packet&, Context&) {});
+    add<ParallelCall>("look_too", [](Packet&, Context&) {});
+    add<Call<Transform>>(
+        "model", [](Packet&, Context&) {}, compute);
+    add<Call<Transform>>("answer", [&](Packet&, Context&) { ++answers; });
+    add<Call<Transform>>("answer_too", [&](Packet&, Context&) { ++other_answers; });
+    FlowSpec flow;
+    flow.name = "test";
+    flow.nodes = {{"converse", {}, {}},   {"look", {0}, {}}, {"model", {1}, {}},
+                  {"answer", {2}, {}},    {"other", {}, {}}, {"look_too", {4}, {}},
+                  {"answer_too", {5}, {}}};
+    const FlowResult result = run_flow(flow, 1);
+    EXPECT_FALSE(result.error) << result.error->full_message();
+    EXPECT_EQ(answers, 20);
+    EXPECT_EQ(other_answers, 20);
+  }
+}
+
 TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
   for (const bool compute : {false, true}) {
     for (int round = 0; round < 50; ++round) {

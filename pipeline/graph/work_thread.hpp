@@ -1,7 +1,9 @@
-/// The one thread on which a run's tensor work happens.
+/// A thread that works through a queue.
 ///
-/// OpenMP keeps a pool of threads per calling thread and LibTorch keeps gradient mode per thread:
-/// on TBB's workers each of them would get its own pool.
+///     compute thread   all tensor work of a run: OpenMP keeps a pool of threads per calling thread
+///                      and LibTorch keeps gradient mode per thread, so on TBB's workers each of
+///                      them would get its own pool
+///     a source         one per source of a flow: it may wait, and a worker of TBB must not
 #pragma once
 
 #include <condition_variable>
@@ -12,15 +14,15 @@
 
 namespace seam::host {
 
-class ComputeThread {
+class WorkThread {
  public:
-  ComputeThread();
+  WorkThread();
   /// Finishes what is queued.
-  ~ComputeThread();
-  ComputeThread(const ComputeThread&) = delete;
-  ComputeThread& operator=(const ComputeThread&) = delete;
-  ComputeThread(ComputeThread&&) = delete;
-  ComputeThread& operator=(ComputeThread&&) = delete;
+  ~WorkThread();
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+  WorkThread(WorkThread&&) = delete;
+  WorkThread& operator=(WorkThread&&) = delete;
 
   /// Queues work, which must not throw.
   void post(std::function<void()> work);
