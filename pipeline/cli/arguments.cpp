@@ -356,8 +356,9 @@ void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
       ->type_name("NAME")
       ->required();
   parser.add_choice(plugin, "--kind", new_plugin.kind,
-                    {"transform", "source", "collector", "sink", "model"},
-                    "kind of stage; model: a transform that is a neural network");
+                    {"transform", "source", "collector", "sink", "model", "loss"},
+                    "kind of stage; model: a transform that is a neural network; loss: a transform "
+                    "that adds to what an optimizer trains");
   plugin.add_flag("--tensor", new_plugin.tensor, "use tensors, with LibTorch");
   plugin
       .add_option("--output", new_plugin.output, "folder to create; default: named after the stage")

@@ -139,13 +139,14 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
   const std::string package = "find_package(Seam " + version.substr(0, version.rfind('.'));
-  const bool is_model = arguments.kind == "model";  // always uses tensors
+  // There is only a template with tensors for these.
+  const bool always_tensor = arguments.kind == "model" || arguments.kind == "loss";
   Replacements replacements;
-  if (arguments.tensor || is_model) {
+  if (arguments.tensor || always_tensor) {
     replacements = {
         {"find_package(Seam 0.1 REQUIRED)\n", package + " REQUIRED COMPONENTS tensor)\n"},
         {"seam_add_plugin(template_plugin ", "seam_add_plugin(" + word + " TENSOR "},
-        {"PRIVATE Seam::sdk", "PRIVATE Seam::tensor"},
+        {"PUBLIC Seam::sdk)", "PUBLIC Seam::tensor)"},
         {"ninja-build libgtest-dev", "ninja-build libgtest-dev libtorch-dev"}};
   }
   const Replacements names{
@@ -158,8 +159,8 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   expect_nothing_at(part);
   const Unfinished unfinished(part);
   copy_folder(templates / "project", part, replacements);
-  copy_folder(templates / (arguments.kind + (arguments.tensor && !is_model ? "_tensor" : "")), part,
-              replacements);
+  copy_folder(templates / (arguments.kind + (arguments.tensor && !always_tensor ? "_tensor" : "")),
+              part, replacements);
   fs::rename(part, folder);
 
   const fs::path prefix = own_prefix();

@@ -81,7 +81,9 @@ HostTable limits_table(LimitSpec& limits) {
            "the same in bytes: a number, or a text such as `\"512 MiB\"`. A new packet reserves "
            "what recent packets of the same source or collector needed, and a packet that grows "
            "beyond that is counted at once, so a flow can exceed the limit by what was in flight "
-           "when packets became larger. One packet is always admitted, however large")
+           "when packets became larger. One packet is always admitted, however large. Packets that "
+           "a collector holds take room as well; if one collector holds more than the limit, the "
+           "run ends with an error")
       .at_least(1)
       .unit(std::string(bytes_unit));
   table.default_is("256 MiB");

@@ -71,6 +71,11 @@ bool Budget::room(const PacketSizes& maker) const {
              byte_limit_;
 }
 
+bool Budget::worth_waking(const PacketSizes& maker) const {
+  const std::int64_t packets = packets_.load();
+  return packets == 0 || (packets <= packet_limit_ - packet_limit_ / 4 && room(maker));
+}
+
 std::shared_ptr<Ticket> Budget::admit(PacketSizes& maker, std::int64_t bytes,
                                       std::uint64_t weight) {
   const std::int64_t reserved = std::max(bytes, maker.estimate());

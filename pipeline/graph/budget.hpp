@@ -6,11 +6,12 @@
 ///                              └── Share: what one copy of the packet, or a split, holds in memory
 ///
 /// Only sources, and collectors that are finishing, wait for capacity; everything downstream can
-/// always proceed, so the limit cannot deadlock. A new packet is small and grows when it is
-/// decoded. A ticket therefore reserves as much as recent packets of the same source or collector
-/// needed, and until the first of these has finished, only a few are admitted. A packet that
-/// exceeds its reservation reserves more at once, so that no more packets are admitted. Packets in
-/// flight may then exceed the limit by their growth beyond the estimate.
+/// always proceed, so the limit cannot deadlock. Packets held by collectors use capacity without a
+/// ticket (holdings.hpp). A new packet is small and grows when it is decoded. A ticket therefore
+/// reserves as much as recent packets of the same source or collector needed, and until the first
+/// of these has finished, only a few are admitted. A packet that exceeds its reservation reserves
+/// more at once, so that no more packets are admitted. Packets in flight may then exceed the limit
+/// by their growth beyond the estimate.
 #pragma once
 
 #include <atomic>
@@ -94,6 +95,7 @@ class Share {
     ticket_->change_bytes(bytes - bytes_);
     bytes_ = bytes;
   }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   /// Null if there is none.
   [[nodiscard]] const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
 
@@ -118,15 +120,21 @@ class Budget {
   [[nodiscard]] PacketSizes& add_maker();
   /// Returns whether a source may make a packet. Always true if no packet is in flight.
   [[nodiscard]] bool room(const PacketSizes& maker) const;
+  /// Whether a source that waits for capacity should look again. Not for each free place, because
+  /// waking it takes longer than making a packet; always if nothing is in flight.
+  [[nodiscard]] bool worth_waking(const PacketSizes& maker) const;
   /// Admits a packet even beyond the limit, because collectors may emit more packets than they
   /// receive. `weight`: number of source packets that it represents, as a batch does for its
   /// images.
   [[nodiscard]] std::shared_ptr<Ticket> admit(PacketSizes& maker, std::int64_t bytes,
                                               std::uint64_t weight = 1);
 
+  /// A collector holds so many bytes more of packets whose tickets are gone.
+  void hold(std::int64_t by) { reserve(by); }
+
   [[nodiscard]] std::int64_t packets() const { return packets_.load(); }
   [[nodiscard]] std::int64_t packets_peak() const { return packets_peak_.load(); }
-  /// Bytes reserved by all tickets.
+  /// Bytes reserved by all tickets and held by collectors.
   [[nodiscard]] std::int64_t bytes() const { return bytes_.load(); }
   [[nodiscard]] std::int64_t bytes_peak() const { return bytes_peak_.load(); }
   /// Total weight of the tickets released so far: the source packets that have finished.

@@ -15,7 +15,6 @@
 
 #include "pipeline/graph/activity.hpp"
 #include "pipeline/graph/alternate_stack.hpp"
-#include "pipeline/graph/compute_thread.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/interrupter.hpp"
@@ -23,6 +22,7 @@
 #include "pipeline/graph/plan.hpp"
 #include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/wiring.hpp"
+#include "pipeline/graph/work_thread.hpp"
 
 namespace seam::host {
 namespace {
@@ -75,7 +75,7 @@ Segments segments_of(const FlowPlan& plan, const std::vector<StageRunner*>& runn
 class RunningFlow {
  public:
   RunningFlow(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
-              const FlowOptions& options, int threads, ComputeThread& compute)
+              const FlowOptions& options, int threads, WorkThread& compute)
       : spec_(flow),
         runners_(runners_of(flow, stages)),
         options_(options),
@@ -110,7 +110,7 @@ class RunningFlow {
   const FlowSpec& spec_;
   std::vector<StageRunner*> runners_;  // by flow node
   const FlowOptions& options_;
-  ComputeThread& compute_;
+  WorkThread& compute_;
   std::atomic<bool> closing_ = false;
   std::atomic<const StageRunner*> beginning_ = nullptr;  // the stage inside its begin()
 
@@ -294,7 +294,7 @@ struct FlowEngine::Workers {
 
 FlowEngine::FlowEngine(int threads)
     : workers_(std::make_unique<Workers>(threads)),
-      compute_(std::make_unique<ComputeThread>()),
+      compute_(std::make_unique<WorkThread>()),
       threads_(threads) {}
 
 FlowEngine::~FlowEngine() = default;

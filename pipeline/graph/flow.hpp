@@ -208,11 +208,12 @@ struct FlowOptions {
 };
 
 /// The thread for all tensor work of a run, started once per run before the first stage is opened.
-class ComputeThread;
+class WorkThread;
 
 class FlowEngine {
  public:
-  /// Starts the compute thread. `threads`: TBB workers.
+  /// Starts the compute thread, on which all tensor work of a run happens, before the first stage
+  /// is opened. `threads`: TBB workers.
   explicit FlowEngine(int threads);
   ~FlowEngine();
   FlowEngine(const FlowEngine&) = delete;
@@ -231,7 +232,7 @@ class FlowEngine {
  private:
   struct Workers;
   std::unique_ptr<Workers> workers_;
-  std::unique_ptr<ComputeThread> compute_;
+  std::unique_ptr<WorkThread> compute_;
   int threads_;
 };
 

@@ -9,14 +9,17 @@ void Envelope::account() {
     share.set(static_cast<std::int64_t>(packet.bytes()));
     return;
   }
-  const std::vector<Packet::Slot>& shared = fork->split->before.slots();
   std::size_t bytes = sizeof(Packet) + packet.slots().capacity() * sizeof(Packet::Slot);
   for (const Packet::Slot& slot : packet.slots()) {
-    const bool is_shared =
-        std::ranges::find(shared, slot.value, &Packet::Slot::value) != shared.end();
-    if (!is_shared) bytes += slot.type->bytes(slot.value.get());
+    if (!shares(slot)) bytes += slot.type->bytes(slot.value.get());
   }
   share.set(static_cast<std::int64_t>(bytes));
+}
+
+bool Envelope::shares(const Packet::Slot& slot) const {
+  if (!fork) return false;
+  const std::vector<Packet::Slot>& shared = fork->split->before.slots();
+  return std::ranges::find(shared, slot.value, &Packet::Slot::value) != shared.end();
 }
 
 Parting::Parting(Envelope& whole, std::size_t count)

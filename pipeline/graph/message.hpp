@@ -35,6 +35,8 @@ struct Envelope {
   /// Counts the data that the packet holds in addition to the data its branches share. An Image or
   /// a tensor that two values refer to is counted for both.
   void account();
+  /// Whether branches share the value: the split accounts for it.
+  [[nodiscard]] bool shares(const Packet::Slot& slot) const;
 };
 
 /// Every edge carries sequence numbers 0, 1, 2, ... without holes: a packet, or a gap if one was

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "pipeline/text/count.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -54,6 +56,7 @@ class Segment::Output final : public Emitter {
       message.kind = Message::Kind::gap;
     } else if (outcome) {
       segment_.unsent_ = 0;
+      if (segment_.holdings_) segment_.holdings_->give(packet);
       auto envelope = std::make_shared<Envelope>();
       // A batch counts as its images, except those that another branch has already counted. Packets
       // emitted by a sampler count as one each.
@@ -101,6 +104,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
   if (kind == StageKind::source || kind == StageKind::collector) {
     sizes_ = &flow.budget.add_maker();
   }
+  if (kind == StageKind::collector) holdings_.emplace(flow.budget, flow.options.limits.bytes);
   pumping_ = kind == StageKind::source;
 }
 
@@ -215,14 +219,8 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
   const int retries =
       specs_[at] != nullptr && specs_[at]->on_error == OnError::retry ? specs_[at]->retries : 0;
   switch (stage.kind()) {
-    case StageKind::collector: {
-      weight_taken_ += envelope.share.ticket()->take_weight();
-      ++unsent_;
-      Output output(*this, Output::Collecting::packet);
-      Outcome outcome = stage.collect(flow_.run, std::move(envelope.packet), output);
-      if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
-      return outcome;
-    }
+    case StageKind::collector:
+      return collect(envelope);
     case StageKind::sink: {
       Outcome outcome = stage.consume(flow_.run, envelope.packet);
       for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
@@ -245,6 +243,27 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
     outcome = stage.transform(flow_.run, envelope.packet);
   }
   envelope.account();
+  return outcome;
+}
+
+Outcome Segment::collect(Envelope& envelope) {
+  weight_taken_ += envelope.share.ticket()->take_weight();
+  ++unsent_;
+  holdings_->take(envelope);
+  Output output(*this, Output::Collecting::packet);
+  Outcome outcome = last().collect(flow_.run, std::move(envelope.packet), output);
+  if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
+  if (holdings_->settle() == Holdings::Verdict::too_much) {
+    const auto mebibytes = [](std::int64_t bytes) {
+      return number_for_people(static_cast<double>(bytes) / 0x1p20);
+    };
+    flow_.fail(Error("collector '" + last().name() + "' holds " + mebibytes(holdings_->bytes()) +
+                         " MiB of packets, more than `bytes` of [limits] allows (" +
+                         mebibytes(flow_.options.limits.bytes) +
+                         " MiB); place it before the stages that make packets large, such as "
+                         "image.decode, or raise limits.bytes",
+                     Fault::configuration));
+  }
   return outcome;
 }
 

@@ -22,6 +22,7 @@
 #include "pipeline/graph/durations.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
+#include "pipeline/graph/holdings.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
 #include "pipeline/graph/queue_count.hpp"
@@ -118,6 +119,9 @@ class Segment {
   std::function<void()> on_portion;
   /// Returns whether there is capacity for the next packet of a source or collector.
   [[nodiscard]] bool room() const { return sizes_ == nullptr || flow_.budget.room(*sizes_); }
+  [[nodiscard]] bool worth_waking() const {
+    return sizes_ == nullptr || flow_.budget.worth_waking(*sizes_);
+  }
   /// Packets that a collector received after the last packet it emitted.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
 
@@ -138,6 +142,7 @@ class Segment {
   void handle_packet(Message&& message);
   [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope, std::int64_t& from);
   [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
+  [[nodiscard]] Outcome collect(Envelope& envelope);
   void handle_end(std::uint64_t sequence);
   void finish_stages(std::uint64_t sequence);
   void forward(Message&& message);
@@ -161,12 +166,13 @@ class Segment {
   std::vector<const StageSpec*> specs_;  // null: defaults
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
-  PacketSizes* sizes_ = nullptr;    // owned by the budget; only for sources and collectors
-  std::uint64_t next_out_ = 0;      // number of the next packet of a source or collector
-  std::uint64_t weight_taken_ = 0;  // of packets received by a collector since it last emitted
-  std::uint64_t unsent_ = 0;        // packets received since then, without those it dropped
-  std::uint64_t passed_over_ = 0;   // number of first packets that are replaced with gaps
-  FlowPoints* points_ = nullptr;    // only for the collector that makes a step's batches
+  PacketSizes* sizes_ = nullptr;      // owned by the budget; only for sources and collectors
+  std::optional<Holdings> holdings_;  // only for a collector
+  std::uint64_t next_out_ = 0;        // number of the next packet of a source or collector
+  std::uint64_t weight_taken_ = 0;    // of packets received by a collector since it last emitted
+  std::uint64_t unsent_ = 0;          // packets received since then, without those it dropped
+  std::uint64_t passed_over_ = 0;     // number of first packets that are replaced with gaps
+  FlowPoints* points_ = nullptr;      // only for the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;
   std::optional<Message> held_;  // made in the current call

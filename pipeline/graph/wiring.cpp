@@ -10,7 +10,7 @@ namespace seam::host {
 using tbb::flow::continue_msg;
 
 Wiring::Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segments,
-               FlowState& state, Activity& activity, ComputeThread& compute, FlowPoints* points)
+               FlowState& state, Activity& activity, WorkThread& compute, FlowPoints* points)
     : flow_(flow),
       plan_(plan),
       segments_(segments),
@@ -197,11 +197,17 @@ std::uint64_t Wiring::steps() const {
 void Wiring::add_pump(Segment& segment, bool in_step) {
   const std::size_t at = pumps_.size();
   std::function<void()> start;
+  WorkThread* thread = nullptr;
   if (segment.place() == Workplace::compute_thread) {
+    thread = &compute_;
+  } else if (segment.last().kind() == StageKind::source) {
+    thread = source_threads_.emplace_back(std::make_unique<WorkThread>()).get();
+  }
+  if (thread != nullptr) {
     pump_nodes_.push_back(nullptr);
-    start = [this, at] {
+    start = [this, at, thread] {
       activity_.begin();
-      compute_.post([this, at] {
+      thread->post([this, at] {
         run_pump(*pumps_[at]);
         activity_.end();
       });
@@ -234,7 +240,9 @@ void Wiring::start() {
 }
 
 void Wiring::poke() {
-  for (const auto& pump : pumps_) pump->poke();
+  for (const auto& pump : pumps_) {
+    if (pump->segment().worth_waking()) pump->poke();
+  }
 }
 
 void Wiring::run_pump(Pump& pump) {

@@ -4,6 +4,7 @@
 ///     parallel segment   a TBB node, one task per message
 ///     serial segment     an inbox that a TBB task empties
 ///     compute thread     an inbox that the compute thread empties
+///     source             a thread of its own, since it may wait for a socket or a pipe
 ///     training step      lanes into it, and a queue inside it, on the compute thread (step.hpp)
 #pragma once
 
@@ -18,13 +19,13 @@
 #include <vector>
 
 #include "pipeline/graph/activity.hpp"
-#include "pipeline/graph/compute_thread.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/inbox.hpp"
 #include "pipeline/graph/plan.hpp"
 #include "pipeline/graph/pump.hpp"
 #include "pipeline/graph/segment.hpp"
 #include "pipeline/graph/step.hpp"
+#include "pipeline/graph/work_thread.hpp"
 
 namespace seam::host {
 
@@ -36,7 +37,7 @@ class Wiring {
   /// must be at rest (activity quiet, wait() returned) when it is destroyed.
   /// `points`: where the flow can be suspended between two steps; null if it cannot.
   Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segments, FlowState& state,
-         Activity& activity, ComputeThread& compute, FlowPoints* points);
+         Activity& activity, WorkThread& compute, FlowPoints* points);
 
   /// Lets sources make their first packets.
   void start();
@@ -87,7 +88,7 @@ class Wiring {
   const Segments& segments_;
   FlowState& state_;
   Activity& activity_;
-  ComputeThread& compute_;
+  WorkThread& compute_;
   FlowPoints* points_;
   tbb::task_group_context context_;
   tbb::flow::graph graph_;
@@ -104,6 +105,7 @@ class Wiring {
   std::map<std::size_t, std::unique_ptr<Lane>> lanes_;  // by the node whose numbers they carry
   std::vector<std::unique_ptr<WakeNode>> pump_nodes_;
   std::vector<std::unique_ptr<Pump>> pumps_;
+  std::vector<std::unique_ptr<WorkThread>> source_threads_;  // last: they call what is above
 };
 
 }  // namespace seam::host

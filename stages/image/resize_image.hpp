@@ -8,9 +8,10 @@
 namespace seam::stages {
 
 enum class Interpolation : std::uint8_t {
-  bilinear,  ///< between the four nearest pixels; loses pixels in between when downscaling a lot
-  nearest,   ///< the pixel whose centre is nearest, as in Pillow's NEAREST
-  area,      ///< the mean over the pixels that a new one covers: best for downscaling
+  bilinear,     ///< between the four nearest pixels; loses pixels in between when downscaling
+  antialiased,  ///< bilinear, but over all pixels near a new one; the bytes of Pillow's BILINEAR
+  nearest,      ///< the pixel whose centre is nearest, as in Pillow's NEAREST
+  area,         ///< the mean over the pixels that a new one covers: best for downscaling
 };
 
 /// The image at height x width, sides stretched independently. Returns the same handle if the size

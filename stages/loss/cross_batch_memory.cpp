@@ -123,8 +123,7 @@ void CrossBatchMemory::load(const Archive& archive) {
                       "; set it as in the run that wrote the checkpoint",
                   Fault::configuration);
     }
-    loaded.rows = torch::empty(shape, torch::kFloat32);
-    get_tensor(archive, "memory", loaded.rows);
+    loaded.rows = saved_tensor(archive, "memory");
   }
   batches_ = archive.integer("batches");
   memory_ = std::move(loaded);

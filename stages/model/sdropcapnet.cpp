@@ -42,11 +42,16 @@ void Sdropcapnet::forward(nn::SiameseCapsules& net, Packet& packet, Context& con
 
 void Sdropcapnet::batch_accepted() {
   SiameseStage::batch_accepted();
-  accepted_ = std::exchange(processed_, {});
+  std::vector<Tensor> tensors;
+  for (const auto& measured : processed_) tensors.push_back(measured.second);
+  accepted_.clear();
+  for (const double number : numbers_in(tensors)) {
+    accepted_.emplace_back(processed_[accepted_.size()].first, number);
+  }
 }
 
 void Sdropcapnet::record_accepted(const Context& context) {
-  for (const auto& [metric, value] : accepted_) context.metric(metric, value.item<double>());
+  for (const auto& [metric, value] : accepted_) context.metric(metric, value);
   accepted_.clear();
   processed_.clear();
 }

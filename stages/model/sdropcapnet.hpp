@@ -26,8 +26,6 @@ class Sdropcapnet final : public SiameseStage {
   void batch_accepted() override;
 
  private:
-  using Measured = std::vector<std::pair<std::string, Tensor>>;
-
   [[nodiscard]] std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const override {
     return dropout_;
   }
@@ -37,8 +35,8 @@ class Sdropcapnet final : public SiameseStage {
   nn::ConcreteDropoutOptions dropout_;
   double regulariser_ = 1e-3;
   double weight_regulariser_ = 0.1;
-  Measured processed_;  // of the last training batch
-  Measured accepted_;   // the same, once it may be recorded
+  std::vector<std::pair<std::string, Tensor>> processed_;  // measured in the last training batch
+  std::vector<std::pair<std::string, double>> accepted_;   // the same, once it may be recorded
 };
 
 }  // namespace seam::stages

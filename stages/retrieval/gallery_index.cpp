@@ -21,14 +21,6 @@ torch::Tensor numbers_of(const std::vector<GalleryRow>& rows,
   return torch::tensor(numbers, torch::kInt64);
 }
 
-/// A saved tensor of any shape.
-torch::Tensor saved_tensor(const Archive& archive, const std::string& name,
-                           torch::ScalarType type) {
-  torch::Tensor tensor = torch::empty(archive.get(name).shape, type);
-  get_tensor(archive, name, tensor);
-  return tensor;
-}
-
 }  // namespace
 
 void GalleryIndex::clear() {
@@ -215,7 +207,7 @@ void GalleryIndex::load(const Archive& archive) {
   }
   for (const Mask mask : {Mask::none, Mask::predicted, Mask::ground_truth}) {
     const std::string name = vectors_of + to_string(mask);
-    if (archive.has(name)) batch.vectors[mask] = saved_tensor(archive, name, torch::kFloat32);
+    if (archive.has(name)) batch.vectors[mask] = saved_tensor(archive, name);
   }
   add(batch);
   batch.vectors.clear();  // copied

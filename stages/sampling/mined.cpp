@@ -23,8 +23,7 @@ void put_numbers(Archive& archive, const std::string& name,
 }
 
 std::vector<std::int64_t> saved_numbers(const Archive& archive, const std::string& name) {
-  Tensor saved = torch::empty(archive.get(name).shape, torch::kInt64);
-  get_tensor(archive, name, saved);
+  const Tensor saved = saved_tensor(archive, name, torch::kInt64);
   const auto* data = saved.data_ptr<std::int64_t>();
   return {data, data + saved.numel()};
 }

@@ -162,7 +162,9 @@ void Optimizer::process(const Packet& packet, Context& context) {
   const Tensor& loss = packet.get(field::loss);
   std::vector<Tensor> gradients = gradients_of(loss);
   refuse_useless(loss, gradients);
-  // From here on nothing fails: the batch is accepted.
+  // From here on nothing fails: the batch is accepted. Its stages read their measurements before
+  // the step changes weights, while the device is idle.
+  for (Trainable* stage : trainables_) stage->batch_accepted();
   const torch::NoGradGuard no_gradient;
   for (std::size_t i = 0; i < in_flow_.size(); ++i) {
     if (!gradients[i].defined()) continue;
@@ -178,7 +180,6 @@ void Optimizer::process(const Packet& packet, Context& context) {
     }
   }
   if (++accumulated_ == accumulate_) take_step(context);
-  for (Trainable* stage : trainables_) stage->batch_accepted();
 }
 
 void Optimizer::end(Context& context) {

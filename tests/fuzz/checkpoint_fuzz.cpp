@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <seam/error.hpp>
 #include <seam/runner.hpp>
@@ -57,14 +56,9 @@ class Reader final : public seam::Sink {
   /// Reads into a tensor of the shape that the file gives.
   static void load_as_it_is(const Archive& archive, const std::string& name,
                             const Archive::Entry& entry) {
-    static const std::map<std::string, torch::ScalarType> types{
-        {"f32", torch::kFloat32},   {"f64", torch::kFloat64}, {"f16", torch::kFloat16},
-        {"bf16", torch::kBFloat16}, {"i64", torch::kInt64},   {"i32", torch::kInt32},
-        {"u8", torch::kUInt8},      {"bool", torch::kBool}};
-    const auto type = types.find(entry.type);
-    if (type == types.end()) return;
-    Tensor tensor = torch::empty(entry.shape, type->second);
-    seam::get_tensor(archive, name, tensor);
+    const auto type = seam::scalar_type_of(entry.type);
+    if (!type) return;
+    const Tensor tensor = seam::saved_tensor(archive, name, *type);
     Archive again;
     seam::put_tensor(again, name, tensor);
     // A bool that is neither 0 nor 1 is invalid.

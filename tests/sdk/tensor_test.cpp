@@ -8,6 +8,7 @@
 #include <seam/conformance.hpp>
 #include <seam/field.hpp>
 #include <seam/packet.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <string>
@@ -49,6 +50,26 @@ TEST(TensorFields, AContractsViolationIsAClause) {
   EXPECT_THAT(violation(torch::zeros({3, 8}), "f64[N,E]"),
               HasSubstr("its elements are f32, not f64"));
   EXPECT_THAT(violation(torch::zeros({3}), "f32[N,E]"), HasSubstr("it has 1 dimension, not 2"));
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Saved tensors
+
+TEST(SavedTensors, ComeBackInTheShapeThatTheyHad) {
+  Archive archive;
+  const Tensor memory = torch::arange(6.0F).view({2, 3});
+  put_tensor(archive, "memory", memory);
+  EXPECT_TRUE(torch::equal(saved_tensor(archive, "memory"), memory));
+  EXPECT_REFUSED((void)saved_tensor(archive, "memory", torch::kInt64), Fault::data,
+                 "saved entry 'memory' is f32, not i64");
+}
+
+TEST(SavedTensors, AreNotCopiedIntoAnUndefinedTensor) {
+  Archive archive;
+  put_tensor(archive, "memory", torch::zeros({2}));
+  EXPECT_REFUSED(get_tensor(archive, "memory", Tensor()), Fault::internal,
+                 "saved tensor 'memory' cannot be copied into an undefined tensor; allocate it "
+                 "first, or call saved_tensor()");
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -103,6 +124,14 @@ TEST_P(OnEachDevice, TheFirstStageThatComputesMovesAFieldAndItStays) {
   EXPECT_EQ(out.get(field::embedding).device(), device());
   EXPECT_EQ(out.get(doubled).device(), device());
   EXPECT_TRUE(torch::equal(on_host(out.get(doubled)), torch::full({2, 3}, 2.0F)));
+}
+
+TEST_P(OnEachDevice, NumbersAreReadInTheirOrderFromWhereverTheyAre) {
+  const Tensor on_cpu = torch::full({}, 0.1, torch::kFloat64);
+  const Tensor first = torch::full({1}, 2.0F, device()).requires_grad_();
+  const Tensor second = torch::full({}, 3, torch::dtype(torch::kInt64).device(device()));
+  EXPECT_THAT(numbers_in({first, on_cpu, second}), ElementsAre(2.0, 0.1, 3.0));
+  EXPECT_TRUE(numbers_in({}).empty());
 }
 
 TEST_P(OnEachDevice, HostValuesAreContiguousFloatsWithoutGradient) {

@@ -547,6 +547,32 @@ TEST_F(RunTest, ATraceHoldsACallForEachPacketOfEachStage) {
   EXPECT_TRUE(text.ends_with("]\n"));
 }
 
+TEST_F(RunTest, ACollectorThatHoldsMoreThanTheLimitIsNamed) {
+  folder_.write("shuffle.toml", R"([stage.items]
+use = "dataset.wardrobe"
+root = "wardrobe"
+items = 8
+views = 2
+
+[stage.decode]
+use = "image.decode"
+
+[stage.shuffle]
+use = "sampling.shuffle"
+
+[flow]
+main = "items -> decode -> shuffle"
+)");
+  const auto run_within = [&](const std::string& bytes) {
+    return seam({"run", "shuffle.toml", "--set", "limits.bytes=" + bytes}, here());
+  };
+  const Finished refused = run_within("1 MiB");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("collector 'shuffle' holds 1."));
+  EXPECT_THAT(refused.err, HasSubstr("more than `bytes` of [limits] allows (1 MiB)"));
+  EXPECT_EQ(run_within("64 MiB").exit_code, 0);
+}
+
 TEST_F(RunTest, AFolderInUseIsRefused) {
   const Gate gate(here() / "gate");
   Program program(run_into("out"), here());

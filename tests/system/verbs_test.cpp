@@ -219,6 +219,7 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_EQ(complete({"inspect", "--s"}), "--set\n");
   EXPECT_EQ(complete({"graph", "small.toml", "--format", ""}), "dot\nmermaid\n");
   EXPECT_EQ(complete({"new", "plugin", "x", "--kind", "s"}), "source\nsink\n");
+  EXPECT_EQ(complete({"new", "plugin", "x", "--kind", "l"}), "loss\n");
   EXPECT_EQ(complete({"no-such-verb", ""}), "");
 }
 

@@ -62,10 +62,7 @@ class Loss : public Compute<Transform>, public Trainable {
     processed_.emplace_back("total", total.detach());
     std::move(measured_.begin(), measured_.end(), std::back_inserter(processed_));
     packet.set(field::loss, std::move(total));
-    if (context.training()) return;
-    require_finite(processed_.at(0).second);
-    require_finite(processed_.at(1).second);
-    add_evaluated(rows_of(packet));
+    if (!context.training()) add_evaluated(rows_of(packet));
   }
 
   void end(Context& context) final {
@@ -84,7 +81,7 @@ class Loss : public Compute<Transform>, public Trainable {
 
   std::vector<NamedWeight> weights() override { return {}; }
   /// Override this, and call the base class, in a loss that keeps other state besides weights.
-  void batch_accepted() override { accepted_ = std::exchange(processed_, {}); }
+  void batch_accepted() override { accepted_ = take_processed(); }
 
  protected:
   /// Declares `weight`, the field `loss` and the interface for optimizers; call it at the end of
@@ -101,7 +98,8 @@ class Loss : public Compute<Transform>, public Trainable {
   [[nodiscard]] virtual Tensor compute(const Packet& packet, Context& context) = 0;
 
   /// For compute(): a number of this batch, recorded as a metric when the batch is accepted. A
-  /// tensor with one element is read only then, to avoid waiting for the device.
+  /// tensor with one element is read only then, together with the others of the batch: the
+  /// optimizer has just waited for the device to check loss and gradient.
   void measure(std::string name, const Tensor& value) {
     measured_.emplace_back(std::move(name), value.detach());
   }
@@ -111,6 +109,7 @@ class Loss : public Compute<Transform>, public Trainable {
 
  private:
   using Measured = std::vector<std::pair<std::string, Tensor>>;
+  using Numbers = std::vector<std::pair<std::string, double>>;
 
   /// A metric over the batches of an evaluation that have a value for it.
   struct Evaluated {
@@ -129,19 +128,32 @@ class Loss : public Compute<Transform>, public Trainable {
     return 1;
   }
 
+  [[nodiscard]] Numbers take_processed() {
+    std::vector<Tensor> tensors;
+    for (const auto& measured : processed_) tensors.push_back(measured.second);
+    const std::vector<double> values = numbers_in(tensors);
+    Numbers numbers;
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      numbers.emplace_back(std::move(processed_[at].first), values[at]);
+    }
+    processed_.clear();
+    return numbers;
+  }
+
   void add_evaluated(double rows) {
-    for (const auto& measured : processed_) {
-      const std::string& name = measured.first;
+    const Numbers numbers = take_processed();
+    require_finite(numbers.at(0).second);
+    require_finite(numbers.at(1).second);
+    for (const auto& number : numbers) {
+      const std::string& name = number.first;
       const auto known = std::find_if(evaluated_.begin(), evaluated_.end(),
                                       [&](const Evaluated& metric) { return metric.name == name; });
       Evaluated& metric =
           known != evaluated_.end() ? *known : evaluated_.emplace_back(Evaluated{name, 0, 0});
-      const auto value = measured.second.item<double>();
-      if (std::isnan(value)) continue;
-      metric.sum += rows * value;
+      if (std::isnan(number.second)) continue;
+      metric.sum += rows * number.second;
       metric.rows += rows;
     }
-    processed_.clear();
   }
 
   static Tensor checked(const Tensor& loss) {
@@ -155,8 +167,7 @@ class Loss : public Compute<Transform>, public Trainable {
     return loss.scalar_type() == torch::kFloat32 ? loss : loss.to(torch::kFloat32);
   }
 
-  static void require_finite(const Tensor& loss) {
-    const auto value = loss.item<double>();
+  static void require_finite(double value) {
     if (std::isfinite(value)) return;
     throw Error(std::string("the loss of this batch is ") +
                 (std::isnan(value) ? "NaN" : "infinite") +
@@ -165,14 +176,14 @@ class Loss : public Compute<Transform>, public Trainable {
   }
 
   void record_accepted(const Context& context) {
-    for (const auto& [metric, value] : accepted_) context.metric(metric, value.item<double>());
+    for (const auto& [metric, value] : accepted_) context.metric(metric, value);
     accepted_.clear();
   }
 
   double weight_ = 1;
   Measured measured_;   // by the current compute()
-  Measured processed_;  // of the last training batch
-  Measured accepted_;   // the same, once it may be recorded
+  Measured processed_;  // of the last batch
+  Numbers accepted_;    // of the last training batch, once it may be recorded
   std::vector<Evaluated> evaluated_;
 };
 

@@ -155,6 +155,23 @@ inline Tensor on_host(const Tensor& tensor, torch::ScalarType type = torch::kFlo
   return tensor.detach().to(torch::kCPU, type).contiguous();
 }
 
+/// The numbers in tensors of one element each. Those on a device are fetched together, because each
+/// fetch waits for the device.
+inline std::vector<double> numbers_in(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> elsewhere;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.is_cpu()) elsewhere.push_back(tensor.detach().reshape({}).to(torch::kFloat64));
+  }
+  Tensor fetched;
+  if (!elsewhere.empty()) fetched = at::stack(elsewhere).to(torch::kCPU);
+  std::vector<double> numbers;
+  std::int64_t next = 0;
+  for (const Tensor& tensor : tensors) {
+    numbers.push_back((tensor.is_cpu() ? tensor : fetched[next++]).item<double>());
+  }
+  return numbers;
+}
+
 namespace detail {
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -386,10 +403,10 @@ class Trainable {
   virtual ~Trainable() = default;
   /// The tensors to train, without frozen ones; the same tensors from open() to close().
   virtual std::vector<NamedWeight> weights() = 0;
-  /// The optimizer has accepted the last batch: it has made a step with it, or keeps its gradient
-  /// for one. A stage that changes other state while it processes a batch, such as running
-  /// statistics, must undo the change if this is not called: the batch was skipped and must leave
-  /// no trace.
+  /// The optimizer has accepted the last batch: it makes a step with it, or keeps its gradient for
+  /// one. The weights are still those that the batch was computed with. A stage that changes other
+  /// state while it processes a batch, such as running statistics, must undo the change if this is
+  /// not called: the batch was skipped and must leave no trace.
   virtual void batch_accepted() {}
 };
 
@@ -403,9 +420,15 @@ inline void put_tensor(Archive& archive, const std::string& name, const Tensor& 
 }
 
 /// Copies a saved tensor into `target`, which keeps its device, layout and identity. Throws
-/// seam::Error with the entry if type or shape differ.
+/// seam::Error naming the entry if type or shape differ, or if `target` is undefined.
 inline void get_tensor(const Archive& archive, const std::string& name, Tensor target) {
   const Archive::Entry& entry = archive.get(name);
+  if (!target.defined()) {
+    throw Error("saved tensor '" + name +
+                    "' cannot be copied into an undefined tensor; allocate it first, or call "
+                    "saved_tensor() if only the checkpoint knows its shape",
+                Fault::internal);
+  }
   const std::string type = element_name(target.scalar_type());
   if (entry.type != type || entry.shape != target.sizes().vec()) {
     throw Error("saved tensor '" + name + "' is " + entry.type + shape_text(entry.shape) +
@@ -421,6 +444,16 @@ inline void get_tensor(const Archive& archive, const std::string& name, Tensor t
   Tensor saved = torch::empty(entry.shape, target.scalar_type());
   if (saved.nbytes() > 0) std::memcpy(saved.data_ptr(), entry.bytes.data(), saved.nbytes());
   target.copy_(saved);
+}
+
+/// A saved tensor with the shape that it was saved with, on the CPU, for state whose shape only the
+/// checkpoint knows. Throws seam::Error naming the entry if its type is not `type`.
+inline Tensor saved_tensor(const Archive& archive, const std::string& name,
+                           torch::ScalarType type = torch::kFloat32) {
+  const Archive::Entry& entry = archive.get(name, element_name(type));
+  Tensor tensor = torch::empty(entry.shape, type);
+  get_tensor(archive, name, tensor);
+  return tensor;
 }
 
 }  // namespace seam

@@ -40,6 +40,32 @@ TEST(Budget, BoundsPackets) {
   EXPECT_EQ(budget.packets_peak(), 5);
 }
 
+TEST(Budget, IsWorthWakingASourceForAQuarterOfThePackets) {
+  Budget budget(8, 1'000'000, 1, nobody_waits);
+  PacketSizes& maker = budget.add_maker();
+  EXPECT_TRUE(budget.worth_waking(maker));
+  through(budget, maker, 10);
+  std::vector<std::shared_ptr<Ticket>> tickets = fill(budget, maker);
+  ASSERT_EQ(tickets.size(), 8U);
+  EXPECT_FALSE(budget.worth_waking(maker));
+  tickets.pop_back();
+  EXPECT_TRUE(budget.room(maker));
+  EXPECT_FALSE(budget.worth_waking(maker));
+  tickets.pop_back();
+  EXPECT_TRUE(budget.worth_waking(maker));
+}
+
+TEST(Budget, IsWorthWakingASourceWhenNothingIsUnderWay) {
+  Budget budget(1, 100, 1, nobody_waits);
+  PacketSizes& maker = budget.add_maker();
+  through(budget, maker, 1'000);
+  EXPECT_TRUE(budget.worth_waking(maker));
+  std::vector<std::shared_ptr<Ticket>> tickets = fill(budget, maker);
+  EXPECT_FALSE(budget.worth_waking(maker));
+  tickets.clear();
+  EXPECT_TRUE(budget.worth_waking(maker));
+}
+
 TEST(Budget, ReservesWhatPacketsOfTheSameMakerNeeded) {
   Budget budget(1'000, 1'000, 1, nobody_waits);
   PacketSizes& maker = budget.add_maker();

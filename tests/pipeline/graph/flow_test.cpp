@@ -447,6 +447,51 @@ class Listen final : public Source {
   bool inside_ = false;
 };
 
+/// Makes a packet when the one before it has been through, as of a service that answers.
+class Converse final : public Source {
+ public:
+  explicit Converse(const std::atomic<std::int64_t>& answers) : answers_(answers) {}
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    // Not for ever, so that the test can fail.
+    for (int i = 0; answers_ < made_ && i < 20'000'000; ++i) std::this_thread::yield();
+    if (answers_ < made_) throw Error("no answer to packet " + std::to_string(made_ - 1));
+    if (made_ == 20) return More::no;
+    Packet packet;
+    packet.set(number, made_++);
+    emitter.emit(std::move(packet));
+    return More::yes;
+  }
+
+ private:
+  const std::atomic<std::int64_t>& answers_;
+  std::int64_t made_ = 0;
+};
+
+TEST_F(FlowTest, SourcesThatWaitLeaveTheWorkersToTheStages) {
+  for (const bool compute : {false, true}) {
+    std::atomic<std::int64_t> answers = 0;
+    std::atomic<std::int64_t> other_answers = 0;
+    add<Converse>("converse", answers);
+    add<Converse>("other", other_answers);
+    add<ParallelCall>("look", [](Packet&, Context&) {});
+    add<ParallelCall>("look_too", [](Packet&, Context&) {});
+    add<Call<Transform>>(
+        "model", [](Packet&, Context&) {}, compute);
+    add<Call<Transform>>("answer", [&](Packet&, Context&) { ++answers; });
+    add<Call<Transform>>("answer_too", [&](Packet&, Context&) { ++other_answers; });
+    FlowSpec flow;
+    flow.name = "test";
+    flow.nodes = {{"converse", {}, {}},   {"look", {0}, {}}, {"model", {1}, {}},
+                  {"answer", {2}, {}},    {"other", {}, {}}, {"look_too", {4}, {}},
+                  {"answer_too", {5}, {}}};
+    const FlowResult result = run_flow(flow, 1);
+    EXPECT_FALSE(result.error) << result.error->full_message();
+    EXPECT_EQ(answers, 20);
+    EXPECT_EQ(other_answers, 20);
+  }
+}
+
 TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
   for (const bool compute : {false, true}) {
     for (int round = 0; round < 50; ++round) {
@@ -595,6 +640,66 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   add<Keep>("keep", kept_);
   EXPECT_FALSE(run({"count", "enter", "leave", "gather"}, 2).error);
   EXPECT_GE(most, 32);
+}
+
+/// Packets of 10,000 bytes.
+class Heavy final : public Source {
+ public:
+  void declare(Declaration& d) override { d.provides(number); }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+    Packet packet;
+    packet.set(number, next_++);
+    packet.set(bytes, std::vector<std::uint8_t>(10'000));
+    emitter.emit(std::move(packet));
+    return next_ < 100 ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+/// Sends on in reverse what it took in, as a shuffle does in another order.
+class Reverse final : public Collector {
+ public:
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    packets_.push_back(std::move(packet));
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (packets_.empty()) return More::no;
+    emitter.emit(std::move(packets_.back()));
+    packets_.pop_back();
+    return More::yes;
+  }
+
+ private:
+  std::vector<Packet> packets_;
+};
+
+TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
+  options_.limits.bytes = 500'000;
+  add<Heavy>("heavy");
+  add<Reverse>("reverse");
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"heavy", "reverse", "keep"});
+  ASSERT_TRUE(result.error);
+  EXPECT_EQ(result.error->fault(), Fault::configuration);
+  EXPECT_THAT(result.error->what(), HasSubstr("collector 'reverse' holds 0.4"));
+  EXPECT_THAT(result.error->what(), HasSubstr("of [limits] allows (0.4768 MiB)"));
+  EXPECT_TRUE(kept_.empty());
+}
+
+TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
+  options_.limits.bytes = 1'100'000;
+  add<Heavy>("heavy");
+  add<Reverse>("reverse");
+  add<Keep>("keep", kept_);
+  const FlowResult result = run({"heavy", "reverse", "keep"});
+  ASSERT_FALSE(result.error) << result.error->what();
+  EXPECT_GE(result.bytes_peak, 1'000'000U);
+  EXPECT_LE(result.bytes_peak, 1'200'000U);
+  EXPECT_EQ(kept_.size(), 100U);
 }
 
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {

@@ -204,9 +204,7 @@ TEST(CrossBatchMemory, RemembersTheLastRows) {
     const MemoryLoss expected =
         memory_loss(embedding, rows, torch::tensor(labels, torch::kInt64), 0.5);
     EXPECT_EQ(training.step(packet), std::to_string(expected.loss.item<double>()));
-    Tensor saved = torch::empty({kept, 5});
-    get_tensor(training.save(), "memory", saved);
-    EXPECT_TRUE(torch::equal(saved, rows));
+    EXPECT_TRUE(torch::equal(saved_tensor(training.save(), "memory"), rows));
   }
 }
 

@@ -37,6 +37,21 @@ class Squares final : public Loss {
   }
 };
 
+/// Measures a weight itself, which optimizers change in place.
+class Scaled final : public Loss {
+ public:
+  Tensor scale = torch::full({1}, 2.0F);
+
+  void declare(Declaration& d) override {
+    d.needs(field::embedding);
+    declare_loss(d);
+  }
+  Tensor compute(const Packet& packet, Context& /*context*/) override {
+    measure("scale", scale);
+    return (packet.get(field::embedding) * scale).mean();
+  }
+};
+
 /// Returns a value set by the test.
 class Anything final : public Loss {
  public:
@@ -110,6 +125,16 @@ TEST(Loss, InTrainingRecordsWhatTheOptimizerAccepted) {
   EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(1.0, 4.0));
   EXPECT_THAT(harness.metrics().at("total"), ElementsAre(1.0, 4.0));
   EXPECT_THAT(harness.metrics().at("rows"), ElementsAre(1.0, 1.0));
+}
+
+TEST(Loss, RecordsAWeightAsTheBatchWasComputedWithIt) {
+  seam::testing::Harness harness("loss", std::make_unique<Scaled>());
+  harness.training(true).push(batch(torch::ones({1, 2})));
+  auto& loss = dynamic_cast<Scaled&>(harness.runner().stage());
+  loss.batch_accepted();
+  loss.scale.fill_(7);  // the optimizer's step
+  harness.finish();
+  EXPECT_THAT(harness.metrics().at("scale"), ElementsAre(2.0));
 }
 
 TEST(Loss, InEvaluationEachBatchCountsByItsRows) {

@@ -50,10 +50,8 @@ void run(int count, char** arguments) {
   }
   Archive pictures;
   for (auto& [name, entry] : read_safetensors(arguments[2]).tensors) pictures.put(name, entry);
-  const Tensor images = torch::empty(pictures.get("images").shape);
-  get_tensor(pictures, "images", images);
   Packet packet;
-  packet.set(field::images, images);
+  packet.set(field::images, saved_tensor(pictures, "images"));
   harness.push(packet);
   if (!harness.errors().empty()) throw Error(harness.errors()[0]);
   Archive result;

@@ -20,6 +20,7 @@ class MadeUpModel final : public Transform, public Trainable {
   Tensor bias = torch::ones({2}).requires_grad_(true);
   double rate_scale = 1;
   int accepted = 0;
+  double weight_when_accepted = 0;  // the first number
 
   void declare(Declaration& d) override {
     d.offers<Trainable>(*this);
@@ -37,7 +38,10 @@ class MadeUpModel final : public Transform, public Trainable {
   std::vector<NamedWeight> weights() override {
     return {{"dense.weight", weight, rate_scale}, {"dense.bias", bias}};
   }
-  void batch_accepted() override { ++accepted; }
+  void batch_accepted() override {
+    ++accepted;
+    weight_when_accepted = weight[0].item<double>();
+  }
   [[nodiscard]] Tensor loss(double target = 3) const { return (weight - target).square().sum(); }
 };
 

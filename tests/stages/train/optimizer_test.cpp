@@ -56,6 +56,14 @@ class OptimizerTest : public ::testing::Test {
   StageRunner model_;
 };
 
+TEST_F(OptimizerTest, AcceptsABatchBeforeItChangesTheWeights) {
+  const auto sgd = optimizer<Sgd>(1);
+  push(*sgd, 3);
+  EXPECT_EQ(model().accepted, 1);
+  EXPECT_EQ(model().weight_when_accepted, 0);
+  EXPECT_NE(weight(), 0);
+}
+
 TEST_F(OptimizerTest, ThreadsDoNotChangeAByteOfAccumulatedGradients) {
   torch::manual_seed(2);
   const std::int64_t count_of_weights = 200003;  // a prime: no thread count divides it

@@ -86,14 +86,16 @@ if ! grep --quiet '"stage":"proxies","name":"loss"' "$work/proxy_nca/build/run-o
 fi
 
 if ! $all; then
-  echo "left out: plugins of the kinds source, collector, sink and model, a tensor plugin, the guide's example,"
+  echo "left out: plugins of the kinds source, collector, sink, model and loss, a tensor plugin, the guide's example,"
   echo "examples/csv_table and examples/equalise; SEAM_ALL_PROJECTS=1 builds them"
   exit
 fi
 
-# An unedited network.
-quietly seam new plugin acme.my_model --kind model
-build_and_test "$work/my_model"
+# An unedited network and an unedited loss.
+for kind in model loss; do
+  quietly seam new plugin "acme.my_$kind" --kind "$kind"
+  build_and_test "$work/my_$kind"
+done
 
 # The build folder is itself a package.
 quietly seam new plugin acme.other --tensor

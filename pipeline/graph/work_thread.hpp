@@ -1,7 +1,9 @@
-/// The single thread for a run's tensor work.
+/// A thread that works through a queue.
 ///
-/// OpenMP keeps a pool of threads per calling thread, and LibTorch keeps the gradient mode per
-/// thread. On TBB's workers, each worker would get its own pool.
+///     compute thread   all tensor work of a run: OpenMP keeps a pool of threads per calling thread
+///                      and LibTorch keeps the gradient mode per thread, so on TBB's workers each
+///                      worker would get its own pool
+///     a source         one per source of a flow, because it may wait and a TBB worker must not
 #pragma once
 
 #include <condition_variable>
@@ -12,15 +14,15 @@
 
 namespace seam::host {
 
-class ComputeThread {
+class WorkThread {
  public:
-  ComputeThread();
+  WorkThread();
   /// Finishes the queued work.
-  ~ComputeThread();
-  ComputeThread(const ComputeThread&) = delete;
-  ComputeThread& operator=(const ComputeThread&) = delete;
-  ComputeThread(ComputeThread&&) = delete;
-  ComputeThread& operator=(ComputeThread&&) = delete;
+  ~WorkThread();
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+  WorkThread(WorkThread&&) = delete;
+  WorkThread& operator=(WorkThread&&) = delete;
 
   /// Queues work, which must not throw.
   void post(std::function<void()> work);

@@ -1,4 +1,4 @@
-#include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/work_thread.hpp"
 
 #include <chrono>
 #include <exception>
@@ -9,9 +9,9 @@
 
 namespace seam::host {
 
-ComputeThread::ComputeThread() : thread_([this] { loop(); }) {}
+WorkThread::WorkThread() : thread_([this] { loop(); }) {}
 
-ComputeThread::~ComputeThread() {
+WorkThread::~WorkThread() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -20,7 +20,7 @@ ComputeThread::~ComputeThread() {
   thread_.join();
 }
 
-void ComputeThread::post(std::function<void()> work) {
+void WorkThread::post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(work));
@@ -28,7 +28,7 @@ void ComputeThread::post(std::function<void()> work) {
   wake_.notify_one();
 }
 
-void ComputeThread::run(const std::function<void()>& work) {
+void WorkThread::run(const std::function<void()>& work) {
   if (std::this_thread::get_id() == thread_.get_id()) return work();
   std::promise<void> done;
   post([&] {
@@ -42,12 +42,12 @@ void ComputeThread::run(const std::function<void()>& work) {
   done.get_future().get();
 }
 
-double ComputeThread::take_idle_seconds() {
+double WorkThread::take_idle_seconds() {
   const std::lock_guard lock(mutex_);
   return std::exchange(idle_seconds_, 0.0);
 }
 
-void ComputeThread::loop() {
+void WorkThread::loop() {
   use_alternate_stack();
   std::unique_lock lock(mutex_);
   while (true) {

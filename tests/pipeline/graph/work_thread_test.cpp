@@ -1,4 +1,4 @@
-#include "pipeline/graph/compute_thread.hpp"
+#include "pipeline/graph/work_thread.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <vector>
 
 namespace seam::host {
-namespace compute_thread_test {
+namespace work_thread_test {
 
-TEST(ComputeThread, RunsAllThatIsPostedOnOneThreadInOrder) {
+TEST(WorkThread, RunsAllThatIsPostedOnOneThreadInOrder) {
   std::vector<int> order;  // plain: one thread writes it
   std::thread::id first;
   {
-    ComputeThread compute;
+    WorkThread compute;
     compute.run([&] { first = std::this_thread::get_id(); });
     for (int i = 0; i < 100; ++i) {
       compute.post([&, i] {
@@ -28,11 +28,11 @@ TEST(ComputeThread, RunsAllThatIsPostedOnOneThreadInOrder) {
   EXPECT_NE(first, std::this_thread::get_id());
 }
 
-TEST(ComputeThread, TakesWorkFromManyThreads) {
+TEST(WorkThread, TakesWorkFromManyThreads) {
   constexpr int each = 1'000;
   int count = 0;
   {
-    ComputeThread compute;
+    WorkThread compute;
     std::vector<std::jthread> posting;
     for (int thread = 0; thread < 4; ++thread) {
       posting.emplace_back([&] {
@@ -44,16 +44,16 @@ TEST(ComputeThread, TakesWorkFromManyThreads) {
   EXPECT_EQ(count, 4 * each);
 }
 
-TEST(ComputeThread, RethrowsWhatRunThrows) {
-  ComputeThread compute;
+TEST(WorkThread, RethrowsWhatRunThrows) {
+  WorkThread compute;
   EXPECT_THROW(compute.run([] { throw std::runtime_error("no"); }), std::runtime_error);
   int after = 0;
   compute.run([&] { after = 1; });
   EXPECT_EQ(after, 1);
 }
 
-TEST(ComputeThread, CountsTheTimeItWaits) {
-  ComputeThread compute;
+TEST(WorkThread, CountsTheTimeItWaits) {
+  WorkThread compute;
   // It waits before nearly every piece of work; a single one may come before it looks.
   double waited = 0;
   for (int i = 0; i < 10'000 && waited == 0; ++i) {
@@ -74,5 +74,5 @@ TEST(ComputeThread, CountsTheTimeItWaits) {
   compute.run([] {});  // the latches are destroyed before the thread
 }
 
-}  // namespace compute_thread_test
+}  // namespace work_thread_test
 }  // namespace seam::host
