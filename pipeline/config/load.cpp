@@ -119,15 +119,16 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   const Paths paths(*tree, stages, sources, findings);
   spec.paths = paths.specs();
   spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
-  // For a resumed run, this was reported when it started.
-  if (findings.errors() == errors_before && options.recorded_plugins.empty()) {
-    // With a variant, stages and paths of the file may be unused, as in an extended file.
-    const std::string own = options.variants.empty() ? spec.file : std::string();
+  // With a variant, stages, paths and flows of the file may be unused, as in an extended file. For
+  // a resumed run, this was reported when it started.
+  const bool looks_for_unused = options.variants.empty() && options.recorded_plugins.empty();
+  const std::string own = looks_for_unused ? spec.file : std::string();
+  if (findings.errors() == errors_before) {
     check_use(*tree, own, stages, spec.flows, findings);
     check_path_use(*tree, own, spec.flows, findings);
   }
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
-  spec.schedule = read_schedule(*tree, known, findings);
+  spec.schedule = read_schedule(*tree, own, known, findings);
   check_tensorboard(*tree, known, findings);
   settle_kept_metric(*tree, stages, spec.flows, spec.schedule, findings);
   if (findings.has_errors()) return std::nullopt;

@@ -219,7 +219,8 @@ void check_tensorboard(const Table& tree, const KnownNames& known, Findings& fin
   }
 }
 
-ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings& findings) {
+ScheduleSpec read_schedule(const Table& tree, const std::string& own, const KnownNames& known,
+                           Findings& findings) {
   ScheduleSpec schedule;
   const std::size_t errors_before = findings.errors();
   const Entry* entry = tree.find("schedule");
@@ -242,7 +243,7 @@ ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings&
   const Entry* flows = tree.find("flow");
   if (flows == nullptr || flows->node.table() == nullptr) return schedule;
   for (const Entry& flow : flows->node.table()->entries) {
-    if (scheduled.contains(flow.key)) continue;
+    if (scheduled.contains(flow.key) || flow.key_place.file != own) continue;
     findings.warning("flow-unscheduled", flow.key_place,
                      fmt::format("flow '{}' is not in the [schedule] and never runs", flow.key));
   }

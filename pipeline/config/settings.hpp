@@ -37,7 +37,9 @@ struct KnownNames {
 /// Reports patterns of [pipeline]'s tensorboard that name a stage which is not in the file.
 void check_tensorboard(const Table& tree, const KnownNames& known, Findings& findings);
 
-/// The schedule; without the table, one epoch of all flows. Warns of flows that never run.
-ScheduleSpec read_schedule(const Table& tree, const KnownNames& known, Findings& findings);
+/// The schedule; without the table, one epoch of all flows. Warns of flows of the file `own` that
+/// never run: a file that extends others may schedule only its own flows.
+ScheduleSpec read_schedule(const Table& tree, const std::string& own, const KnownNames& known,
+                           Findings& findings);
 
 }  // namespace seam::host

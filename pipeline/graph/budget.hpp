@@ -129,7 +129,7 @@ class Budget {
   [[nodiscard]] std::shared_ptr<Ticket> admit(PacketSizes& maker, std::int64_t bytes,
                                               std::uint64_t weight = 1);
 
-  /// A collector holds so many bytes more of packets whose tickets are gone.
+  /// A collector holds `by` more bytes of packets whose tickets are gone.
   void hold(std::int64_t by) { reserve(by); }
 
   [[nodiscard]] std::int64_t packets() const { return packets_.load(); }

@@ -1,10 +1,10 @@
-/// Counts the memory of the packets that a collector holds, whose tickets are gone.
+/// Counts the memory of packets that a collector holds after their tickets are gone.
 ///
 ///     take(packet) ──► collector ──┬──► give(packet): its new ticket counts it
-///                                  └──► settle(): what is neither sent on nor freed is held
+///                                  └──► settle(): what is neither emitted nor freed is held
 ///
 /// Nothing can make a collector wait: it may need the last packet before it emits the first. So
-/// what it holds leaves less room for sources, and more than the limit alone ends the flow.
+/// sources get less capacity, and a collector that holds more than the limit ends the flow.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace seam::host {
 
-/// Of one collector; one thread at a time.
+/// For one collector; one thread at a time.
 class Holdings {
  public:
   /// `limit`: bytes. `budget` outlives this object.
@@ -27,7 +27,7 @@ class Holdings {
   Holdings(Holdings&&) = delete;
   Holdings& operator=(Holdings&&) = delete;
 
-  /// Before the collector gets the packet. What branches share counts for the others.
+  /// Call it before the collector gets the packet. Data that branches share is not counted here.
   void take(const Envelope& envelope);
   /// The collector emits the packet.
   void give(const Packet& packet);
@@ -37,7 +37,7 @@ class Holdings {
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
-  /// A packet, of which the largest value shows whether it is still there.
+  /// A packet; its largest value shows whether it still exists.
   struct Held {
     std::weak_ptr<void> value;
     std::int64_t bytes = 0;

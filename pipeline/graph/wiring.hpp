@@ -4,7 +4,7 @@
 ///     parallel segment   a TBB node, one task per message
 ///     serial segment     an inbox that a TBB task empties
 ///     compute thread     an inbox that the compute thread empties
-///     source             a thread of its own, since it may wait for a socket or a pipe
+///     source             a separate thread, because it may wait for a socket or a pipe
 ///     training step      lanes into it, and a queue inside it, on the compute thread (step.hpp)
 #pragma once
 

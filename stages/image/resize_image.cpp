@@ -118,7 +118,7 @@ Image resize_image(const Image& image, int height, int width, Interpolation inte
   if (image.height() == height && image.width() == width) return image;
   // Not OpenCV's nearest modes: one of the two rounds positions down, the other rounds halves down.
   if (interpolation == Interpolation::nearest) return pick_nearest(image, height, width);
-  // Nor has OpenCV this one: its INTER_AREA weighs all pixels that a new one covers alike.
+  // OpenCV does not have this one either: its INTER_AREA gives all covered pixels the same weight.
   if (interpolation == Interpolation::antialiased) {
     return resize_columns(resize_rows(image, width), height);
   }

@@ -223,8 +223,8 @@ TEST_F(VerbsTest, CompletionKnowsVerbsOptionsStagesAndFiles) {
   EXPECT_EQ(complete({"no-such-verb", ""}), "");
 }
 
-/// What a shell completes "seam LINE" to, by the script that is installed for it. The program's
-/// folder comes first in PATH.
+/// Runs the completion script that is installed for a shell, with the program's folder first in
+/// PATH.
 class ShellsTest : public VerbsTest {
  protected:
   std::string in_shell(const std::string& shell, const std::string& script) {

@@ -107,5 +107,15 @@ TEST_F(Merge, OnlyWhatTheFileItselfSaysCanBeUnused) {
   EXPECT_EQ(result.problems[0].place.line, 3U);
 }
 
+TEST_F(Merge, OnlyFlowsOfTheFileItselfCanBeUnscheduled) {
+  const std::string flows = "[flow]\nother = \"numbers -> scale -> again\"\n";
+  const std::string only_other = flows + "[schedule]\neach_epoch = [\"other\"]\n";
+  EXPECT_THAT(codes(load("extends = \"base.toml\"\n" + only_other)), IsEmpty());
+  const std::string only_main = flows + "[schedule]\neach_epoch = [\"main\"]\n";
+  const LoadResult result = load("extends = \"base.toml\"\n" + only_main);
+  ASSERT_THAT(codes(result), ElementsAre("flow-unscheduled"));
+  EXPECT_EQ(result.problems[0].place.line, 3U);
+}
+
 }  // namespace merge_test
 }  // namespace seam::host

@@ -659,7 +659,7 @@ class Heavy final : public Source {
   std::int64_t next_ = 0;
 };
 
-/// Sends on in reverse what it took in, as a shuffle does in another order.
+/// Emits packets in reverse, as a shuffle emits them in a different order.
 class Reverse final : public Collector {
  public:
   void declare(Declaration& d) override { d.needs(number); }

@@ -15,7 +15,7 @@ constexpr Field<std::int64_t> label{"label"};
 
 class HoldingsTest : public ::testing::Test {
  protected:
-  /// A packet in flight of at least so many bytes.
+  /// A packet in flight of at least `bytes` bytes.
   Envelope envelope(std::size_t bytes) {
     Packet packet;
     packet.set(label, 7);
