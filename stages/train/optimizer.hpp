@@ -72,8 +72,8 @@ class Optimizer : public Compute<Sink> {
   void check_no_decay() const;
   /// The gradients of this batch's loss. Throws seam::Error where it has none that is of use.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss) const;
-  /// Throws seam::Error where a gradient of that largest element must not be followed.
-  void refuse_useless(const Tensor& loss, const std::vector<Tensor>& gradients) const;
+  /// Throws seam::Error if the gradients of the batch's loss must not be followed.
+  void refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const;
   void take_step(Context& context);
   void forget_gradients();
 
