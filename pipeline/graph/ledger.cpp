@@ -45,17 +45,19 @@ void check_edges(const FlowSpec& flow, const Segments& segments,
   }
 }
 
-/// Only of collectors that make new packets: others choose. Where nothing stands behind one, what
-/// it sends on is nobody's.
+/// A collector that sends on packets that it took in chooses among them: it may leave out some, but
+/// not all. Where nothing stands behind a collector, what it sends on is nobody's.
 void check_collectors(const Segments& segments, std::vector<std::string>& sentences) {
   for (const auto& segment : segments) {
     const StageRunner& stage = segment->last();
-    const std::uint64_t kept = segment->swallowed();
-    if (stage.kind() != StageKind::collector || !stage.description().replaces_packets ||
-        segment->edges().empty() || kept == 0) {
-      continue;
+    if (stage.kind() != StageKind::collector || segment->edges().empty()) continue;
+    if (const std::uint64_t both = segment->dropped_and_sent(); both > 0) {
+      sentences.push_back("collector '" + stage.name() + "' dropped " + packets_text(both) +
+                          " that it sent on as well");
     }
+    const std::uint64_t kept = segment->swallowed();
     const bool sent = segment->counter(segment->stages().size() - 1).emitted > 0;
+    if (kept == 0 || (sent && !stage.description().replaces_packets)) continue;
     sentences.push_back("collector '" + stage.name() + "' took in " + packets_text(kept) +
                         (sent ? " after the last that it sent on" : " and sent on nothing") +
                         ", and dropped none of them: a collector says with Emitter::drop what it "

@@ -4,9 +4,9 @@
 ///     for each edge    what left one stage arrived at the next
 ///     for a collector  what it took in is its word from there on: what cannot be true is found
 ///
-/// A collector may repeat packets, choose among them or put many into one. That none has been
-/// forgotten can be checked only of one that makes new packets out of those it takes
-/// (Declaration::replaces_packets): it must send on something after the last, or drop it.
+/// A collector may repeat packets, choose among them or put many into one. One that makes new
+/// packets out of those it takes (Declaration::replaces_packets) must send on something after the
+/// last, or drop it. Any other must send on or drop something, and no packet must be both.
 #pragma once
 
 #include <cstdint>

@@ -44,6 +44,7 @@ class Segment::Output final : public Emitter {
 
   void emit(Packet packet) override {
     if (segment_.has_done_its_part() || segment_.flow_.discarding()) return;
+    if (segment_.chooses_) segment_.fates_.sent(packet.sequence());
     packet.set_sequence(segment_.next_out_);
     const Outcome outcome = segment_.last().check_provided(packet);
     Counter& counter = *segment_.counters_.back();
@@ -76,7 +77,8 @@ class Segment::Output final : public Emitter {
     }
   }
 
-  void drop(const Packet& /*packet*/, std::string reason) override {
+  void drop(const Packet& packet, std::string reason) override {
+    if (segment_.chooses_) segment_.fates_.dropped(packet.sequence());
     Counter& counter = *segment_.counters_.back();
     if (segment_.last().kind() == StageKind::collector) {
       add_alone(counter.lane(0).delivered, ~std::uint64_t{0});  // it was counted as taken in
@@ -102,6 +104,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
     sizes_ = &flow.budget.add_maker();
   }
   pumping_ = kind == StageKind::source;
+  chooses_ = kind == StageKind::collector && !last().description().replaces_packets;
 }
 
 void Segment::add_edge(std::vector<std::string> to, std::function<void(Message&&)> put) {
@@ -219,8 +222,10 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
       weight_taken_ += envelope.share.ticket()->take_weight();
       ++unsent_;
       Output output(*this, Output::Collecting::packet);
+      const std::uint64_t sequence = envelope.packet.sequence();
       Outcome outcome = stage.collect(flow_.run, std::move(envelope.packet), output);
       if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
+      if (!outcome && chooses_) fates_.dropped(sequence);
       return outcome;
     }
     case StageKind::sink: {

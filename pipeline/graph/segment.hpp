@@ -24,6 +24,7 @@
 #include "pipeline/graph/flow_state.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
+#include "pipeline/graph/packet_fates.hpp"
 #include "pipeline/graph/queue_count.hpp"
 #include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/workplace.hpp"
@@ -118,6 +119,8 @@ class Segment {
   [[nodiscard]] bool room() const { return sizes_ == nullptr || flow_.budget.room(*sizes_); }
   /// Packets that a collector took in and of which nothing that it sent on can tell.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
+  /// Packets that a collector dropped and sent on as well.
+  [[nodiscard]] std::uint64_t dropped_and_sent() const { return fates_.both(); }
 
   /// How long the queue before the segment is; its owner counts.
   [[nodiscard]] QueueCount& queue() { return queue_; }
@@ -163,6 +166,8 @@ class Segment {
   std::uint64_t weight_taken_ = 0;  // of packets a collector has taken in since it last emitted
   std::uint64_t unsent_ = 0;        // packets it took in since, without those it dropped
   std::uint64_t passed_over_ = 0;   // packets of the first that it makes
+  bool chooses_ = false;            // a collector that sends on packets that it took in
+  PacketFates fates_;               // of those
   FlowPoints* points_ = nullptr;    // of the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;

@@ -134,7 +134,8 @@ concept HasNumberLayout = !NumberLayout<T>::element.empty();
 /// What the host asks of a field's value without knowing its type. Specialise it for types that
 /// own memory elsewhere, so that the byte budget sees them, or that keep a contract; with
 /// `static bool equal(const T&, const T&)` for types that == does not compare, and
-/// `static std::int64_t rows(const T&)` for types that hold one value for each row of a batch.
+/// `static std::int64_t rows(const T&)` for types that hold one value for each row of a batch, and
+/// `static std::uint64_t version(const T&)` for handles that count the writes into what they share.
 ///
 /// How N values of pictures become one of a batch, the first of these that there is:
 /// - `static U gather(std::span<const T* const>)` makes it;
@@ -210,6 +211,8 @@ struct FieldType {
   /// How many rows of a batch a value holds; null for types that hold no rows, negative for a value
   /// that holds none.
   std::int64_t (*rows)(const void* value);
+  /// How often what the value refers to was written into; null for types that do not count it.
+  std::uint64_t (*version)(const void* value);
   Gathering gathering = {};
 };
 
@@ -275,6 +278,17 @@ constexpr auto rows_function() -> std::int64_t (*)(const void*) {
 }
 
 template <class T>
+constexpr auto version_function() -> std::uint64_t (*)(const void*) {
+  if constexpr (requires(const T& value) { FieldTraits<T>::version(value); }) {
+    return [](const void* value) -> std::uint64_t {
+      return FieldTraits<T>::version(*static_cast<const T*>(value));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
 concept GathersItself = requires(std::span<const T* const> values) {
   FieldTraits<T>::gather(values);
 };
@@ -324,6 +338,7 @@ inline constexpr FieldType field_type{
     },
     equal_function<T>(),
     rows_function<T>(),
+    version_function<T>(),
     gathering_of<T>()};
 
 template <class T>

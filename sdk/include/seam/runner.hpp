@@ -6,6 +6,7 @@
 ///     harness ────┘
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -84,8 +85,9 @@ class SEAM_EXPORT StageRunner {
   /// On the thread that will run the stage in this flow.
   void enter_thread(const RunState& run) const;
 
-  // These never throw. The packet calls check that the declared fields are there, and name the
-  // packet's origin in an error.
+  // These never throw. The packet calls check that the declared fields are there, for the first
+  // packets of a flow also that no other field was written, and name the packet's origin in an
+  // error.
   [[nodiscard]] Outcome produce(const RunState& run, Emitter& emitter, More& more);
   /// Sources only: asks produce() to return soon; from any thread.
   void interrupt() const;
@@ -108,6 +110,8 @@ class SEAM_EXPORT StageRunner {
 
  private:
   [[nodiscard]] Outcome check_rows(const Packet& packet) const;
+  [[nodiscard]] bool watches_writes(const Packet& packet) const;
+  [[nodiscard]] Outcome wrote(const Packet& packet, const std::string& problem) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
   Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;
@@ -119,6 +123,7 @@ class SEAM_EXPORT StageRunner {
   std::uint64_t stream_;
   std::unique_ptr<Stage> stage_;
   Declaration declaration_;
+  mutable std::atomic<bool> writes_undeclared_ = false;  // then all packets are looked at
 };
 
 }  // namespace seam

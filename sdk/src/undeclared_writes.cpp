@@ -1,0 +1,77 @@
+#include "undeclared_writes.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace seam::host {
+namespace {
+
+bool is_declared(std::string_view field, const Description& description) {
+  return std::ranges::find(description.provides, field, &FieldInfo::name) !=
+             description.provides.end() ||
+         std::ranges::find(description.gathers, field, &GatheredField::name) !=
+             description.gathers.end();
+}
+
+std::uint64_t version_of(const Packet::Slot& slot) {
+  return slot.type->version == nullptr ? 0 : slot.type->version(slot.value.get());
+}
+
+/// Whether it was replaced by another value. A copy, on another device perhaps, is the same.
+bool is_changed(const Packet::Slot& before, const Packet::Slot& now) {
+  if (now.value == before.value) return false;
+  if (now.type->name != before.type->name) return true;
+  return now.type->equal != nullptr && !now.type->equal(before.value.get(), now.value.get());
+}
+
+void add(std::string& problems, std::string_view verb, std::string_view field) {
+  problems += (problems.empty() ? "it " : "; it ") + std::string(verb) + " field '" +
+              std::string(field) + "' without declaring that it provides it: d.provides(...)";
+}
+
+}  // namespace
+
+WriteWatch::WriteWatch(const Packet& packet, const Description& description)
+    : description_(description) {
+  held_.reserve(packet.slots().size());
+  for (const Packet::Slot& slot : packet.slots()) {
+    const bool declared = is_declared(slot.name, description);
+    if (declared && slot.value.use_count() == 1) continue;  // the stage's own
+    held_.push_back({slot, version_of(slot), declared});
+  }
+}
+
+std::string WriteWatch::written_in_place() const {
+  std::string problems;
+  for (const Held& held : held_) {
+    if (version_of(held.slot) == held.version) continue;
+    problems += (problems.empty() ? "" : "; ") +
+                ("it writes into the tensor of field '" + std::string(held.slot.name)) +
+                "' in place, which others may share; make a new one and set that";
+  }
+  return problems;
+}
+
+std::string WriteWatch::problem(const Packet& after) const {
+  std::string problems = written_in_place();
+  for (const Packet::Slot& now : after.slots()) {
+    const auto before =
+        std::ranges::find(held_, now.name, [](const Held& h) { return h.slot.name; });
+    if (before == held_.end()) {
+      if (!is_declared(now.name, description_)) add(problems, "adds", now.name);
+    } else if (!before->declared && is_changed(before->slot, now)) {
+      add(problems, "changes", now.name);
+    }
+  }
+  return problems;
+}
+
+std::string undeclared_fields(const Packet& made, const Description& description) {
+  std::string problems;
+  for (const Packet::Slot& slot : made.slots()) {
+    if (!is_declared(slot.name, description)) add(problems, "adds", slot.name);
+  }
+  return problems;
+}
+
+}  // namespace seam::host
