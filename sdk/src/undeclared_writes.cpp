@@ -6,11 +6,18 @@
 namespace seam::host {
 namespace {
 
-bool is_declared(std::string_view field, const Description& description) {
+bool provides(const Description& description, std::string_view field) {
   return std::ranges::find(description.provides, field, &FieldInfo::name) !=
              description.provides.end() ||
          std::ranges::find(description.gathers, field, &GatheredField::name) !=
              description.gathers.end();
+}
+
+/// A field that is accepted may be changed: landmarks are moved with a picture if there are any.
+bool may_change(const Description& description, std::string_view field) {
+  return provides(description, field) ||
+         std::ranges::find(description.accepts, field, &FieldInfo::name) !=
+             description.accepts.end();
 }
 
 std::uint64_t version_of(const Packet::Slot& slot) {
@@ -35,16 +42,17 @@ WriteWatch::WriteWatch(const Packet& packet, const Description& description)
     : description_(description) {
   held_.reserve(packet.slots().size());
   for (const Packet::Slot& slot : packet.slots()) {
-    const bool declared = is_declared(slot.name, description);
-    if (declared && slot.value.use_count() == 1) continue;  // the stage's own
-    held_.push_back({slot, version_of(slot), declared});
+    const bool shared = slot.value.use_count() > 1;
+    if (!shared && provides(description, slot.name)) continue;  // the stage's own
+    held_.push_back({slot, version_of(slot), shared, may_change(description, slot.name)});
   }
 }
 
 std::string WriteWatch::written_in_place() const {
   std::string problems;
   for (const Held& held : held_) {
-    if (version_of(held.slot) == held.version) continue;
+    const bool is_its_own = held.may_change && !held.shared;
+    if (is_its_own || version_of(held.slot) == held.version) continue;
     problems += (problems.empty() ? "" : "; ") +
                 ("it writes into the tensor of field '" + std::string(held.slot.name)) +
                 "' in place, which others may share; make a new one and set that";
@@ -58,8 +66,8 @@ std::string WriteWatch::problem(const Packet& after) const {
     const auto before =
         std::ranges::find(held_, now.name, [](const Held& h) { return h.slot.name; });
     if (before == held_.end()) {
-      if (!is_declared(now.name, description_)) add(problems, "adds", now.name);
-    } else if (!before->declared && is_changed(before->slot, now)) {
+      if (!provides(description_, now.name)) add(problems, "adds", now.name);
+    } else if (!before->may_change && is_changed(before->slot, now)) {
       add(problems, "changes", now.name);
     }
   }
@@ -69,7 +77,7 @@ std::string WriteWatch::problem(const Packet& after) const {
 std::string undeclared_fields(const Packet& made, const Description& description) {
   std::string problems;
   for (const Packet::Slot& slot : made.slots()) {
-    if (!is_declared(slot.name, description)) add(problems, "adds", slot.name);
+    if (!provides(description, slot.name)) add(problems, "adds", slot.name);
   }
   return problems;
 }

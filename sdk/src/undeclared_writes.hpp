@@ -29,11 +29,12 @@ class WriteWatch {
   struct Held {
     Packet::Slot slot;
     std::uint64_t version;
-    bool declared;
+    bool shared;
+    bool may_change;
   };
 
   const Description& description_;
-  std::vector<Held> held_;  // undeclared fields, and declared ones that other packets share
+  std::vector<Held> held_;  // all but fields that the stage provides and nobody shares
 };
 
 /// The fields of a packet made by a source or collector that it does not declare; empty if there

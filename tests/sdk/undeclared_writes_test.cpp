@@ -28,7 +28,8 @@ class Doing final : public Transform {
   explicit Doing(Deed deed) : deed_(std::move(deed)) {}
   void declare(Declaration& d) override {
     d.needs(number);
-    d.accepts(field::item);
+    d.needs(field::item);
+    d.accepts(field::category);
     d.provides(doubled);
   }
   void process(Packet& packet, Context& /*context*/) override {
@@ -44,6 +45,7 @@ Packet numbered() {
   Packet packet(Origin{nullptr, 0, "one"});
   packet.set(number, 1);
   packet.set(field::item, "shirt");
+  packet.set(field::category, 3);
   return packet;
 }
 
@@ -65,6 +67,13 @@ TEST(UndeclaredWrites, AreRefused) {
       << "a value that no other packet shares";
   EXPECT_THAT(refusal([](Packet& packet) { packet.set(field::index, 3); }),
               HasSubstr("it adds field 'index'"));
+  Harness without("doing",
+                  std::make_unique<Doing>([](Packet& packet) { packet.set(field::category, 4); }));
+  Packet packet = numbered();
+  packet.erase(field::category);
+  without.push(packet);
+  ASSERT_THAT(without.errors(), SizeIs(1)) << "an accepted field that was not there";
+  EXPECT_THAT(without.errors().front().what(), HasSubstr("it adds field 'category'"));
   EXPECT_THAT(refusal([](Packet& packet) { packet.set_sequence(9); }),
               HasSubstr("it changes the packet's sequence number, which is the host's"));
 }
@@ -73,6 +82,8 @@ TEST(UndeclaredWrites, WhatAStageMayDoIsNotOne) {
   EXPECT_EQ(refusal([](Packet& /*packet*/) {}), "");
   EXPECT_EQ(refusal([](Packet& packet) { packet[doubled] = 4; }), "");
   EXPECT_EQ(refusal([](Packet& packet) { packet.erase(field::item); }), "");
+  EXPECT_EQ(refusal([](Packet& packet) { packet.set(field::category, 4); }), "")
+      << "a field that it accepts";
   EXPECT_EQ(refusal([](Packet& packet) { packet.set(field::item, "shirt"); }), "")
       << "the same value";
   EXPECT_EQ(refusal([](Packet& packet) { (void)packet[field::item].size(); }), "")
