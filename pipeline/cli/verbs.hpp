@@ -124,9 +124,11 @@ struct ReportArguments {
 };
 ExitCode report_verb(const ReportArguments& arguments);
 
-/// Says what this program is, what it may use of the machine and what it finds.
+/// Says what this program is, what it may use of the machine and what it finds; or, of a crash, the
+/// source lines.
 struct DoctorArguments {
   std::vector<std::string> plugin_paths;
+  std::string crash;  ///< a run.log, or another file with a crash's report; empty: none
 };
 ExitCode doctor_verb(const DoctorArguments& arguments);
 

@@ -7,11 +7,10 @@
 ///       skipped.jsonl     a line a packet that failed and was skipped
 ///       score.json        the metrics by which the run is judged
 ///       events.out.tfevents.*   for TensorBoard, where it is asked for: one a process
-///       run.log           what was said
+///       run.log           what was said, and where a process crashed
 ///       summary.json      how it ended
 ///       checkpoints/      epoch-12.safetensors
 ///       reports/          what stages reported, Markdown
-///       crash.txt         which stage a process crashed in, if one did
 ///       lock              held while a process works on the folder
 #pragma once
 

@@ -36,8 +36,12 @@ class SEAM_EXPORT RunningCall {
 /// The innermost one of the calling thread; null: none. Safe in a signal handler.
 [[nodiscard]] SEAM_EXPORT const RunningCall* current_call();
 
-/// Calls `tell` before the program ends because a stage called exit(), quick_exit() or _exit().
-/// The program then exits with 5: what a batch job sees must not be the stage's 0.
-SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&));
+/// Calls `tell` before the program ends because a stage called exit(), quick_exit() or _exit();
+/// with null if a thread did that which is in no stage's call. The program then exits with 5: what
+/// a batch job sees must not be the stage's 0.
+SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall*));
+
+/// How the host itself ends the program while it is to be told of others that do.
+[[noreturn]] SEAM_EXPORT void end_program(int exit_code);
 
 }  // namespace seam::host
