@@ -376,6 +376,10 @@ void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
   CLI::App& verb = parser.add("doctor", "Show version, resources and plugins", "",
                               [&doctor] { return doctor_verb(doctor); });
   add_plugin_path(verb, doctor.plugin_paths);
+  verb.add_option("--crash", doctor.crash,
+                  "show the source lines of the last crash in this file: a run.log, or the output "
+                  "of a program that crashed")
+      ->type_name("FILE");
 }
 
 /// All verbs and their arguments.

@@ -2,11 +2,15 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <system_error>
 
+#include "pipeline/cli/crash_lines.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/run/crash_report.hpp"
+#include "pipeline/run/files.hpp"
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/thread_budget.hpp"
@@ -87,9 +91,23 @@ void print_plugins(const Registry& registry) {
   }
 }
 
+ExitCode print_crash(const std::string& file) {
+  const std::optional<Crash> crash = find_crash(read_text_file(file));
+  if (!crash) {
+    throw Error(
+        "'" + file +
+            "' contains no crash report: no line begins with 'crash: '; pass the run.log of "
+            "a run that crashed, or a file with the program's output",
+        Fault::data);
+  }
+  std::cout << crash_text(*crash, file) << std::flush;
+  return ExitCode::success;
+}
+
 }  // namespace
 
 ExitCode doctor_verb(const DoctorArguments& arguments) {
+  if (!arguments.crash.empty()) return print_crash(arguments.crash);
   print_versions();
   print_threads();
   Registry registry(default_search_path({}, arguments.plugin_paths), 1);

@@ -18,6 +18,7 @@
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
+#include "sdk/src/running_call.hpp"
 
 namespace seam::host {
 namespace {
@@ -152,7 +153,7 @@ ExitCode run_verb(RunArguments arguments) {
         display.message(overdue_text(now.activity, now.run_directory));
         // A thread that is inside a stage cannot be ended from outside, and destructors would wait
         // for it. Files are written completely or not at all, so none is left incomplete.
-        std::_Exit(arguments.stopped_code);
+        end_program(arguments.stopped_code);
       });
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);

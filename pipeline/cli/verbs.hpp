@@ -124,9 +124,11 @@ struct ReportArguments {
 };
 ExitCode report_verb(const ReportArguments& arguments);
 
-/// Shows the program's version, the available resources and the plugins found.
+/// Shows the program's version, the available resources and the plugins found, or the source lines
+/// of a crash.
 struct DoctorArguments {
   std::vector<std::string> plugin_paths;
+  std::string crash;  ///< a run.log, or another file with a crash report; empty: none
 };
 ExitCode doctor_verb(const DoctorArguments& arguments);
 

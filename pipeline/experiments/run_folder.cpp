@@ -50,6 +50,12 @@ std::int64_t epochs_of_files(const fs::path& folder) {
 void read_summary(const fs::path& file, RunFolder& run) {
   try {
     const Json json = Json::parse(read_text_file(file));
+    if (json.value("outcome", "") == crashed_outcome) {
+      run.state = RunState::failed;
+      run.note = "crashed: " + json.at("error").get<std::string>();
+      run.epochs_done = std::min(epochs_of_files(file.parent_path()), run.epochs);
+      return;
+    }
     const auto code = static_cast<ExitCode>(json.at("exit_code").get<int>());
     const bool complete = json.at("complete").get<bool>();
     run.epochs_done = json.at("epochs_done").get<std::int64_t>();
@@ -129,8 +135,6 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
       read_summary(summary, run);
     } else {
       run.epochs_done = std::min(epochs_of_files(folder), run.epochs);
-      if (const std::string crash = last_crash(folder); !crash.empty())
-        run.note = "crashed: " + crash;
     }
   }
   if (holder) {

@@ -3,7 +3,7 @@
 ///     lock held ─────────────────────────► running
 ///     summary.json ── complete ──────────► complete
 ///                  ├─ stopped on request ► stopped
-///                  └─ an error ──────────► failed
+///                  └─ an error, a crash ─► failed
 ///     no summary.json ───────────────────► interrupted: it was killed
 ///     no resolved.toml ──────────────────► missing: it has not begun
 #pragma once

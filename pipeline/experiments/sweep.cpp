@@ -254,7 +254,10 @@ class Execution {
 
   [[nodiscard]] std::string what_happened(const ChildEnd& end, ExitCode code,
                                           const RunFolder& run) const {
-    if (end.signal != 0) return fmt::format("killed by signal {}", end.signal);
+    if (end.signal != 0) {
+      return fmt::format("killed by signal {}{}{}", end.signal, run.note.empty() ? "" : ": ",
+                         run.note);
+    }
     if (code == ExitCode::cancelled) {
       return fmt::format("stopped after {} of {} epochs", run.epochs_done, run.epochs);
     }

@@ -45,17 +45,20 @@ void check_edges(const FlowSpec& flow, const Segments& segments,
   }
 }
 
-/// Checks collectors that make new packets; other collectors may drop any packet. A collector
-/// without successors is not checked, because no stage receives its packets.
+/// A collector that emits packets that it received selects among them: it may drop any of them, but
+/// must emit or drop at least one. A collector without successors is not checked, because no stage
+/// receives its packets.
 void check_collectors(const Segments& segments, std::vector<std::string>& sentences) {
   for (const auto& segment : segments) {
     const StageRunner& stage = segment->last();
-    const std::uint64_t kept = segment->swallowed();
-    if (stage.kind() != StageKind::collector || !stage.description().replaces_packets ||
-        segment->edges().empty() || kept == 0) {
-      continue;
+    if (stage.kind() != StageKind::collector || segment->edges().empty()) continue;
+    if (const std::uint64_t both = segment->dropped_and_sent(); both > 0) {
+      sentences.push_back("collector '" + stage.name() + "' dropped " + packets_text(both) +
+                          " that it also emitted");
     }
+    const std::uint64_t kept = segment->swallowed();
     const bool sent = segment->counter(segment->stages().size() - 1).emitted > 0;
+    if (kept == 0 || (sent && !stage.description().replaces_packets)) continue;
     sentences.push_back("collector '" + stage.name() + "' received " + packets_text(kept) +
                         (sent ? " after the last packet it emitted" : ", emitted nothing") +
                         " and dropped none of them; a collector must report discarded packets "

@@ -5,9 +5,10 @@
 ///     for a collector  it must report what happens to the packets it received: only impossible
 ///                      counts are detected
 ///
-/// A collector may repeat packets, select some of them or combine many into one. Lost packets can
-/// only be detected for collectors that make new packets (Declaration::replaces_packets): after the
-/// last packet received, the collector must emit or drop something.
+/// A collector may repeat packets, select some of them or combine many into one. A collector that
+/// makes new packets (Declaration::replaces_packets) must emit or drop something after the last
+/// packet it received. Any other collector must emit or drop something, and must not drop a packet
+/// that it also emitted.
 #pragma once
 
 #include <cstdint>

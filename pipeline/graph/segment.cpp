@@ -46,6 +46,7 @@ class Segment::Output final : public Emitter {
 
   void emit(Packet packet) override {
     if (segment_.has_done_its_part() || segment_.flow_.discarding()) return;
+    if (segment_.chooses_) segment_.fates_.sent(packet.sequence());
     packet.set_sequence(segment_.next_out_);
     const Outcome outcome = segment_.last().check_provided(packet);
     Counter& counter = *segment_.counters_.back();
@@ -79,7 +80,8 @@ class Segment::Output final : public Emitter {
     }
   }
 
-  void drop(const Packet& /*packet*/, std::string reason) override {
+  void drop(const Packet& packet, std::string reason) override {
+    if (segment_.chooses_) segment_.fates_.dropped(packet.sequence());
     Counter& counter = *segment_.counters_.back();
     if (segment_.last().kind() == StageKind::collector) {
       add_alone(counter.lane(0).delivered, ~std::uint64_t{0});  // minus 1: it was counted
@@ -106,6 +108,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
   }
   if (kind == StageKind::collector) holdings_.emplace(flow.budget, flow.options.limits.bytes);
   pumping_ = kind == StageKind::source;
+  chooses_ = kind == StageKind::collector && !last().description().replaces_packets;
 }
 
 void Segment::add_edge(std::vector<std::string> to, std::function<void(Message&&)> put) {
@@ -251,8 +254,10 @@ Outcome Segment::collect(Envelope& envelope) {
   ++unsent_;
   holdings_->take(envelope);
   Output output(*this, Output::Collecting::packet);
+  const std::uint64_t sequence = envelope.packet.sequence();
   Outcome outcome = last().collect(flow_.run, std::move(envelope.packet), output);
   if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
+  if (!outcome && chooses_) fates_.dropped(sequence);
   if (holdings_->settle() == Holdings::Verdict::too_much) {
     const auto mebibytes = [](std::int64_t bytes) {
       return number_for_people(static_cast<double>(bytes) / 0x1p20);

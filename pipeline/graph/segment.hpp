@@ -25,6 +25,7 @@
 #include "pipeline/graph/holdings.hpp"
 #include "pipeline/graph/in_order.hpp"
 #include "pipeline/graph/message.hpp"
+#include "pipeline/graph/packet_fates.hpp"
 #include "pipeline/graph/queue_count.hpp"
 #include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/workplace.hpp"
@@ -124,6 +125,8 @@ class Segment {
   }
   /// Packets that a collector received after the last packet it emitted.
   [[nodiscard]] std::uint64_t swallowed() const { return unsent_; }
+  /// Number of packets that a collector both emitted and dropped.
+  [[nodiscard]] std::uint64_t dropped_and_sent() const { return fates_.both(); }
 
   /// The length of the queue before the segment, counted by its owner.
   [[nodiscard]] QueueCount& queue() { return queue_; }
@@ -172,6 +175,8 @@ class Segment {
   std::uint64_t weight_taken_ = 0;    // of packets received by a collector since it last emitted
   std::uint64_t unsent_ = 0;          // packets received since then, without those it dropped
   std::uint64_t passed_over_ = 0;     // number of first packets that are replaced with gaps
+  bool chooses_ = false;              // a collector that emits packets that it received
+  PacketFates fates_;                 // only if chooses_
   FlowPoints* points_ = nullptr;      // only for the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;

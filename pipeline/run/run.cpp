@@ -138,6 +138,7 @@ RunSummary Run::execute() {
   if (summary_.error && options_.start == Start::resume) return summary();
   if (!summary_.error) {
     attempt([this] {
+      std::filesystem::remove(directory_->summary());  // of the previous process
       check_data();
       open_stages();
       go_through_schedule();
@@ -182,7 +183,7 @@ void Run::start() {
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
-  crash_report_.emplace(directory_->path());
+  crash_report_.emplace(*directory_);
   launch_ = make_launch(spec_, pipeline_.plugins);
   launch_.data = data_files(pipeline_);
   identity_ = {
@@ -246,11 +247,11 @@ void Run::restore() {
                     recorded.working_directory, launch_.working_directory));
   }
   recorded_data_ = recorded.data;
-  if (const std::string crash = last_crash(directory_->path());
-      !crash.empty() && !std::filesystem::exists(directory_->summary())) {
-    services_->message(
-        LogLevel::warning,
-        fmt::format("the last process of this run crashed: {}; crash.txt has more", crash));
+  if (const std::string crash = last_crash(directory_->path()); !crash.empty()) {
+    services_->message(LogLevel::warning,
+                       fmt::format("the last process of this run crashed: {}; for source lines: "
+                                   "seam doctor --crash {}",
+                                   crash, directory_->log().string()));
   }
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
@@ -408,7 +409,6 @@ std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
 }
 
 void Run::go_through_schedule() {
-  std::filesystem::remove(directory_->summary());  // of the previous process
   Recorder recorder(*directory_, {begin_.metrics_size, begin_.timing_size, begin_.skipped_size},
                     tensorboard_log());
   recorder.opened(services_->metrics(), stages_.opened());

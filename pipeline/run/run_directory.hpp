@@ -7,11 +7,10 @@
 ///       skipped.jsonl     one line per packet that failed and was skipped
 ///       score.json        the headline metrics
 ///       events.out.tfevents.*   for TensorBoard, if enabled; one file per process
-///       run.log           messages
+///       run.log           messages, and the stage and backtrace of a crash
 ///       summary.json      how the run ended
 ///       checkpoints/      epoch-12.safetensors
 ///       reports/          reports of stages, Markdown
-///       crash.txt         the stage in which a process crashed, if one did
 ///       lock              locked while a process uses the folder
 #pragma once
 

@@ -21,6 +21,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sdk/src/running_call.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -215,7 +216,7 @@ void StopSignals::time_passed(Deadlines& deadlines) {
   if (deadlines.grace && now >= *deadlines.grace) cancel(StopNotice::overrun, deadlines);
   if (!deadlines.end || now < *deadlines.end) return;
   constexpr auto last_patience = std::chrono::seconds(3);
-  if (deadlines.told_overdue) std::_Exit(exit_code_);
+  if (deadlines.told_overdue) end_program(exit_code_);
   deadlines.told_overdue = true;
   deadlines.end = now + last_patience;
   std::thread(overdue_).detach();  // not in the task queue, because a task may hang

@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include "running_call.hpp"
+#include "undeclared_writes.hpp"
 
 namespace seam {
 namespace {
@@ -96,6 +97,10 @@ inline bool has_rows(const Packet& packet) {
   }
   return false;
 }
+
+// Number of packets per flow that are checked for undeclared writes. A stage that does this to one
+// packet does it to others as well, and checking all packets would take time.
+constexpr std::uint64_t watched_packets = 8;
 
 /// Branches may each be correct and still not match: such a packet is not passed to a stage.
 [[gnu::noinline]] void count_rows_before(const std::string& stage, const Packet& packet) {
@@ -279,7 +284,21 @@ void StageRunner::interrupt() const {
   });
 }
 
+bool StageRunner::watches_writes(const Packet& packet) const {
+  return packet.sequence() < watched_packets || writes_undeclared_.load(std::memory_order_relaxed);
+}
+
+Outcome StageRunner::wrote(const Packet& packet, const std::string& problem) const {
+  writes_undeclared_ = true;
+  return guarded("checking the fields it wrote", &packet, [&]() -> Outcome {
+    throw Error("stage '" + name_ + "' breaks its declaration: " + problem, Fault::internal);
+  });
+}
+
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
+  std::optional<host::WriteWatch> watch;
+  if (watches_writes(packet)) watch.emplace(packet, description());
+  const std::uint64_t sequence = packet.sequence();
   const Outcome outcome = guarded("processing a packet", &packet, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
@@ -291,28 +310,46 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
     }
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
-  return outcome ? check_provided(packet) : outcome;
+  if (!outcome) return outcome;
+  if (packet.sequence() != sequence) {
+    packet.set_sequence(sequence);
+    return wrote(packet, "it changes the packet's sequence number, which belongs to the host");
+  }
+  Outcome provided = check_provided(packet);
+  if (!provided || !watch) return provided;
+  const std::string problem = watch->problem(packet);
+  return problem.empty() ? provided : wrote(packet, problem);
 }
 
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
   const Packet origin_only(packet.origin());
-  return guarded("collecting a packet", &origin_only, [&] {
+  std::optional<host::WriteWatch> watch;
+  if (watches_writes(packet)) watch.emplace(packet, description());
+  const Outcome outcome = guarded("collecting a packet", &origin_only, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
     static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
+  if (!outcome || !watch) return outcome;
+  const std::string problem = watch->written_in_place();
+  return problem.empty() ? outcome : wrote(origin_only, problem);
 }
 
 Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
-  return guarded("consuming a packet", &packet, [&] {
+  std::optional<host::WriteWatch> watch;
+  if (watches_writes(packet)) watch.emplace(packet, description());
+  const Outcome outcome = guarded("consuming a packet", &packet, [&] {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
     static_cast<Sink&>(*stage_).process(packet, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
+  if (!outcome || !watch) return outcome;
+  const std::string problem = watch->written_in_place();
+  return problem.empty() ? outcome : wrote(packet, problem);
 }
 
 Outcome StageRunner::finish(const RunState& run, Emitter* emitter, More& more) {
@@ -359,6 +396,13 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
                         problem,
                     Fault::internal);
       });
+    }
+  }
+  const bool made_here = kind() == StageKind::source || description().replaces_packets;
+  if (made_here && watches_writes(packet)) {
+    if (const std::string problem = host::undeclared_fields(packet, description());
+        !problem.empty()) {
+      return wrote(packet, problem);
     }
   }
   return check_rows(packet);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 namespace seam::host {
 namespace {
@@ -13,7 +14,7 @@ constexpr int internal_error = 5;  // as in docs/exit-codes.md
 
 // Global state, because exit and signal handlers cannot reach it in any other way.
 thread_local const RunningCall* innermost = nullptr;
-std::atomic<void (*)(const RunningCall&)> told = nullptr;
+std::atomic<void (*)(const RunningCall*)> told = nullptr;
 const pid_t home = ::getpid();
 
 [[noreturn]] void end_at_once(int status) {
@@ -21,25 +22,33 @@ const pid_t home = ::getpid();
   __builtin_unreachable();
 }
 
-/// Whether the thread that ends the program is in a stage's call. Child processes that a stage
-/// forks are ignored.
-const RunningCall* ending_call() {
-  return ::getpid() == home ? innermost : nullptr;
-}
-
-[[noreturn]] void refuse_end(const RunningCall& call) {
-  innermost = nullptr;
-  if (auto* const tell = told.load()) tell(call);
-  std::string text = "seam: error: stage '" + call.stage + "' (" + call.type +
-                     ") ended the program while " + std::string(call.doing);
-  if (call.packet != nullptr) text += ", working on " + call.packet->origin().text();
-  text += "; a stage must return, or throw seam::Error\n";
+[[noreturn]] void refuse_end() {
+  const RunningCall* const call = std::exchange(innermost, nullptr);
+  if (auto* const tell = told.exchange(nullptr)) tell(call);
+  std::string text = "seam: error: ";
+  if (call == nullptr) {
+    text += "a thread of a plugin ended the program during the run; a plugin must not do that\n";
+  } else {
+    text += "stage '" + call->stage + "' (" + call->type + ") ended the program while " +
+            std::string(call->doing);
+    if (call->packet != nullptr) text += ", working on " + call->packet->origin().text();
+    text += "; a stage must return, or throw seam::Error\n";
+  }
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
   end_at_once(internal_error);
 }
 
+/// Returns only if the program may end. Child processes that a stage forks are ignored.
 void at_end() {
-  if (const RunningCall* call = ending_call()) refuse_end(*call);
+  if (::getpid() != home) return;
+  if (innermost != nullptr || told.load() != nullptr) refuse_end();
+}
+
+/// Registers at_end() after the handlers and static objects of the plugins that are loaded by then,
+/// so that it runs before them.
+void watch_the_end() {
+  [[maybe_unused]] static const bool registered =
+      std::atexit(at_end) == 0 && std::at_quick_exit(at_end) == 0;
 }
 
 }  // namespace
@@ -51,9 +60,7 @@ RunningCall::RunningCall(const std::string& stage_name, const std::string& stage
       doing(doing_what),
       packet(its_packet),
       outer_(innermost) {
-  // Registered after the plugin's handlers and static objects, so that it runs before them.
-  [[maybe_unused]] static const bool registered =
-      std::atexit(at_end) == 0 && std::at_quick_exit(at_end) == 0;
+  watch_the_end();
   innermost = this;
 }
 
@@ -65,8 +72,13 @@ const RunningCall* current_call() {
   return innermost;
 }
 
-void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&)) {
+void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall*)) {
+  watch_the_end();
   told = tell;
+}
+
+void end_program(int exit_code) {
+  end_at_once(exit_code);
 }
 
 }  // namespace seam::host
@@ -74,9 +86,7 @@ void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&)) {
 // Overrides the C library's function, which would end the program without a message.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name is given
 extern "C" SEAM_EXPORT void _exit(int status) {
-  if (const seam::host::RunningCall* call = seam::host::ending_call()) {
-    seam::host::refuse_end(*call);
-  }
+  seam::host::at_end();
   seam::host::end_at_once(status);
 }
 

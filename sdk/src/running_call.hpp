@@ -37,8 +37,12 @@ class SEAM_EXPORT RunningCall {
 /// The innermost call of the current thread; null: none. Safe in a signal handler.
 [[nodiscard]] SEAM_EXPORT const RunningCall* current_call();
 
-/// Calls `tell` if a stage ends the program by exit(), quick_exit() or _exit(). The program then
-/// exits with 5, so that a batch system does not see the stage's 0.
-SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall&));
+/// Calls `tell` if a stage ends the program by exit(), quick_exit() or _exit(), or with null if a
+/// thread that is not in a stage's call does. The program then exits with 5, so that a batch system
+/// does not see the stage's 0.
+SEAM_EXPORT void tell_of_stages_that_end_the_program(void (*tell)(const RunningCall*));
+
+/// Ends the program on behalf of the host, without calling `tell`.
+[[noreturn]] SEAM_EXPORT void end_program(int exit_code);
 
 }  // namespace seam::host

@@ -16,6 +16,35 @@ namespace {
 // and the weight would never change again.
 constexpr double longest_gradient = 1e18;
 
+/// Returns the first field of the batch, other than the loss, that contains NaN or infinity, or
+/// null.
+const Packet::Slot* first_not_finite(const Packet& packet) {
+  const torch::NoGradGuard no_gradient;
+  for (const Packet::Slot& slot : packet.slots()) {
+    if (slot.name == field::loss.name || slot.type->name != type_name<Tensor>()) continue;
+    const Tensor& tensor = *static_cast<const Tensor*>(slot.value.get());
+    if (!tensor.defined() || !tensor.is_floating_point()) continue;
+    if (!at::isfinite(tensor).all().item<bool>()) return &slot;
+  }
+  return nullptr;
+}
+
+/// Returns a remedy for a loss or gradient that is not finite, depending on the likely cause.
+std::string remedy_for(const Packet& packet, std::int64_t step) {
+  std::string text;
+  bool computed = true;
+  if (const Packet::Slot* const slot = first_not_finite(packet)) {
+    computed = static_cast<const Tensor*>(slot->value.get())->requires_grad();
+    text = "; field '" + std::string(slot->name) +
+           "' is not finite either; check the stage that provides it";
+  }
+  if (!computed) return text + " and its inputs";
+  if (step > 0) return text + "; a smaller rate or clip_norm may help";
+  return text +
+         "; no step has been taken yet, so the rate and clip_norm are not the cause; check the "
+         "inputs and the initial weights";
+}
+
 }  // namespace
 
 void Optimizer::declare_optimizer(Declaration& d) {
@@ -135,7 +164,7 @@ std::vector<Tensor> Optimizer::gradients_of(const Tensor& loss) const {
   return gradients;
 }
 
-void Optimizer::refuse_useless(const Tensor& loss, const std::vector<Tensor>& gradients) const {
+void Optimizer::refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const {
   std::vector<Tensor> reached;
   double count = 0;
   for (const Tensor& gradient : gradients) {
@@ -143,25 +172,27 @@ void Optimizer::refuse_useless(const Tensor& loss, const std::vector<Tensor>& gr
     reached.push_back(gradient);
     count += static_cast<double>(gradient.numel());
   }
-  const GradientCheck seen = check_gradient(loss, reached);
+  const GradientCheck seen = check_gradient(packet.get(field::loss), reached);
   const std::string at_step = " at step " + std::to_string(step_) + " (";
-  const std::string remedy = "); a smaller rate or clip_norm may help";
   if (!std::isfinite(seen.loss)) {
-    throw Error("the loss is not finite" + at_step + text_of(seen.loss) + remedy);
+    throw Error("the loss is not finite" + at_step + text_of(seen.loss) + ")" +
+                remedy_for(packet, step_));
   }
-  const std::string with_loss = at_step + "loss " + text_of(seen.loss) + remedy;
-  if (!std::isfinite(seen.largest)) throw Error("the gradient is not finite" + with_loss);
+  const std::string with_loss = at_step + "loss " + text_of(seen.loss) + ")";
+  if (!std::isfinite(seen.largest)) {
+    throw Error("the gradient is not finite" + with_loss + remedy_for(packet, step_));
+  }
   // With clipping, any norm is usable. The norm itself is only computed if it may be too large.
   if (clip_norm_ > 0 || seen.largest * std::sqrt(count) <= longest_gradient) return;
   if (const double norm = gradient_norm(reached); norm > longest_gradient) {
-    throw Error("the gradient is too large (norm " + text_of(norm) + ")" + with_loss);
+    throw Error("the gradient is too large (norm " + text_of(norm) + ")" + with_loss +
+                "; a smaller rate or clip_norm may help");
   }
 }
 
 void Optimizer::process(const Packet& packet, Context& context) {
-  const Tensor& loss = packet.get(field::loss);
-  std::vector<Tensor> gradients = gradients_of(loss);
-  refuse_useless(loss, gradients);
+  std::vector<Tensor> gradients = gradients_of(packet.get(field::loss));
+  refuse_useless(packet, gradients);
   // From here on nothing fails: the batch is accepted. Its stages read their measurements before
   // the step changes weights, while the device is idle.
   for (Trainable* stage : trainables_) stage->batch_accepted();

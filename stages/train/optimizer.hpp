@@ -74,8 +74,8 @@ class Optimizer : public Compute<Sink> {
   /// The gradients of this batch's loss. Throws seam::Error if there are none, or they cannot be
   /// used.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss) const;
-  /// Throws seam::Error if a gradient with this largest element must not be used.
-  void refuse_useless(const Tensor& loss, const std::vector<Tensor>& gradients) const;
+  /// Throws seam::Error if the gradients of the batch's loss must not be used.
+  void refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const;
   void take_step(Context& context);
   void forget_gradients();
 

@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/field.hpp>
@@ -47,6 +48,8 @@ TEST(TensorFields, AContractsViolationIsAClause) {
   const auto violation = &FieldTraits<Tensor>::violation;
   EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,E]"), "");
   EXPECT_EQ(violation(Tensor(), "f32[N,E]"), "it is an undefined tensor");
+  EXPECT_THAT(violation(torch::zeros({3, 8}, torch::kMeta), "f32[N,E]"),
+              HasSubstr("it is on the device 'meta'"));
   EXPECT_THAT(violation(torch::zeros({3, 8}), "f64[N,E]"),
               HasSubstr("its elements are f32, not f64"));
   EXPECT_THAT(violation(torch::zeros({3}), "f32[N,E]"), HasSubstr("it has 1 dimension, not 2"));
@@ -276,6 +279,87 @@ TEST(Determinism, AnOperationWithoutADeterministicFormIsReportedOnceByNameAndSta
                         HasSubstr("deterministic = false")),
                   HasSubstr("'sum_of_luck'")));
   at::globalContext().setDeterministicAlgorithms(false, false);
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Side effects of a stage's call
+
+/// Calls a function of the test for its batch.
+class Doing final : public Compute<Transform> {
+ public:
+  using Deed = std::function<void(Packet&)>;
+  explicit Doing(Deed deed) : deed_(std::move(deed)) {}
+  void declare(Declaration& d) override {
+    d.needs(field::images);
+    d.needs(field::embedding);
+    d.provides(field::embedding).contract("f32[N,8]");
+  }
+  void process(Packet& packet, Context& /*context*/) override { deed_(packet); }
+
+ private:
+  Deed deed_;
+};
+
+Packet two_tensors() {
+  Packet packet;
+  packet.set(field::images, torch::ones({2, 3, 4, 4}));
+  packet.set(field::embedding, torch::ones({2, 8}));
+  return packet;
+}
+
+/// Returns the error for this deed, or an empty string. `shared`: the packet of another branch.
+std::string refusal(Doing::Deed deed, const Packet* shared = nullptr) {
+  Harness harness("doing", std::make_unique<Doing>(std::move(deed)));
+  harness.push(shared == nullptr ? two_tensors() : *shared);
+  return harness.errors().empty() ? std::string() : harness.errors().front().what();
+}
+
+TEST(InPlace, TensorsThatOthersMayReadAreNotWrittenInto) {
+  EXPECT_THAT(refusal([](Packet& packet) { packet.get(field::images).mul_(2); }),
+              HasSubstr("it writes in place into the tensor of field 'images', which other packets "
+                        "may share; create a new tensor and set the field to it"));
+  EXPECT_THAT(refusal([](Packet& packet) { packet[field::images][0][0][0][0] = 7; }),
+              HasSubstr("in place into the tensor of field 'images'"));
+  const auto doubles = [](Packet& packet) { packet[field::embedding].mul_(2); };
+  EXPECT_EQ(refusal(doubles), "") << "it provides this field, and no other packet shares it";
+  const Packet branch = two_tensors();
+  EXPECT_THAT(refusal(doubles, &branch),
+              HasSubstr("in place into the tensor of field 'embedding'"));
+  EXPECT_EQ(
+      refusal([](Packet& packet) { packet.set(field::embedding, packet[field::embedding] * 2); },
+              &branch),
+      "");
+}
+
+TEST(Provided, ATensorThatIsNotAsDeclaredIsTheFaultOfWhoProvidesIt) {
+  const auto hands_on = [](const Tensor& tensor) {
+    return refusal([&](Packet& packet) { packet.set(field::embedding, tensor); });
+  };
+  const std::string declared =
+      "stage 'doing' declares that it provides field 'embedding' as f32[N,8], but ";
+  EXPECT_EQ(hands_on(torch::ones({2, 4})), declared + "dimension 1 is 4, not 8");
+  EXPECT_EQ(hands_on(torch::ones({2, 8}, torch::kFloat64)),
+            declared + "its elements are f64, not f32");
+  EXPECT_EQ(hands_on(torch::ones({2, 8}, torch::kMeta)),
+            declared + "it is on the device 'meta', where tensors have no values");
+}
+
+TEST(LeftBehind, ThreadsAndGradientModeDoNotReachTheNextCall) {
+  struct Seen {
+    int threads;
+    bool gradients;
+  };
+  std::vector<Seen> seen;
+  Harness harness("doing", std::make_unique<Doing>([&seen](Packet& /*packet*/) {
+                    seen.push_back({at::get_num_threads(), at::GradMode::is_enabled()});
+                    at::set_num_threads(1);
+                    at::GradMode::set_enabled(false);
+                  }));
+  harness.training(true).compute_threads(2);
+  for (int i = 0; i < 2; ++i) harness.push(two_tensors());
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[1].threads, 2);
+  EXPECT_TRUE(seen[1].gradients);
 }
 
 }  // namespace tensor_test

@@ -1,5 +1,6 @@
 """Injects faults into the real program and prints a table of the outcomes. Called by scripts/faults."""
 
+import json
 import os
 import pathlib
 import random
@@ -247,7 +248,7 @@ def stages_that_fail(table, root):
               ledger_of(one))
     some = place.run("some", "--set", "stage.fail.every=10", "--set", "stage.fail.on_error=skip").end()
     table.row("it throws on 1 item in 10, skipped", some, r"skipped: .*", 0, ledger_of(some))
-    end = place.run("end", "--set", "stage.fail.at_end=true").end()
+    end = place.run("end", "--set", "stage.fail.in=end").end()
     table.row("it throws when the flow has ended", end, r"error: the total cannot be written\n.*", 3,
               ledger_of(end))
     drops = place.run("drops", "--set", "stage.fail.every=10", "--set", "stage.fail.kind=drop").end()
@@ -259,15 +260,47 @@ def stages_that_fail(table, root):
               ledger_of(slow) + f"; {peak.group(1)} packets at most")
 
 
+MISBEHAVING = COUNTING + """
+[stage.misbehave]
+use = "test.misbehave"
+
+[stage.mislay]
+use = "test.mislay"
+"""
+
+
+def stages_that_misbehave(table, root):
+    place = Place(root, "misbehaving", MISBEHAVING)
+    for deed, fault in (("changes", "a stage changes a field that it does not declare"),
+                        ("adds", "a stage adds a field that it does not declare"),
+                        ("renumbers", "a stage changes a packet's number")):
+        run = place.run(deed, "--set", f"stage.misbehave.deed={deed}", "--set",
+                        "flow.train=numbers -> gate -> misbehave -> total").end()
+        table.row(fault, run, r"error: stage .*", 5, ledger_of(run))
+    for loss, fault in (("keeps_all", "a collector loses all packets"),
+                        ("sends_and_drops", "a collector emits packets and also drops them")):
+        run = place.run(loss, "--set", f"stage.mislay.loss={loss}", "--set",
+                        "flow.train=numbers -> gate -> mislay -> total").end()
+        table.row(fault, run, r"collector 'mislay' .*", 6, ledger_of(run))
+
+
 def stages_that_crash(table, root):
     for kind, fault, code in (("null_write", "a stage writes through a null pointer", -11),
                               ("overflow", "a stage runs out of stack", -11),
+                              ("bus_error", "a bus error in a stage", -7),
+                              ("illegal", "an illegal instruction in a stage", -4),
+                              ("arithmetic", "a stage divides by zero", -8),
                               ("crash", "a stage aborts", -6),
                               ("exit", "a stage calls exit(0)", 5),
-                              ("exit_at_once", "a stage calls _exit(0)", 5)):
+                              ("quick_exit", "a stage calls quick_exit(0)", 5),
+                              ("exit_at_once", "a stage calls _exit(0)", 5),
+                              ("thread_exit", "a thread of a stage calls exit(0)", 5)):
         place = Place(root, f"crash-{kind}", COUNTING)
         run = place.run("out", "--set", "stage.fail.at=7", "--set", f"stage.fail.kind={kind}").end()
-        table.row(fault, run, r"(crash: .*|error: stage .*)", code)
+        table.row(fault, run, r"(crash: .*|error: (stage|a thread) .*)", code)
+        summary = json.loads((place.folder / "out/summary.json").read_text())
+        if summary["outcome"] != "crashed":
+            table.wrong.append(f"{fault}: summary.json says {summary['outcome']}")
 
 
 def sources_that_block(table, root):
@@ -432,7 +465,7 @@ def main():
     table = Table()
     try:
         if "--kills" not in sys.argv:
-            for part in (stages_that_fail, stages_that_crash, sources_that_block, signals, disks, files_that_change):
+            for part in (stages_that_fail, stages_that_misbehave, stages_that_crash, sources_that_block, signals, disks, files_that_change):
                 part(table, root)
         kills(table, root, 5 if "--kills" in sys.argv else 10)
     finally:

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/system/program.hpp"
@@ -467,11 +468,50 @@ TEST_F(RunTest, ALedgerThatDoesNotBalanceEndsWith6) {
               AllOf(HasSubstr("\"outcome\":\"incomplete\""), HasSubstr("\"exit_code\":6")));
 }
 
+/// A stage that writes packets without declaring it must not change the results unnoticed.
+TEST_F(RunTest, AStageThatBreaksItsDeclarationEndsTheRun) {
+  folder_.write("misbehaving.toml",
+                "extends = \"counting.toml\"\n[stage.misbehave]\nuse = \"test.misbehave\"\n");
+  for (const auto& [deed, what] : std::vector<std::pair<std::string, std::string>>{
+           {"changes", "it changes field 'number', but does not declare it"},
+           {"changes_in_place", "it changes field 'number', but does not declare it"},
+           {"adds", "it adds field 'item', but does not declare it"},
+           {"renumbers", "it changes the packet's sequence number"}}) {
+    const Finished finished = seam({"run", "misbehaving.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
+                                    "--run-dir", deed, "--set", "stage.misbehave.deed=" + deed,
+                                    "--set", "flow.train=numbers -> gate -> misbehave -> total"},
+                                   here());
+    EXPECT_EQ(finished.exit_code, 5) << deed << finished.err;
+    EXPECT_THAT(finished.err,
+                AllOf(HasSubstr("stage 'misbehave' breaks its declaration: "), HasSubstr(what)));
+  }
+}
+
+TEST_F(RunTest, ACollectorThatMislaysPacketsEndsWith6) {
+  folder_.write("mislaying.toml",
+                "extends = \"counting.toml\"\n[stage.mislay]\nuse = \"test.mislay\"\n");
+  for (const auto& [loss, what] : std::vector<std::pair<std::string, std::string>>{
+           {"keeps_all", "collector 'mislay' received 40 packets, emitted nothing"},
+           {"sends_and_drops", "collector 'mislay' dropped 39 packets that it also emitted"}}) {
+    const Finished finished = seam(
+        {"run", "mislaying.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", loss, "--set",
+         "stage.mislay.loss=" + loss, "--set", "flow.train=numbers -> gate -> mislay -> total"},
+        here());
+    EXPECT_EQ(finished.exit_code, 6) << loss << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(what));
+  }
+}
+
 /// The output of a program if a stage crashes, or ends the process, in the third epoch.
 class CrashTest : public RunTest {
  protected:
-  Finished crash(const std::string& kind) {
-    return run("out", {"--set", "stage.fail.kind=" + kind, "--set", "stage.fail.at=7"});
+  Finished crash(const std::string& kind, const std::string& call = "process") {
+    fs::remove_all(here() / "out");
+    return run("out", {"--set", "stage.fail.kind=" + kind, "--set", "stage.fail.at=7", "--set",
+                       "stage.fail.in=" + call});
+  }
+  [[nodiscard]] std::string left(const std::string& file) const {
+    return text_of_file(here() / "out" / file);
   }
 };
 
@@ -479,31 +519,69 @@ TEST_F(CrashTest, NamesStagePacketAndLibrary) {
   for (const auto& [kind, signal, what] : std::vector<std::tuple<std::string, int, std::string>>{
            {"null_write", SIGSEGV, "crash: segmentation fault at address 0x0"},
            {"overflow", SIGSEGV, "crash: segmentation fault at address 0x"},
-           {"crash", SIGABRT, "crash: abort"}}) {
+           {"bus_error", SIGBUS, "crash: bus error in"},
+           {"illegal", SIGILL, "crash: illegal instruction in"},
+           {"arithmetic", SIGFPE, "crash: arithmetic error in"},
+           {"crash", SIGABRT, "crash: abort in"}}) {
     const Finished crashed = crash(kind);
     EXPECT_EQ(crashed.signal, signal) << kind << crashed.err;
-    EXPECT_THAT(crashed.err, AllOf(HasSubstr(what),
-                                   HasSubstr(" in stage 'fail' (test.fail), while processing a "
-                                             "packet, working on number 7\n"),
-                                   ContainsRegex("seam_system_stages.so\\(\\+0x[0-9a-f]+\\)")))
+    const auto report = AllOf(HasSubstr(what),
+                              HasSubstr(" in stage 'fail' (test.fail), while processing a "
+                                        "packet, working on number 7\n"),
+                              ContainsRegex("seam_system_stages.so\\(\\+0x[0-9a-f]+\\)"));
+    EXPECT_THAT(crashed.err, report) << kind;
+    EXPECT_THAT(left("run.log"), report) << kind;
+    EXPECT_THAT(left("summary.json"),
+                AllOf(HasSubstr("\"outcome\":\"crashed\""), HasSubstr("\"stage\":\"fail\""),
+                      HasSubstr("\"exit_code\":" + std::to_string(128 + signal))))
         << kind;
-    EXPECT_THAT(text_of_file(here() / "out/crash.txt"), HasSubstr("in stage 'fail' (test.fail)"));
     EXPECT_THAT(seam({"runs", "out"}, here()).out, HasSubstr("crashed: "));
-    fs::remove_all(here() / "out");
   }
 }
 
+TEST_F(CrashTest, DoctorFindsTheLine) {
+  if (!fs::exists("/usr/bin/addr2line")) GTEST_SKIP() << "addr2line is not installed";
+  crash("null_write");
+  const Finished told = seam({"doctor", "--crash", "out/run.log"}, here());
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_THAT(told.out, AllOf(StartsWith("crash: segmentation fault"),
+                              ContainsRegex("#0 +seam::test::.*fail.* at .*plugin.cpp:[0-9]+"),
+                              ContainsRegex("lines were found for [0-9]+ of [0-9]+ frames")));
+  const Finished without =
+      seam({"doctor", "--crash", "out/run.log"}, here(), {{"PATH", "/nowhere"}});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("cannot start 'addr2line'"));
+  folder_.write("quiet.log", "nothing happened\n");
+  const Finished none = seam({"doctor", "--crash", "quiet.log"}, here());
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("'quiet.log' contains no crash report"));
+}
+
 TEST_F(CrashTest, AStageThatEndsTheProgramIsAFailure) {
-  for (const char* kind : {"exit", "quick_exit", "exit_at_once"}) {
-    const Finished ended = crash(kind);
-    EXPECT_EQ(ended.exit_code, 5) << kind << ended.err;
-    EXPECT_THAT(ended.err,
-                HasSubstr("error: stage 'fail' (test.fail) ended the program while processing a "
-                          "packet, working on number 7; a stage must return, or throw"));
-    EXPECT_THAT(text_of_file(here() / "out/crash.txt"),
-                HasSubstr("the program was ended in stage"));
-    fs::remove_all(here() / "out");
+  for (const auto& [call, doing] : std::vector<std::pair<std::string, std::string>>{
+           {"open", "opening"},
+           {"begin", "starting a flow"},
+           {"process", "processing a packet, working on number 7"},
+           {"end", "ending a flow"},
+           {"close", "closing"}}) {
+    for (const char* kind : {"exit", "quick_exit", "exit_at_once"}) {
+      const Finished ended = crash(kind, call);
+      EXPECT_EQ(ended.exit_code, 5) << call << ": " << kind << ended.err;
+      EXPECT_THAT(ended.err, HasSubstr("error: stage 'fail' (test.fail) ended the program while " +
+                                       doing + "; a stage must return, or throw"))
+          << kind;
+      EXPECT_THAT(left("run.log"), HasSubstr("crash: the program was ended in stage 'fail'"));
+      EXPECT_THAT(left("summary.json"),
+                  AllOf(HasSubstr("\"outcome\":\"crashed\""), HasSubstr("\"exit_code\":5")));
+    }
   }
+}
+
+TEST_F(CrashTest, AThreadOfAPluginThatEndsTheProgramIsAFailure) {
+  const Finished ended = crash("thread_exit");
+  EXPECT_EQ(ended.exit_code, 5) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("error: a thread of a plugin ended the program during the run"));
+  EXPECT_THAT(left("summary.json"), HasSubstr("\"outcome\":\"crashed\""));
 }
 
 TEST_F(CrashTest, TheResumedRunSaysWhyItHadEnded) {

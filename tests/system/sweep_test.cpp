@@ -157,7 +157,9 @@ TEST_F(SweepTest, ARunThatCrashedCountsAsInternalAndOneThatWasKilledAsCancelled)
     more.insert(more.end(), {"--over", "stage.fail.kind=" + kinds});
     return sweep(directory, more);
   };
-  EXPECT_EQ(of_kinds("crash_first", "crash,killed").exit_code, 5);
+  const Finished crashed = of_kinds("crash_first", "crash,killed");
+  EXPECT_EQ(crashed.exit_code, 5);
+  EXPECT_THAT(crashed.err, HasSubstr("killed by signal 6: crashed: abort in stage 'fail'"));
   EXPECT_EQ(of_kinds("killed_first", "killed,crash").exit_code, 4);
 }
 

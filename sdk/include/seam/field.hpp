@@ -133,8 +133,9 @@ concept HasNumberLayout = !NumberLayout<T>::element.empty();
 
 /// The operations that the host needs on field values of any type. Specialise this template for
 /// types that own memory elsewhere (counted in the byte limit) or have a contract. Add a static
-/// `bool equal(const T&, const T&)` for types that == does not compare, and a static
-/// `std::int64_t rows(const T&)` for types with one value per row of a batch.
+/// `bool equal(const T&, const T&)` for types that == does not compare, a static
+/// `std::int64_t rows(const T&)` for types with one value per row of a batch, and a static
+/// `std::uint64_t version(const T&)` for handles that count writes into the data they share.
 ///
 /// N values of images are gathered into one of a batch by the first of these that exists:
 /// - `static U gather(std::span<const T* const>)` makes it;
@@ -210,6 +211,8 @@ struct FieldType {
   /// The number of batch rows in a value; null for types without rows, negative for a value without
   /// rows.
   std::int64_t (*rows)(const void* value);
+  /// The number of writes into the data that a value refers to; null for types without a count.
+  std::uint64_t (*version)(const void* value);
   Gathering gathering = {};
 };
 
@@ -275,6 +278,17 @@ constexpr auto rows_function() -> std::int64_t (*)(const void*) {
 }
 
 template <class T>
+constexpr auto version_function() -> std::uint64_t (*)(const void*) {
+  if constexpr (requires(const T& value) { FieldTraits<T>::version(value); }) {
+    return [](const void* value) -> std::uint64_t {
+      return FieldTraits<T>::version(*static_cast<const T*>(value));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
 concept GathersItself = requires(std::span<const T* const> values) {
   FieldTraits<T>::gather(values);
 };
@@ -324,6 +338,7 @@ inline constexpr FieldType field_type{
     },
     equal_function<T>(),
     rows_function<T>(),
+    version_function<T>(),
     gathering_of<T>()};
 
 template <class T>

@@ -6,6 +6,7 @@
 ///     harness ────┘
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -83,8 +84,8 @@ class SEAM_EXPORT StageRunner {
   /// On the thread that will run the stage in this flow.
   void enter_thread(const RunState& run) const;
 
-  // These never throw. The packet calls check that the declared fields exist, and add the packet's
-  // origin to errors.
+  // These never throw. The packet calls check that the declared fields exist and, for the first
+  // packets of a flow, that no other field was written. They add the packet's origin to errors.
   [[nodiscard]] Outcome produce(const RunState& run, Emitter& emitter, More& more);
   /// Sources only: asks produce() to return soon; from any thread.
   void interrupt() const;
@@ -106,6 +107,8 @@ class SEAM_EXPORT StageRunner {
 
  private:
   [[nodiscard]] Outcome check_rows(const Packet& packet) const;
+  [[nodiscard]] bool watches_writes(const Packet& packet) const;
+  [[nodiscard]] Outcome wrote(const Packet& packet, const std::string& problem) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
   Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;
@@ -117,6 +120,7 @@ class SEAM_EXPORT StageRunner {
   std::uint64_t stream_;
   std::unique_ptr<Stage> stage_;
   Declaration declaration_;
+  mutable std::atomic<bool> writes_undeclared_ = false;  // then all packets are checked
 };
 
 }  // namespace seam

@@ -80,12 +80,17 @@ struct FieldTraits<Tensor> {
   }
   static std::string violation(const Tensor& value, std::string_view contract) {
     if (!value.defined()) return "it is an undefined tensor";
+    if (value.is_meta()) return "it is on the device 'meta', where tensors have no values";
     return TensorContract::parse(contract)
         .first_violation(element_name(value.scalar_type()), value.sizes().vec())
         .value_or(std::string());
   }
   static std::int64_t rows(const Tensor& value) {
     return value.defined() && value.dim() > 0 ? value.size(0) : -1;
+  }
+  static std::uint64_t version(const Tensor& value) {
+    if (!value.defined() || value.is_inference()) return 0;  // not counted
+    return static_cast<std::uint64_t>(value._version());
   }
   static bool equal(const Tensor& a, const Tensor& b) {
     if (!a.defined() || !b.defined()) return a.defined() == b.defined();
@@ -306,14 +311,16 @@ class Compute : public Kind {
  public:
   [[nodiscard]] bool on_compute_thread() const final { return true; }
   void enter_thread(const Context& context) const final {
-    const torch::Device device = device_of(context);
     at::set_num_threads(context.compute_threads());
-    at::GradMode::set_enabled(context.training());
-    // Without this, advanced indexing sums gradients in any order, on CPUs as well.
-    detail::set_deterministic(device, context.deterministic());
-    if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+    settle(context);
   }
+  /// Also restores thread settings that an earlier call of a stage has changed.
   [[nodiscard]] std::shared_ptr<void> around_call(const Context& context) const final {
+    // Only if it differs: LibTorch creates a new thread pool each time.
+    if (at::get_num_threads() != context.compute_threads()) {
+      at::set_num_threads(context.compute_threads());
+    }
+    settle(context);
     struct Around {
       std::optional<detail::DeterminismWatch> determinism;
       std::optional<detail::BackwardWatch> backward;
@@ -327,6 +334,14 @@ class Compute : public Kind {
   }
 
  private:
+  static void settle(const Context& context) {
+    const torch::Device device = device_of(context);
+    at::GradMode::set_enabled(context.training());
+    // Without this, advanced indexing sums gradients in any order, on CPUs as well.
+    detail::set_deterministic(device, context.deterministic());
+    if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  }
+
   mutable std::set<std::string> reported_;  // operations; used on the compute thread
 };
 

@@ -107,6 +107,13 @@ TEST_F(RunFolderTest, TheSummarySaysHowItEnded) {
   EXPECT_EQ(read().note, "the disk is full");
   write_summary(R"("exit_code":6,"complete":true,"error":"")");
   EXPECT_EQ(read().state, RunState::failed) << "packets were lost";
+  folder_.write("run/timing.jsonl", "{\"epoch\":1}\n");
+  folder_.write("run/summary.json",
+                R"({"outcome":"crashed","exit_code":139,"complete":false,"stage":"sharpen",)"
+                R"("error":"segmentation fault in stage 'sharpen'","flows":[]})");
+  EXPECT_EQ(read().state, RunState::failed);
+  EXPECT_EQ(read().note, "crashed: segmentation fault in stage 'sharpen'");
+  EXPECT_EQ(read().epochs_done, 1) << "as the other files say";
   folder_.write("run/summary.json", "{");
   EXPECT_REFUSED(read(), Fault::data, "summary.json' is not the summary of a run");
 }

@@ -39,30 +39,43 @@ class Count final : public Source {
   std::int64_t next_ = 0;
 };
 
+/// Fields that a test stage sets in addition to `number`.
+using Sets = std::vector<Field<std::int64_t>>;
+
+inline void declare_call(Declaration& d, const Sets& sets) {
+  d.needs(number);
+  d.provides(number);
+  for (const Field<std::int64_t>& key : sets) d.provides(key);
+}
+
 /// Calls a function of the test for each packet, on several threads.
 class ParallelCall final : public ParallelTransform {
  public:
   using Body = std::function<void(Packet&, Context&)>;
-  explicit ParallelCall(Body body) : body_(std::move(body)) {}
-  void declare(Declaration& d) override { d.needs(number); }
+  explicit ParallelCall(Body body, Sets sets = {})
+      : body_(std::move(body)), sets_(std::move(sets)) {}
+  void declare(Declaration& d) override { declare_call(d, sets_); }
   void process(Packet& packet, Context& context) const override { body_(packet, context); }
 
  private:
   Body body_;
+  Sets sets_;
 };
 
 template <class Kind>
 class Call final : public Kind {
  public:
   using Body = std::function<void(Packet&, Context&)>;
-  explicit Call(Body body, bool compute = false) : body_(std::move(body)), compute_(compute) {}
-  void declare(Declaration& d) override { d.needs(number); }
+  explicit Call(Body body, bool compute = false, Sets sets = {})
+      : body_(std::move(body)), compute_(compute), sets_(std::move(sets)) {}
+  void declare(Declaration& d) override { declare_call(d, sets_); }
   void process(Packet& packet, Context& context) override { body_(packet, context); }
   [[nodiscard]] bool on_compute_thread() const override { return compute_; }
 
  private:
   Body body_;
   bool compute_;
+  Sets sets_;
 };
 
 /// Sums groups of `size` numbers; emits the rest at the end, and then `extra` more packets, one per

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -249,13 +250,17 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
 
 TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
   add<Count>("count", 500);
-  add<ParallelCall>("square", [](Packet& packet, Context&) {
-    packet.set(square, packet.get(number) * packet.get(number));
-  });
-  add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
-    if (packet.get(number) % 10 == 0) context.drop("round");
-    packet.set(negated, -packet.get(number));
-  });
+  add<ParallelCall>(
+      "square",
+      [](Packet& packet, Context&) { packet.set(square, packet.get(number) * packet.get(number)); },
+      Sets{square});
+  add<Call<Transform>>(
+      "negate",
+      [](Packet& packet, Context& context) {
+        if (packet.get(number) % 10 == 0) context.drop("round");
+        packet.set(negated, -packet.get(number));
+      },
+      false, Sets{negated});
   add<Keep>("keep", kept_);
   FlowSpec flow = chain({"count", "square", "negate", "keep"});
   flow.nodes[2].inputs = {0};
@@ -322,14 +327,18 @@ TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
   add<ParallelCall>("same", [](Packet&, Context&) {});
   add<ParallelCall>("double",
                     [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
-  add<ParallelCall>("square", [](Packet& packet, Context&) {
-    packet.set(square, packet.get(number) * packet.get(number));
-  });
-  add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
-    if (packet.get(number) % 10 == 4) context.drop("four");
-    packet.set(negated, -packet.get(number));
-    packet[number] = 0;
-  });
+  add<ParallelCall>(
+      "square",
+      [](Packet& packet, Context&) { packet.set(square, packet.get(number) * packet.get(number)); },
+      Sets{square});
+  add<Call<Transform>>(
+      "negate",
+      [](Packet& packet, Context& context) {
+        if (packet.get(number) % 10 == 4) context.drop("four");
+        packet.set(negated, -packet.get(number));
+        packet[number] = 0;
+      },
+      false, Sets{negated});
   add<Keep>("keep", kept_);
   FlowSpec flow = chain({"count", "same", "double", "square", "negate", "keep"});
   flow.nodes[2].inputs = {0};
@@ -391,13 +400,19 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
     add<ParallelCall>("fails", [&](Packet& packet, Context&) {
       if (packet.get(number) == 40 * round) throw std::runtime_error("unreadable");
     });
-    add<ParallelCall>("square", [](Packet& packet, Context&) {
-      packet.set(square, packet.get(number) * packet.get(number));
-    });
-    add<Call<Transform>>("negate", [](Packet& packet, Context& context) {
-      if (packet.get(number) % 10 == 1) context.drop("of no use");
-      packet.set(negated, -packet.get(number));
-    });
+    add<ParallelCall>(
+        "square",
+        [](Packet& packet, Context&) {
+          packet.set(square, packet.get(number) * packet.get(number));
+        },
+        Sets{square});
+    add<Call<Transform>>(
+        "negate",
+        [](Packet& packet, Context& context) {
+          if (packet.get(number) % 10 == 1) context.drop("of no use");
+          packet.set(negated, -packet.get(number));
+        },
+        false, Sets{negated});
     add<Keep>("keep", kept_);
     FlowSpec flow = chain({"count", "fails", "square", "negate", "keep"});
     flow.nodes[3].inputs = {1};
@@ -604,6 +619,45 @@ TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
               ElementsAre(HasSubstr("'twice' dropped more packets than the 5")));
 }
 
+/// Emits the packets for which `sends` is true, and drops those for which `drops` is true.
+class Choosing final : public Collector {
+ public:
+  using Which = std::function<bool(std::int64_t)>;
+  Choosing(Which sends, Which drops) : sends_(std::move(sends)), drops_(std::move(drops)) {}
+  void declare(Declaration& d) override { d.needs(number); }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    const std::int64_t value = packet.get(number);
+    if (sends_(value)) emitter.emit(packet);
+    if (drops_(value)) emitter.drop(packet, "unwanted");
+  }
+
+ private:
+  Which sends_;
+  Which drops_;
+};
+
+TEST_F(FlowTest, ACollectorThatChoosesSendsOnOrDropsSomethingAndNothingIsBoth) {
+  const auto none = [](std::int64_t) { return false; };
+  const auto all = [](std::int64_t) { return true; };
+  const auto even = [](std::int64_t value) { return value % 2 == 0; };
+  const auto odd = [](std::int64_t value) { return value % 2 != 0; };
+  const auto imbalances = [&](const Choosing::Which& sends, const Choosing::Which& drops) {
+    add<Count>("count", 84);
+    add<Choosing>("choose", sends, drops);
+    add<Keep>("keep", kept_);
+    return run({"count", "choose", "keep"}).imbalances;
+  };
+  EXPECT_THAT(imbalances(none, none),
+              ElementsAre(HasSubstr("'choose' received 84 packets, emitted nothing")));
+  EXPECT_THAT(imbalances(none, even),
+              ElementsAre(HasSubstr("'choose' received 42 packets, emitted nothing")));
+  EXPECT_THAT(imbalances(all, odd),
+              ElementsAre(HasSubstr("'choose' dropped 42 packets that it also emitted")));
+  EXPECT_THAT(imbalances(even, odd), IsEmpty());
+  EXPECT_THAT(imbalances(none, all), IsEmpty());
+  EXPECT_THAT(imbalances(even, none), IsEmpty()) << "a sampler draws some";
+}
+
 TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
   /// Combines four packets into a large one.
@@ -612,6 +666,7 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
     void declare(Declaration& d) override {
       d.needs(number);
       d.provides(number);
+      d.provides(bytes);
       d.replaces_packets();
     }
     void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
@@ -645,9 +700,12 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
 /// Packets of 10,000 bytes.
 class Heavy final : public Source {
  public:
-  void declare(Declaration& d) override { d.provides(number); }
+  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+  void declare(Declaration& d) override {
+    d.provides(number);
+    d.provides(bytes);
+  }
   More produce(Emitter& emitter, Context& /*context*/) override {
-    constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
     Packet packet;
     packet.set(number, next_++);
     packet.set(bytes, std::vector<std::uint8_t>(10'000));

@@ -22,7 +22,10 @@ inline constexpr Field<std::int64_t> number{"number"};
 /// Drops each tenth packet, fails on each eleventh.
 class Sieve final : public ParallelTransform {
  public:
-  void declare(Declaration& d) override { d.needs(number); }
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
   void process(Packet& packet, Context& context) const override {
     const std::int64_t value = packet.get(number);
     if (value % 11 == 3) throw std::runtime_error("each eleventh");

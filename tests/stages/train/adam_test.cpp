@@ -21,9 +21,11 @@
 namespace seam::stages {
 namespace adam_test {
 
+using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Twenty steps of our optimizer and of LibTorch's along the same gradients.
 template <class Optimizer, class Options>
@@ -241,9 +243,39 @@ TEST_F(AdamStage, AnInfiniteLossIsAnErrorThatSaysWhatToDo) {
     harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
   }
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(),
-              HasSubstr("the loss is not finite at step 0 (inf); a smaller rate or clip_norm"));
+  EXPECT_THAT(
+      harness.errors()[0].what(),
+      HasSubstr("the loss is not finite at step 0 (inf); no step has been taken yet, so the rate "
+                "and clip_norm are not the cause; check the inputs and the initial weights"));
   EXPECT_TRUE(torch::equal(model().weight, torch::zeros({4}))) << "the weights were changed";
+}
+
+TEST_F(AdamStage, ALossThatIsNotFiniteIsTheFaultOfWhoeverProvidedWhatItIsMadeOf) {
+  const at::AutoGradMode gradients(true);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Packet of_input = packet(model().loss() * nan);
+  of_input.set(field::images, torch::full({1, 3, 2, 2}, nan));
+  Packet of_model = packet(model().loss() * nan);
+  of_model.set(field::images, torch::ones({1, 3, 2, 2}));
+  of_model.set(field::embedding, torch::ones({1, 4}, torch::requires_grad()) * nan);
+  const Packet sound = packet(model().loss());
+  const Packet later = packet(model().loss() * nan);
+  seam::testing::Harness harness("adam", std::make_unique<Adam>());
+  prepare(harness);
+  for (const Packet& one : {of_input, of_model, sound, later}) harness.push(one);
+  ASSERT_EQ(harness.errors().size(), 3U);
+  EXPECT_THAT(
+      harness.errors()[0].what(),
+      AllOf(HasSubstr("field 'images' is not finite either; check the stage that provides it and "
+                      "its inputs"),
+            Not(HasSubstr("clip_norm"))));
+  EXPECT_THAT(
+      harness.errors()[1].what(),
+      AllOf(HasSubstr("field 'embedding' is not finite either; check the stage that provides "
+                      "it; no step has been taken yet"),
+            HasSubstr("check the inputs and the initial weights")));
+  EXPECT_THAT(harness.errors()[2].what(),
+              HasSubstr("the loss is not finite at step 1 (nan); a smaller rate or clip_norm"));
 }
 
 TEST_F(AdamStage, ALossWithoutAGradientIsAnErrorThatSaysSo) {

@@ -122,13 +122,19 @@ enum class Kind : std::uint8_t {
   internal,
   drop,
   crash,
+  bus_error,
+  illegal,
+  arithmetic,
   killed,
   null_write,
   overflow,
   exits,
   quick_exits,
-  exits_at_once
+  exits_at_once,
+  thread_exits
 };
+
+enum class Call : std::uint8_t { open, begin, process, end, close };
 
 /// Runs out of stack.
 int descend(int depth) {  // NOLINT(misc-no-recursion): the purpose
@@ -139,44 +145,79 @@ int descend(int depth) {  // NOLINT(misc-no-recursion): the purpose
   return descend(depth + 1) + room[0];
 }
 
-/// Fails at some numbers, or after all of them.
+/// Fails at some numbers, or in a call without a packet.
 class Fail final : public Transform {
  public:
   static constexpr std::string_view name = "test.fail";
 
   void declare(Declaration& d) override {
-    d.doc("Fails at some numbers, or after all of them.");
+    d.doc("Fails at some numbers, or in a call without a packet.");
     d.parameter("at", at_, "the number at which it fails");
     d.parameter("every", every_, "also fail at each n-th number; 0: never").at_least(0);
-    d.parameter("at_end", at_end_, "fail after the last packet");
+    d.parameter("in", in_, "the call in which it fails",
+                {{"open", Call::open},
+                 {"begin", Call::begin},
+                 {"process", Call::process},
+                 {"end", Call::end},
+                 {"close", Call::close}});
     d.parameter("kind", kind_, "kind of failure",
                 {{"data", Kind::data},
                  {"internal", Kind::internal},
                  {"drop", Kind::drop},
                  {"crash", Kind::crash},
+                 {"bus_error", Kind::bus_error},
+                 {"illegal", Kind::illegal},
+                 {"arithmetic", Kind::arithmetic},
                  {"killed", Kind::killed},
                  {"null_write", Kind::null_write},
                  {"overflow", Kind::overflow},
                  {"exit", Kind::exits},
                  {"quick_exit", Kind::quick_exits},
-                 {"exit_at_once", Kind::exits_at_once}});
+                 {"exit_at_once", Kind::exits_at_once},
+                 {"thread_exit", Kind::thread_exits}});
     d.needs(number);
+  }
+  void open(Context& context) override {
+    if (in_ == Call::open) fail(&context);
+  }
+  void begin(Context& context) override {
+    if (in_ == Call::begin) fail(&context);
   }
   void process(Packet& packet, Context& context) override {
     const bool turn = every_ > 0 && packet.get(number) % every_ == 0;
-    if (packet.get(number) != at_ && !turn) return;
+    if (in_ == Call::process && (packet.get(number) == at_ || turn)) fail(&context);
+  }
+  void end(Context& context) override {
+    if (in_ == Call::end) fail(&context);
+  }
+  void close() override {
+    if (in_ == Call::close) fail(nullptr);
+  }
+
+ private:
+  void fail(Context* context) {
     const rlimit no_dump{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_dump);
     switch (kind_) {
       case Kind::data:
-        throw Error("this number cannot be read");
+        throw Error(in_ == Call::process ? "this number cannot be read"
+                                         : "the total cannot be written");
       case Kind::internal:
         throw std::logic_error("a defect");
       case Kind::drop:
-        context.drop("not wanted");
+        context->drop("not wanted");
         break;
       case Kind::crash:
         std::raise(SIGABRT);
+        break;
+      case Kind::bus_error:
+        std::raise(SIGBUS);
+        break;
+      case Kind::illegal:
+        std::raise(SIGILL);
+        break;
+      case Kind::arithmetic:
+        std::raise(SIGFPE);
         break;
       case Kind::killed:
         std::raise(SIGKILL);
@@ -185,7 +226,7 @@ class Fail final : public Transform {
         *static_cast<volatile int*>(nullptr) = 1;  // NOLINT(clang-analyzer-core.NullDereference)
         break;
       case Kind::overflow:
-        context.metric("depth", descend(0));
+        context->metric("depth", descend(0));
         break;
       case Kind::exits:
         std::exit(0);  // NOLINT(concurrency-mt-unsafe)
@@ -193,17 +234,75 @@ class Fail final : public Transform {
         std::quick_exit(0);
       case Kind::exits_at_once:
         ::_exit(0);
+      case Kind::thread_exits:
+        std::thread([] { std::exit(0); }).join();  // NOLINT(concurrency-mt-unsafe)
     }
   }
-  void end(Context& /*context*/) override {
-    if (at_end_) throw Error("the total cannot be written");
+
+  std::int64_t at_ = -1;
+  std::int64_t every_ = 0;
+  Call in_ = Call::process;
+  Kind kind_ = Kind::data;
+};
+
+enum class Deed : std::uint8_t { changes, changes_in_place, adds, renumbers };
+
+/// Changes packets in ways that it does not declare.
+class Misbehave final : public Transform {
+ public:
+  static constexpr std::string_view name = "test.misbehave";
+
+  void declare(Declaration& d) override {
+    d.doc("Changes packets in ways that it does not declare.");
+    d.parameter("deed", deed_, "the undeclared change",
+                {{"changes", Deed::changes},
+                 {"changes_in_place", Deed::changes_in_place},
+                 {"adds", Deed::adds},
+                 {"renumbers", Deed::renumbers}});
+    d.needs(number);
+  }
+  void process(Packet& packet, Context& /*context*/) override {
+    switch (deed_) {
+      case Deed::changes:
+        packet.set(number, packet.get(number) + 1);
+        break;
+      case Deed::changes_in_place:
+        ++packet[number];
+        break;
+      case Deed::adds:
+        packet.set(field::item, "another");
+        break;
+      case Deed::renumbers:
+        packet.set_sequence(0);
+        break;
+    }
   }
 
  private:
-  std::int64_t at_ = -1;
-  std::int64_t every_ = 0;
-  bool at_end_ = false;
-  Kind kind_ = Kind::data;
+  Deed deed_ = Deed::changes;
+};
+
+enum class Loss : std::uint8_t { keeps_all, sends_and_drops };
+
+/// Loses packets, or accounts for them twice.
+class Mislay final : public Collector {
+ public:
+  static constexpr std::string_view name = "test.mislay";
+
+  void declare(Declaration& d) override {
+    d.doc("Loses packets, or accounts for them twice.");
+    d.parameter("loss", loss_, "how it loses or counts them",
+                {{"keeps_all", Loss::keeps_all}, {"sends_and_drops", Loss::sends_and_drops}});
+    d.needs(number);
+  }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    if (loss_ == Loss::keeps_all) return;
+    emitter.emit(packet);
+    emitter.drop(packet, "not wanted");
+  }
+
+ private:
+  Loss loss_ = Loss::keeps_all;
 };
 
 /// Drops each packet twice, so that the ledger cannot balance.
@@ -283,4 +382,5 @@ class Total final : public Sink {
 }  // namespace seam::test
 
 SEAM_PLUGIN(seam::test::Count, seam::test::Add, seam::test::Fail, seam::test::Gate,
-            seam::test::Listen, seam::test::Lose, seam::test::Total)
+            seam::test::Listen, seam::test::Lose, seam::test::Mislay, seam::test::Misbehave,
+            seam::test::Total)

@@ -105,6 +105,7 @@ class OneBatch final : public Transform {
     d.parameter("action", action_, "what to do with it",
                 {{"spoil", Action::spoil}, {"drop", Action::drop}});
     d.needs(field::images);
+    d.provides(field::images);
   }
   void process(Packet& packet, Context& context) override {
     if (packet.sequence() != static_cast<std::uint64_t>(number_)) return;
