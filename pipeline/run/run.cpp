@@ -29,6 +29,7 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
 namespace {
@@ -157,7 +158,7 @@ void Run::attempt(const std::function<void()>& work) {
   } catch (const std::filesystem::filesystem_error& error) {  // a disk, not a defect
     failed(Error(error.what(), Fault::data));
   } catch (const std::bad_alloc&) {
-    failed(Error("out of memory", Fault::internal));
+    failed(out_of_memory());
   } catch (const std::exception& error) {
     failed(Error(error.what(), Fault::internal));
   }

@@ -1,0 +1,31 @@
+/// How Seam speaks of an allocation that failed: as of a full disk, since a run needs more than the
+/// machine has, and with what to lower.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "seam/error.hpp"
+
+namespace seam::host {
+
+/// `detail`: what a library said of it; may be empty.
+inline Error out_of_memory(std::string_view detail = {}) {
+  std::string text = "there is not enough memory";
+  if (!detail.empty()) text += " (" + std::string(detail) + ")";
+  return Error(text +
+                   "; lower the `size` of the batch, the size of the pictures or of the model, "
+                   "`cache` of image.decode, or `packets` and `bytes` in [limits]",
+               Fault::data);
+}
+
+/// Whether the message of an exception says so: LibTorch and OpenCV have no common type for it.
+inline bool is_out_of_memory(std::string_view message) {
+  for (const std::string_view words :
+       {"can't allocate memory", "not enough memory", "out of memory", "Insufficient memory"}) {
+    if (message.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace seam::host
