@@ -221,9 +221,9 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
   verb.add_option("runs", compare.runs, "folders of runs; a sweep's stands for its runs")
       ->type_name("DIR")
       ->required();
-  verb.add_option("--metric", compare.metric,
-                  "[FLOW:]STAGE.METRIC to rank by; else the one by which the runs are judged")
-      ->type_name("METRIC");
+  repeatable(verb, "--metric", compare.metrics, "METRIC",
+             "[FLOW:]STAGE.METRIC to rank by; default: the one by which the runs are judged; if "
+             "repeated, the first one ranks and the others are columns");
   parser.add_choice(verb, "--better", compare.better, {"higher", "lower"},
                     "which values are better; else what the runs say");
   verb.add_flag("--best", compare.best, "each run's best epoch instead of its last");

@@ -63,12 +63,12 @@ ExitCode runs_verb(const RunsArguments& arguments);
 
 /// Ranks runs by a metric.
 struct CompareArguments {
-  std::vector<std::string> runs;  ///< folders of runs and of sweeps
-  std::string metric;             ///< empty: the one by which the runs are judged
-  std::string better;             ///< "higher", "lower"; empty: what the runs say
-  bool best = false;              ///< each run's best epoch instead of its last
-  bool paired = false;            ///< differences observation by observation
-  bool csv = false;               ///< one of these four at most
+  std::vector<std::string> runs;     ///< folders of runs and of sweeps
+  std::vector<std::string> metrics;  ///< the first ranks; none: by what the runs are judged
+  std::string better;                ///< "higher", "lower"; empty: what the runs say
+  bool best = false;                 ///< each run's best epoch instead of its last
+  bool paired = false;               ///< differences observation by observation
+  bool csv = false;                  ///< one of these four at most
   bool json = false;
   bool markdown = false;
   bool latex = false;

@@ -128,7 +128,7 @@ HostTable schedule_table(ScheduleSpec& schedule) {
 HostTable chosen_table(ChosenSpec& chosen) {
   auto& [variants, decides, set] = chosen;
   HostTable table("[chosen]",
-                  "Variants that a run was started with, as its resolved.toml has them.");
+                  "Variants and --set that a run was started with, as its resolved.toml has them.");
   table.key("variants", variants, "`\"GROUP=NAME\"`, or `\"NAME\"` of a variant in no group");
   table.key("decides", decides, "stages and keys that the variants decide");
   table.key("set", set, "keys that `--set` changed");

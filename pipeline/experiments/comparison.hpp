@@ -5,13 +5,15 @@
 ///                         └► paired with the best group's runs of the same seed and fold
 ///                                └► difference with its 95 % confidence interval
 ///
-/// What cannot be compared is never ranked together; it is listed with the reason.
+/// What cannot be compared is never ranked together; it is listed with the reason. Further metrics
+/// stand next to the one that ranks.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct ScoredRun {
   std::int64_t epoch = 0;          ///< from 0, in which it was measured
   std::filesystem::path outcomes;  ///< the file of what each observation scored; may be missing
   std::vector<Score::Beside> beside;
+  std::string file;             ///< the pipeline file, absolute; may be empty
+  std::vector<double> further;  ///< of the further metrics
+  std::vector<std::vector<Score::Beside>> further_beside;
 };
 
 struct GroupMember {
@@ -39,6 +44,7 @@ struct GroupMember {
   double value = 0;
   std::int64_t epoch = 0;
   std::filesystem::path outcomes;
+  std::vector<double> further;
 };
 
 /// Of what differences are taken.
@@ -55,23 +61,31 @@ struct DifferenceToBest {
   std::optional<Bounds> bounds;  ///< none for a single pair
 };
 
-struct Group {
-  Parameters parameters;  ///< those that differ within the ranking
-  std::vector<GroupMember> members;
-  /// What mean, deviation and error are of: the folds, of each the mean over its seeds, or where
-  /// there is no second fold the seeds.
-  std::size_t observations = 0;
+/// Of the folds, of each the mean over its seeds, or where there is no second fold of the seeds.
+struct Mean {
   double mean = 0;                       ///< NaN where a member's value is not finite
   std::optional<double> deviation;       ///< none for a single observation
   std::optional<double> standard_error;  ///< of the mean: deviation / sqrt(observations)
+};
+
+struct Group : Mean {
+  /// Those that differ within the ranking; "file", if there are several pipeline files, instead of
+  /// those that the files decide.
+  Parameters parameters;
+  std::vector<GroupMember> members;
+  std::size_t observations = 0;  ///< folds, or seeds
   std::optional<DifferenceToBest>
-      difference;  ///< none for the best, and where a mean is not finite
+      difference;             ///< none for the best, and where a mean is not finite
+  std::vector<Mean> further;  ///< of the further metrics
 };
 
 struct Ranking {
   Parameters data;            ///< in what it differs from other rankings; empty where it is alone
   std::vector<Group> groups;  ///< best first, those without a finite mean last
+  /// Keys that differ and that the pipeline files decide: the groups show the files instead.
+  std::set<std::string> by_files;
   std::map<std::string, Bounds> beside;  ///< lowest and highest: of chance, of each floor, ...
+  std::vector<std::map<std::string, Bounds>> further_beside;  ///< the same of the further metrics
 };
 
 struct Unranked {
@@ -84,7 +98,8 @@ struct Comparison {
   std::string flow;
   Better better = Better::higher;
   WhichEpoch which = WhichEpoch::last;
-  std::vector<Ranking> rankings;  ///< the one of most runs first
+  std::vector<std::string> further;  ///< metrics that do not rank, [FLOW:]STAGE.METRIC
+  std::vector<Ranking> rankings;     ///< the one of most runs first
   Pairing pairing = Pairing::runs;
   std::vector<Unranked> unranked;
   std::vector<std::string> biased;  ///< runs whose weights were chosen on what they measure
@@ -94,8 +109,9 @@ struct Comparison {
 inline constexpr double confidence = 0.95;
 
 struct ComparisonChoice {
-  std::string metric;            ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
-  std::optional<Better> better;  ///< none: what their score.json says
+  std::string metric;                ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
+  std::vector<std::string> further;  ///< metrics to show as well, of the same epochs
+  std::optional<Better> better;      ///< none: what their score.json says
   WhichEpoch which = WhichEpoch::last;
   Pairing pairing = Pairing::runs;
 };
@@ -103,10 +119,6 @@ struct ComparisonChoice {
 /// Groups and ranks; repetitions of one run are added to `unranked`.
 std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
                           std::vector<Unranked>& unranked);
-
-/// What must be equal for two runs to be ranked together, and the counts: of the flow that
-/// measures, and of the flows that fill stages to which it refers, such as a gallery.
-void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored);
 
 /// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) where
 /// it is not clear which metric is meant, or which direction is better, and what

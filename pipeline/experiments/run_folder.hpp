@@ -32,6 +32,12 @@ std::string text_parameter(const Parameters& parameters, std::string_view key);
 /// Behind a parameter that names a file: the hash of its content.
 inline constexpr std::string_view content_suffix = " (content)";
 
+/// The parameter that names the checkpoint with which a run began.
+inline constexpr std::string_view from_key = "from";
+
+/// The parameter of an evaluation that names the checkpoint that it measures.
+inline constexpr std::string_view evaluates_key = "evaluates";
+
 struct RunFolder {
   std::filesystem::path path;
   std::string name;  ///< as messages call it
@@ -42,7 +48,8 @@ struct RunFolder {
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
   /// Of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
-  /// checkpoint of another run with which it began, if it did.
+  /// checkpoint of another run with which it began, if it did. An evaluation (evaluates_key) has
+  /// those with which its networks were trained.
   Parameters parameters;
   std::vector<FlowTotal> flows;  ///< of the process that worked on it last; empty until it ended
 };
