@@ -316,16 +316,19 @@ void add_graph(CommandParser& parser, GraphArguments& graph) {
 }
 
 void add_report(CommandParser& parser, ReportArguments& report) {
-  CLI::App& verb = parser.add("report", "Write one HTML page of a run, or of several side by side",
-                              "runs/demo-20260301-093000-1\n         seam report runs/first "
-                              "runs/second --output compared.html",
-                              [&report] { return report_verb(report); });
-  verb.add_option("run", report.runs, "the folders of the runs")
+  CLI::App& verb =
+      parser.add("report", "Write one HTML page of a run, of several side by side, or of a sweep",
+                 "runs/demo-20260301-093000-1\n         seam report runs/first "
+                 "runs/second --output compared.html",
+                 [&report] { return report_verb(report); });
+  verb.add_option("run", report.runs,
+                  "the folders of the runs; a sweep or a folder of runs, if it is the only one, "
+                  "becomes a table of them")
       ->type_name("DIR")
       ->required()
       ->expected(1, -1);
   verb.add_option("--output", report.output,
-                  "the file to write; for a single run else report.html in its folder")
+                  "the file to write; default: report.html in the folder, if there is only one")
       ->type_name("FILE");
 }
 

@@ -117,10 +117,10 @@ struct GraphArguments {
 };
 ExitCode graph_verb(const GraphArguments& arguments);
 
-/// Writes one HTML page of a run, or of several side by side.
+/// Writes one HTML page of a run, of several side by side, or of a folder of many.
 struct ReportArguments {
   std::vector<std::string> runs;  ///< folders
-  std::string output;             ///< empty: report.html in the folder of the only run
+  std::string output;             ///< empty: report.html in the only folder
 };
 ExitCode report_verb(const ReportArguments& arguments);
 
