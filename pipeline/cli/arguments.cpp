@@ -386,6 +386,11 @@ struct CommandLine {
     add_schema(parser, schema);
     add_new(parser, new_plugin, new_pipeline);
     add_doctor(parser, doctor);
+  pipeline
+      .add_option("--table", new_pipeline.table,
+                  "a CSV file of your pictures, with columns path (or file), item (or label) and, "
+                  "if you like, split; default: pictures that Seam draws")
+      ->type_name("FILE");
   }
 
   CommandParser parser;

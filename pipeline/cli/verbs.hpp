@@ -141,7 +141,8 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments);
 
 /// Writes a pipeline file to begin with.
 struct NewPipelineArguments {
-  std::string name;  ///< of the file; ".toml" may be left out
+  std::string name;   ///< of the file; ".toml" may be left out
+  std::string table;  ///< a CSV file of the user's pictures; empty: drawn ones
 };
 ExitCode new_pipeline_verb(const NewPipelineArguments& arguments);
 
