@@ -4,7 +4,9 @@
 ///                flow ends in 12 s  run ends in 50 s
 ///                one line, updated in place and no wider than the terminal; messages above it
 ///     plain      the same as a line of its own every ten seconds and where a flow ends
-///     quiet      warnings, errors and the score alone
+///     quiet      warnings, errors and the score alone; with `progress`, also the line on a
+///     terminal json       instead of results, an object per line: every ten seconds and when a
+///     flow ends
 ///
 /// Results (reports, the closing table, the score) go to `results`, all else to `messages`.
 #pragma once
@@ -48,6 +50,10 @@ std::string progress_line(const FlowView& view, double seconds);
 /// The same with a bar, for a terminal: what matters least goes first where it is too narrow.
 std::string progress_line(const FlowView& view, double seconds, const Screen& screen);
 
+/// The same for programs: {"epoch","epochs","flow","packets","expected","seconds","metric","value",
+/// "run_seconds_left"}, on one line; null: not known. Epochs count from 1, as on the screen.
+std::string progress_json(const FlowView& view, double seconds);
+
 /// Where a display writes to.
 struct Screens {
   Screen results;
@@ -56,7 +62,7 @@ struct Screens {
 
 class Display {
  public:
-  enum class Style : std::uint8_t { terminal, plain, quiet };
+  enum class Style : std::uint8_t { terminal, plain, progress, quiet, json };
 
   Display(std::ostream& results, std::ostream& messages, Style style, Screens screens = {});
   ~Display();
@@ -95,6 +101,10 @@ class Display {
  private:
   void tick_until_stopped(const std::stop_token& stop);
   void show_progress();
+  [[nodiscard]] bool is_quiet() const { return style_ >= Style::progress; }
+  [[nodiscard]] bool has_line() const {
+    return style_ == Style::terminal || style_ == Style::progress;
+  }
   void put(std::ostream& stream, std::string_view text);
 
   std::ostream& results_;  // the caller's, outlive the display
