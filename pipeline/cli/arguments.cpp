@@ -74,6 +74,43 @@ void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
       ->excludes(deterministic);
 }
 
+/// What does not depend on where the pipeline comes from.
+void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
+  repeatable(verb, "--set", run.set, "KEY=VALUE",
+             "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
+  verb.add_option("--threads", run.threads,
+                  "thread limit; default: `threads` of the file, then the available cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_threads).description(""));
+  add_numerics(parser, verb, run);
+  add_plugin_path(verb, run.plugin_paths);
+  verb.add_option("--run-dir", run.run_directory,
+                  "folder of the run; default: runs/NAME-DATE-TIME-N")
+      ->type_name("DIR");
+  parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
+                    "colours; auto: on a terminal, unless NO_COLOR is set");
+  verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
+  CLI::Option* quiet = verb.add_flag("--quiet", run.quiet,
+                                     "print only the score, warnings and errors, and on a terminal "
+                                     "the progress line");
+  verb.add_flag("--json", run.json,
+                "print progress as JSON, one object per line, and at the end the run's folder")
+      ->excludes(quiet);
+}
+
+void add_eval(CommandParser& parser, RunArguments& eval) {
+  CLI::App& verb =
+      parser.add("eval", "Measure the trained network of a run again, as its own pipeline does",
+                 "runs/demo-20260301-093000-1 --set stage.query_items.root=data/other",
+                 [&eval] { return run_verb(eval); });
+  verb.add_option("run", eval.evaluate,
+                  "the folder of a complete run, which stays as it is; its best checkpoint is "
+                  "measured if it kept one, otherwise its last")
+      ->type_name("DIR")
+      ->required();
+  add_running(parser, verb, eval);
+}
+
 void add_run(CommandParser& parser, RunArguments& run) {
   CLI::App& verb = parser.add("run", "Run a pipeline file, or resume an earlier run",
                               "pipelines/demo.toml --threads 4\n         seam run --resume "
@@ -91,18 +128,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
           ->excludes(file)
           ->excludes(resume);
   CLI::Option* variant = add_variant(verb, run.variants);
-  repeatable(verb, "--set", run.set, "KEY=VALUE",
-             "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
-  verb.add_option("--threads", run.threads,
-                  "thread limit; default: `threads` of the file, then the available cores")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_threads).description(""));
-  add_numerics(parser, verb, run);
-  add_plugin_path(verb, run.plugin_paths);
-  verb.add_option("--run-dir", run.run_directory,
-                  "folder of the run; default: runs/NAME-DATE-TIME-N")
-      ->type_name("DIR")
-      ->excludes(resume);
+  add_running(parser, verb, run);
+  verb.get_option("--run-dir")->excludes(resume);
   verb.add_flag("--resume-if-present", run.resume_if_present,
                 "resume the run in --run-dir if it holds one, so that the same command starts a "
                 "job and continues it")
@@ -135,10 +162,6 @@ void add_run(CommandParser& parser, RunArguments& run) {
                        : "exit code " + text + " says something else: see docs/exit-codes.md";
           },
           ""));
-  parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
-                    "colours; auto: on a terminal, unless NO_COLOR is set");
-  verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
-  verb.add_flag("--quiet", run.quiet, "print only the score, warnings and errors");
   verb.parse_complete_callback([&run, file, resume, from, variant] {
     if (file->empty() && resume->empty() && from->empty()) {
       throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
@@ -187,8 +210,8 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
       ->type_name("N")
       ->check(CLI::Range(1, most_threads).description(""));
   add_plugin_path(verb, sweep.plugin_paths);
-  verb.add_option("--sweep-dir", sweep.sweep_directory,
-                  "folder to leave the sweep in; else runs/NAME-sweep-DATE-TIME-N")
+  verb.add_option("--sweep-dir,--run-dir", sweep.sweep_directory,
+                  "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N")
       ->type_name("DIR");
   verb.add_flag("--dry-run", sweep.dry_run, "check all runs and list them, but run none");
   for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
@@ -363,6 +386,11 @@ void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
   pipeline.add_option("name", new_pipeline.name, "file name; .toml is optional")
       ->type_name("NAME")
       ->required();
+  pipeline
+      .add_option("--table", new_pipeline.table,
+                  "a CSV file of your pictures, with columns path (or file), item (or label) and, "
+                  "if you like, split; default: pictures that Seam draws")
+      ->type_name("FILE");
 }
 
 void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
@@ -375,6 +403,7 @@ void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
 struct CommandLine {
   CommandLine() {
     add_run(parser, run);
+    add_eval(parser, eval);
     add_sweep(parser, sweep);
     add_runs(parser, runs);
     add_compare(parser, compare);
@@ -386,15 +415,11 @@ struct CommandLine {
     add_schema(parser, schema);
     add_new(parser, new_plugin, new_pipeline);
     add_doctor(parser, doctor);
-  pipeline
-      .add_option("--table", new_pipeline.table,
-                  "a CSV file of your pictures, with columns path (or file), item (or label) and, "
-                  "if you like, split; default: pictures that Seam draws")
-      ->type_name("FILE");
   }
 
   CommandParser parser;
   RunArguments run;
+  RunArguments eval;
   SweepArguments sweep;
   RunsArguments runs;
   CompareArguments compare;
@@ -441,7 +466,7 @@ int run_command_line(int count, const char* const* arguments) {
   std::cout.flush();
   // What a run has to say stands in its folder as well; whoever closes a pipe has seen enough.
   const std::string_view verb = count > 1 ? arguments[1] : "";
-  const bool is_run = verb == "run" || verb == "sweep";
+  const bool is_run = verb == "run" || verb == "eval" || verb == "sweep";
   if (!std::cout && code == ExitCode::success && !is_run && !reader_is_gone()) {
     code = report_error(Error("the output could not be written", Fault::data));
   }

@@ -12,11 +12,12 @@
 
 namespace seam::host {
 
-/// Runs a pipeline file, goes on with an earlier run, or begins where one stands.
+/// Runs a pipeline file, goes on with an earlier run, begins where one stands, or evaluates one.
 struct RunArguments {
-  std::string file;    ///< empty with `resume` and `from`
-  std::string resume;  ///< folder of an earlier run
-  std::string from;    ///< the same, which stays as it is
+  std::string file;      ///< empty with the next three
+  std::string resume;    ///< folder of an earlier run
+  std::string from;      ///< the same, which stays as it is
+  std::string evaluate;  ///< the same
   std::vector<std::string> variants;
   std::vector<std::string> set;
   std::optional<int> threads;
@@ -33,6 +34,7 @@ struct RunArguments {
   std::string time_limit;          ///< as duration_of() takes it; empty: none
   int stopped_code = static_cast<int>(ExitCode::cancelled);  ///< of a run that was asked to stop
   bool quiet = false;
+  bool json = false;  ///< progress for programs
 };
 ExitCode run_verb(RunArguments arguments);
 
