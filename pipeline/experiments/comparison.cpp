@@ -118,11 +118,11 @@ std::set<std::string> decided_by_files(const std::vector<const ScoredRun*>& runs
 }
 
 /// "capsules-hard" for each file; with their folders if two have the same name.
-std::map<std::string, std::string> names_of_files(const std::vector<const ScoredRun*>& runs) {
+std::map<std::string, std::string> names_of_files(const std::vector<ScoredRun>& runs) {
   std::map<std::string, std::string> names;
   std::map<std::string, int> uses;
-  for (const ScoredRun* run : runs) {
-    if (!names.contains(run->file)) ++uses[names[run->file] = fs::path(run->file).stem()];
+  for (const ScoredRun& run : runs) {
+    if (!names.contains(run.file)) ++uses[names[run.file] = fs::path(run.file).stem()];
   }
   for (auto& [file, name] : names) {
     if (uses[name] > 1) name = file;
@@ -131,8 +131,10 @@ std::map<std::string, std::string> names_of_files(const std::vector<const Scored
 }
 
 /// A group for each combination of parameters; a run that another repeats goes to `unranked`.
-/// Keys that the pipeline files decide are added to `by_files`.
+/// `files`: the names of all pipeline files; if there are several, they are shown, and keys that
+/// they decide are added to `by_files`.
 std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
+                           const std::map<std::string, std::string>& files,
                            std::vector<Unranked>& unranked, std::set<std::string>& by_files) {
   std::vector<const Parameters*> all;
   for (const ScoredRun* run : runs) all.push_back(&run->parameters);
@@ -150,7 +152,6 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   });
   std::erase_if(
       keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
-  const std::map<std::string, std::string> files = names_of_files(runs);
   if (files.size() > 1) by_files = decided_by_files(runs, keys, variants);
   decided.insert(by_files.begin(), by_files.end());
   std::vector<Group> groups;
@@ -389,11 +390,12 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
   std::vector<const Parameters*> all;
   for (const Parameters& identity : identities) all.push_back(&identity);
   const std::set<std::string> keys = differing(all);
+  const std::map<std::string, std::string> files = names_of_files(runs);
   std::vector<Ranking> rankings;
   for (std::size_t at = 0; at < parts.size(); ++at) {
     Ranking& ranking = rankings.emplace_back();
     ranking.data = only(identities[at], keys);
-    ranking.groups = grouped(parts[at].runs, unranked, ranking.by_files);
+    ranking.groups = grouped(parts[at].runs, files, unranked, ranking.by_files);
     measure(ranking.groups, better);
     ranking.further_beside.resize(parts[at].runs.front()->further.size());
     for (const ScoredRun* run : parts[at].runs) {
@@ -459,7 +461,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {
-    refuse(fmt::format("no complete run recorded '{}'{}", comparison.metric,
+    refuse(fmt::format("no complete run can be ranked by '{}'{}", comparison.metric,
                        comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why));
   }
   comparison.rankings = rank(scored, comparison.better, comparison.unranked);

@@ -90,6 +90,12 @@ with tempfile.TemporaryDirectory() as name:
     check("the best", f'checkpoint = "epoch-{best + 1}.safetensors"' in (folder / "of_kept/resolved.toml").read_text())
     check("chosen on its data", {score["selected_on"] for score in scores(folder / "of_kept").values()}, {"test"})
 
+    # What a network was not to import when it was trained, it imports now.
+    run(seam, folder, "train.toml", "skipping", "--set", "stage.model.weights=seed1", "--set", 'stage.model.skip=["f.0.*"]')
+    check("skipping", call("eval", "skipping", "--run-dir", "of_skipping").returncode, 0)
+    check("all weights", [score["value"] for key, score in sorted(scores(folder / "of_skipping").items())],
+          [score["value"] for key, score in sorted(scores(folder / "skipping").items()) if key[0] == "evaluate"])
+
     # Comparisons: apart from trainings; evaluations of two seeds are one group with the parameters of the training.
     check("second seed", call("eval", "seed2", "--run-dir", "again2").returncode, 0)
     compared = json.loads(call("compare", "seed1", "seed2", "again", "again2", "--json").stdout)
