@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/diverged.hpp"
 #include "stages/train/gradient.hpp"
 
 namespace seam::stages {
@@ -145,7 +146,7 @@ void Optimizer::refuse_useless(const Tensor& loss, const std::vector<Tensor>& gr
   }
   const GradientCheck seen = check_gradient(loss, reached);
   const std::string at_step = " at step " + std::to_string(step_) + " (";
-  const std::string remedy = "); a smaller rate or clip_norm may help";
+  const std::string remedy = std::string("); ") + diverged_remedy;
   if (!std::isfinite(seen.loss)) {
     throw Error("the loss is not finite" + at_step + text_of(seen.loss) + remedy);
   }

@@ -241,8 +241,9 @@ TEST_F(AdamStage, AnInfiniteLossIsAnErrorThatSaysWhatToDo) {
     harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
   }
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(),
-              HasSubstr("the loss is not finite at step 0 (inf); a smaller rate or clip_norm"));
+  EXPECT_THAT(
+      harness.errors()[0].what(),
+      HasSubstr("the loss is not finite at step 0 (inf); training has diverged; a smaller `rate`"));
   EXPECT_TRUE(torch::equal(model().weight, torch::zeros({4}))) << "the weights were changed";
 }
 
