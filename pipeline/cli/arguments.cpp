@@ -74,6 +74,43 @@ void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
       ->excludes(deterministic);
 }
 
+/// Adds the options that do not depend on the source of the pipeline.
+void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
+  repeatable(verb, "--set", run.set, "KEY=VALUE",
+             "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
+  verb.add_option("--threads", run.threads,
+                  "thread limit; default: `threads` of the file, then the available cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_threads).description(""));
+  add_numerics(parser, verb, run);
+  add_plugin_path(verb, run.plugin_paths);
+  verb.add_option("--run-dir", run.run_directory,
+                  "folder of the run; default: runs/NAME-DATE-TIME-N")
+      ->type_name("DIR");
+  parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
+                    "colours; auto: on a terminal, unless NO_COLOR is set");
+  verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
+  CLI::Option* quiet = verb.add_flag("--quiet", run.quiet,
+                                     "print only the score, warnings and errors, and on a terminal "
+                                     "the progress line");
+  verb.add_flag("--json", run.json,
+                "print progress as JSON, one object per line, and at the end the run folder")
+      ->excludes(quiet);
+}
+
+void add_eval(CommandParser& parser, RunArguments& eval) {
+  CLI::App& verb =
+      parser.add("eval", "Evaluate the trained network of a run again, with its own pipeline",
+                 "runs/demo-20260301-093000-1 --set stage.query_items.root=data/other",
+                 [&eval] { return run_verb(eval); });
+  verb.add_option("run", eval.evaluate,
+                  "the folder of a complete run, which is not changed; its best checkpoint is "
+                  "evaluated if it kept one, otherwise its last")
+      ->type_name("DIR")
+      ->required();
+  add_running(parser, verb, eval);
+}
+
 void add_run(CommandParser& parser, RunArguments& run) {
   CLI::App& verb = parser.add("run", "Run a pipeline file, or resume an earlier run",
                               "pipelines/demo.toml --threads 4\n         seam run --resume "
@@ -91,18 +128,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
           ->excludes(file)
           ->excludes(resume);
   CLI::Option* variant = add_variant(verb, run.variants);
-  repeatable(verb, "--set", run.set, "KEY=VALUE",
-             "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
-  verb.add_option("--threads", run.threads,
-                  "thread limit; default: `threads` of the file, then the available cores")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_threads).description(""));
-  add_numerics(parser, verb, run);
-  add_plugin_path(verb, run.plugin_paths);
-  verb.add_option("--run-dir", run.run_directory,
-                  "folder of the run; default: runs/NAME-DATE-TIME-N")
-      ->type_name("DIR")
-      ->excludes(resume);
+  add_running(parser, verb, run);
+  verb.get_option("--run-dir")->excludes(resume);
   verb.add_flag("--resume-if-present", run.resume_if_present,
                 "resume the run in --run-dir if it holds one, so that the same command starts a "
                 "job and continues it")
@@ -136,10 +163,6 @@ void add_run(CommandParser& parser, RunArguments& run) {
                        : "exit code " + text + " has another meaning: see docs/exit-codes.md";
           },
           ""));
-  parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
-                    "colours; auto: on a terminal, unless NO_COLOR is set");
-  verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
-  verb.add_flag("--quiet", run.quiet, "print only the score, warnings and errors");
   verb.parse_complete_callback([&run, file, resume, from, variant] {
     if (file->empty() && resume->empty() && from->empty()) {
       throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
@@ -195,7 +218,7 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
       ->type_name("N")
       ->check(CLI::Range(1, most_threads).description(""));
   add_plugin_path(verb, sweep.plugin_paths);
-  verb.add_option("--sweep-dir", sweep.sweep_directory,
+  verb.add_option("--sweep-dir,--run-dir", sweep.sweep_directory,
                   "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N")
       ->type_name("DIR");
   verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
@@ -230,10 +253,9 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
   verb.add_option("runs", compare.runs, "run folders; a sweep folder means all runs of the sweep")
       ->type_name("DIR")
       ->required();
-  verb.add_option("--metric", compare.metric,
-                  "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the "
-                  "runs' score.json")
-      ->type_name("METRIC");
+  repeatable(verb, "--metric", compare.metrics, "METRIC",
+             "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the runs' "
+             "score.json; if repeated, the first one ranks and the others are columns");
   parser.add_choice(verb, "--better", compare.better, {"higher", "lower"},
                     "which values are better; default: as recorded in the runs' score.json");
   verb.add_flag("--best", compare.best, "compare each run's best epoch instead of its last");
@@ -325,16 +347,19 @@ void add_graph(CommandParser& parser, GraphArguments& graph) {
 }
 
 void add_report(CommandParser& parser, ReportArguments& report) {
-  CLI::App& verb = parser.add("report", "Write one HTML page of a run, or of several side by side",
-                              "runs/demo-20260301-093000-1\n         seam report runs/first "
-                              "runs/second --output compared.html",
-                              [&report] { return report_verb(report); });
-  verb.add_option("run", report.runs, "the folders of the runs")
+  CLI::App& verb =
+      parser.add("report", "Write one HTML page of a run, of several side by side, or of a sweep",
+                 "runs/demo-20260301-093000-1\n         seam report runs/first "
+                 "runs/second --output compared.html",
+                 [&report] { return report_verb(report); });
+  verb.add_option("run", report.runs,
+                  "run folders; for a single sweep folder or folder of runs, the page is a table "
+                  "of its runs")
       ->type_name("DIR")
       ->required()
       ->expected(1, -1);
   verb.add_option("--output", report.output,
-                  "the file to write; default for a single run: report.html in its folder")
+                  "the file to write; default: report.html in the folder, if only one is given")
       ->type_name("FILE");
 }
 
@@ -370,6 +395,11 @@ void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
   pipeline.add_option("name", new_pipeline.name, "file name; .toml is optional")
       ->type_name("NAME")
       ->required();
+  pipeline
+      .add_option("--table", new_pipeline.table,
+                  "a CSV file of your images, with columns path (or file), item (or label) and "
+                  "optionally split; default: images that Seam draws")
+      ->type_name("FILE");
 }
 
 void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
@@ -386,6 +416,7 @@ void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
 struct CommandLine {
   CommandLine() {
     add_run(parser, run);
+    add_eval(parser, eval);
     add_sweep(parser, sweep);
     add_runs(parser, runs);
     add_compare(parser, compare);
@@ -401,6 +432,7 @@ struct CommandLine {
 
   CommandParser parser;
   RunArguments run;
+  RunArguments eval;
   SweepArguments sweep;
   RunsArguments runs;
   CompareArguments compare;
@@ -449,7 +481,7 @@ int run_command_line(int count, const char* const* arguments) {
   // A run also writes its results to its folder, and a reader that closes the pipe does not need
   // the rest.
   const std::string_view verb = count > 1 ? arguments[1] : "";
-  const bool is_run = verb == "run" || verb == "sweep";
+  const bool is_run = verb == "run" || verb == "eval" || verb == "sweep";
   if (!std::cout && code == ExitCode::success && !is_run && !reader_is_gone()) {
     code = report_error(Error("the output could not be written", Fault::data));
   }

@@ -46,7 +46,11 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
 
 ExitCode compare_verb(const CompareArguments& arguments) {
   ComparisonChoice choice;
-  choice.metric = arguments.metric;
+  choice.further = arguments.metrics;
+  if (!choice.further.empty()) {
+    choice.metric = choice.further.front();
+    choice.further.erase(choice.further.begin());
+  }
   if (!arguments.better.empty()) {
     choice.better = arguments.better == "higher" ? Better::higher : Better::lower;
   }

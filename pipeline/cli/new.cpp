@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/cli/own_table.hpp"
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
+#include "seam/declaration.hpp"
 
 namespace seam::host {
 namespace {
@@ -176,6 +178,53 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   return ExitCode::success;
 }
 
+namespace {
+
+/// The replacements that fill the template for a table.
+Replacements of_table(const std::string& name, const std::string& file) {
+  const OwnTable table = read_own_table(file);
+  const auto text = [](const std::string& value) { return seam::to_text(Value{value}); };
+  std::string columns;
+  const auto set = [&](const std::string& key, const std::string& value, bool usual) {
+    if (!usual) columns += (columns.empty() ? "" : "\n") + key + " = " + text(value);
+  };
+  set("path_column", table.path_column, table.path_column == "path");
+  set("item_column", table.item_column, false);  // there may be a column with labels, too
+  set("separator", table.separator == '\t' ? "tab" : std::string(1, table.separator),
+      table.separator == ',');
+  const bool one_list = table.query == table.gallery;
+  const auto rows = [&](const std::string& split, const std::string& part) {
+    if (table.held_out == 0) return "split = " + text(split);
+    return "hold_out = " + std::to_string(table.held_out) + "  # items\npart = " + text(part);
+  };
+  constexpr std::int64_t most_items = 24;
+  constexpr std::int64_t images = 4;
+  constexpr std::int64_t least_batches = 16;
+  const std::int64_t items = std::min(most_items, table.train_items);
+  const std::int64_t size = items * images;
+  const std::string batch = std::to_string(size);
+  const std::string evaluation =
+      one_list
+          ? "# Each image that is not used for training is searched for among the others of its "
+            "list (leave-one-out)."
+          : "# Each query is searched for in the gallery.";
+  return {{"template_pipeline", name},
+          {"\"template_table\"", text(file)},
+          {"# template_columns", columns},
+          {"# template_train_rows", rows(table.train, "train")},
+          {"# template_query_rows", rows(table.query, "held_out")},
+          {"# template_gallery_rows", rows(table.gallery, "held_out")},
+          {"# template_evaluation", evaluation},
+          {"# template_search\n", one_list ? "exclude_self = true\n" : ""},
+          {"items = 1         # template_items", "items = " + std::to_string(items)},
+          {"per_epoch = 1     # template_batches",
+           "per_epoch = " + std::to_string(std::max(least_batches, table.train_images / size))},
+          {"size = 4          # template_batch", "size = " + batch},
+          {"group_size = 4    # template_batch", "group_size = " + batch}};
+}
+
+}  // namespace
+
 ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   fs::path file = arguments.name;
   if (file.extension() != ".toml") file += ".toml";
@@ -186,13 +235,16 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
                  "underscores, starting with a letter");
   }
   expect_nothing_at(file);
+  const bool own = !arguments.table.empty();
+  const Replacements replacements =
+      own ? of_table(word, arguments.table) : Replacements{{"template_pipeline", word}};
   const fs::path schema = file.parent_path() / "seam.schema.json";
   std::error_code error;
   const bool schema_there = fs::exists(schema, error);
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   if (!schema_there) write_whole_file(schema, schema_text({}));
-  write_whole_file(file, replaced(read_text_file(template_folder() / "pipeline.toml"),
-                                  {{"template_pipeline", word}}));
+  const char* const source = own ? "pipeline_of_table.toml" : "pipeline.toml";
+  write_whole_file(file, replaced(read_text_file(template_folder() / source), replacements));
   std::cout << "created " << file.string() << (schema_there ? "" : " and " + schema.string())
             << ". Next:\n"
             << (schema_there ? "  seam schema > " + schema.string() + "   # updates it\n" : "")

@@ -1,8 +1,10 @@
 #include "pipeline/run/run.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -13,21 +15,26 @@
 #include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
+#include "pipeline/text/json.hpp"
 #include "sdk/src/running_call.hpp"
+#include "sdk/src/weights_metadata.hpp"
 
 namespace seam::host {
 namespace {
 
 Display::Style style_of(const RunArguments& arguments) {
-  if (arguments.quiet) return Display::Style::quiet;
+  if (arguments.json) return Display::Style::json;
   const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never set here
   const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return ::isatty(STDERR_FILENO) == 1 && !dumb ? Display::Style::terminal : Display::Style::plain;
+  const bool on_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
+  if (arguments.quiet) return on_terminal ? Display::Style::progress : Display::Style::quiet;
+  return on_terminal ? Display::Style::terminal : Display::Style::plain;
 }
 
 ColourUse colour_of(const RunArguments& arguments) {
@@ -54,7 +61,9 @@ std::vector<std::string> overrides_of(const RunArguments& arguments) {
 
 LoadOptions options_for(const RunArguments& arguments, Start start) {
   LoadOptions options;
-  if (start == Start::fresh) {
+  if (!arguments.evaluate.empty()) {
+    options = earlier_run_options(arguments.evaluate, arguments.plugin_paths);
+  } else if (start == Start::fresh) {
     options.file = arguments.file;
     options.variants = arguments.variants;
     options.plugin_paths = arguments.plugin_paths;
@@ -69,6 +78,44 @@ LoadOptions options_for(const RunArguments& arguments, Start start) {
   }
   options.environment = process_environment();
   return options;
+}
+
+/// Replaces `prepared` by the pipeline that evaluates the run again. Reports errors and returns
+/// false if there are any.
+bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, PreparedRun& prepared,
+                     RunOptions& options) {
+  const std::string& run = arguments.evaluate;
+  if (const RunFolder folder = read_run(run, run); folder.state != RunState::complete) {
+    throw Error(fmt::format("'{}' is {} after {} of {} epochs; seam eval requires a "
+                            "complete run",
+                            run, state_text(folder.state), folder.epochs_done, folder.epochs),
+                Fault::configuration);
+  }
+  LoadOptions as_trained = to_load;
+  as_trained.overrides.clear();
+  const PreparedRun trained = prepare_run(std::move(as_trained), arguments.threads);
+  if (!trained.loaded.pipeline) {
+    report_problems(trained.loaded.problems);
+    return false;
+  }
+  for (std::string& one : evaluation_overrides(*trained.loaded.pipeline, *prepared.loaded.pipeline,
+                                               run, arguments.set)) {
+    to_load.overrides.push_back(std::move(one));
+  }
+  const std::string training = prepared.loaded.pipeline->spec.resolved;
+  prepared = prepare_run(std::move(to_load), arguments.threads);
+  // Training flows are not scheduled on purpose.
+  std::erase_if(prepared.loaded.problems,
+                [](const Problem& one) { return one.code == "flow-unscheduled"; });
+  report_problems(prepared.loaded.problems);
+  if (!prepared.loaded.pipeline) return false;
+  options.evaluates = {std::filesystem::absolute(run).lexically_normal().string(),
+                       weights_file(run).path.filename().string()};
+  const std::string& resolved = prepared.loaded.pipeline->spec.resolved;
+  for (const Difference& one : differences_between(training, resolved)) {
+    options.trained_with[one.key] = one.before.value_or("");
+  }
+  return true;
 }
 
 /// Loads a pipeline to compare with the one that runs. Reports errors; nullopt if there are any.
@@ -155,16 +202,20 @@ ExitCode run_verb(RunArguments arguments) {
         // for it. Files are written completely or not at all, so none is left incomplete.
         end_program(arguments.stopped_code);
       });
-  PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
-  report_problems(prepared.loaded.problems);
+  PreparedRun prepared = prepare_run(to_load, arguments.threads);
+  const bool evaluates = !arguments.evaluate.empty();
+  if (!evaluates || !prepared.loaded.pipeline) report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
+  RunOptions options;
+  if (evaluates && !make_evaluation(std::move(to_load), arguments, prepared, options)) {
+    return ExitCode::configuration;
+  }
   // A complete run needs no data, and an incomplete one reports missing data when it opens it.
   const auto& missing = prepared.loaded.pipeline->missing_data;
   if (start != Start::resume && !missing.empty()) {
     return report_error(missing_data_error("the run was not started", missing));
   }
 
-  RunOptions options;
   std::optional<PipelineSpec> before;
   if (start == Start::from) {
     before =
@@ -188,8 +239,15 @@ ExitCode run_verb(RunArguments arguments) {
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);
-  return summary.code == ExitCode::cancelled ? static_cast<ExitCode>(arguments.stopped_code)
-                                             : summary.code;
+  const bool cancelled = summary.code == ExitCode::cancelled;
+  const int code = cancelled ? arguments.stopped_code : static_cast<int>(summary.code);
+  if (arguments.json) {
+    std::cout << json_line({{"run", summary.run_directory.string()},
+                            {"complete", summary.complete},
+                            {"exit_code", code}})
+              << std::endl;
+  }
+  return static_cast<ExitCode>(code);
 }
 
 }  // namespace seam::host

@@ -12,11 +12,12 @@
 
 namespace seam::host {
 
-/// Runs a pipeline file, resumes an earlier run, or starts a new run from one.
+/// Runs a pipeline file, resumes an earlier run, starts a new run from one, or evaluates one again.
 struct RunArguments {
-  std::string file;    ///< empty with `resume` and `from`
-  std::string resume;  ///< folder of an earlier run
-  std::string from;    ///< folder of an earlier run, which is not changed
+  std::string file;      ///< empty with `resume`, `from` and `evaluate`
+  std::string resume;    ///< folder of an earlier run
+  std::string from;      ///< folder of an earlier run, which is not changed
+  std::string evaluate;  ///< folder of an earlier run, which is not changed
   std::vector<std::string> variants;
   std::vector<std::string> set;
   std::optional<int> threads;
@@ -33,6 +34,7 @@ struct RunArguments {
   std::string time_limit;          ///< in the format of duration_of(); empty: none
   int stopped_code = static_cast<int>(ExitCode::cancelled);  ///< of a run that was asked to stop
   bool quiet = false;
+  bool json = false;  ///< print progress as JSON
 };
 ExitCode run_verb(RunArguments arguments);
 
@@ -63,12 +65,12 @@ ExitCode runs_verb(const RunsArguments& arguments);
 
 /// Ranks runs by a metric.
 struct CompareArguments {
-  std::vector<std::string> runs;  ///< folders of runs and of sweeps
-  std::string metric;             ///< empty: the runs' headline metric
-  std::string better;             ///< "higher", "lower"; empty: as recorded by the runs
-  bool best = false;              ///< each run's best epoch instead of its last
-  bool paired = false;            ///< differences observation by observation
-  bool csv = false;               ///< at most one of these four
+  std::vector<std::string> runs;     ///< folders of runs and of sweeps
+  std::vector<std::string> metrics;  ///< the first one ranks; empty: the runs' headline metric
+  std::string better;                ///< "higher", "lower"; empty: as recorded by the runs
+  bool best = false;                 ///< each run's best epoch instead of its last
+  bool paired = false;               ///< differences observation by observation
+  bool csv = false;                  ///< at most one of these four
   bool json = false;
   bool markdown = false;
   bool latex = false;
@@ -117,10 +119,10 @@ struct GraphArguments {
 };
 ExitCode graph_verb(const GraphArguments& arguments);
 
-/// Writes one HTML page of a run, or of several side by side.
+/// Writes one HTML page of a run, of several side by side, or of a folder of runs.
 struct ReportArguments {
   std::vector<std::string> runs;  ///< folders
-  std::string output;             ///< empty: report.html in the folder of the only run
+  std::string output;             ///< empty: report.html in the folder, if only one is given
 };
 ExitCode report_verb(const ReportArguments& arguments);
 
@@ -143,7 +145,8 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments);
 
 /// Creates a pipeline file for training, and the JSON Schema for editors.
 struct NewPipelineArguments {
-  std::string name;  ///< of the file; ".toml" is optional
+  std::string name;   ///< of the file; ".toml" is optional
+  std::string table;  ///< a CSV file of the user's images; empty: images that Seam draws
 };
 ExitCode new_pipeline_verb(const NewPipelineArguments& arguments);
 

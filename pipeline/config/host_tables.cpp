@@ -129,8 +129,9 @@ HostTable schedule_table(ScheduleSpec& schedule) {
 
 HostTable chosen_table(ChosenSpec& chosen) {
   auto& [variants, decides, set] = chosen;
-  HostTable table("[chosen]",
-                  "Variants that a run was started with, as its resolved.toml has them.");
+  HostTable table(
+      "[chosen]",
+      "Variants and `--set` keys that a run was started with, as in its resolved.toml.");
   table.key("variants", variants, "`\"GROUP=NAME\"`, or `\"NAME\"` of a variant in no group");
   table.key("decides", decides, "stages and keys that the variants decide");
   table.key("set", set, "keys that `--set` changed");

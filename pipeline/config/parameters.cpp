@@ -122,6 +122,10 @@ std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& 
   return keys;
 }
 
+bool is_set_by_user(const Parameters& parameters, std::string_view key) {
+  return stands_in(texts_at(parameters, "chosen.set"), key);
+}
+
 Parameters parameters_of(const std::string& resolved, const std::string& file) {
   Sources sources;
   Findings findings(sources);

@@ -25,6 +25,10 @@ Parameters parameters_of(const std::string& resolved, const std::string& file);
 /// pipelines are left out, and so are keys that differ between pipelines with the same variants.
 std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& pipelines);
 
+/// Returns whether --set changed the key when the run was started. Runs of earlier versions record
+/// this only if their file has variants.
+bool is_set_by_user(const Parameters& parameters, std::string_view key);
+
 /// Whether a parameter can change what a run computes; its name or its threads cannot.
 bool changes_results(std::string_view key);
 

@@ -224,7 +224,7 @@ ChosenSpec Variants::chosen(const Table& tree, const std::vector<std::string>& s
   if (const Table* table = entry ? read_table(*entry, "[chosen]", findings) : nullptr) {
     read_keys(chosen_table(spec), *table, findings);
   }
-  if (entry == nullptr && names_.variants.empty()) return spec;
+  if (entry == nullptr && names_.variants.empty() && set.empty()) return spec;
   const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
     for (const std::string& one : more) {
       if (std::ranges::find(to, one) == to.end()) to.push_back(one);

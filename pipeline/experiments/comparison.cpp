@@ -4,31 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "pipeline/config/axis.hpp"
-#include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/variants.hpp"
+#include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/metric_choice.hpp"
 #include "pipeline/experiments/outcomes.hpp"
 #include "pipeline/experiments/paired.hpp"
-#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/experiments/sweep_plan.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
+namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(message, Fault::configuration);
-}
-
-const std::string* find(const Parameters& parameters, const std::string& key) {
-  const auto found = parameters.find(key);
-  return found == parameters.end() ? nullptr : &found->second;
 }
 
 /// Equal if no key has two different values.
@@ -63,13 +60,6 @@ Parameters only(const Parameters& parameters, const std::set<std::string>& keys)
   return chosen;
 }
 
-/// Whether a run has a value for a seed or a fold; a data set without folds has none.
-bool is_set(const Parameters& parameters, const std::string& replicate_key) {
-  const std::string* folds = find(parameters, replicate_key + "s");
-  const bool whole = replicate_key.ends_with(".fold") && folds != nullptr && *folds == "1";
-  return !whole && find(parameters, replicate_key) != nullptr;
-}
-
 /// Seed and folds.
 Parameters replicate_of(const Parameters& parameters) {
   Parameters replicate;
@@ -78,9 +68,6 @@ Parameters replicate_of(const Parameters& parameters) {
   }
   return replicate;
 }
-
-/// For grouping: runs on different folds belong together, but not with runs on all folds.
-constexpr const char* one_fold = "one of the folds";
 
 /// Runs that may be ranked together.
 struct Comparable {
@@ -106,13 +93,54 @@ std::vector<Comparable> split_by_data(const std::vector<ScoredRun>& runs) {
   return parts;
 }
 
+/// The keys that pipeline files decide: with the same variants, they are equal in all runs of a
+/// file and were not changed by --set. The content of a list counts only if different lists are
+/// named.
+std::set<std::string> decided_by_files(const std::vector<const ScoredRun*>& runs,
+                                       const std::set<std::string>& keys,
+                                       const std::set<std::string>& variants) {
+  std::map<std::pair<std::string, Parameters>, const ScoredRun*> first;
+  std::set<std::string> decided = keys;
+  std::erase_if(decided, [&](const std::string& key) {
+    const std::string named = key.substr(0, key.rfind(content_suffix));
+    return key == from_key || (named != key && !keys.contains(named));
+  });
+  for (const ScoredRun* run : runs) {
+    const ScoredRun& like =
+        *first.try_emplace({run->file, only(run->parameters, variants)}, run).first->second;
+    std::erase_if(decided, [&](const std::string& key) {
+      const std::string* own = find(run->parameters, key);
+      const std::string* other = find(like.parameters, key);
+      const bool equal = own == other || (own != nullptr && other != nullptr && *own == *other);
+      return !equal || is_set_by_user(run->parameters, key);
+    });
+  }
+  return decided;
+}
+
+/// "capsules-hard" for each file; with its folder if two files have the same name.
+std::map<std::string, std::string> names_of_files(const std::vector<ScoredRun>& runs) {
+  std::map<std::string, std::string> names;
+  std::map<std::string, int> uses;
+  for (const ScoredRun& run : runs) {
+    if (!names.contains(run.file)) ++uses[names[run.file] = fs::path(run.file).stem()];
+  }
+  for (auto& [file, name] : names) {
+    if (uses[name] > 1) name = file;
+  }
+  return names;
+}
+
 /// One group per combination of parameters; a run that repeats another one goes to `unranked`.
+/// `files`: the names of all pipeline files; if there are several, they are shown, and keys that
+/// they decide are added to `by_files`.
 std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
-                           std::vector<Unranked>& unranked) {
+                           const std::map<std::string, std::string>& files,
+                           std::vector<Unranked>& unranked, std::set<std::string>& by_files) {
   std::vector<const Parameters*> all;
   for (const ScoredRun* run : runs) all.push_back(&run->parameters);
   std::set<std::string> keys = differing(all);
-  const std::set<std::string> decided = decided_by_variants(all);
+  std::set<std::string> decided = decided_by_variants(all);
   std::set<std::string> variants = keys;
   std::erase_if(variants, [](const std::string& key) { return !is_variant_key(key); });
   std::set<std::string> folds;
@@ -125,6 +153,8 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   });
   std::erase_if(
       keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
+  if (files.size() > 1) by_files = decided_by_files(runs, keys, variants);
+  decided.insert(by_files.begin(), by_files.end());
   std::vector<Group> groups;
   std::vector<Parameters> identities;  // of the groups: keys shown or decided by variants
   for (const ScoredRun* run : runs) {
@@ -139,6 +169,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
       group = groups.insert(groups.end(), Group());
       std::erase_if(own, [&](const auto& entry) { return decided.contains(entry.first); });
       own.merge(only(run->parameters, variants));
+      if (files.size() > 1) own["file"] = files.at(run->file);
       group->parameters = own;
     }
     const Parameters replicate = replicate_of(run->parameters);
@@ -151,7 +182,8 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
                                                                     run->value, twin->value))});
       continue;
     }
-    group->members.push_back({run->name, replicate, run->value, run->epoch, run->outcomes});
+    group->members.push_back(
+        {run->name, replicate, run->value, run->epoch, run->outcomes, run->further});
   }
   return groups;
 }
@@ -171,11 +203,23 @@ Parameters folds_of(const GroupMember& member) {
   return folds;
 }
 
-std::vector<double> observations_of(const Group& group) {
+std::vector<double> observations_of(const Group& group,
+                                    const std::function<double(const GroupMember&)>& value) {
   std::map<Parameters, std::vector<double>> by_folds;
   for (const GroupMember& member : group.members)
-    by_folds[folds_of(member)].push_back(member.value);
+    by_folds[folds_of(member)].push_back(value(member));
   return observations_of(by_folds);
+}
+
+Mean mean_over(const std::vector<double>& values) {
+  if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
+    return {std::numeric_limits<double>::quiet_NaN(), {}, {}};
+  }
+  Mean mean{mean_of(values), deviation_of(values), {}};
+  if (mean.deviation) {
+    mean.standard_error = *mean.deviation / std::sqrt(static_cast<double>(values.size()));
+  }
+  return mean;
 }
 
 DifferenceToBest difference_between(const Group& group, const Group& best) {
@@ -196,13 +240,12 @@ DifferenceToBest difference_between(const Group& group, const Group& best) {
 
 void measure(std::vector<Group>& groups, Better better) {
   for (Group& group : groups) {
-    const std::vector<double> values = observations_of(group);
+    const std::vector<double> values = observations_of(group, &GroupMember::value);
     group.observations = values.size();
-    const bool finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
-    group.mean = finite ? mean_of(values) : std::numeric_limits<double>::quiet_NaN();
-    if (finite) group.deviation = deviation_of(values);
-    if (group.deviation) {
-      group.standard_error = *group.deviation / std::sqrt(static_cast<double>(values.size()));
+    static_cast<Mean&>(group) = mean_over(values);
+    for (std::size_t at = 0; at < group.members.front().further.size(); ++at) {
+      group.further.push_back(mean_over(
+          observations_of(group, [at](const GroupMember& one) { return one.further[at]; })));
     }
   }
   std::stable_sort(groups.begin(), groups.end(), [better](const Group& a, const Group& b) {
@@ -214,79 +257,6 @@ void measure(std::vector<Group>& groups, Better better) {
       groups[at].difference = difference_between(groups[at], groups.front());
     }
   }
-}
-
-/// Appends the stages of a text, including those of its paths.
-void add_stages(const Parameters& parameters, const std::string& text, TextKind kind,
-                std::vector<std::string>& stages, int most_deep) {
-  for (const FlowStep& step : parse_flow(text, kind).steps) {
-    const std::string path = "path." + step.stage;
-    if (most_deep > 0 && find(parameters, path) != nullptr) {
-      add_stages(parameters, text_parameter(parameters, path), TextKind::path, stages,
-                 most_deep - 1);
-    } else {
-      stages.push_back(step.stage);
-    }
-  }
-}
-
-/// "evaluate" -> its stages; the first is its source.
-std::map<std::string, std::vector<std::string>> flows_of(const Parameters& parameters) {
-  constexpr std::string_view prefix = "flow.";
-  std::map<std::string, std::vector<std::string>> flows;
-  for (const auto& [key, value] : parameters) {
-    if (!key.starts_with(prefix)) continue;
-    constexpr int deeper_than_any = 32;  // paths in paths; cycles are rejected before a run
-    add_stages(parameters, text_parameter(parameters, key), TextKind::flow,
-               flows[key.substr(prefix.size())], deeper_than_any);
-  }
-  return flows;
-}
-
-/// Names of stages in the stage's parameters: references, such as a search's index.
-std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
-  std::set<std::string> stages;
-  const std::string prefix = "stage." + stage + ".";
-  for (auto at = parameters.lower_bound(prefix);
-       at != parameters.end() && at->first.starts_with(prefix); ++at) {
-    const std::string text = text_parameter(parameters, at->first);
-    if (!text.empty() && find(parameters, "stage." + text + ".use") != nullptr) {
-      stages.insert(text);
-    }
-  }
-  return stages;
-}
-
-/// Packets that failed or were dropped in each run of the flow: these are not measured.
-std::string lost_in_flow(const FlowTotal& total) {
-  std::uint64_t lost = 0;
-  for (const StageCount& stage : total.stages) lost += stage.failed + stage.dropped_total();
-  return fmt::format("{:.6g}", static_cast<double>(lost) / static_cast<double>(total.times));
-}
-
-/// The stages of these flows after all stages that other flows share, such as the model: their
-/// settings decide what is measured, not what is trained.
-std::set<std::string> measuring_stages(const std::map<std::string, std::vector<std::string>>& flows,
-                                       const std::set<std::string>& of_interest) {
-  std::set<std::string> elsewhere;
-  for (const auto& [name, stages] : flows) {
-    if (!of_interest.contains(name)) elsewhere.insert(stages.begin(), stages.end());
-  }
-  std::set<std::string> found;
-  for (const std::string& name : of_interest) {
-    const std::vector<std::string>& stages = flows.at(name);
-    const auto shared = std::find_if(stages.rbegin(), stages.rend(),
-                                     [&](const auto& stage) { return elsewhere.contains(stage); });
-    if (shared != stages.rend()) found.insert(shared.base(), stages.end());
-  }
-  return found;
-}
-
-/// How many packets the flow's source emitted in each run.
-std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::string& flow) {
-  const auto total = std::ranges::find(run.flows, flow, &FlowTotal::flow);
-  if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return std::nullopt;
-  return packets_of(total->stages.front()) / total->times;
 }
 
 void note_beside(const std::vector<Score::Beside>& values, std::map<std::string, Bounds>& beside) {
@@ -346,64 +316,70 @@ std::vector<Score::Beside> beside_of(const std::vector<Score>& scores, const std
   return found == scores.end() ? std::vector<Score::Beside>() : found->beside;
 }
 
-std::string why_not_measured(const RunFolder& run, const Comparison& comparison) {
-  const std::vector<MetricValue> values = read_metric(run.path, comparison.metric);
+std::string why_not_measured(const RunFolder& run, const std::string& metric,
+                             const std::string& flow) {
+  const std::vector<MetricValue> values = read_metric(run.path, metric);
   if (!values.empty()) {
-    return fmt::format("flow '{}' never recorded {}, but '{}' did", comparison.flow,
-                       comparison.metric, values.back().flow);
+    return fmt::format("flow '{}' never recorded {}, but '{}' did", flow, metric,
+                       values.back().flow);
   }
-  const std::string nearest = did_you_mean(comparison.metric, metric_names(run.path));
-  return fmt::format("it never recorded {}{}", comparison.metric,
-                     nearest.empty() ? "" : "; " + nearest);
+  const std::string nearest = did_you_mean(metric, metric_names(run.path));
+  return fmt::format("it never recorded {}{}", metric, nearest.empty() ? "" : "; " + nearest);
+}
+
+/// The pipeline file; for a run of a sweep, the original instead of the copy in the sweep folder.
+std::string file_of(const RunFolder& run) {
+  const fs::path sweep = fs::path(run.pipeline).parent_path().parent_path();
+  return is_sweep_folder(sweep) ? read_plan(sweep).file : run.pipeline;
+}
+
+constexpr const char* cut_metrics =
+    "its metrics.jsonl lacks values that score.json has; restore metrics.jsonl";
+
+/// Adds the further metrics. With WhichEpoch::best, they are taken from the epoch in which the
+/// ranking metric was best: `value`. Returns false if a metric was not measured, and adds the run
+/// to `unranked`.
+bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comparison& comparison,
+                 const MetricValue& value, ScoredRun& scored) {
+  for (const std::string& name : comparison.further) {
+    const std::size_t colon = name.find(':');
+    const std::string metric = colon == std::string::npos ? name : name.substr(colon + 1);
+    std::string flow = colon == std::string::npos ? std::string() : name.substr(0, colon);
+    const auto headline = std::ranges::find(headlines, metric, &Score::metric);
+    if (flow.empty() && headline != headlines.end()) flow = headline->flow;
+    std::vector<MetricValue> values = read_metric(run.path, metric);
+    if (comparison.which == WhichEpoch::best) {
+      std::erase_if(values, [&](const MetricValue& one) {
+        return one.epoch != value.epoch || one.when != value.when;
+      });
+    }
+    const auto own = choose_value(values, metric, flow, WhichEpoch::last, Better::higher);
+    if (!own) {
+      const bool other_epoch = !read_metric(run.path, metric).empty() && values.empty();
+      comparison.unranked.push_back(
+          {run.name, other_epoch ? fmt::format("it did not record {} in its best epoch, {}", metric,
+                                               value.epoch + 1)
+                                 : why_not_measured(run, metric, flow)});
+      return false;
+    }
+    if (comparison.which == WhichEpoch::last && is_cut(headlines, metric, *own)) {
+      comparison.unranked.push_back({run.name, cut_metrics});
+      return false;
+    }
+    note_data(run, own->flow, scored);
+    scored.further.push_back(own->value);
+    scored.further_beside.push_back(beside_of(headlines, metric, *own));
+    const std::string protocol = "stage." + metric.substr(0, metric.find('.')) + ".protocol";
+    scored.data[protocol] = text_parameter(run.parameters, protocol);
+    if (is_biased(headlines, *own) &&
+        std::ranges::find(comparison.biased, run.name) == comparison.biased.end()) {
+      comparison.biased.push_back(run.name);
+    }
+  }
+  return true;
 }
 
 }  // namespace
-
-void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored) {
-  const auto flows = flows_of(run.parameters);
-  const auto measuring = flows.find(flow);
-  if (measuring == flows.end()) return;
-  std::set<std::string> of_interest{flow};
-  for (const std::string& stage : measuring->second) {
-    for (const std::string& referred : referred_by(run.parameters, stage)) {
-      for (const auto& [name, stages] : flows) {
-        // After its source: the source itself, such as the training data of a model, is not filled.
-        const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
-        if (std::find(fills, stages.end(), referred) != stages.end()) of_interest.insert(name);
-      }
-    }
-  }
-  for (const std::string& stage : measuring_stages(flows, of_interest)) {
-    const std::string prefix = "stage." + stage + ".";
-    const std::string use = text_parameter(run.parameters, prefix + "use");
-    if (use.starts_with("report.") || use.starts_with("export.")) continue;  // they only write
-    for (auto at = run.parameters.lower_bound(prefix);
-         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      const bool fold = is_replicate_key(at->first);
-      if (fold && is_set(run.parameters, at->first)) scored.data[at->first] = one_fold;
-      if (!fold && changes_results(at->first)) scored.data[at->first] = at->second;
-    }
-  }
-  for (const std::string& name : of_interest) {
-    const std::vector<std::string>& stages = flows.at(name);
-    if (stages.empty()) continue;
-    const std::string prefix = "stage." + stages.front() + ".";
-    std::string folds;
-    for (auto at = run.parameters.lower_bound(prefix);
-         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      if (is_replicate_key(at->first)) {
-        folds += ", fold " + at->second;
-      } else if (changes_results(at->first)) {
-        scored.data[at->first] = at->second;
-      }
-    }
-    if (const auto packets = packets_of_flow(run, name)) {
-      scored.counts[fmt::format("packets of {}{}", name, folds)] = std::to_string(*packets);
-      const auto total = std::ranges::find(run.flows, name, &FlowTotal::flow);
-      scored.counts[fmt::format("lost packets of {}{}", name, folds)] = lost_in_flow(*total);
-    }
-  }
-}
 
 std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
                           std::vector<Unranked>& unranked) {
@@ -416,13 +392,20 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
   std::vector<const Parameters*> all;
   for (const Parameters& identity : identities) all.push_back(&identity);
   const std::set<std::string> keys = differing(all);
+  const std::map<std::string, std::string> files = names_of_files(runs);
   std::vector<Ranking> rankings;
   for (std::size_t at = 0; at < parts.size(); ++at) {
     Ranking& ranking = rankings.emplace_back();
     ranking.data = only(identities[at], keys);
-    ranking.groups = grouped(parts[at].runs, unranked);
+    ranking.groups = grouped(parts[at].runs, files, unranked, ranking.by_files);
     measure(ranking.groups, better);
-    for (const ScoredRun* run : parts[at].runs) note_beside(run->beside, ranking.beside);
+    ranking.further_beside.resize(parts[at].runs.front()->further.size());
+    for (const ScoredRun* run : parts[at].runs) {
+      note_beside(run->beside, ranking.beside);
+      for (std::size_t metric = 0; metric < run->further_beside.size(); ++metric) {
+        note_beside(run->further_beside[metric], ranking.further_beside[metric]);
+      }
+    }
   }
   return rankings;
 }
@@ -444,31 +427,44 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
   }
   if (complete.empty()) return comparison;
   metric.settle();
+  comparison.further = choice.further;
   std::vector<ScoredRun> scored;
   for (const RunFolder* run : complete) {
     const auto value = choose_value(read_metric(run->path, comparison.metric), comparison.metric,
                                     comparison.flow, comparison.which, comparison.better);
     if (!value) {
-      comparison.unranked.push_back({run->name, why_not_measured(*run, comparison)});
+      comparison.unranked.push_back(
+          {run->name, why_not_measured(*run, comparison.metric, comparison.flow)});
       continue;
     }
     if (choice.which == WhichEpoch::last && is_cut(headlines[run], comparison.metric, *value)) {
-      comparison.unranked.push_back(
-          {run->name, "its metrics.jsonl lacks values that score.json has; restore metrics.jsonl"});
+      comparison.unranked.push_back({run->name, cut_metrics});
       continue;
     }
-    ScoredRun own{run->name, run->parameters, {}, {}, value->value, value->epoch, {}, {}};
+    ScoredRun own;
+    own.name = run->name;
+    own.parameters = run->parameters;
+    own.value = value->value;
+    own.epoch = value->epoch;
+    own.file = file_of(*run);
     note_data(*run, value->flow, own);
-    for (auto& [key, data] : own.data) data = own.parameters.at(key);
+    if (!add_further(*run, headlines[run], comparison, *value, own)) continue;
+    // Evaluations of trainings with different seeds are one group, ranked separately from
+    // trainings.
+    const bool evaluates = own.parameters.erase(std::string(evaluates_key)) > 0;
+    own.data["run by"] = evaluates ? "seam eval" : "seam run";
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
     own.outcomes = outcome_file(run->path, value->flow, stage);
     own.beside = beside_of(headlines[run], comparison.metric, *value);
-    if (is_biased(headlines[run], *value)) comparison.biased.push_back(run->name);
+    if (is_biased(headlines[run], *value) &&
+        std::ranges::find(comparison.biased, run->name) == comparison.biased.end()) {
+      comparison.biased.push_back(run->name);
+    }
     own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {
-    refuse(fmt::format("no complete run recorded '{}'{}", comparison.metric,
+    refuse(fmt::format("no complete run can be ranked by '{}'{}", comparison.metric,
                        comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why));
   }
   comparison.rankings = rank(scored, comparison.better, comparison.unranked);

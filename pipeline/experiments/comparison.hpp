@@ -5,13 +5,15 @@
 ///                         └► paired with the best group's runs of the same seed and fold
 ///                                └► difference with its 95 % confidence interval
 ///
-/// Runs that cannot be compared are never ranked together; they are listed with the reason.
+/// Runs that cannot be compared are never ranked together; they are listed with the reason. Further
+/// metrics are shown next to the one that ranks.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct ScoredRun {
   std::int64_t epoch = 0;          ///< from 0, in which it was measured
   std::filesystem::path outcomes;  ///< file with the score of each observation; may be missing
   std::vector<Score::Beside> beside;
+  std::string file;             ///< the pipeline file, absolute; may be empty
+  std::vector<double> further;  ///< of the further metrics
+  std::vector<std::vector<Score::Beside>> further_beside;
 };
 
 struct GroupMember {
@@ -39,6 +44,7 @@ struct GroupMember {
   double value = 0;
   std::int64_t epoch = 0;
   std::filesystem::path outcomes;
+  std::vector<double> further;
 };
 
 /// The units that are compared in pairs.
@@ -55,22 +61,30 @@ struct DifferenceToBest {
   std::optional<Bounds> bounds;  ///< none for a single pair
 };
 
-struct Group {
-  Parameters parameters;  ///< those that differ within the ranking
+/// Over folds, each as the mean over its seeds, or, with a single fold, over seeds.
+struct Mean {
+  double mean = 0;                       ///< NaN if a member's value is not finite
+  std::optional<double> deviation;       ///< none for a single observation
+  std::optional<double> standard_error;  ///< of the mean: deviation / sqrt(observations)
+};
+
+struct Group : Mean {
+  /// Those that differ within the ranking. If there are several pipeline files, "file" replaces the
+  /// parameters that the files decide.
+  Parameters parameters;
   std::vector<GroupMember> members;
-  /// Number of values behind mean, deviation and error: folds, each as the mean over its seeds, or,
-  /// with a single fold, seeds.
-  std::size_t observations = 0;
-  double mean = 0;                             ///< NaN if a member's value is not finite
-  std::optional<double> deviation;             ///< none for a single observation
-  std::optional<double> standard_error;        ///< of the mean: deviation / sqrt(observations)
+  std::size_t observations = 0;                ///< number of folds, or of seeds
   std::optional<DifferenceToBest> difference;  ///< none for the best, and if a mean is not finite
+  std::vector<Mean> further;                   ///< of the further metrics
 };
 
 struct Ranking {
   Parameters data;            ///< its differences from other rankings; empty for a single one
   std::vector<Group> groups;  ///< best first, those without a finite mean last
+  /// Keys that differ and that the pipeline files decide: the groups show the files instead.
+  std::set<std::string> by_files;
   std::map<std::string, Bounds> beside;  ///< lowest and highest: of chance, of each floor, ...
+  std::vector<std::map<std::string, Bounds>> further_beside;  ///< the same of the further metrics
 };
 
 struct Unranked {
@@ -83,7 +97,8 @@ struct Comparison {
   std::string flow;
   Better better = Better::higher;
   WhichEpoch which = WhichEpoch::last;
-  std::vector<Ranking> rankings;  ///< in descending order of runs
+  std::vector<std::string> further;  ///< metrics that do not rank, [FLOW:]STAGE.METRIC
+  std::vector<Ranking> rankings;     ///< in descending order of runs
   Pairing pairing = Pairing::runs;
   std::vector<Unranked> unranked;
   std::vector<std::string> biased;  ///< runs whose weights were selected on their evaluation data
@@ -93,8 +108,9 @@ struct Comparison {
 inline constexpr double confidence = 0.95;
 
 struct ComparisonChoice {
-  std::string metric;            ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
-  std::optional<Better> better;  ///< none: as in their score.json
+  std::string metric;                ///< [FLOW:]STAGE.METRIC; empty: the runs' first headline
+  std::vector<std::string> further;  ///< metrics to show in addition, from the same epochs
+  std::optional<Better> better;      ///< none: as in their score.json
   WhichEpoch which = WhichEpoch::last;
   Pairing pairing = Pairing::runs;
 };
@@ -102,10 +118,6 @@ struct ComparisonChoice {
 /// Groups and ranks; repetitions of one run are added to `unranked`.
 std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
                           std::vector<Unranked>& unranked);
-
-/// Computes the data and counts that must be equal for two runs to be ranked together: those of the
-/// evaluation flow and of the flows that fill stages to which it refers, such as a gallery.
-void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored);
 
 /// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) if the
 /// metric or its better direction is ambiguous, and the exceptions of pair_observations().

@@ -31,12 +31,12 @@ int decimals_of(const std::optional<double>& error) {
   return std::clamp(1 - static_cast<int>(std::floor(std::log10(*error))), 0, 8);
 }
 
-std::string mean_text(const Group& group, const Notation& notation) {
-  if (!std::isfinite(group.mean)) return "not finite";
-  const int decimals = decimals_of(group.standard_error);
-  std::string text = fmt::format("{:.{}f}", group.mean, decimals);
-  if (group.standard_error) {
-    text += fmt::format(" {} {:.{}f}", notation.plus_minus, *group.standard_error, decimals);
+std::string mean_text(const Mean& mean, const Notation& notation) {
+  if (!std::isfinite(mean.mean)) return "not finite";
+  const int decimals = decimals_of(mean.standard_error);
+  std::string text = fmt::format("{:.{}f}", mean.mean, decimals);
+  if (mean.standard_error) {
+    text += fmt::format(" {} {:.{}f}", notation.plus_minus, *mean.standard_error, decimals);
   }
   return notation.formula(text);
 }
@@ -54,28 +54,30 @@ std::string difference_text(const Group& group, const Notation& notation) {
 }
 
 /// The head and a row for each group.
-std::vector<Row> rows_of(const Ranking& ranking, const std::string& metric,
+std::vector<Row> rows_of(const Ranking& ranking, const Comparison& comparison,
                          const Notation& notation) {
   std::vector<Row> rows(1);
   for (const std::string& title : titles_of(ranking.groups.front().parameters)) {
     rows[0].push_back(notation.text(title));
   }
-  for (const std::string& title : {std::string("runs"), metric, std::string("to the best")}) {
-    rows[0].push_back(notation.text(title));
-  }
+  std::vector<std::string> titles{"runs", comparison.metric};
+  titles.insert(titles.end(), comparison.further.begin(), comparison.further.end());
+  titles.emplace_back("to the best");
+  for (const std::string& title : titles) rows[0].push_back(notation.text(title));
   for (const Group& group : ranking.groups) {
     Row& row = rows.emplace_back();
     for (const auto& [key, value] : group.parameters) row.push_back(notation.text(value));
     row.push_back(std::to_string(group.members.size()));
     row.push_back(mean_text(group, notation));
+    for (const Mean& one : group.further) row.push_back(mean_text(one, notation));
     row.push_back(difference_text(group, notation));
   }
   return rows;
 }
 
 /// Parameters to the left, runs and means to the right, differences to the left.
-bool is_number(std::size_t column, std::size_t columns) {
-  return column + 3 == columns || column + 2 == columns;
+bool is_number(std::size_t column, std::size_t columns, const Comparison& comparison) {
+  return column + 3 + comparison.further.size() >= columns && column + 1 < columns;
 }
 
 std::string joined(const Row& row, std::string_view between) {
@@ -142,7 +144,7 @@ std::string to_markdown(const Comparison& comparison) {
   const Notation notation{markdown_escaped, as_it_is, "±", ""};
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
-    const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
+    const std::vector<Row> rows = rows_of(ranking, comparison, notation);
     if (!text.empty()) text += "\n";
     text += data_text(comparison, ranking, notation);
     for (const Row& row : rows) {
@@ -150,7 +152,7 @@ std::string to_markdown(const Comparison& comparison) {
       if (&row != rows.data()) continue;
       text += "|";
       for (std::size_t at = 0; at < row.size(); ++at) {
-        text += is_number(at, row.size()) ? "---:|" : "---|";
+        text += is_number(at, row.size(), comparison) ? "---:|" : "---|";
       }
       text += "\n";
     }
@@ -163,12 +165,12 @@ std::string to_latex(const Comparison& comparison) {
   const Notation notation{latex_escaped, formula, "\\pm", "% "};
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
-    const std::vector<Row> rows = rows_of(ranking, comparison.metric, notation);
+    const std::vector<Row> rows = rows_of(ranking, comparison, notation);
     if (!text.empty()) text += "\n";
     text += data_text(comparison, ranking, notation);
     text += "\\begin{tabular}{";
     for (std::size_t at = 0; at < rows[0].size(); ++at) {
-      text += is_number(at, rows[0].size()) ? 'r' : 'l';
+      text += is_number(at, rows[0].size(), comparison) ? 'r' : 'l';
     }
     text += "}\n\\toprule\n";
     for (const Row& row : rows) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/nearest.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -35,10 +37,13 @@ std::string plural(std::size_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::vector<TableColumn> score_columns() {
-  return {{"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
-          {"deviation", Align::right, Room::fixed},   {"std. error", Align::right, Room::fixed},
-          {"to the best", Align::right, Room::fixed}, {"95 % interval", Align::left, Room::fixed}};
+std::vector<TableColumn> score_columns(const std::vector<std::string>& further) {
+  std::vector<TableColumn> columns{
+      {"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
+      {"deviation", Align::right, Room::fixed},   {"std. error", Align::right, Room::fixed},
+      {"to the best", Align::right, Room::fixed}, {"95 % interval", Align::left, Room::fixed}};
+  for (const std::string& metric : further) columns.push_back({metric, Align::left, Room::fixed});
+  return columns;
 }
 
 /// `best_size`: runs of the best group.
@@ -56,21 +61,27 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
       bounds += (bounds.empty() ? "of " : " of ") + plural(pairs, "pair");
     }
   }
-  return {std::to_string(group.members.size()),
-          measured(group.mean),
-          group.deviation ? measured(*group.deviation) : "",
-          group.standard_error ? measured(*group.standard_error) : "",
-          difference,
-          bounds};
+  std::vector<std::string> cells{std::to_string(group.members.size()),
+                                 measured(group.mean),
+                                 group.deviation ? measured(*group.deviation) : "",
+                                 group.standard_error ? measured(*group.standard_error) : "",
+                                 difference,
+                                 bounds};
+  for (const Mean& one : group.further) {
+    cells.push_back(measured(one.mean) +
+                    (one.standard_error ? " ± " + measured(*one.standard_error) : ""));
+  }
+  return cells;
 }
 
 /// Groups as rows, their parameters as columns.
-std::string wide_table(const Ranking& ranking, std::optional<std::size_t> width, bool& fits) {
+std::string wide_table(const Ranking& ranking, const std::vector<std::string>& further,
+                       std::optional<std::size_t> width, bool& fits) {
   std::vector<TableColumn> columns;
   for (const std::string& title : titles_of(ranking.groups.front().parameters)) {
     columns.push_back({title, Align::left, Room::fixed});
   }
-  const std::vector<TableColumn> scores = score_columns();
+  const std::vector<TableColumn> scores = score_columns(further);
   columns.insert(columns.end(), scores.begin(), scores.end());
   std::vector<std::vector<std::string>> rows;
   for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
@@ -92,9 +103,10 @@ std::string group_name(std::size_t at) {
 }
 
 /// Groups as letters, and a separate table of the letters with one row per parameter.
-std::string tall_table(const Ranking& ranking, std::optional<std::size_t> width) {
+std::string tall_table(const Ranking& ranking, const std::vector<std::string>& further,
+                       std::optional<std::size_t> width) {
   std::vector<TableColumn> columns{{"group", Align::left, Room::fixed}};
-  const std::vector<TableColumn> scores = score_columns();
+  const std::vector<TableColumn> scores = score_columns(further);
   columns.insert(columns.end(), scores.begin(), scores.end());
   std::vector<std::vector<std::string>> rows;
   std::string meanings;
@@ -117,10 +129,11 @@ std::string tall_table(const Ranking& ranking, std::optional<std::size_t> width)
   return table_text(columns, rows, width) + meanings;
 }
 
-std::string ranking_text(const Ranking& ranking, std::optional<std::size_t> width) {
+std::string ranking_text(const Ranking& ranking, const std::vector<std::string>& further,
+                         std::optional<std::size_t> width) {
   bool fits = false;
-  std::string text = wide_table(ranking, width, fits);
-  if (!fits) text = tall_table(ranking, width);
+  std::string text = wide_table(ranking, further, width, fits);
+  if (!fits) text = tall_table(ranking, further, width);
   for (const Group& group : ranking.groups) {
     if (!std::isnan(group.mean)) continue;
     for (const GroupMember& member : group.members) {
@@ -164,12 +177,13 @@ std::string observations_text(const Ranking& ranking) {
                      plural(paired->difference->clusters, "cluster"));
 }
 
-/// "chance 0.0123, before 0.0421 to 0.0611": baselines that the means should exceed.
-std::string beside_text(const std::map<std::string, Bounds>& beside) {
+/// "for comparison: chance 0.0123, before 0.0421 to 0.0611": baselines that the means should
+/// exceed. `metric`: of further means; empty for those that rank.
+std::string beside_text(const std::string& metric, const std::map<std::string, Bounds>& beside) {
+  const std::string begin = "for comparison" + (metric.empty() ? "" : " with " + metric) + ": ";
   std::string text;
   for (const auto& [name, bounds] : beside) {
-    text += fmt::format("{}{} {}", text.empty() ? "for comparison: " : ", ", name,
-                        measured(bounds.low));
+    text += fmt::format("{}{} {}", text.empty() ? begin : ", ", name, measured(bounds.low));
     if (bounds.high > bounds.low) text += " to " + measured(bounds.high);
   }
   return text.empty() ? text : text + "\n";
@@ -194,13 +208,85 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string exact(double value) {
+  return std::isnan(value) ? "NaN" : fmt::format("{}", value);
+}
+
+std::string exact(const std::optional<double>& value) {
+  return value ? exact(*value) : std::string();
+}
+
+/// The names of the values shown for comparison with a metric, in all rankings.
+std::set<std::string> names_beside(
+    const Comparison& comparison,
+    const std::function<const std::map<std::string, Bounds>&(const Ranking&)>& beside) {
+  std::set<std::string> names;
+  for (const Ranking& ranking : comparison.rankings) {
+    for (const auto& [name, bounds] : beside(ranking)) names.insert(name);
+  }
+  return names;
+}
+
+/// Columns at the end of each row: the values for comparison with the metric, then the further
+/// metrics, each with its own.
+class LastColumns {
+ public:
+  explicit LastColumns(const Comparison& comparison) : further_(comparison.further) {
+    names_.push_back(names_beside(
+        comparison, [](const Ranking& one) -> const auto& { return one.beside; }));
+    for (std::size_t at = 0; at < further_.size(); ++at) {
+      names_.push_back(names_beside(
+          comparison, [at](const Ranking& one) -> const auto& { return one.further_beside[at]; }));
+    }
+  }
+  [[nodiscard]] std::string head() const {
+    std::string text = head_beside("", names_.front());
+    for (std::size_t at = 0; at < further_.size(); ++at) {
+      for (const char* column : {"mean", "standard_deviation", "standard_error"}) {
+        text += "," + csv_cell(further_[at] + "." + column);
+      }
+      text += head_beside(further_[at] + ".", names_[at + 1]);
+    }
+    return text;
+  }
+  [[nodiscard]] std::string cells(const Ranking& ranking, const Group& group) const {
+    std::string text = cells_beside(ranking.beside, names_.front());
+    for (std::size_t at = 0; at < further_.size(); ++at) {
+      const Mean& one = group.further[at];
+      text += "," + exact(one.mean) + "," + exact(one.deviation) + "," + exact(one.standard_error) +
+              cells_beside(ranking.further_beside[at], names_[at + 1]);
+    }
+    return text;
+  }
+
+ private:
+  static std::string head_beside(const std::string& metric, const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) {
+      text += "," + csv_cell(metric + "beside." + name + ".low") + "," +
+              csv_cell(metric + "beside." + name + ".high");
+    }
+    return text;
+  }
+  static std::string cells_beside(const std::map<std::string, Bounds>& beside,
+                                  const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) {
+      const auto found = beside.find(name);
+      text += found == beside.end()
+                  ? ",,"
+                  : "," + exact(found->second.low) + "," + exact(found->second.high);
+    }
+    return text;
+  }
+
+  std::vector<std::string> further_;
+  std::vector<std::set<std::string>> names_;  ///< for comparison with each metric
+};
+
 /// Empty if there is no difference.
 std::string clusters_of(const Group& group) {
   return group.difference ? std::to_string(group.difference->clusters) : std::string();
-}
-
-std::string exact(double value) {
-  return std::isnan(value) ? "NaN" : fmt::format("{}", value);
 }
 
 Json finite(double value) {
@@ -213,6 +299,20 @@ Json texts_json(const Parameters& parameters) {
   return json;
 }
 
+Json mean_json(const Mean& mean) {
+  return {{"mean", finite(mean.mean)},
+          {"standard_deviation", mean.deviation ? Json(*mean.deviation) : Json()},
+          {"standard_error", mean.standard_error ? Json(*mean.standard_error) : Json()}};
+}
+
+Json beside_json(const std::map<std::string, Bounds>& beside) {
+  Json json = Json::object();
+  for (const auto& [name, bounds] : beside) {
+    json[name] = {{"low", finite(bounds.low)}, {"high", finite(bounds.high)}};
+  }
+  return json;
+}
+
 Json group_json(const Group& group) {
   Json members = Json::array();
   for (const GroupMember& member : group.members) {
@@ -221,13 +321,14 @@ Json group_json(const Group& group) {
                        {"value", finite(member.value)},
                        {"epoch", member.epoch}});
   }
-  Json json{{"parameters", texts_json(group.parameters)},
-            {"mean", finite(group.mean)},
-            {"observations", group.observations},
-            {"standard_deviation", group.deviation ? Json(*group.deviation) : Json()},
-            {"standard_error", group.standard_error ? Json(*group.standard_error) : Json()},
-            {"runs", std::move(members)},
-            {"difference", nullptr}};
+  Json further = Json::array();
+  for (const Mean& one : group.further) further.push_back(mean_json(one));
+  Json json = mean_json(group);
+  json.update({{"parameters", texts_json(group.parameters)},
+               {"observations", group.observations},
+               {"further", std::move(further)},
+               {"runs", std::move(members)},
+               {"difference", nullptr}});
   if (group.difference && group.difference->pairs > 0) {
     const auto& bounds = group.difference->bounds;
     json["difference"] = {{"mean", group.difference->mean},
@@ -272,8 +373,16 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   for (const Ranking& ranking : comparison.rankings) {
     text += "\n";
     if (several) text += "measured on\n" + data_text(ranking) + "\n";
-    text += ranking_text(ranking, width);
-    text += beside_text(ranking.beside) + observations_text(ranking);
+    text += ranking_text(ranking, comparison.further, width);
+    text += beside_text("", ranking.beside);
+    for (std::size_t at = 0; at < ranking.further_beside.size(); ++at) {
+      text += beside_text(comparison.further[at], ranking.further_beside[at]);
+    }
+    if (!ranking.by_files.empty()) {
+      text += "the files differ in " +
+              enumerated({ranking.by_files.begin(), ranking.by_files.end()}) + "\n";
+    }
+    text += observations_text(ranking);
     for (const Group& group : ranking.groups) {
       differences = differences || (group.difference && group.difference->bounds);
       folds = folds || group.observations < group.members.size();
@@ -321,7 +430,8 @@ std::string to_csv(const Comparison& comparison) {
   for (const std::string& key : keys) text += "," + csv_cell(key);
   text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs";
   const bool observations = comparison.pairing == Pairing::observations;
-  text += observations ? ",clusters\r\n" : "\r\n";
+  const LastColumns last(comparison);
+  text += (observations ? ",clusters" : "") + last.head() + "\r\n";
   for (std::size_t at = 0; at < comparison.rankings.size(); ++at) {
     const Ranking& ranking = comparison.rankings[at];
     for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
@@ -330,8 +440,7 @@ std::string to_csv(const Comparison& comparison) {
       for (const std::string& key : data) text += "," + value_of(ranking.data, key);
       for (const std::string& key : keys) text += "," + value_of(group.parameters, key);
       text += fmt::format(",{},{},{},{},{}", group.members.size(), group.observations,
-                          exact(group.mean), group.deviation ? exact(*group.deviation) : "",
-                          group.standard_error ? exact(*group.standard_error) : "");
+                          exact(group.mean), exact(group.deviation), exact(group.standard_error));
       if (group.difference && group.difference->pairs > 0) {
         const auto& bounds = group.difference->bounds;
         text += fmt::format(",{},{},{},{}", exact(group.difference->mean),
@@ -340,8 +449,8 @@ std::string to_csv(const Comparison& comparison) {
       } else {
         text += ",,,,";
       }
-      if (observations) text += fmt::format(",{}", clusters_of(group));
-      text += "\r\n";
+      if (observations) text += "," + clusters_of(group);
+      text += last.cells(ranking, group) + "\r\n";
     }
   }
   return text;
@@ -352,13 +461,13 @@ std::string to_json(const Comparison& comparison) {
   for (const Ranking& ranking : comparison.rankings) {
     Json groups = Json::array();
     for (const Group& group : ranking.groups) groups.push_back(group_json(group));
-    Json beside = Json::object();
-    for (const auto& [name, bounds] : ranking.beside) {
-      beside[name] = {{"low", finite(bounds.low)}, {"high", finite(bounds.high)}};
-    }
+    Json further = Json::array();
+    for (const auto& beside : ranking.further_beside) further.push_back(beside_json(beside));
     rankings.push_back({{"data", texts_json(ranking.data)},
                         {"groups", std::move(groups)},
-                        {"beside", std::move(beside)}});
+                        {"by_files", ranking.by_files},
+                        {"beside", beside_json(ranking.beside)},
+                        {"further_beside", std::move(further)}});
   }
   Json unranked = Json::array();
   for (const Unranked& run : comparison.unranked) {
@@ -366,6 +475,7 @@ std::string to_json(const Comparison& comparison) {
   }
   return json_line({{"metric", comparison.metric},
                     {"flow", comparison.flow},
+                    {"further", comparison.further},
                     {"better", better_text(comparison.better)},
                     {"which", which_text(comparison.which)},
                     {"confidence", confidence},

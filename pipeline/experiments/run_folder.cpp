@@ -126,9 +126,19 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
       run.parameters[key + std::string(content_suffix)] = hash.substr(0, digits);
     }
     if (const std::string from = to_text(launch.from); !from.empty()) {
-      run.parameters["from"] = from;
+      run.parameters[std::string(from_key)] = from;
     }
     run.epochs = integer_parameter(run.parameters, "schedule.epochs");
+    if (const std::string evaluates = to_text(launch.evaluates); !evaluates.empty()) {
+      run.parameters[std::string(evaluates_key)] = evaluates;
+    }
+    for (const auto& [key, value] : launch.trained_with) {
+      if (value.empty()) {
+        run.parameters.erase(key);
+      } else {
+        run.parameters[key] = value;
+      }
+    }
     run.state = RunState::interrupted;
     const fs::path summary = folder / "summary.json";
     if (fs::exists(summary) && !holder) {

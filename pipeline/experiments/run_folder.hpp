@@ -32,6 +32,12 @@ std::string text_parameter(const Parameters& parameters, std::string_view key);
 /// Suffix of the key with the content's hash of a file that a parameter names.
 inline constexpr std::string_view content_suffix = " (content)";
 
+/// The parameter that names the checkpoint from which a run was started.
+inline constexpr std::string_view from_key = "from";
+
+/// The parameter of an evaluation that names the checkpoint that it measures.
+inline constexpr std::string_view evaluates_key = "evaluates";
+
 struct RunFolder {
   std::filesystem::path path;
   std::string name;  ///< for messages
@@ -42,7 +48,8 @@ struct RunFolder {
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
   /// The keys of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
-  /// checkpoint of another run that it started from, if any.
+  /// checkpoint of another run that it started from, if any. An evaluation (evaluates_key) has the
+  /// values with which its networks were trained.
   Parameters parameters;
   std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended
 };

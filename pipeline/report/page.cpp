@@ -16,7 +16,34 @@ namespace {
 /// The beginning of page.html; distinguishes pages from other files.
 constexpr std::string_view page_mark = "<!DOCTYPE html>\n<!-- seam report -->";
 
-std::string escaped(std::string_view text) {
+/// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
+std::string script_safe(const Json& data) {
+  constexpr bool ascii = true;  // Unicode line separators would end lines of the script
+  const std::string text = data.dump(-1, ' ', ascii, Json::error_handler_t::replace);
+  std::string written;
+  written.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      written += "\\u003c";
+    } else {
+      written += c;
+    }
+  }
+  return written;
+}
+
+std::string part(std::string_view name, std::string_view title, const Json& data) {
+  if (name == "title") return html_escaped(title);
+  if (name == "style") return std::string(page_style);
+  if (name == "chart") return std::string(chart_library);
+  if (name == "data") return script_safe(data);
+  if (name == "script") return std::string(page_script);
+  throw Error("page.html has no part '" + std::string(name) + "'", Fault::internal);
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
   std::string written;
   for (const char c : text) {
     switch (c) {
@@ -39,31 +66,6 @@ std::string escaped(std::string_view text) {
   return written;
 }
 
-/// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
-std::string script_safe(const Json& data) {
-  constexpr bool ascii = true;  // Unicode line separators would end lines of the script
-  const std::string text = data.dump(-1, ' ', ascii, Json::error_handler_t::replace);
-  std::string written;
-  written.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      written += "\\u003c";
-    } else {
-      written += c;
-    }
-  }
-  return written;
-}
-
-std::string part(std::string_view name, std::string_view title, const Json& data) {
-  if (name == "title") return escaped(title);
-  if (name == "style") return std::string(page_style);
-  if (name == "chart") return std::string(chart_library);
-  if (name == "data") return script_safe(data);
-  if (name == "script") return std::string(page_script);
-  throw Error("page.html has no part '" + std::string(name) + "'", Fault::internal);
-}
-
 void refuse_other_files(const fs::path& output) {
   if (fs::is_directory(output)) {
     throw Error("'" + output.string() + "' is a folder; pass the file to write",
@@ -80,21 +82,23 @@ void refuse_other_files(const fs::path& output) {
               Fault::configuration);
 }
 
-}  // namespace
-
-std::string page_html(std::string_view title, const Json& data) {
+std::string filled_template(std::string_view text,
+                            const std::function<std::string(std::string_view)>& part) {
   constexpr std::string_view open = "{{";
   constexpr std::string_view close = "}}";
-  std::string html;
-  std::string_view rest = page_template;
-  for (std::size_t at = rest.find(open); at != std::string_view::npos; at = rest.find(open)) {
-    const std::size_t end = rest.find(close, at);
-    html += rest.substr(0, at);
-    html += part(rest.substr(at + open.size(), end - at - open.size()), title, data);
-    rest.remove_prefix(end + close.size());
+  std::string filled;
+  for (std::size_t at = text.find(open); at != std::string_view::npos; at = text.find(open)) {
+    const std::size_t end = text.find(close, at);
+    filled += text.substr(0, at);
+    filled += part(text.substr(at + open.size(), end - at - open.size()));
+    text.remove_prefix(end + close.size());
   }
-  html += rest;
-  return html;
+  return filled += text;
+}
+
+std::string page_html(std::string_view title, const Json& data) {
+  return filled_template(page_template,
+                         [&](std::string_view name) { return part(name, title, data); });
 }
 
 fs::path write_page(const std::vector<std::string>& runs, const fs::path& output) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,16 @@
 #include "pipeline/text/json.hpp"
 
 namespace seam::host {
+
+/// Escapes a text for the content of an element or a quoted attribute.
+[[nodiscard]] std::string html_escaped(std::string_view text);
+
+/// Returns the template with each {{NAME}} replaced by the result of `part`.
+[[nodiscard]] std::string filled_template(
+    std::string_view text, const std::function<std::string(std::string_view name)>& part);
+
+/// Throws seam::Error (configuration) if there is a file that is not a page of `seam report`.
+void refuse_other_files(const std::filesystem::path& output);
 
 std::string page_html(std::string_view title, const Json& data);
 

@@ -248,6 +248,7 @@
     if (summary && summary.outcome && summary.outcome !== "success") {
       box.push(make("p", { class: "bad" }, `${summary.outcome}${summary.error ? `: ${summary.error}` : ""}`));
     }
+    if (run.launch.evaluates) box.push(make("p", { class: "small" }, `Evaluates ${run.launch.evaluates}`));
     if (run.launch.from) box.push(make("p", { class: "warn small" }, `Started with ${run.launch.from}`));
     for (const note of run.notes) box.push(make("p", { class: "warn small" }, note));
     for (const curve of run.curves.filter((each) => each.not_finite > 0)) {

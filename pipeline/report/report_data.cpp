@@ -107,8 +107,10 @@ Json launch_json(const Launch& launch) {
   for (const PluginUsed& plugin : launch.plugins) {
     if (plugin.libtorch != "none" && !plugin.libtorch.empty()) libtorch.insert(plugin.libtorch);
   }
-  return {{"version", launch.version}, {"compiler", launch.compiler},  {"started", launch.started},
-          {"file", launch.file},       {"from", to_text(launch.from)}, {"libtorch", libtorch}};
+  return {{"version", launch.version},    {"compiler", launch.compiler},
+          {"started", launch.started},    {"file", launch.file},
+          {"from", to_text(launch.from)}, {"evaluates", to_text(launch.evaluates)},
+          {"libtorch", libtorch}};
 }
 
 Json settings_json(const std::vector<Setting>& settings) {
@@ -174,8 +176,11 @@ std::vector<Setting> compared(const RunRecord& record) {
     if (plugin.libtorch != "none")
       settings.push_back({"plugin", name + " libtorch", plugin.libtorch});
   }
-  if (const std::string from = to_text(record.launch.from); !from.empty()) {
-    settings.push_back({"run", "from", from});
+  for (const auto& [key, origin] :
+       {std::pair("from", record.launch.from), std::pair("evaluates", record.launch.evaluates)}) {
+    if (const std::string text = to_text(origin); !text.empty()) {
+      settings.push_back({"run", key, text});
+    }
   }
   for (const auto& [key, value] : record.parameters) {
     if (is_variant_key(key)) settings.push_back({"", key, value});

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/json.hpp"
 #include "pipeline/text/markdown.hpp"
 
 namespace seam::host {
@@ -120,6 +122,22 @@ std::string progress_line(const FlowView& view, double seconds, const Screen& sc
   return joined(parts);
 }
 
+std::string progress_json(const FlowView& view, double seconds) {
+  const auto latest = view.metrics->latest();
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  return json_line(
+             {{"epoch", view.epochs > 0 ? Json(view.epoch + 1) : Json()},
+              {"epochs", view.epochs > 0 ? Json(view.epochs) : Json()},
+              {"flow", view.flow},
+              {"packets", view.progress->finished.load()},
+              {"expected", or_null(view.expected)},
+              {"seconds", seconds},
+              {"metric", latest ? Json(latest->first) : Json()},
+              {"value", latest && std::isfinite(latest->second) ? Json(latest->second) : Json()},
+              {"run_seconds_left", or_null(view.run_seconds_left)}}) +
+         "\n";
+}
+
 Display::Display(std::ostream& results, std::ostream& messages, Style style, Screens screens)
     : results_(results), messages_(messages), style_(style), screens_(screens) {
   if (style_ != Style::quiet) {
@@ -133,11 +151,11 @@ void Display::tick_until_stopped(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto began = flow_began_;
-    const auto interval = style_ == Style::terminal ? std::chrono::nanoseconds(terminal_interval)
-                                                    : std::chrono::nanoseconds(plain_interval);
+    const auto interval = has_line() ? std::chrono::nanoseconds(terminal_interval)
+                                     : std::chrono::nanoseconds(plain_interval);
     // There are no notifications: the wait ends after the interval, or on a stop request.
     wake_.wait_for(lock, stop, interval, [] { return false; });
-    if (view_ && !stop.stop_requested() && (style_ == Style::terminal || began == flow_began_)) {
+    if (view_ && !stop.stop_requested() && (has_line() || began == flow_began_)) {
       show_progress();
     }
   }
@@ -145,7 +163,9 @@ void Display::tick_until_stopped(const std::stop_token& stop) {
 
 void Display::show_progress() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - flow_began_;
-  if (style_ == Style::terminal) {
+  if (style_ == Style::json) {
+    results_ << progress_json(*view_, seconds.count()) << std::flush;
+  } else if (has_line()) {
     Screen screen = screens_.messages;
     screen.width = terminal_width(STDERR_FILENO).value_or(screen.width);  // it may be resized
     messages_ << clear_line << progress_line(*view_, seconds.count(), screen) << std::flush;
@@ -170,11 +190,11 @@ void Display::message(std::string_view text) {
 }
 
 void Display::note(std::string_view text) {
-  if (style_ != Style::quiet) message(text);
+  if (!is_quiet()) message(text);
 }
 
 void Display::log(LogLevel level, std::string_view stage, std::string_view text) {
-  if (level == LogLevel::debug || (level == LogLevel::info && style_ == Style::quiet)) return;
+  if (level == LogLevel::debug || (level == LogLevel::info && is_quiet())) return;
   const std::lock_guard lock(mutex_);
   constexpr std::size_t most_remembered = 1000;
   if (informed_.size() == most_remembered) informed_.clear();
@@ -185,7 +205,7 @@ void Display::log(LogLevel level, std::string_view stage, std::string_view text)
 }
 
 void Display::report(std::string_view stage, std::string_view title, std::string_view text) {
-  if (style_ == Style::quiet) return;
+  if (is_quiet()) return;
   const std::lock_guard lock(mutex_);
   const Screen& screen = screens_.results;
   put(results_,
@@ -194,20 +214,20 @@ void Display::report(std::string_view stage, std::string_view title, std::string
 }
 
 void Display::result(std::string_view text) {
-  if (style_ == Style::quiet || text.empty()) return;
+  if (is_quiet() || text.empty()) return;
   const std::lock_guard lock(mutex_);
   put(results_, text);
 }
 
 void Display::score(std::string_view text) {
-  if (text.empty()) return;
+  if (text.empty() || style_ == Style::json) return;
   const std::lock_guard lock(mutex_);
   put(results_, text);
 }
 
 std::size_t Display::note_width() const {
   std::size_t width = screens_.messages.width;
-  if (style_ == Style::terminal) width = terminal_width(STDERR_FILENO).value_or(width);
+  if (has_line()) width = terminal_width(STDERR_FILENO).value_or(width);
   return width > note_prefix.size() ? width - note_prefix.size() : 0;
 }
 
@@ -225,6 +245,7 @@ Display::Now Display::now() {
 
 void Display::flow_ends() {
   const std::lock_guard lock(mutex_);
+  if (view_ && style_ == Style::json) show_progress();  // the final state of the flow
   view_.reset();
   if (line_shown_) messages_ << clear_line << std::flush;
   line_shown_ = false;

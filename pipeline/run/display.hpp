@@ -5,6 +5,9 @@
 ///                one line, updated in place and no wider than the terminal; messages above it
 ///     plain      a new line every ten seconds and at the end of a flow
 ///     quiet      only warnings, errors and the score
+///     progress   as quiet, with the line of `terminal`
+///     json       one JSON object per line, every ten seconds and at the end of a flow; only
+///                warnings and errors as text
 ///
 /// Results (reports, the closing table, the score) go to `results`, all else to `messages`.
 #pragma once
@@ -48,6 +51,10 @@ std::string progress_line(const FlowView& view, double seconds);
 /// The same with a bar, for a terminal; if it is too narrow, the least important parts are omitted.
 std::string progress_line(const FlowView& view, double seconds, const Screen& screen);
 
+/// The same for programs: {"epoch","epochs","flow","packets","expected","seconds","metric","value",
+/// "run_seconds_left"}, on one line; null if unknown. Epochs count from 1, as on the screen.
+std::string progress_json(const FlowView& view, double seconds);
+
 /// The screens that a display writes to.
 struct Screens {
   Screen results;
@@ -56,7 +63,7 @@ struct Screens {
 
 class Display {
  public:
-  enum class Style : std::uint8_t { terminal, plain, quiet };
+  enum class Style : std::uint8_t { terminal, plain, progress, quiet, json };
 
   Display(std::ostream& results, std::ostream& messages, Style style, Screens screens = {});
   ~Display();
@@ -96,6 +103,10 @@ class Display {
  private:
   void tick_until_stopped(const std::stop_token& stop);
   void show_progress();
+  [[nodiscard]] bool is_quiet() const { return style_ >= Style::progress; }
+  [[nodiscard]] bool has_line() const {
+    return style_ == Style::terminal || style_ == Style::progress;
+  }
   void put(std::ostream& stream, std::string_view text);
 
   std::ostream& results_;  // both are owned by the caller and outlive the display

@@ -66,7 +66,9 @@ DrawnPictures drawn_pictures(const fs::path& run, const std::string& flow, std::
       if (const Json& format = set.at("format"); format != 1) {
         throw Error("it has format " + json_line(format) + ", which this version does not know");
       }
-      add_pictures(set, flow + "/" + stage.filename().string(), stage, pictures);
+      const std::string title = flow + "/" + stage.filename().string();
+      const auto sheet = set.find("sheet");
+      add_pictures(sheet == set.end() ? set : Json{{"file", *sheet}}, title, stage, pictures);
     } catch (const Json::exception& problem) {
       drawn.problems.push_back(fmt::format("'{}': {}", file.string(), problem.what()));
       continue;

@@ -2,6 +2,8 @@
 ///
 ///     pictures/neighbours/epoch-0012.json {"flow":"evaluate", ... "file":"epoch-0012/1.jpg"}
 ///         ──► evaluate/neighbours/Category 3/queries 1/query, .../epoch-0012/1.jpg
+///     from a set with "sheet":"epoch-0012/sheet.jpg", only the sheet
+///         ──► evaluate/neighbours, .../epoch-0012/sheet.jpg
 #pragma once
 
 #include <cstdint>

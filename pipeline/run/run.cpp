@@ -29,6 +29,7 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
 namespace {
@@ -81,6 +82,7 @@ class Run final {
   /// run only warns.
   void check_data() const;
   void warn_of_differences() const;
+  void warn_of_other_folder(const Launch& recorded) const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
@@ -158,7 +160,7 @@ void Run::attempt(const std::function<void()>& work) {
   } catch (const std::filesystem::filesystem_error& error) {  // an error of the disk, not a bug
     failed(Error(error.what(), Fault::data));
   } catch (const std::bad_alloc&) {
-    failed(Error("out of memory", Fault::internal));
+    failed(out_of_memory());
   } catch (const std::exception& error) {
     failed(Error(error.what(), Fault::internal));
   }
@@ -186,6 +188,9 @@ void Run::start() {
   crash_report_.emplace(*directory_);
   launch_ = make_launch(spec_, pipeline_.plugins);
   launch_.data = data_files(pipeline_);
+  launch_.evaluates = options_.evaluates;
+  launch_.trained_with = options_.trained_with;
+  if (!launch_.evaluates.run.empty()) launch_.file = read_launch(launch_.evaluates.run).file;
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
@@ -205,6 +210,10 @@ void Run::start() {
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
+  if (!launch_.evaluates.run.empty()) {
+    services_->note("evaluating " + to_text(launch_.evaluates));
+    warn_of_other_folder(read_launch(launch_.evaluates.run));
+  }
   if (begins_with) {
     services_->note(fmt::format("starting from {}: {}", to_text(launch_.from),
                                 begins_with->differences.empty()
@@ -235,17 +244,21 @@ bool Run::is_initial(const std::string& key) const {
   return false;
 }
 
+/// `recorded`: of the run that the pipeline comes from.
+void Run::warn_of_other_folder(const Launch& recorded) const {
+  if (recorded.working_directory == launch_.working_directory) return;
+  services_->message(
+      LogLevel::warning,
+      fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
+                  recorded.working_directory, launch_.working_directory));
+}
+
 /// Reads the newest checkpoint and warns of differences from the run that wrote it.
 void Run::restore() {
   if (options_.start == Start::fresh) return;
   const Launch recorded =
       read_launch(options_.start == Start::from ? options_.from : directory_->path());
-  if (recorded.working_directory != launch_.working_directory) {
-    services_->message(
-        LogLevel::warning,
-        fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
-                    recorded.working_directory, launch_.working_directory));
-  }
+  warn_of_other_folder(recorded);
   recorded_data_ = recorded.data;
   if (const std::string crash = last_crash(directory_->path()); !crash.empty()) {
     services_->message(LogLevel::warning,

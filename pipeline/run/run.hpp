@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct RunOptions {
   /// With Start::from: the other run's folder and its pipeline, which outlives the run.
   std::filesystem::path from;
   const PipelineSpec* before = nullptr;
+  /// With Start::fresh: fields of Launch.
+  RunOrigin evaluates;
+  std::map<std::string, std::string> trained_with;
   /// The clock for `checkpoint_every` in minutes and for the remaining time in the progress line;
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;

@@ -65,6 +65,14 @@ std::string text_of(const toml::table& table, std::string_view key) {
   return table[key].value_or(std::string());
 }
 
+std::map<std::string, std::string> texts_of(const toml::table& parent, std::string_view key) {
+  std::map<std::string, std::string> texts;
+  const toml::table* table = parent[key].as_table();
+  if (table == nullptr) return texts;
+  for (const auto& [name, text] : *table) texts.emplace(name.str(), text.value_or(std::string()));
+  return texts;
+}
+
 /// Calls `take` with each table of an array of tables.
 void for_each_table(const toml::table& parent, std::string_view key,
                     const std::function<void(const toml::table&)>& take) {
@@ -122,11 +130,16 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
   }
   if (!launch.data.empty()) line("[data]");
   for (const auto& [key, hash] : launch.data) line(quoted(key) + " = " + quoted(hash));
-  if (!launch.from.run.empty()) {
-    line("[from]");
-    line("run = " + quoted(launch.from.run));
-    line("checkpoint = " + quoted(launch.from.checkpoint));
-  }
+  const auto origin = [&](const std::string& table, const RunOrigin& run) {
+    if (run.run.empty()) return;
+    line("[" + table + "]");
+    line("run = " + quoted(run.run));
+    line("checkpoint = " + quoted(run.checkpoint));
+  };
+  origin("from", launch.from);
+  origin("evaluates", launch.evaluates);
+  if (!launch.trained_with.empty()) line("[trained_with]");
+  for (const auto& [key, value] : launch.trained_with) line(quoted(key) + " = " + quoted(value));
   return text + "\n" + pipeline;
 }
 
@@ -156,14 +169,15 @@ Launch parse_launch(const std::string& text, const std::string& file) {
       launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
     });
-    if (const toml::table* data = table["data"].as_table()) {
-      for (const auto& [key, hash] : *data) {
-        launch.data.emplace(key.str(), hash.value_or(std::string()));
-      }
-    }
-    if (const toml::table* from = table["from"].as_table()) {
-      launch.from = {text_of(*from, "run"), text_of(*from, "checkpoint")};
-    }
+    launch.data = texts_of(table, "data");
+    launch.trained_with = texts_of(table, "trained_with");
+    const auto origin = [&table](std::string_view key) {
+      const toml::table* run = table[key].as_table();
+      return run == nullptr ? RunOrigin()
+                            : RunOrigin{text_of(*run, "run"), text_of(*run, "checkpoint")};
+    };
+    launch.from = origin("from");
+    launch.evaluates = origin("evaluates");
   } catch (const toml::parse_error& error) {
     throw Error("the '#:' lines at the top of '" + file +
                     "' are not valid TOML: " + std::string(error.description()) + "; restore them",
@@ -177,8 +191,8 @@ Launch read_launch(const fs::path& run_directory) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
     throw Error("'" + run_directory.string() +
-                    "' is not a run folder: it has no readable resolved.toml; --resume needs "
-                    "a folder written by `seam run`",
+                    "' is not a run folder: it has no readable resolved.toml; pass a folder "
+                    "written by `seam run`",
                 Fault::configuration);
   }
   std::ostringstream text;

@@ -35,7 +35,7 @@ struct PluginUsed {
   friend bool operator==(const PluginUsed&, const PluginUsed&) = default;
 };
 
-/// The checkpoint of another run from which a run was started.
+/// A checkpoint of another run.
 struct RunOrigin {
   std::string run;         ///< its folder, absolute; empty: none
   std::string checkpoint;  ///< "epoch-24.safetensors"
@@ -56,6 +56,10 @@ struct Launch {
   std::vector<PluginUsed> plugins;
   std::map<std::string, std::string> data;  ///< data_files()
   RunOrigin from;
+  RunOrigin evaluates;  ///< the run whose networks this one evaluates again
+  /// TOML values that `evaluates` has for keys that differ in this run, because it only evaluates;
+  /// empty: not set.
+  std::map<std::string, std::string> trained_with;
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -15,8 +15,8 @@ namespace {
 /// By name, because the host does not depend on LibTorch.
 constexpr std::string_view trainable_name = "seam::Trainable";
 
-/// The stages of the scheduled flows and those that they refer to, each after the ones it refers
-/// to.
+}  // namespace
+
 std::vector<std::string> opening_order(const PipelineSpec& spec) {
   std::map<std::string, const StageSpec*> specs;
   for (const StageSpec& stage : spec.stages) specs.emplace(stage.name, &stage);
@@ -34,6 +34,8 @@ std::vector<std::string> opening_order(const PipelineSpec& spec) {
   }
   return order;
 }
+
+namespace {
 
 Error missing_state(const StageRunner& runner) {
   const std::string begin = "the checkpoint has no state for stage '" + runner.name() + "'";

@@ -15,6 +15,10 @@
 
 namespace seam::host {
 
+/// The stages of the scheduled flows and those that they refer to, each after the ones it refers
+/// to.
+[[nodiscard]] std::vector<std::string> opening_order(const PipelineSpec& spec);
+
 /// The stages upstream of one in the flows that will run, each once.
 [[nodiscard]] std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline,
                                                     const std::string& name);

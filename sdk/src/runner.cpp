@@ -8,6 +8,7 @@
 #include <memory>
 #include <typeinfo>
 
+#include "out_of_memory.hpp"
 #include "running_call.hpp"
 #include "undeclared_writes.hpp"
 
@@ -84,6 +85,7 @@ std::string type_of(const std::exception& error) {
 /// Removes the stack trace that LibTorch adds to messages.
 std::string without_frames(std::string_view message) {
   message = message.substr(0, message.find("\nException raised from "));
+  message = message.substr(0, message.find("\nframe #0: "));
   return std::string(message.substr(0, message.find_last_not_of('\n') + 1));
 }
 
@@ -148,10 +150,11 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
   } catch (Error& error) {
     return failed(std::move(error));
   } catch (const std::bad_alloc&) {
-    return failed(Error("there is not enough memory", Fault::internal));
+    return failed(host::out_of_memory());
   } catch (const std::exception& error) {
-    return failed(
-        Error(without_frames(error.what()) + " (a " + type_of(error) + ")", Fault::internal));
+    const std::string message = without_frames(error.what());
+    if (host::is_out_of_memory(message)) return failed(host::out_of_memory(message));
+    return failed(Error(message + " (a " + type_of(error) + ")", Fault::internal));
   } catch (...) {  // a plugin may throw anything; no exception may reach the graph
     return failed(
         Error("the stage threw an exception that is not a std::exception", Fault::internal));

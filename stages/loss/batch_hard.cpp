@@ -3,6 +3,7 @@
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 
+#include "stages/diverged.hpp"
 #include "stages/loss/item_labels.hpp"
 
 namespace seam::stages {
@@ -121,7 +122,7 @@ Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
   const Tensor plain = embedding.detach();
   const Tensor distances = torch::cdist(plain, plain, 2.0, by_differences).to(torch::kCPU);
   if (!torch::isfinite(distances).all().item<bool>()) {
-    throw Error("the embeddings of this batch are not finite");
+    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
   }
   if (kind_ != TripletKind::hardest) return all_of_kind(embedding, distances, labels);
   return hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()));

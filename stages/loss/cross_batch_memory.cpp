@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/diverged.hpp"
 #include "stages/loss/item_labels.hpp"
 #include "stages/loss/memory_loss.hpp"
 #include "stages/packed_texts.hpp"
@@ -82,7 +83,7 @@ Tensor CrossBatchMemory::compute(const Packet& packet, Context& context) {
   } else if (!torch::isfinite(embedding).all().item<bool>()) {
     // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
     // device.
-    throw Error("the embeddings of this batch are not finite");
+    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
   }
   const Tensor labels = torch::tensor(item_labels(compared.items, nullptr), torch::kInt64);
   const MemoryLoss result =

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "stages/diverged.hpp"
 #include "stages/loss/item_labels.hpp"
 
 namespace seam::stages {
@@ -34,7 +35,7 @@ Tensor MultiSimilarity::compute(const Packet& packet, Context& context) {
   // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
   // device.
   if (!context.training() && !torch::isfinite(embedding).all().item<bool>()) {
-    throw Error("the embeddings of this batch are not finite");
+    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
   }
   const MultiSimilarityLoss result = multi_similarity_loss(
       embedding, torch::tensor(labels, torch::kInt64).to(embedding.device()), options_);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "stages/diverged.hpp"
 #include "stages/loss/item_labels.hpp"
 #include "stages/loss/supervised_contrastive_loss.hpp"
 
@@ -34,7 +35,7 @@ Tensor SupervisedContrastive::compute(const Packet& packet, Context& context) {
   // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
   // device.
   if (!context.training() && !torch::isfinite(embedding).all().item<bool>()) {
-    throw Error("the embeddings of this batch are not finite");
+    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
   }
   std::vector<std::int64_t> pictures(labels.size());  // of each item
   for (const std::int64_t label : labels) ++pictures[static_cast<std::size_t>(label)];

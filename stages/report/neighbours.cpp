@@ -1,5 +1,8 @@
 #include "stages/report/neighbours.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "stages/class_vocabulary.hpp"
@@ -11,6 +14,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A limit, because JPEG files have at most 65,535 rows of pixels.
+constexpr std::size_t most_rows = 100;
+constexpr int largest_cell = 128;
+
+/// Placeholder for a missing image.
+Image blank() {
+  constexpr std::uint8_t grey = 224;
+  Image image(1, 1, 3);
+  std::fill_n(image.data(), image.bytes(), grey);
+  return image;
+}
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%.3g", value));
+  return text.data();
+}
+
 }  // namespace
 
 void DrawnNeighbours::declare(Declaration& d) {
@@ -21,7 +42,8 @@ void DrawnNeighbours::declare(Declaration& d) {
       "from their files, not as cropped, resized or recoloured for the model. An image that cannot "
       "be read is shown as missing. When the flow ends, the result is written to "
       "`pictures/STAGE/epoch-0012.json` in the run folder, with a folder of JPEG files next to it. "
-      "Of several masks, the first is shown.");
+      "Its `sheet.jpg` shows the first 100 queries, one per row, for TensorBoard. Of several "
+      "masks, the first is shown.");
   d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
   d.parameter("k", k_, "number of neighbours to show; the search must find at least this many")
       .range(1, 100);
@@ -107,7 +129,9 @@ Json DrawnNeighbours::draw(const Origin& origin, const std::string& item, std::i
   if (category >= 0) picture["category"] = category;
   std::vector<std::uint8_t> bytes;
   try {
-    bytes = jpeg_of(read_thumbnail(file_of(origin, root_), size_));
+    Image image = read_thumbnail(file_of(origin, root_), size_);
+    bytes = jpeg_of(image);
+    drawn.images.emplace(origin.text(), std::move(image));
   } catch (const Error& error) {
     if (error.fault() != Fault::data) throw;
     picture["problem"] = error.full_message();
@@ -116,6 +140,26 @@ Json DrawnNeighbours::draw(const Origin& origin, const std::string& item, std::i
   }
   picture["file"] = drawn.set.write_picture(std::to_string(drawn.by_name.size()) + ".jpg", bytes);
   return picture;
+}
+
+void DrawnNeighbours::add_row(const AskedQuery& query, const std::string& group,
+                              Drawn& drawn) const {
+  const std::size_t columns = static_cast<std::size_t>(k_) + 1;
+  const std::size_t begin = drawn.sheet.size();
+  if (begin == most_rows * columns) return;
+  const auto add = [&](const Origin& origin, std::array<std::string, 2> text, Role role) {
+    const auto image = drawn.images.find(origin.text());
+    if (image == drawn.images.end()) text[0] = "missing";
+    drawn.sheet.push_back(
+        {image == drawn.images.end() ? blank() : image->second, std::move(text), role});
+  };
+  add(query.origin, {group, query.item}, Role::anchor);
+  for (const FoundPicture& found : query.nearest) {
+    const retrieval::GalleryRow& row = gallery_->rows()[static_cast<std::size_t>(found.row)];
+    add(row.origin, {short_number(found.distance), row.item},
+        found.right ? Role::positive : Role::negative);
+  }
+  drawn.sheet.resize(begin + columns, {blank(), {}, Role::single});  // the gallery may be smaller
 }
 
 Json DrawnNeighbours::draw_query(const AskedQuery& query, Drawn& drawn) const {
@@ -152,7 +196,8 @@ std::string DrawnNeighbours::note() const {
 
 void DrawnNeighbours::end(Context& context) {
   if (queries_.empty()) throw Error("no query was received, so there is nothing to draw");
-  Drawn drawn{DrawnSet(folder_, context), {}, 0, {}};
+  Drawn drawn;
+  drawn.set = DrawnSet(folder_, context);
   Json groups = Json::array();
   QueryChoice choice = choice_;
   choice.names = agreed_names(names_);
@@ -160,10 +205,17 @@ void DrawnNeighbours::end(Context& context) {
     Json queries = Json::array();
     for (const std::size_t query : group.queries) {
       queries.push_back(draw_query(queries_[query], drawn));
+      add_row(queries_[query], group.title, drawn);
     }
     groups.push_back({{"title", group.title}, {"queries", std::move(queries)}});
   }
-  drawn.set.write("neighbours", {{"note", note()}, {"groups", std::move(groups)}});
+  Json content{{"note", note()}, {"groups", std::move(groups)}};
+  if (!drawn.sheet.empty()) {
+    const Image sheet =
+        contact_sheet(drawn.sheet, static_cast<std::size_t>(k_) + 1, std::min(size_, largest_cell));
+    content["sheet"] = drawn.set.write_picture("sheet.jpg", jpeg_of(sheet));
+  }
+  drawn.set.write("neighbours", std::move(content));
   if (drawn.missing > 0) {
     context.warn(std::to_string(drawn.missing) + " of " + std::to_string(drawn.by_name.size()) +
                  " images could not be drawn; the first: " + drawn.first_problem);

@@ -18,6 +18,7 @@
 #include "stages/export/exported_file.hpp"
 #include "stages/export/same_gallery.hpp"
 #include "stages/report/chosen_queries.hpp"
+#include "stages/report/contact_sheet.hpp"
 #include "stages/report/drawn_set.hpp"
 
 namespace seam::stages {
@@ -37,6 +38,8 @@ class DrawnNeighbours final : public Compute<Sink> {
   struct Drawn {
     DrawnSet set;
     std::map<std::string, nlohmann::ordered_json> by_name;
+    std::map<std::string, Image> images;  ///< those that could be read
+    std::vector<SheetCell> sheet;         ///< one row per query
     std::int64_t missing = 0;
     std::string first_problem;
   };
@@ -45,6 +48,8 @@ class DrawnNeighbours final : public Compute<Sink> {
   [[nodiscard]] nlohmann::ordered_json draw(const Origin& origin, const std::string& item,
                                             std::int64_t category, Drawn& drawn) const;
   [[nodiscard]] nlohmann::ordered_json draw_query(const AskedQuery& query, Drawn& drawn) const;
+  /// Adds the query to the sheet, unless the sheet is full; its images must have been drawn.
+  void add_row(const AskedQuery& query, const std::string& group, Drawn& drawn) const;
   [[nodiscard]] std::string note() const;
 
   Ref<retrieval::Gallery> gallery_;

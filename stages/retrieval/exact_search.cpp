@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stages/cpu/grain.hpp"
+#include "stages/diverged.hpp"
 #include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 
@@ -75,8 +76,9 @@ std::vector<double> checked_squared_norms(const torch::Tensor& vectors, Metric m
   for (std::int64_t row = 0; row < count; ++row) {
     if (!std::isfinite(squared[row])) {
       throw Error("the embedding of " + name(name_of_row, set, row) +
-                  " has elements that are NaN or infinite; it cannot be compared. Training has "
-                  "diverged, or the model's weights are damaged");
+                  " has elements that are NaN or infinite; it cannot be compared. Either "
+                  "the model's weights are damaged, or " +
+                  diverged_remedy);
     }
     const std::string problem = problem_with_norm(std::sqrt(squared[row]), metric);
     if (!problem.empty()) {

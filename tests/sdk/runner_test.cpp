@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <seam/refusal_testing.hpp>
 #include <seam/runner.hpp>
@@ -18,6 +19,7 @@ using ::testing::ElementsAre;
 using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr Field<std::int64_t> number{"number"};
@@ -48,6 +50,12 @@ class Add final : public ParallelTransform {
     if (packet.get(number) == 14) throw Error("fourteen", Fault::data);
     if (packet.get(number) == 15) throw std::runtime_error("fifteen");
     if (packet.get(number) == 16) throw 16;  // NOLINT: the wrapper must handle this
+    if (packet.get(number) == 17) throw std::bad_alloc();
+    if (packet.get(number) == 18) {
+      throw std::runtime_error(
+          "DefaultCPUAllocator: can't allocate memory: you tried to allocate 64 bytes.\n"
+          "frame #0: c10::ThrowEnforceNotMet");
+    }
     packet[number] += amount_;
     if (forget_) packet.erase(number);
   }
@@ -138,6 +146,19 @@ TEST(Runner, WhateverAPluginThrowsBecomesAnError) {
   EXPECT_THAT(harness.errors()[0].what(), HasSubstr("fifteen"));
   EXPECT_EQ(harness.errors()[1].fault(), Fault::internal);
   EXPECT_THAT(numbers_of(harness.outputs()), ElementsAre(2));
+}
+
+TEST(Runner, TooLittleMemoryIsNoDefectAndSaysWhatToLower) {
+  Harness harness("add", std::make_unique<Add>());
+  harness.push(packet_of(17)).push(packet_of(18)).finish();
+  ASSERT_THAT(harness.errors(), SizeIs(2));
+  for (const Error& error : harness.errors()) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("not enough memory"), HasSubstr("lower the `size` of the batch"),
+                      Not(HasSubstr("frame #0"))));
+  }
+  EXPECT_THAT(harness.errors()[1].what(), HasSubstr("allocate 64 bytes.)"));
 }
 
 TEST(Runner, APromisedFieldThatIsMissingIsTheStagesFault) {

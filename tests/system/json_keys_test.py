@@ -101,6 +101,8 @@ def main():
                 texts.setdefault(golden, []).append(path.read_text())
         print_json("runs", "runs", "runs", "--json")
         print_json("compare", "compare", *compared, "--json")
+        print_json("compare", "compare", *compared, "--json", "--metric", "recall.none.r@1", "--metric", "recall.none.r@5")
+        print_json("progress", "run", "pipeline.toml", "--run-dir", "progress", "--json")
         print_json("compare-paired", "compare", *compared, "--paired", "--json")
         print_json("check", "check", "faulty.toml", "--json", codes=(2,))
         print_json("plugins", "plugins", "--json")

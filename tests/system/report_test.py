@@ -1,9 +1,12 @@
 """The page of `seam report`, parsed and compared with the files of the run: report_test.py SEAM."""
 
+import html
 import json
 import pathlib
+import re
 import sys
 import tempfile
+import urllib.parse
 
 from report_runs import HOSTILE, PIPELINE, Page, make_runs, report
 from runs import run as run_pipeline
@@ -40,6 +43,18 @@ with tempfile.TemporaryDirectory() as name:
     last = "checkpoints/epoch-2.safetensors"
     check(tensors(plain / last) == tensors(folder / HOSTILE / last), "drawing changes the weights")
     reports = sorted((folder / HOSTILE / "reports").iterdir())
+    # A folder of runs is a table: parameters that differ, scores and their baselines.
+    written = report(sys.argv[1], folder, ".")
+    check(written == pathlib.Path("report.html"), f"the table is in {written}")
+    table = (folder / written).read_text()
+    cells = [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr><td.*", table)]
+    columns = re.findall(r"<th><button>(.*?)</button>", table)
+    check(columns[:5] == ["run", "state", "epochs", "file", "rate"] and "recall.none.r@1" in columns, f"columns are {columns}")
+    check(len(cells) == 3 and all(len(row) == len(columns) for row in cells), f"{len(cells)} rows")
+    check(f'<a href="./{urllib.parse.quote(HOSTILE)}/report.html">{html.escape(HOSTILE, quote=False)}' in
+          table.replace("&quot;", '"') and '<a href="./plain/">plain</a>' in table, "rows lead to the runs' pages")
+    recall = [row[columns.index("recall.none.r@1")] for row in cells]
+    check(all("chance 0." in cell and "±" in cell for cell in recall), f"recall is {recall}")
 
 check(one.title == HOSTILE, f"the title is {one.title}")
 check(not one.addresses, f"it refers to {one.addresses}")

@@ -107,8 +107,10 @@ with tempfile.TemporaryDirectory() as name:
 
     images = whole["images"]
     check([e[0] for e in images.get("train/fed/Batch 1", [])] == [STEPS], f"images are {list(images)}")
-    drawn = [tag for tag in images if tag.startswith("evaluate/neighbours/") and tag.endswith("/query")]
-    check(len(drawn) > 3, f"neighbours are {drawn}")
+    check([e[0] for e in images.get("evaluate/neighbours", [])] == [STEPS * (epoch + 1) for epoch in range(EPOCHS)]
+          and not any(tag.startswith("evaluate/neighbours/") for tag in images), f"neighbours are {list(images)}")
+    sheet = (folder / "whole/pictures/neighbours/epoch-0000/sheet.jpg").read_bytes()
+    check(images["evaluate/neighbours"][0][1] == sheet, "the sheet is not the one that was drawn")
     fed = (folder / "whole/pictures/fed/epoch-0000/batch-0.jpg").read_bytes()
     check(images["train/fed/Batch 1"][0][1] == fed, "the picture is not the one that was drawn")
     check(all(e[2] > 0 and e[3] > 0 for tag in images.values() for e in tag), "pictures without a size")

@@ -53,6 +53,17 @@ TEST(ComparisonPaper, IsALatexTable) {
             "\\end{tabular}\n");
 }
 
+TEST(ComparisonPaper, FurtherMetricsAreColumns) {
+  Comparison two = comparison();
+  two.further = {"recall.none.r@20"};
+  for (Group& group : two.rankings[0].groups) group.further = {{0.81249, 0.02, 0.0103}};
+  EXPECT_THAT(to_markdown(two),
+              HasSubstr("| a_form | runs | recall.none.r@1 | recall.none.r@20 | to the best |\n"
+                        "|---|---:|---:|---:|---|\n"
+                        "| 50 % | 3 | 0.6312 ± 0.0069 | 0.812 ± 0.010 |  |\n"));
+  EXPECT_THAT(to_latex(two), HasSubstr("\\begin{tabular}{lrrrl}\n"));
+}
+
 TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
   Comparison two = comparison();
   two.rankings.push_back(two.rankings.front());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 
 namespace seam::host {
@@ -92,6 +93,74 @@ TEST_F(Ranks, VariantsAreShownByName) {
   ASSERT_EQ(ranking.groups.size(), 3U);
   EXPECT_THAT(ranking.groups[0].parameters,
               ElementsAre(Pair("stage.loss.margin", "0.9"), Pair("variant.loss", "arcface")));
+}
+
+TEST_F(Ranks, FilesAreNamedInsteadOfWhatTheyDecide) {
+  runs_ = {scored("0.2", 1, 0.50), scored("0.2", 2, 0.52), scored("0.5", 1, 0.60)};
+  for (ScoredRun& run : runs_) run.file = "/p/a.toml";
+  EXPECT_THAT(rank()[0].groups[0].parameters, ElementsAre(Pair("stage.loss.margin", "0.5")));
+  runs_[2].file = "/p/b.toml";
+  const Ranking ranking = rank()[0];
+  ASSERT_EQ(ranking.groups.size(), 2U);
+  EXPECT_THAT(ranking.groups[0].parameters, ElementsAre(Pair("file", "b")));
+  EXPECT_THAT(ranking.groups[1].parameters, ElementsAre(Pair("file", "a")));
+  EXPECT_EQ(ranking.groups[1].members.size(), 2U);
+  EXPECT_THAT(ranking.by_files, ElementsAre("stage.loss.margin"));
+  EXPECT_THAT(text(), HasSubstr("the files differ in stage.loss.margin\n"));
+  runs_[2].parameters["from"] = "a/epoch-2.safetensors";  // the checkpoint it started from
+  EXPECT_THAT(rank()[0].groups[0].parameters,
+              ElementsAre(Pair("file", "b"), Pair("from", "a/epoch-2.safetensors")));
+  runs_[2].parameters.erase("from");
+  runs_[2].parameters["stage.items.list (content)"] = "1f";  // an edited list
+  EXPECT_THAT(rank()[0].groups[0].parameters,
+              ElementsAre(Pair("file", "b"), Pair("stage.items.list (content)", "1f")));
+  runs_[2].parameters.erase("stage.items.list (content)");
+  runs_[2].parameters["chosen.set"] = "[\"stage.loss.margin\"]";  // the file does not decide it
+  EXPECT_THAT(rank()[0].groups[0].parameters,
+              ElementsAre(Pair("file", "b"), Pair("stage.loss.margin", "0.5")));
+  runs_[2].parameters.erase("chosen.set");
+  runs_.push_back(scored("0.9", 1, 0.7));  // the file was edited
+  runs_[3].file = "/p/b.toml";
+  EXPECT_THAT(rank()[0].groups[0].parameters,
+              ElementsAre(Pair("file", "b"), Pair("stage.loss.margin", "0.9")));
+}
+
+TEST_F(Ranks, FilesOfOneNameAreNamedWithTheirFolders) {
+  runs_ = {scored("0.2", 1, 0.50), scored("0.5", 1, 0.60)};
+  runs_[0].file = "/p/a.toml";
+  runs_[1].file = "/q/a.toml";
+  EXPECT_THAT(rank()[0].groups[0].parameters, ElementsAre(Pair("file", "/q/a.toml")));
+}
+
+TEST_F(Ranks, FurtherMetricsStandNextToIt) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.52), scored("0.5", 1, 0.6)};
+  const std::vector<double> values{0.7, 0.8, 0.9};
+  for (std::size_t at = 0; at < runs_.size(); ++at) {
+    runs_[at].beside = {{"chance", 0.01, {}}};
+    runs_[at].further = {values[at]};
+    runs_[at].further_beside = {{{"chance", 0.1, {}}, {"pixels", values[at] / 2, {}}}};
+  }
+  Comparison comparison;
+  comparison.metric = "recall.r@1";
+  comparison.further = {"recall.r@20"};
+  comparison.rankings = rank();
+  const std::string table = to_text(comparison, 120);
+  EXPECT_THAT(table, HasSubstr("recall.r@20\n"));
+  EXPECT_THAT(table, HasSubstr("0.9000\n"));
+  EXPECT_THAT(table, HasSubstr("0.7500 ± 0.0500\n"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("for comparison: chance 0.0100\n"
+                "for comparison with recall.r@20: chance 0.1000, pixels 0.3500 to 0.4500\n"));
+  const std::string csv = to_csv(comparison);
+  EXPECT_THAT(csv, HasSubstr("low,high,pairs,beside.chance.low,beside.chance.high,recall.r@20.mean,"
+                             "recall.r@20.standard_deviation,recall.r@20.standard_error,"
+                             "recall.r@20.beside.chance.low,recall.r@20.beside.chance.high,"
+                             "recall.r@20.beside.pixels.low,recall.r@20.beside.pixels.high\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",0.01,0.01,0.9,,,0.1,0.1,0.35,0.45\r\n"));
+  EXPECT_THAT(to_json(comparison), AllOf(HasSubstr(R"("further":["recall.r@20"])"),
+                                         HasSubstr(R"("further":[{"mean":0.9,)"),
+                                         HasSubstr(R"("further_beside":[{"chance":)")));
 }
 
 TEST_F(Ranks, LowerMayBeBetter) {

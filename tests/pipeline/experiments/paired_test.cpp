@@ -93,7 +93,7 @@ class PairedTest : public ::testing::Test {
                      const std::vector<std::string>& lines, const Parameters& fold = {}) const {
     std::string text = head;
     for (const std::string& line : lines) text += "0," + line + "\n";
-    GroupMember member{name, fold, value, 0, folder_.write(name + ".csv", text)};
+    GroupMember member{name, fold, value, 0, folder_.write(name + ".csv", text), {}};
     member.replicate["pipeline.seed"] = seed;
     return member;
   }

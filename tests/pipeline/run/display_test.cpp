@@ -12,7 +12,10 @@
 namespace seam::host {
 namespace display_test {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(ProgressLine, TellsWhatIsKnown) {
   FlowProgress progress;
@@ -127,6 +130,53 @@ TEST(Display, QuietKeepsToWhatIsWrong) {
   display.score("score");
   EXPECT_EQ(results.str(), "score\n");
   EXPECT_EQ(messages.str(), "error: decode: error\nseam: message\n");
+}
+
+TEST(Display, ProgressForProgramsIsALinePerObject) {
+  FlowProgress progress;
+  Metrics metrics;
+  FlowView view;
+  view.flow = "train";
+  view.progress = &progress;
+  view.metrics = &metrics;
+  EXPECT_EQ(progress_json(view, 1),
+            R"({"epoch":null,"epochs":null,"flow":"train","packets":0,"expected":null,)"
+            R"("seconds":1.0,"metric":null,"value":null,"run_seconds_left":null})"
+            "\n");
+  view.epoch = 2;
+  view.epochs = 60;
+  view.expected = 30;
+  view.run_seconds_left = 350;
+  progress.finished = 20;
+  metrics.record("triplet_loss", "loss", 0.5);
+  std::ostringstream results;
+  std::ostringstream messages;
+  {
+    Display display(results, messages, Display::Style::json);
+    display.flow_begins(view);
+    display.note("note");
+    display.score("score");
+    display.message("message");
+    display.flow_ends();
+    display.flow_ends();
+  }
+  EXPECT_THAT(results.str(),
+              AllOf(StartsWith(R"({"epoch":3,"epochs":60,"flow":"train","packets":20,)"
+                               R"("expected":30,"seconds":)"),
+                    EndsWith(R"("metric":"loss","value":0.5,"run_seconds_left":350.0})"
+                             "\n")));
+  EXPECT_EQ(messages.str(), "seam: message\n");
+}
+
+TEST(Display, QuietOnATerminalHasNoNotes) {
+  std::ostringstream results;
+  std::ostringstream messages;
+  Display display(results, messages, Display::Style::progress);
+  display.note("note");
+  display.result("table");
+  display.score("score");
+  EXPECT_EQ(results.str(), "score\n");
+  EXPECT_EQ(messages.str(), "");
 }
 
 }  // namespace display_test

@@ -48,6 +48,15 @@ TEST_F(DrawnPicturesTest, AreTitledByTheWayToThem) {
   EXPECT_THAT(drawn.problems, IsEmpty());
 }
 
+TEST_F(DrawnPicturesTest, AreOneSheetIfTheSetHasIt) {
+  write("near/epoch-0012.json",
+        R"({"format": 1, "kind": "neighbours", "flow": "evaluate", "sheet": "epoch-0012/sheet.jpg",
+            "groups": [{"title": "Best", "queries": [{"query": {"file": "epoch-0012/1.jpg"}}]}]})");
+  EXPECT_THAT(titles(), ElementsAre("evaluate/near"));
+  const auto drawn = drawn_pictures(folder_.path(), "evaluate", 12);
+  EXPECT_EQ(drawn.pictures.front().file, folder_.path() / "pictures/near/epoch-0012/sheet.jpg");
+}
+
 TEST_F(DrawnPicturesTest, AreThoseOfTheFlowAndTheEpoch) {
   const std::string sheets = R"("sheets": [{"title": "a", "file": "a.jpg"}]})";
   write("fed/epoch-0011.json", R"({"format": 1, "flow": "evaluate", )" + sheets);

@@ -116,6 +116,17 @@ TEST_F(DrawnNeighboursTest, LeavesTheQueriesWithFramedNeighbours) {
   EXPECT_TRUE(std::filesystem::exists(run_.path() / "pictures/nearest" / file)) << file;
 }
 
+TEST_F(DrawnNeighboursTest, ASheetHasARowPerQuery) {
+  draw_pictures(pictures_, {"shirt", "skirt"});  // "dress" is missing, but keeps its cell
+  harness_.set("best", 1).set("worst", 1).set("per_category", 0).set("size", 32);
+  harness_.epoch(3).push_all(found(*gallery_)).finish();
+  EXPECT_EQ(drawn().at("sheet"), "epoch-0003/sheet.jpg");
+  const seam::Image sheet =
+      seam::stages::read_thumbnail(run_.path() / "pictures/nearest/epoch-0003/sheet.jpg", 10'000);
+  EXPECT_EQ(sheet.width(), 3 * (32 + 8));
+  EXPECT_EQ(sheet.height(), 2 * (32 + 8 + 26));
+}
+
 TEST_F(DrawnNeighboursTest, TheNoteNamesWhatChangedTheDistances) {
   harness_.epoch(3).push_all(found(*gallery_)).finish();
   EXPECT_THAT(drawn().at("note").get<std::string>(),

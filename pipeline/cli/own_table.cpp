@@ -1,0 +1,141 @@
+#include "pipeline/cli/own_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "pipeline/run/files.hpp"
+#include "pipeline/text/count.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
+  throw Error("'" + file.string() + "' " + what, Fault::configuration);
+}
+
+/// Parses CSV (RFC 4180) and skips empty lines. The reader of the run checks the table; this one
+/// only finds columns and counts.
+std::vector<Cells> rows_of(const std::string& text, char separator) {
+  std::vector<Cells> rows;
+  Cells row(1);
+  bool quoted = false;
+  const auto end_row = [&] {
+    if (row.size() > 1 || !row.front().empty()) rows.push_back(row);
+    row.assign(1, {});
+  };
+  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      const bool doubled = quoted && at + 1 < text.size() && text[at + 1] == '"';
+      if (doubled)
+        row.back() += text[at++];
+      else
+        quoted = !quoted;
+    } else if (!quoted && c == separator) {
+      row.emplace_back();
+    } else if (!quoted && c == '\n') {
+      end_row();
+    } else if (quoted || c != '\r') {
+      row.back() += c;
+    }
+  }
+  end_row();
+  return rows;
+}
+
+char separator_of(const std::string& text) {
+  const std::string head = text.substr(0, text.find('\n'));
+  for (const char separator : {',', ';', '\t'}) {
+    if (head.find(separator) != std::string::npos) return separator;
+  }
+  return ',';
+}
+
+std::optional<std::size_t> place_of(const Cells& head, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(head, name);
+    if (found != head.end()) return found - head.begin();
+  }
+  return std::nullopt;
+}
+
+std::size_t column_of(const std::filesystem::path& file, const Cells& head, const std::string& what,
+                      const std::vector<std::string>& names) {
+  if (const auto place = place_of(head, names)) return *place;
+  refuse(file, fmt::format("has no column for {} (one of {}); its columns are {}", what,
+                           enumerated(names), enumerated(head)));
+}
+
+/// Number of images per item of a split.
+using Split = std::map<std::string, std::int64_t>;
+
+/// Assigns the splits to training, queries and gallery by their usual names.
+void assign_splits(const std::filesystem::path& file, const std::map<std::string, Split>& splits,
+                   OwnTable& table) {
+  std::vector<std::string> names;
+  for (const auto& [name, items] : splits) names.push_back(name);
+  const auto first = [&](const std::vector<std::string>& usual) {
+    const auto found =
+        std::ranges::find_if(usual, [&](const auto& name) { return splits.contains(name); });
+    return found == usual.end() ? std::string() : *found;
+  };
+  table.train = first({"train"});
+  table.query = first({"query", "validation", "val", "test"});
+  table.gallery = table.query == "query" ? first({"gallery"}) : table.query;
+  if (!table.train.empty() && !table.query.empty() && !table.gallery.empty()) return;
+  refuse(file, "has the splits " + enumerated(names) +
+                   "; accepted are train with query and gallery, or train with validation, val "
+                   "or test; without a column 'split', a fifth of the items is held out");
+}
+
+}  // namespace
+
+OwnTable read_own_table(const std::filesystem::path& file) {
+  const std::string text = read_text_file(file);
+  OwnTable table;
+  table.separator = separator_of(text);
+  const std::vector<Cells> rows = rows_of(text, table.separator);
+  if (rows.size() < 2) refuse(file, "has no rows after the line with its column names");
+  const Cells& head = rows.front();
+  const std::size_t path = column_of(file, head, "files", {"path", "file"});
+  const std::size_t item = column_of(file, head, "items", {"item", "label"});
+  const auto split = place_of(head, {"split"});
+  table.path_column = head[path];
+  table.item_column = head[item];
+  std::map<std::string, Split> splits;
+  for (std::size_t at = 1; at < rows.size(); ++at) {
+    const Cells& row = rows[at];
+    if (row.size() != head.size()) {
+      refuse(file, fmt::format("has {} cells in row {}, but {} columns", row.size(), at + 1,
+                               head.size()));
+    }
+    ++splits[split ? row[*split] : std::string()][row[item]];
+  }
+  if (split) assign_splits(file, splits, table);
+  Split train = splits.at(table.train);
+  if (!split) {
+    constexpr std::int64_t share = 5;
+    table.held_out = std::max<std::int64_t>(static_cast<std::int64_t>(train.size()) / share, 2);
+  }
+  table.train_items = static_cast<std::int64_t>(train.size()) - table.held_out;
+  if (table.train_items < 2) {
+    refuse(file,
+           fmt::format("has {} for training and for the held-out evaluation; at least 4 items are "
+                       "required, or 2 in train if there is a column 'split'",
+                       counted(train.size(), "item")));
+  }
+  for (const auto& [name, images] : train) table.train_images += images;
+  return table;
+}
+
+}  // namespace seam::host

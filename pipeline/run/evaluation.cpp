@@ -1,0 +1,158 @@
+#include "pipeline/run/evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "pipeline/run/run_stages.hpp"
+#include "pipeline/run/schedule.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(message, Fault::configuration);
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// The schedule without the flows that train.
+ScheduleSpec evaluating(const CheckedPipeline& pipeline) {
+  const auto evaluates = [&](const std::string& flow) {
+    return !trains(pipeline, flow_named(pipeline.spec, flow));
+  };
+  const ScheduleSpec& all = pipeline.spec.schedule;
+  ScheduleSpec schedule;
+  std::vector<std::string> each_epoch;
+  for (const ScheduledFlow& turn : all.each_epoch) {
+    if (evaluates(turn.flow)) each_epoch.push_back(turn.flow);
+  }
+  std::ranges::copy_if(all.after, std::back_inserter(schedule.after), evaluates);
+  std::ranges::copy_if(all.before, std::back_inserter(schedule.before), [&](const auto& flow) {
+    return evaluates(flow) && !contains(each_epoch, flow) && !contains(schedule.after, flow);
+  });
+  if (each_epoch.empty()) each_epoch.swap(schedule.after);
+  if (each_epoch.empty()) each_epoch.swap(schedule.before);
+  for (const std::string& flow : each_epoch) schedule.each_epoch.push_back({flow});
+  return schedule;
+}
+
+/// The parameters that name initial weights or specify their import.
+std::vector<const ParameterInfo*> initial_parameters(const Description& description) {
+  std::vector<const ParameterInfo*> found;
+  for (const ParameterInfo& parameter : description.parameters) {
+    if (parameter.initial) found.push_back(&parameter);
+  }
+  return found;
+}
+
+/// Rejects a key that would have no effect or that this verb sets. `evaluation`: the pipeline with
+/// the schedule of the evaluation.
+void refuse_without_effect(const std::string& setting, const CheckedPipeline& pipeline,
+                           const PipelineSpec& evaluation, const std::vector<std::string>& opened) {
+  const std::string key = setting.substr(0, setting.find('='));
+  const std::size_t dot = key.find('.');
+  const std::string table = key.substr(0, dot);
+  const std::string inner = dot == std::string::npos ? std::string() : key.substr(dot + 1);
+  const std::string name = inner.substr(0, inner.find('.'));
+  if (table == "schedule") {
+    refuse(fmt::format(
+        "'{}' cannot be set: seam eval runs the flows of the schedule that do not train, "
+        "once each",
+        key));
+  }
+  std::set<std::string> used(opened.begin(), opened.end());
+  for (const std::string& scheduled : scheduled_flows(evaluation.schedule)) {
+    used.insert(scheduled);
+    for (const FlowNode& node : flow_named(evaluation, scheduled).nodes) {
+      used.insert(node.paths.begin(), node.paths.end());
+    }
+  }
+  const bool named = table == "stage" || table == "flow" || table == "path";
+  if (named && !used.contains(name)) {
+    refuse(fmt::format("'{}' would have no effect: the flows that evaluate ({}) do not use it", key,
+                       enumerated(scheduled_flows(evaluation.schedule))));
+  }
+  if (table != "stage") return;
+  for (const ParameterInfo* parameter :
+       initial_parameters(pipeline.stages.at(name)->description())) {
+    if (inner != name + "." + parameter->name) continue;
+    refuse(fmt::format("'{}' cannot be set: seam eval uses the weights that the run trained", key));
+  }
+}
+
+std::string list_text(const std::vector<std::string>& flows) {
+  std::string text;
+  for (const std::string& flow : flows)
+    text += (text.empty() ? "" : ", ") + seam::to_text(Value{flow});
+  return "[" + text + "]";
+}
+
+/// Adds the overrides that import the run's weights into the stage.
+void import_weights(const StageSpec& stage, const Description& description, const std::string& run,
+                    std::vector<std::string>& overrides) {
+  const auto initial = initial_parameters(description);
+  const bool imports = std::ranges::any_of(
+      initial, [](const ParameterInfo* one) { return one->kind == ValueKind::path; });
+  const bool only_writes = stage.use.starts_with("report.") || stage.use.starts_with("export.");
+  if (!imports && description.keeps_state && !description.state_made_by_flow && !only_writes) {
+    refuse(
+        fmt::format("the flows that evaluate use stage '{}', but {} has no parameter that "
+                    "imports its state; evaluate without it: --set flow.NAME=...",
+                    stage.name, stage.use));
+  }
+  for (const ParameterInfo* parameter : initial) {
+    const std::string key = "stage." + stage.name + "." + parameter->name + "=";
+    if (parameter->kind == ValueKind::path) {
+      overrides.push_back(key + seam::to_text(Value{run}));
+    } else if (parameter->default_value) {
+      overrides.push_back(key + seam::to_text(*parameter->default_value));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> evaluation_overrides(const CheckedPipeline& trained,
+                                              const CheckedPipeline& changed,
+                                              const std::string& run,
+                                              const std::vector<std::string>& set) {
+  if (!trains(trained)) refuse("'" + run + "' did not train, so it has no network to evaluate");
+  PipelineSpec evaluation = changed.spec;
+  evaluation.schedule = evaluating(trained);
+  if (evaluation.schedule.each_epoch.empty()) {
+    refuse("all flows in the schedule of '" + run + "' train, so there is nothing to evaluate");
+  }
+  for (const std::string& flow : scheduled_flows(evaluation.schedule)) {
+    if (!trains(changed, flow_named(evaluation, flow))) continue;
+    refuse("--set adds a stage that trains to flow '" + flow + "', which evaluates");
+  }
+  const std::vector<std::string> opened = opening_order(evaluation);
+  for (const std::string& setting : set) {
+    refuse_without_effect(setting, changed, evaluation, opened);
+  }
+  std::vector<std::string> each_epoch;
+  for (const ScheduledFlow& turn : evaluation.schedule.each_epoch) each_epoch.push_back(turn.flow);
+  std::vector<std::string> overrides{
+      "pipeline.name=" + seam::to_text(Value{changed.spec.name + "-eval"}),
+      "schedule.epochs=1",
+      "schedule.stop_early=false",
+      "schedule.keep=1",
+      "schedule.before=" + list_text(evaluation.schedule.before),
+      "schedule.each_epoch=" + list_text(each_epoch),
+      "schedule.after=" + list_text(evaluation.schedule.after)};
+  const std::string folder = std::filesystem::absolute(run).lexically_normal().string();
+  for (const StageSpec& stage : changed.spec.stages) {
+    if (!contains(opened, stage.name)) continue;
+    import_weights(stage, changed.stages.at(stage.name)->description(), folder, overrides);
+  }
+  return overrides;
+}
+
+}  // namespace seam::host
