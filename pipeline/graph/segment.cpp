@@ -253,6 +253,7 @@ Outcome Segment::collect(Envelope& envelope) {
   Output output(*this, Output::Collecting::packet);
   Outcome outcome = last().collect(flow_.run, std::move(envelope.packet), output);
   if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
+  envelope.share = Share();  // the message may wait for others to be handled: counted once
   if (holdings_->settle() == Holdings::Verdict::too_much) {
     const auto mebibytes = [](std::int64_t bytes) {
       return number_for_people(static_cast<double>(bytes) / 0x1p20);

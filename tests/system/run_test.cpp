@@ -566,10 +566,10 @@ main = "items -> decode -> shuffle"
   const auto run_within = [&](const std::string& bytes) {
     return seam({"run", "shuffle.toml", "--set", "limits.bytes=" + bytes}, here());
   };
-  const Finished refused = run_within("1 MiB");
+  const Finished refused = run_within("128 KiB");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("collector 'shuffle' holds 1."));
-  EXPECT_THAT(refused.err, HasSubstr("more than `bytes` of [limits] allows (1 MiB)"));
+  EXPECT_THAT(refused.err, HasSubstr("collector 'shuffle' holds 0.1"));
+  EXPECT_THAT(refused.err, HasSubstr("more than `bytes` of [limits] allows (0.125 MiB)"));
   EXPECT_EQ(run_within("64 MiB").exit_code, 0);
 }
 
