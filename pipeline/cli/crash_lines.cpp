@@ -56,7 +56,11 @@ std::string output_of(std::vector<std::string> command) {
                     command[0], std::generic_category().message(failed)),
         Fault::configuration);
   }
-  ::waitpid(child, nullptr, 0);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw Error(fmt::format("'{}' failed; its message is above", command[0]));
+  }
   return output;
 }
 

@@ -9,6 +9,9 @@ namespace {
 /// Looks again after this part of the limit, so that looking costs little per packet.
 constexpr std::int64_t parts = 16;
 
+/// Smaller packets are not counted: lists of names, of which a sampler holds a million.
+constexpr std::size_t large_value = 4096;
+
 }  // namespace
 
 Holdings::Holdings(Budget& budget, std::int64_t limit) : budget_(budget), limit_(limit) {}
@@ -19,7 +22,7 @@ Holdings::~Holdings() {
 
 void Holdings::take(const Envelope& envelope) {
   const Packet::Slot* largest = nullptr;
-  std::size_t most = 0;
+  std::size_t most = large_value - 1;
   for (const Packet::Slot& slot : envelope.packet.slots()) {
     const std::size_t size = slot.type->bytes(slot.value.get());
     if (size <= most || envelope.shares(slot)) continue;

@@ -1,4 +1,5 @@
-/// Counts the memory of packets that a collector holds after their tickets are gone.
+/// Counts the memory of large packets, those with pixels or tensors, that a collector holds after
+/// their tickets are gone.
 ///
 ///     take(packet) ──► collector ──┬──► give(packet): its new ticket counts it
 ///                                  └──► settle(): what is neither emitted nor freed is held

@@ -46,7 +46,8 @@ class Segment::Output final : public Emitter {
 
   void emit(Packet packet) override {
     if (segment_.has_done_its_part() || segment_.flow_.discarding()) return;
-    if (segment_.chooses_) segment_.fates_.sent(packet.sequence());
+    if (segment_.chooses_) segment_.fates_.sent(packet);
+    if (segment_.holdings_) segment_.holdings_->give(packet);
     packet.set_sequence(segment_.next_out_);
     const Outcome outcome = segment_.last().check_provided(packet);
     Counter& counter = *segment_.counters_.back();
@@ -57,7 +58,6 @@ class Segment::Output final : public Emitter {
       message.kind = Message::Kind::gap;
     } else if (outcome) {
       segment_.unsent_ = 0;
-      if (segment_.holdings_) segment_.holdings_->give(packet);
       auto envelope = std::make_shared<Envelope>();
       // A batch counts as its images, except those that another branch has already counted. Packets
       // emitted by a sampler count as one each.
@@ -106,9 +106,10 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
   if (kind == StageKind::source || kind == StageKind::collector) {
     sizes_ = &flow.budget.add_maker();
   }
-  if (kind == StageKind::collector) holdings_.emplace(flow.budget, flow.options.limits.bytes);
   pumping_ = kind == StageKind::source;
   chooses_ = kind == StageKind::collector && !last().description().replaces_packets;
+  // A collector that makes new packets, such as batch, holds as much as one of them needs.
+  if (chooses_) holdings_.emplace(flow.budget, flow.options.limits.bytes);
 }
 
 void Segment::add_edge(std::vector<std::string> to, std::function<void(Message&&)> put) {
@@ -209,7 +210,7 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
     return false;
   }
   add<std::uint64_t>(place_, counter.failed, 1);
-  if (origin && outcome.error().fault() != Fault::cancelled) {
+  if (origin && outcome.error().fault() != Fault::cancelled && !stages_[at]->broke_declaration()) {
     flow_.skip(stages_[at]->name(), {*origin, replay_, sequence}, outcome.error());
   } else {
     flow_.fail(outcome.error());
@@ -252,13 +253,15 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
 Outcome Segment::collect(Envelope& envelope) {
   weight_taken_ += envelope.share.ticket()->take_weight();
   ++unsent_;
-  holdings_->take(envelope);
+  if (holdings_) holdings_->take(envelope);
+  if (chooses_) fates_.received(envelope.packet);
   Output output(*this, Output::Collecting::packet);
   const std::uint64_t sequence = envelope.packet.sequence();
   Outcome outcome = last().collect(flow_.run, std::move(envelope.packet), output);
   if (!outcome && unsent_ > 0) --unsent_;  // accounted for as dropped or failed
-  if (!outcome && chooses_) fates_.dropped(sequence);
-  if (holdings_->settle() == Holdings::Verdict::too_much) {
+  if (outcome.kind() == Outcome::Kind::dropped && chooses_) fates_.dropped(sequence);
+  envelope.share = Share();  // the message may wait for others to be handled: counted once
+  if (holdings_ && holdings_->settle() == Holdings::Verdict::too_much) {
     const auto mebibytes = [](std::int64_t bytes) {
       return number_for_people(static_cast<double>(bytes) / 0x1p20);
     };

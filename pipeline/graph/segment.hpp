@@ -170,7 +170,7 @@ class Segment {
   std::vector<std::unique_ptr<Edge>> edges_;
   InOrder<Message> in_order_;
   PacketSizes* sizes_ = nullptr;      // owned by the budget; only for sources and collectors
-  std::optional<Holdings> holdings_;  // only for a collector
+  std::optional<Holdings> holdings_;  // only if chooses_
   std::uint64_t next_out_ = 0;        // number of the next packet of a source or collector
   std::uint64_t weight_taken_ = 0;    // of packets received by a collector since it last emitted
   std::uint64_t unsent_ = 0;          // packets received since then, without those it dropped

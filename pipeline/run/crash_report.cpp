@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -44,6 +46,7 @@ Path log_file{};
 Path summary_file{};
 Path program_file{};
 std::array<struct sigaction, crashes.size()> before{};
+pid_t reporting = 0;  // the process whose crash is reported
 
 /// A text of limited size. Safe in a signal handler, because it allocates no memory. Anything that
 /// does not fit is cut off.
@@ -175,7 +178,25 @@ void report(const Text& what, const RunningCall* call, int exit_code, std::uintp
   write_summary(what.view(), exit_code, call);
 }
 
+/// Ends the process by the signal's default action.
+void raise_default(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;  // NOLINT: a cast of the C library's
+  ::sigaction(signal, &action, nullptr);
+  ::raise(signal);
+}
+
 extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
+  if (::getpid() != reporting) return raise_default(signal);  // a child that a stage forked
+  // Several threads may crash at once. The first one reports and ends the process.
+  static std::atomic_flag reports = ATOMIC_FLAG_INIT;
+  static std::atomic<pthread_t> reporter;
+  if (reports.test_and_set()) {
+    if (::pthread_equal(reporter, ::pthread_self()) != 0)
+      raise_default(signal);  // the report failed
+    while (true) ::pause();
+  }
+  reporter = ::pthread_self();
   const auto* const crash = std::ranges::find(crashes, signal, &Signal::number);
   const RunningCall* const call = current_call();
   Text what;
@@ -187,8 +208,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
   }
   write_call(what, call);
   report(what, call, of_signal + signal, interrupted_at(context), STDERR_FILENO);
-  // SA_RESETHAND has restored the default action, which ends the process.
-  ::raise(signal);
+  raise_default(signal);
 }
 
 void on_end(const RunningCall* call) {
@@ -230,6 +250,7 @@ CrashReport::CrashReport(const RunDirectory& directory) {
   std::error_code unknown;
   keep(program_file, std::filesystem::read_symlink("/proc/self/exe", unknown));
   tell_of_stages_that_end_the_program(on_end);
+  reporting = ::getpid();
   if (has_own_handler()) return;
   std::array<void*, 1> frame{};
   ::backtrace(frame.data(), 1);  // loads its library, which a handler must not do
@@ -237,7 +258,7 @@ CrashReport::CrashReport(const RunDirectory& directory) {
   for (std::size_t at = 0; at < crashes.size(); ++at) {
     struct sigaction action {};
     action.sa_sigaction = on_crash;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     ::sigaction(crashes.at(at).number, &action, &before.at(at));
   }
 }

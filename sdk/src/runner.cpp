@@ -287,22 +287,35 @@ void StageRunner::interrupt() const {
   });
 }
 
-bool StageRunner::watches_writes(const Packet& packet) const {
-  return packet.sequence() < watched_packets || writes_undeclared_.load(std::memory_order_relaxed);
-}
-
-Outcome StageRunner::wrote(const Packet& packet, const std::string& problem) const {
-  writes_undeclared_ = true;
-  return guarded("checking the fields it wrote", &packet, [&]() -> Outcome {
+/// Runs `body`, which calls the stage and returns the packet as the stage left it, or nullptr if
+/// the stage has taken it. Checks the first packets of a flow for undeclared writes. `named`: has
+/// the origin for errors.
+template <class Body>
+Outcome StageRunner::watched(std::string_view doing, const Packet& packet, const Packet& named,
+                             Body&& body) const {
+  std::optional<host::WriteWatch> watch;
+  if (packet.sequence() < watched_packets && !description().trains) {
+    const Outcome prepared = guarded(doing, &named, [&] {
+      watch.emplace(packet, description());
+      return Outcome::delivered();
+    });
+    if (!prepared) return prepared;
+  }
+  const Packet* after = nullptr;
+  const Outcome outcome = guarded(doing, &named, [&] { return body(after); });
+  if (!outcome || !watch) return outcome;
+  return guarded("checking the fields it wrote", &named, [&] {
+    const std::string problem = watch->problem(after);
+    if (problem.empty()) return Outcome::delivered();
+    broke_declaration_ = true;
     throw Error("stage '" + name_ + "' breaks its declaration: " + problem, Fault::internal);
   });
 }
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
-  std::optional<host::WriteWatch> watch;
-  if (watches_writes(packet)) watch.emplace(packet, description());
   const std::uint64_t sequence = packet.sequence();
-  const Outcome outcome = guarded("processing a packet", &packet, [&] {
+  const Outcome outcome = watched("processing a packet", packet, packet, [&](const Packet*& after) {
+    after = &packet;
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
@@ -313,46 +326,29 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
     }
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
-  if (!outcome) return outcome;
-  if (packet.sequence() != sequence) {
-    packet.set_sequence(sequence);
-    return wrote(packet, "it changes the packet's sequence number, which belongs to the host");
-  }
-  Outcome provided = check_provided(packet);
-  if (!provided || !watch) return provided;
-  const std::string problem = watch->problem(packet);
-  return problem.empty() ? provided : wrote(packet, problem);
+  packet.set_sequence(sequence);  // belongs to the host
+  return outcome ? check_provided(packet) : outcome;
 }
 
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
   const Packet origin_only(packet.origin());
-  std::optional<host::WriteWatch> watch;
-  if (watches_writes(packet)) watch.emplace(packet, description());
-  const Outcome outcome = guarded("collecting a packet", &origin_only, [&] {
+  return watched("collecting a packet", packet, origin_only, [&](const Packet*&) {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
     static_cast<Collector&>(*stage_).process(std::move(packet), emitter, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
-  if (!outcome || !watch) return outcome;
-  const std::string problem = watch->written_in_place();
-  return problem.empty() ? outcome : wrote(origin_only, problem);
 }
 
 Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
-  std::optional<host::WriteWatch> watch;
-  if (watches_writes(packet)) watch.emplace(packet, description());
-  const Outcome outcome = guarded("consuming a packet", &packet, [&] {
+  return watched("consuming a packet", packet, packet, [&](const Packet*&) {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
     static_cast<Sink&>(*stage_).process(packet, context);
     return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
   });
-  if (!outcome || !watch) return outcome;
-  const std::string problem = watch->written_in_place();
-  return problem.empty() ? outcome : wrote(packet, problem);
 }
 
 Outcome StageRunner::finish(const RunState& run, Emitter* emitter, More& more) {

@@ -44,16 +44,27 @@ WriteWatch::WriteWatch(const Packet& packet, const Description& description)
   held_.reserve(packet.slots().size());
   for (const Packet::Slot& slot : packet.slots()) {
     const bool shared = slot.value.use_count() > 1;
-    if (!shared && provides(description, slot.name)) continue;  // owned by the stage
+    if (!shared && provides(description, slot.name)) {
+      owned_.push_back({slot.name, version_of(slot)});
+      continue;
+    }
     held_.push_back({slot, version_of(slot), shared, may_change(description, slot.name)});
   }
 }
 
-std::string WriteWatch::written_in_place() const {
+std::string WriteWatch::written_in_place(const Packet* after) const {
   std::string problems;
   for (const Held& held : held_) {
     const bool is_its_own = held.may_change && !held.shared;
-    if (is_its_own || version_of(held.slot) == held.version) continue;
+    const std::uint64_t version = version_of(held.slot);
+    if (is_its_own || version == held.version) continue;
+    // Views of one tensor have one version: a write into a view that the stage owns counts for all.
+    const bool may_be_a_view = std::ranges::any_of(owned_, [&](const Owned& owned) {
+      if (after == nullptr || owned.version != held.version) return false;
+      const auto now = std::ranges::find(after->slots(), owned.field, &Packet::Slot::name);
+      return now != after->slots().end() && version_of(*now) == version;
+    });
+    if (may_be_a_view) continue;
     problems += (problems.empty() ? "" : "; ") +
                 ("it writes in place into the tensor of field '" + std::string(held.slot.name)) +
                 "', which other packets may share; create a new tensor and set the field to it";
@@ -61,9 +72,10 @@ std::string WriteWatch::written_in_place() const {
   return problems;
 }
 
-std::string WriteWatch::problem(const Packet& after) const {
-  std::string problems = written_in_place();
-  for (const Packet::Slot& now : after.slots()) {
+std::string WriteWatch::problem(const Packet* after) const {
+  std::string problems = written_in_place(after);
+  if (after == nullptr) return problems;
+  for (const Packet::Slot& now : after->slots()) {
     const auto before =
         std::ranges::find(held_, now.name, [](const Held& h) { return h.slot.name; });
     if (before == held_.end()) {

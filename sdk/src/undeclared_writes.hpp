@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "seam/declaration.hpp"
@@ -20,13 +21,13 @@ class WriteWatch {
   /// replaces it with a copy. `description` outlives the watch.
   WriteWatch(const Packet& packet, const Description& description);
 
-  /// Returns which tensors were written into although other packets may share them; empty if none.
-  [[nodiscard]] std::string written_in_place() const;
-  /// Returns the same, and the fields of `after` that the stage added or changed without declaring
-  /// them.
-  [[nodiscard]] std::string problem(const Packet& after) const;
+  /// Returns which tensors were written into although other packets may share them, and which
+  /// fields of `after` the stage added or changed without declaring them; empty if none. `after`:
+  /// null if the stage has taken the packet.
+  [[nodiscard]] std::string problem(const Packet* after) const;
 
  private:
+  [[nodiscard]] std::string written_in_place(const Packet* after) const;
   struct Held {
     Packet::Slot slot;
     std::uint64_t version;
@@ -36,6 +37,11 @@ class WriteWatch {
 
   const Description& description_;
   std::vector<Held> held_;  // all except fields that the stage provides and no other packet shares
+  struct Owned {
+    std::string_view field;
+    std::uint64_t version;
+  };
+  std::vector<Owned> owned_;  // those
 };
 
 /// Returns the fields of a packet that the source or collector that made it does not declare; empty

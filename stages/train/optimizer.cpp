@@ -195,8 +195,8 @@ void Optimizer::process(const Packet& packet, Context& context) {
   refuse_useless(packet, gradients);
   // From here on nothing fails: the batch is accepted. Its stages read their measurements before
   // the step changes weights, while the device is idle.
-  for (Trainable* stage : trainables_) stage->batch_accepted();
   const torch::NoGradGuard no_gradient;
+  for (Trainable* stage : trainables_) stage->batch_accepted();
   for (std::size_t i = 0; i < in_flow_.size(); ++i) {
     if (!gradients[i].defined()) continue;
     Tensor& sum = weights_[in_flow_[i]].gradient;

@@ -329,7 +329,7 @@ TEST_F(VerbsTest, NewPluginWritesAProject) {
   };
   EXPECT_THAT(text("CMakeLists.txt"), AllOf(HasSubstr("REQUIRED COMPONENTS tensor)"),
                                             HasSubstr("seam_add_plugin(unsharp_mask TENSOR "),
-                                            HasSubstr("PRIVATE Seam::tensor")));
+                                            HasSubstr("PUBLIC Seam::tensor")));
   EXPECT_THAT(text("unsharp_mask.hpp"), AllOf(HasSubstr("class UnsharpMask final"),
                                               HasSubstr("name = \"acme.unsharp_mask\"")));
   for (const auto& entry :

@@ -101,6 +101,11 @@ class Loss : public Compute<Transform>, public Trainable {
   /// tensor with one element is read only then, together with the others of the batch: the
   /// optimizer has just waited for the device to check loss and gradient.
   void measure(std::string name, const Tensor& value) {
+    if (value.numel() != 1) {
+      throw Error("metric '" + name + "' of a loss must have one element, not " +
+                      std::to_string(value.numel()),
+                  Fault::internal);
+    }
     measured_.emplace_back(std::move(name), value.detach());
   }
   void measure(std::string name, double value) {

@@ -104,11 +104,15 @@ class SEAM_EXPORT StageRunner {
   /// Checks that the fields that the stage provides exist and satisfy their contracts, and that all
   /// fields of a batch have the same number of rows.
   [[nodiscard]] Outcome check_provided(const Packet& packet) const;
+  /// Whether the stage was seen to write fields that it does not declare. Such a failure ends the
+  /// flow, whatever `on_error` is.
+  [[nodiscard]] bool broke_declaration() const { return broke_declaration_.load(); }
 
  private:
   [[nodiscard]] Outcome check_rows(const Packet& packet) const;
-  [[nodiscard]] bool watches_writes(const Packet& packet) const;
-  [[nodiscard]] Outcome wrote(const Packet& packet, const std::string& problem) const;
+  template <class Body>
+  Outcome watched(std::string_view doing, const Packet& packet, const Packet& named,
+                  Body&& body) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
   Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;
@@ -120,7 +124,7 @@ class SEAM_EXPORT StageRunner {
   std::uint64_t stream_;
   std::unique_ptr<Stage> stage_;
   Declaration declaration_;
-  mutable std::atomic<bool> writes_undeclared_ = false;  // then all packets are checked
+  mutable std::atomic<bool> broke_declaration_ = false;
 };
 
 }  // namespace seam

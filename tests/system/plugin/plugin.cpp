@@ -245,7 +245,7 @@ class Fail final : public Transform {
   Kind kind_ = Kind::data;
 };
 
-enum class Deed : std::uint8_t { changes, changes_in_place, adds, renumbers };
+enum class Deed : std::uint8_t { changes, changes_in_place, adds };
 
 /// Changes packets in ways that it does not declare.
 class Misbehave final : public Transform {
@@ -257,8 +257,7 @@ class Misbehave final : public Transform {
     d.parameter("deed", deed_, "the undeclared change",
                 {{"changes", Deed::changes},
                  {"changes_in_place", Deed::changes_in_place},
-                 {"adds", Deed::adds},
-                 {"renumbers", Deed::renumbers}});
+                 {"adds", Deed::adds}});
     d.needs(number);
   }
   void process(Packet& packet, Context& /*context*/) override {
@@ -271,9 +270,6 @@ class Misbehave final : public Transform {
         break;
       case Deed::adds:
         packet.set(field::item, "another");
-        break;
-      case Deed::renumbers:
-        packet.set_sequence(0);
         break;
     }
   }
