@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -46,7 +47,12 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
 
 ExitCode compare_verb(const CompareArguments& arguments) {
   ComparisonChoice choice;
-  choice.further = arguments.metrics;
+  for (const std::string& metric : arguments.metrics) {
+    if (std::ranges::find(choice.further, metric) != choice.further.end()) {
+      throw Error("--metric names '" + metric + "' twice", Fault::configuration);
+    }
+    choice.further.push_back(metric);
+  }
   if (!choice.further.empty()) {
     choice.metric = choice.further.front();
     choice.further.erase(choice.further.begin());

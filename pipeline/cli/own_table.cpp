@@ -113,11 +113,17 @@ OwnTable read_own_table(const std::filesystem::path& file) {
   table.path_column = head[path];
   table.item_column = head[item];
   std::map<std::string, Split> splits;
+  std::map<std::string, std::size_t> row_of_path;
   for (std::size_t at = 1; at < rows.size(); ++at) {
     const Cells& row = rows[at];
     if (row.size() != head.size()) {
       refuse(file, fmt::format("has {} cells in row {}, but {} columns", row.size(), at + 1,
                                head.size()));
+    }
+    const auto [first, is_new] = row_of_path.emplace(row[path], at + 1);
+    if (!is_new) {
+      refuse(file, fmt::format("has the file '{}' in rows {} and {}; remove one", row[path],
+                               first->second, at + 1));
     }
     ++splits[split ? row[*split] : std::string()][row[item]];
   }
@@ -134,7 +140,19 @@ OwnTable read_own_table(const std::filesystem::path& file) {
                        "required, or 2 in train if there is a column 'split'",
                        counted(train.size(), "item")));
   }
-  for (const auto& [name, images] : train) table.train_images += images;
+  std::int64_t with_pairs = 0;
+  for (const auto& [name, images] : train) {
+    table.train_images += images;
+    if (images > 1) ++with_pairs;
+  }
+  if (with_pairs < 2) {
+    refuse(file, fmt::format("has {} with two or more images; training and evaluation compare "
+                             "images of one item",
+                             counted(static_cast<std::size_t>(with_pairs), "training item")));
+  }
+  // The held-out items are drawn when the run starts: about as many images as others have.
+  table.train_images =
+      table.train_images * table.train_items / static_cast<std::int64_t>(train.size());
   return table;
 }
 

@@ -40,11 +40,11 @@ std::string link_to(const RunFolder& run, const fs::path& from) {
   std::error_code error;
   if (!fs::is_directory(run.path, error)) return {};
   return (fs::exists(page, error) ? page : run.path / "")
-      .lexically_relative(fs::absolute(from).lexically_normal())
+      .lexically_relative(from.lexically_normal())
       .string();
 }
 
-/// The runs of a folder; `from`: folder of the page.
+/// The runs of a folder; `from`: folder of the page, absolute.
 RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
   const std::vector<Parameters> changed = changed_parameters(runs);
   Parameters keys;  // without values, which the titles do not depend on
@@ -107,7 +107,7 @@ fs::path write_table(const fs::path& folder, const fs::path& output) {
                 Fault::configuration);
   }
   fs::path file = output.empty() ? folder / "report.html" : output;
-  RunsTable table = table_of(runs, file.parent_path());
+  RunsTable table = table_of(runs, fs::absolute(file).parent_path());
   table.title = fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
   write_runs_page(table, file);
   return file;

@@ -102,7 +102,11 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
                                                run, arguments.set)) {
     to_load.overrides.push_back(std::move(one));
   }
-  const std::string training = prepared.loaded.pipeline->spec.resolved;
+  const std::string training = trained.loaded.pipeline->spec.resolved;
+  for (const Difference& one :
+       differences_between(training, prepared.loaded.pipeline->spec.resolved)) {
+    options.evaluated_with[one.key] = one.after.value_or("");
+  }
   prepared = prepare_run(std::move(to_load), arguments.threads);
   // Training flows are not scheduled on purpose.
   std::erase_if(prepared.loaded.problems,

@@ -119,13 +119,13 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   const Paths paths(*tree, stages, sources, findings);
   spec.paths = paths.specs();
   spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
-  // With a variant, stages, paths and flows of the file may be unused, as in an extended file. For
-  // a resumed run, this was reported when it started.
-  const bool looks_for_unused = options.variants.empty() && options.recorded_plugins.empty();
-  const std::string own = looks_for_unused ? spec.file : std::string();
-  if (findings.errors() == errors_before) {
-    check_use(*tree, own, stages, spec.flows, findings);
-    check_path_use(*tree, own, spec.flows, findings);
+  // For a resumed run, this was reported when it started.
+  const std::string own = options.recorded_plugins.empty() ? spec.file : std::string();
+  if (findings.errors() == errors_before && !own.empty()) {
+    // With a variant, stages and paths of the file may be unused, as in an extended file.
+    const std::string own_stages = options.variants.empty() ? own : std::string();
+    check_use(*tree, own_stages, stages, spec.flows, findings);
+    check_path_use(*tree, own_stages, spec.flows, findings);
   }
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, own, known, findings);

@@ -243,7 +243,8 @@ ScheduleSpec read_schedule(const Table& tree, const std::string& own, const Know
   const Entry* flows = tree.find("flow");
   if (flows == nullptr || flows->node.table() == nullptr) return schedule;
   for (const Entry& flow : flows->node.table()->entries) {
-    if (scheduled.contains(flow.key) || flow.key_place.file != own) continue;
+    const bool is_own = flow.key_place.file == own || flow.key_place.file == "--set";
+    if (scheduled.contains(flow.key) || !is_own || own.empty()) continue;
     findings.warning("flow-unscheduled", flow.key_place,
                      fmt::format("flow '{}' is not in the [schedule] and never runs", flow.key));
   }

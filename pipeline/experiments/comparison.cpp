@@ -453,6 +453,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     // trainings.
     const bool evaluates = own.parameters.erase(std::string(evaluates_key)) > 0;
     own.data["run by"] = evaluates ? "seam eval" : "seam run";
+    for (const auto& [key, changed] : run->evaluated_with) own.data[key + " (seam eval)"] = changed;
     const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
     own.outcomes = outcome_file(run->path, value->flow, stage);
     own.beside = beside_of(headlines[run], comparison.metric, *value);

@@ -132,6 +132,7 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     if (const std::string evaluates = to_text(launch.evaluates); !evaluates.empty()) {
       run.parameters[std::string(evaluates_key)] = evaluates;
     }
+    run.evaluated_with.insert(launch.evaluated_with.begin(), launch.evaluated_with.end());
     for (const auto& [key, value] : launch.trained_with) {
       if (value.empty()) {
         run.parameters.erase(key);

@@ -74,6 +74,9 @@ void refuse_without_effect(const std::string& setting, const CheckedPipeline& pi
       used.insert(node.paths.begin(), node.paths.end());
     }
   }
+  if (key == "pipeline.seed") {
+    refuse("'pipeline.seed' cannot be set: an evaluation keeps the seed of the training");
+  }
   const bool named = table == "stage" || table == "flow" || table == "path";
   if (named && !used.contains(name)) {
     refuse(fmt::format("'{}' would have no effect: the flows that evaluate ({}) do not use it", key,
@@ -98,8 +101,10 @@ std::string list_text(const std::vector<std::string>& flows) {
 void import_weights(const StageSpec& stage, const Description& description, const std::string& run,
                     std::vector<std::string>& overrides) {
   const auto initial = initial_parameters(description);
-  const bool imports = std::ranges::any_of(
-      initial, [](const ParameterInfo* one) { return one->kind == ValueKind::path; });
+  const bool imports =
+      is_trainable(description) && std::ranges::any_of(initial, [](const ParameterInfo* one) {
+        return one->kind == ValueKind::path;
+      });
   const bool only_writes = stage.use.starts_with("report.") || stage.use.starts_with("export.");
   if (!imports && description.keeps_state && !description.state_made_by_flow && !only_writes) {
     refuse(
@@ -107,6 +112,7 @@ void import_weights(const StageSpec& stage, const Description& description, cons
                     "imports its state; evaluate without it: --set flow.NAME=...",
                     stage.name, stage.use));
   }
+  if (!imports) return;
   for (const ParameterInfo* parameter : initial) {
     const std::string key = "stage." + stage.name + "." + parameter->name + "=";
     if (parameter->kind == ValueKind::path) {

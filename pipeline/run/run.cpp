@@ -83,6 +83,7 @@ class Run final {
   void check_data() const;
   void warn_of_differences() const;
   void warn_of_other_folder(const Launch& recorded) const;
+  void warn_of_changes_since(const Launch& training) const;
   /// "in epoch 3 of 24, after step 500 of flow 'train'"
   [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
@@ -190,6 +191,7 @@ void Run::start() {
   launch_.data = data_files(pipeline_);
   launch_.evaluates = options_.evaluates;
   launch_.trained_with = options_.trained_with;
+  launch_.evaluated_with = options_.evaluated_with;
   if (!launch_.evaluates.run.empty()) launch_.file = read_launch(launch_.evaluates.run).file;
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
@@ -212,7 +214,7 @@ void Run::start() {
   if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
   if (!launch_.evaluates.run.empty()) {
     services_->note("evaluating " + to_text(launch_.evaluates));
-    warn_of_other_folder(read_launch(launch_.evaluates.run));
+    warn_of_changes_since(read_launch(launch_.evaluates.run));
   }
   if (begins_with) {
     services_->note(fmt::format("starting from {}: {}", to_text(launch_.from),
@@ -251,6 +253,24 @@ void Run::warn_of_other_folder(const Launch& recorded) const {
       LogLevel::warning,
       fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
                   recorded.working_directory, launch_.working_directory));
+}
+
+/// `training`: of the run whose networks are evaluated.
+void Run::warn_of_changes_since(const Launch& training) const {
+  warn_of_other_folder(training);
+  std::vector<std::string> changed;
+  for (const auto& [key, hash] : training.data) {
+    const auto now = launch_.data.find(key);
+    const bool other = now != launch_.data.end() && now->second != hash;
+    if (other && !launch_.evaluated_with.contains(key)) changed.push_back(key);
+  }
+  if (plugin_lines(training.plugins) != identity_.plugins) changed.emplace_back("plugins");
+  if (changed.empty()) return;
+  services_->message(
+      LogLevel::warning,
+      fmt::format("the content of {} has changed since the training; the scores may differ from "
+                  "those of the trained network",
+                  enumerated(changed)));
 }
 
 /// Reads the newest checkpoint and warns of differences from the run that wrote it.

@@ -44,6 +44,7 @@ struct RunOptions {
   /// With Start::fresh: fields of Launch.
   RunOrigin evaluates;
   std::map<std::string, std::string> trained_with;
+  std::map<std::string, std::string> evaluated_with;
   /// The clock for `checkpoint_every` in minutes and for the remaining time in the progress line;
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;

@@ -128,8 +128,11 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     line("libtorch = " + quoted(plugin.libtorch));
     line("opencv = " + quoted(plugin.opencv));
   }
-  if (!launch.data.empty()) line("[data]");
-  for (const auto& [key, hash] : launch.data) line(quoted(key) + " = " + quoted(hash));
+  const auto values = [&](const std::string& table, const auto& of_keys) {
+    if (!of_keys.empty()) line("[" + table + "]");
+    for (const auto& [key, value] : of_keys) line(quoted(key) + " = " + quoted(value));
+  };
+  values("data", launch.data);
   const auto origin = [&](const std::string& table, const RunOrigin& run) {
     if (run.run.empty()) return;
     line("[" + table + "]");
@@ -138,8 +141,8 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
   };
   origin("from", launch.from);
   origin("evaluates", launch.evaluates);
-  if (!launch.trained_with.empty()) line("[trained_with]");
-  for (const auto& [key, value] : launch.trained_with) line(quoted(key) + " = " + quoted(value));
+  values("trained_with", launch.trained_with);
+  values("evaluated_with", launch.evaluated_with);
   return text + "\n" + pipeline;
 }
 
@@ -171,6 +174,7 @@ Launch parse_launch(const std::string& text, const std::string& file) {
     });
     launch.data = texts_of(table, "data");
     launch.trained_with = texts_of(table, "trained_with");
+    launch.evaluated_with = texts_of(table, "evaluated_with");
     const auto origin = [&table](std::string_view key) {
       const toml::table* run = table[key].as_table();
       return run == nullptr ? RunOrigin()

@@ -57,9 +57,10 @@ struct Launch {
   std::map<std::string, std::string> data;  ///< data_files()
   RunOrigin from;
   RunOrigin evaluates;  ///< the run whose networks this one evaluates again
-  /// TOML values that `evaluates` has for keys that differ in this run, because it only evaluates;
-  /// empty: not set.
+  /// TOML values that `evaluates` has for keys that differ in this run; empty: not set.
   std::map<std::string, std::string> trained_with;
+  /// TOML values of this run for those keys that its user changed.
+  std::map<std::string, std::string> evaluated_with;
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

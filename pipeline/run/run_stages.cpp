@@ -10,12 +10,12 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
-namespace {
 
-/// By name, because the host does not depend on LibTorch.
-constexpr std::string_view trainable_name = "seam::Trainable";
-
-}  // namespace
+bool is_trainable(const Description& description) {
+  // By name, because the host does not depend on LibTorch.
+  return std::ranges::find(description.offers, "seam::Trainable", &OfferedInterface::interface) !=
+         description.offers.end();
+}
 
 std::vector<std::string> opening_order(const PipelineSpec& spec) {
   std::map<std::string, const StageSpec*> specs;
@@ -144,10 +144,7 @@ std::vector<StageState> RunStages::changeable_by(const FlowSpec& flow,
   for (const FlowNode& node : flow.nodes) {
     const StageRunner& runner = *pipeline_.stages.at(node.stage);
     if (can_do_without(runner, position)) continue;
-    const bool trainable = std::ranges::any_of(
-        runner.description().offers,
-        [](const OfferedInterface& offer) { return offer.interface == trainable_name; });
-    if (!trainable) states.push_back(state_of(runner));
+    if (!is_trainable(runner.description())) states.push_back(state_of(runner));
   }
   return states;
 }

@@ -19,6 +19,9 @@ namespace seam::host {
 /// to.
 [[nodiscard]] std::vector<std::string> opening_order(const PipelineSpec& spec);
 
+/// Whether the stage has weights that optimizers train.
+[[nodiscard]] bool is_trainable(const Description& description);
+
 /// The stages upstream of one in the flows that will run, each once.
 [[nodiscard]] std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline,
                                                     const std::string& name);

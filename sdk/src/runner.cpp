@@ -307,9 +307,13 @@ Outcome StageRunner::watched(std::string_view doing, const Packet& packet, const
   return guarded("checking the fields it wrote", &named, [&] {
     const std::string problem = watch->problem(after);
     if (problem.empty()) return Outcome::delivered();
-    broke_declaration_ = true;
-    throw Error("stage '" + name_ + "' breaks its declaration: " + problem, Fault::internal);
+    return broken(problem);
   });
+}
+
+Outcome StageRunner::broken(const std::string& problem) const {
+  broke_declaration_ = true;
+  throw Error("stage '" + name_ + "' breaks its declaration: " + problem, Fault::internal);
 }
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
@@ -398,10 +402,10 @@ Outcome StageRunner::check_provided(const Packet& packet) const {
     }
   }
   const bool made_here = kind() == StageKind::source || description().replaces_packets;
-  if (made_here && watches_writes(packet)) {
-    if (const std::string problem = host::undeclared_fields(packet, description());
-        !problem.empty()) {
-      return wrote(packet, problem);
+  if (made_here && packet.sequence() < watched_packets) {
+    const std::string problem = host::undeclared_fields(packet, description());
+    if (!problem.empty()) {
+      return guarded("checking the fields it wrote", &packet, [&] { return broken(problem); });
     }
   }
   return check_rows(packet);

@@ -272,8 +272,7 @@ use = "test.mislay"
 def stages_that_misbehave(table, root):
     place = Place(root, "misbehaving", MISBEHAVING)
     for deed, fault in (("changes", "a stage changes a field that it does not declare"),
-                        ("adds", "a stage adds a field that it does not declare"),
-                        ("renumbers", "a stage changes a packet's number")):
+                        ("adds", "a stage adds a field that it does not declare")):
         run = place.run(deed, "--set", f"stage.misbehave.deed={deed}", "--set",
                         "flow.train=numbers -> gate -> misbehave -> total").end()
         table.row(fault, run, r"error: stage .*", 5, ledger_of(run))

@@ -113,6 +113,7 @@ class SEAM_EXPORT StageRunner {
   template <class Body>
   Outcome watched(std::string_view doing, const Packet& packet, const Packet& named,
                   Body&& body) const;
+  [[noreturn]] Outcome broken(const std::string& problem) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
   Outcome guarded(std::string_view doing, const Packet* packet, Body&& body) const;

@@ -178,13 +178,17 @@ def seam_training(build, file, *changes):
 
 
 def bench_run(build, turns, folder):
-    """`seam run` on real files beside a loop in PyTorch that trains the same network on the same images."""
+    """`seam run` on real files beside loops in PyTorch that train the same networks: inshop-embedding.toml on the same
+    images, SCCapsNet by steps on random ones."""
     folder = folder or "SEAM_TEST_DATA" in os.environ and pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
     if not folder:
         sys.exit("bench: name DeepFashion's In-Shop folder, or set SEAM_TEST_DATA")
     os.environ["DEEPFASHION"] = str(folder)
     python = peer_python("numpy", "torch", "opencv")
     embedding = [python, PEERS / "inshop_training.py", folder]
+    described = subprocess.run([build / "bin" / "seam", "inspect", "--json", ROOT / "pipelines" / "inshop-embedding.toml",
+                                "model"], check=True, capture_output=True, text=True)
+    parameters = json.loads(described.stdout)["network"]["trained"]
     sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
     limit = "stage.train_items.limit=192"  # six batches of 32 triplets at 256x256
     lines = []
@@ -195,7 +199,8 @@ def bench_run(build, turns, folder):
             print(f"turn {turn + 1} of {turns}, {precision}: Seam, PyTorch; SCCapsNet, PyTorch", flush=True)
             seen["embedding"].append(seam_training(build, "inshop-embedding.toml", chosen, "schedule.epochs=3"))
             seen["embedding_peer"].append(run("run", [*embedding, "--precision", precision], ROOT))
-            seen["sccapsnet"].append(seam_training(build, "inshop-sccapsnet.toml", chosen, "schedule.epochs=1", limit))
+            expect_the_same("run", {"parameters": parameters}, {"PyTorch": seen["embedding_peer"][-1]}, ["parameters"], 0)
+            seen["sccapsnet"].append(seam_training(build, "inshop-sccapsnet.toml", chosen, "schedule.epochs=2", limit))
             seen["sccapsnet_peer"].append(run("step", [*sccapsnet, "--precision", precision], ROOT))
         speed = {name: statistics.median(keys.get("images_per_second") or 1000 / keys["ms_per_image"] for keys in runs)
                  for name, runs in seen.items()}
