@@ -84,7 +84,7 @@ def findings(file):
 def tracked_texts():
     names = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout
     return [ROOT / name for name in names.splitlines()
-            if pathlib.Path(name).suffix in SUFFIXES and (ROOT / name).is_file()]
+            if pathlib.Path(name).suffix in SUFFIXES and name != "LICENSE" and (ROOT / name).is_file()]
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
   }
   const std::string training = trained.loaded.pipeline->spec.resolved;
   for (const Difference& one :
-       differences_between(training, prepared.loaded.pipeline->spec.resolved)) {
-    options.evaluated_with[one.key] = one.after.value_or("");
+       in_results(differences_between(training, prepared.loaded.pipeline->spec.resolved))) {
+    options.evaluated_with[one.key] = one.now.value_or("");
   }
   prepared = prepare_run(std::move(to_load), arguments.threads);
   // Training flows are not scheduled on purpose.
@@ -136,7 +136,8 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
 /// resumes. `recorded`: the pipeline of the run in the folder; `asked`: that of the file and --set.
 void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& asked,
                            const RunArguments& arguments, Display& display) {
-  const std::vector<Difference> all = differences_between(recorded.resolved, asked.resolved);
+  const std::vector<Difference> all =
+      set_by_users(differences_between(recorded.resolved, asked.resolved));
   const std::vector<Difference> differences = in_results(all);
   if (!differences.empty()) {
     throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +

@@ -9,7 +9,7 @@ namespace {
 /// Looks again after this part of the limit, so that looking costs little per packet.
 constexpr std::int64_t parts = 16;
 
-/// Smaller packets are not counted: lists of names, of which a sampler holds a million.
+/// Smaller packets are not counted: a sampler may hold the names of a million images.
 constexpr std::size_t large_value = 4096;
 
 }  // namespace

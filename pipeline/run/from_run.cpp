@@ -80,6 +80,11 @@ std::vector<Difference> differences_between(const std::string& before, const std
   return list;
 }
 
+std::vector<Difference> set_by_users(std::vector<Difference> differences) {
+  std::erase_if(differences, [](const Difference& one) { return one.key.starts_with("chosen."); });
+  return differences;
+}
+
 std::vector<Difference> in_results(std::vector<Difference> differences) {
   std::erase_if(differences, [](const Difference& one) { return !changes_results(one.key); });
   return differences;
@@ -183,7 +188,7 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const 
   const std::string shown = run.string();
   refuse_other_graph(before, now, shown);
   Beginning beginning;
-  beginning.differences = differences_between(before.resolved, now.resolved);
+  beginning.differences = set_by_users(differences_between(before.resolved, now.resolved));
   const bool trains_after = std::ranges::any_of(now.schedule.after, about.trains);
   const CheckpointFolder folder(run / "checkpoints");
   CheckpointFolder::Newest newest = folder.newest([&](const CheckpointName& name) {

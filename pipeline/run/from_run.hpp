@@ -35,6 +35,8 @@ struct Difference {
 /// The keys in which two resolved pipelines differ, in alphabetical order.
 [[nodiscard]] std::vector<Difference> differences_between(const std::string& before,
                                                           const std::string& now);
+/// Those of the differences that are not in [chosen], which only records how the others came about.
+[[nodiscard]] std::vector<Difference> set_by_users(std::vector<Difference> differences);
 /// Those of the differences that can change the results of a run.
 [[nodiscard]] std::vector<Difference> in_results(std::vector<Difference> differences);
 /// "schedule.epochs = 48 (was 24), stage.adam.rate = 0.0001 (was 0.001)"

@@ -318,7 +318,7 @@ Outcome StageRunner::broken(const std::string& problem) const {
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
   const std::uint64_t sequence = packet.sequence();
-  const Outcome outcome = watched("processing a packet", packet, packet, [&](const Packet*& after) {
+  return watched("processing a packet", packet, packet, [&](const Packet*& after) {
     after = &packet;
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
@@ -328,10 +328,9 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
     } else {
       static_cast<Transform&>(*stage_).process(packet, context);
     }
-    return context.dropped() ? Outcome::dropped(context.drop_reason()) : Outcome::delivered();
+    packet.set_sequence(sequence);  // belongs to the host
+    return context.dropped() ? Outcome::dropped(context.drop_reason()) : check_provided(packet);
   });
-  packet.set_sequence(sequence);  // belongs to the host
-  return outcome ? check_provided(packet) : outcome;
 }
 
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {

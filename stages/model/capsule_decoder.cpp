@@ -17,7 +17,8 @@ void CapsuleDecoder::declare(Declaration& d) {
       "image's category, in evaluation the longest one.");
   d.parameter("architecture", architecture_,
               "transposed convolutions to 224x224 with kernels of 9x9 or, as later in the released "
-              "code, 4x4; or to 256x256, as in the released code of the retrieval networks, where "
+              "code, 4x4; or to 256x256, as in the released code of the retrieval networks, "
+              "in which "
               "they are unused",
               {{"kernels_9", Architecture::kernels_9},
                {"kernels_4", Architecture::kernels_4},

@@ -102,6 +102,10 @@ with tempfile.TemporaryDirectory() as name:
     rankings = [(ranking["data"]["run by"], [sorted(member["run"] for member in group["runs"]) for group in ranking["groups"]])
                 for ranking in compared["rankings"]]
     check("rankings", sorted(rankings), [("seam eval", [["again", "again2"]]), ("seam run", [["seed1", "seed2"]])])
+    check("coloured", call("eval", "seed1", "--run-dir", "coloured", "--set", "stage.decode.colour=rgb").returncode, 0)
+    compared = json.loads(call("compare", "again", "coloured", "--json").stdout)
+    check("evaluations of one network with different changes are ranked separately",
+          [len(ranking["groups"]) for ranking in compared["rankings"]], [1, 1])
     run(seam, folder, "train.toml", "longer", "--set", "schedule.epochs=3", "--set", "pipeline.seed=1")
     check("longer", call("eval", "longer", "--run-dir", "of_longer").returncode, 0)
     compared = json.loads(call("compare", "again", "of_longer", "--json").stdout)
@@ -112,6 +116,7 @@ with tempfile.TemporaryDirectory() as name:
     refused("a flow that trains", "'flow.train' would have no effect", "seed1", "--set", "flow.train=items -> decode")
     refused("the schedule", "'schedule.epochs' cannot be set", "seed1", "--set", "schedule.epochs=3")
     refused("weights", "'stage.model.weights' cannot be set", "seed1", "--set", "stage.model.weights=seed2")
+    refused("the seed", "keeps the seed of the training", "seed1", "--set", "pipeline.seed=2")
     refused("an evaluation", "did not train", "again")
     refused("a folder without a run", "is not a run folder", ".")
     refused("training in an evaluation", "adds a stage that trains", "seed1", "--set",

@@ -71,6 +71,9 @@ with tempfile.TemporaryDirectory() as name:
     refused("no rows", "no rows", "path,item\n")
     refused("other splits", "has the splits dev, train", "path,item,split\na.jpg,1,train\nb.jpg,2,dev\n")
     refused("few items", "1 item", "path,item\na.jpg,1\nb.jpg,1\n")
+    refused("a doubled file", "'a.jpg' in rows 2 and 3", "path,item\na.jpg,1\na.jpg,1\nb.jpg,2\n")
+    refused("single images", "0 training items with two or more images",
+            "path,item\n" + "".join(f"{n}.jpg,{n}\n" for n in range(8)))
     refused("cells", "3 cells in row 2", "path,item\na.jpg,1,2\n")
 
 print("\n".join(failures))

@@ -34,34 +34,34 @@ class HoldingsTest : public ::testing::Test {
     return holdings_.settle();
   }
 
-  Budget budget_{100, 10'000, 100, [] {}};
+  Budget budget_{100, 100'000, 100, [] {}};
   PacketSizes& maker_ = budget_.add_maker();
   std::vector<Packet> kept_;
-  Holdings holdings_{budget_, 10'000};
+  Holdings holdings_{budget_, 100'000};
 };
 
 TEST_F(HoldingsTest, CountsWhatIsKeptUntilItIsTooMuch) {
-  for (int at = 0; at < 3; ++at) EXPECT_EQ(keep(3'000), Holdings::Verdict::fits);
-  EXPECT_GE(holdings_.bytes(), 9'000);
+  for (int at = 0; at < 3; ++at) EXPECT_EQ(keep(30'000), Holdings::Verdict::fits);
+  EXPECT_GE(holdings_.bytes(), 90'000);
   EXPECT_EQ(budget_.bytes(), holdings_.bytes()) << "no ticket is left";
-  EXPECT_EQ(keep(3'000), Holdings::Verdict::too_much);
+  EXPECT_EQ(keep(30'000), Holdings::Verdict::too_much);
 }
 
 TEST_F(HoldingsTest, ForgetsWhatIsFreed) {
-  for (int at = 0; at < 100; ++at) EXPECT_EQ(free(3'000), Holdings::Verdict::fits);
+  for (int at = 0; at < 100; ++at) EXPECT_EQ(free(30'000), Holdings::Verdict::fits);
   EXPECT_EQ(budget_.bytes(), 0);
-  EXPECT_EQ(keep(6'000), Holdings::Verdict::fits);
+  EXPECT_EQ(keep(60'000), Holdings::Verdict::fits);
   kept_.clear();
-  EXPECT_EQ(keep(6'000), Holdings::Verdict::fits);
-  EXPECT_LT(budget_.bytes(), 7'000);
+  EXPECT_EQ(keep(60'000), Holdings::Verdict::fits);
+  EXPECT_LT(budget_.bytes(), 70'000);
 }
 
 TEST_F(HoldingsTest, LeavesWhatIsSentOnToItsNewTicket) {
-  keep(3'000);
-  keep(3'000);
+  keep(30'000);
+  keep(30'000);
   holdings_.give(kept_[0]);
   holdings_.give(kept_[0]);  // again, as of a sampler
-  EXPECT_LT(holdings_.bytes(), 4'000);
+  EXPECT_LT(holdings_.bytes(), 40'000);
   EXPECT_EQ(budget_.bytes(), holdings_.bytes());
   holdings_.give(Packet());
   holdings_.give(kept_[1]);
@@ -69,30 +69,31 @@ TEST_F(HoldingsTest, LeavesWhatIsSentOnToItsNewTicket) {
 }
 
 TEST_F(HoldingsTest, TakesOnePacketHoweverLarge) {
-  EXPECT_EQ(keep(50'000), Holdings::Verdict::fits);
-  EXPECT_EQ(keep(1), Holdings::Verdict::too_much);
+  EXPECT_EQ(keep(500'000), Holdings::Verdict::fits);
+  EXPECT_EQ(keep(1), Holdings::Verdict::fits) << "too small to be counted";
+  EXPECT_EQ(keep(5'000), Holdings::Verdict::too_much);
 }
 
 TEST_F(HoldingsTest, LeavesToTheSplitWhatBranchesShare) {
-  Envelope whole = envelope(30'000);
+  Envelope whole = envelope(300'000);
   const Parting parting(whole, 2);
   std::vector<std::shared_ptr<Envelope>> branches{parting.branch(), parting.branch()};
   holdings_.take(*branches[0]);
   EXPECT_EQ(holdings_.bytes(), 0);
-  branches[1]->packet.set(pixels, std::vector<std::uint8_t>(500));
+  branches[1]->packet.set(pixels, std::vector<std::uint8_t>(5'000));
   branches[1]->account();
   holdings_.take(*branches[1]);
-  EXPECT_GE(holdings_.bytes(), 500);
-  EXPECT_LT(holdings_.bytes(), 1'000);
+  EXPECT_GE(holdings_.bytes(), 5'000);
+  EXPECT_LT(holdings_.bytes(), 10'000);
 }
 
 TEST(Holdings, GiveTheRoomBackAtTheEnd) {
-  Budget budget(100, 10'000, 100, [] {});
+  Budget budget(100, 100'000, 100, [] {});
   {
-    Holdings holdings(budget, 10'000);
+    Holdings holdings(budget, 100'000);
     PacketSizes& maker = budget.add_maker();
-    Envelope arrives{Share(budget.admit(maker, 5'000), 5'000), nullptr, Packet()};
-    arrives.packet.set(pixels, std::vector<std::uint8_t>(5'000));
+    Envelope arrives{Share(budget.admit(maker, 50'000), 50'000), nullptr, Packet()};
+    arrives.packet.set(pixels, std::vector<std::uint8_t>(50'000));
     holdings.take(arrives);
     EXPECT_EQ(holdings.settle(), Holdings::Verdict::fits);
   }
