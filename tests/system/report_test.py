@@ -45,8 +45,8 @@ with tempfile.TemporaryDirectory() as name:
     reports = sorted((folder / HOSTILE / "reports").iterdir())
     # A folder of runs is a table: parameters that differ, scores and their baselines.
     written = report(sys.argv[1], folder, ".")
-    check(written == pathlib.Path("report.html"), f"the table is in {written}")
-    table = (folder / written).read_text()
+    check(written == folder / "report.html", f"the table is in {written}")
+    table = written.read_text()
     cells = [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr><td.*", table)]
     columns = re.findall(r"<th><button>(.*?)</button>", table)
     check(columns[:5] == ["run", "state", "epochs", "file", "rate"] and "recall.none.r@1" in columns, f"columns are {columns}")
