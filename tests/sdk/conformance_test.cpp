@@ -167,8 +167,8 @@ TEST(Conformance, OnlyDeclaredFieldsAreReadAndWritten) {
   EXPECT_THAT(findings<Snooping>("WorksOnItsExample", {.packets = &numbered}),
               Contains(HasSubstr("index")));
   EXPECT_THAT(findings<Meddling>("WorksOnItsExample", {.packets = &numbered}),
-              AllOf(Contains(HasSubstr("it changes field 'number' without declaring")),
-                    Contains(HasSubstr("it adds field 'index' without declaring"))));
+              AllOf(Contains(HasSubstr("it changes field 'number', but does not declare it")),
+                    Contains(HasSubstr("it adds field 'index', but does not declare it"))));
 }
 
 class Scribbling final : public Double {

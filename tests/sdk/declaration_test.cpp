@@ -117,7 +117,7 @@ TEST(Declaration, SaysWhatIsWrongWithAValue) {
   EXPECT_THAT(problem("count", Value{2.0}), Optional(HasSubstr("2.0 is not an integer")));
   EXPECT_THAT(problem("count", Value{true}), Optional(HasSubstr("true is not an integer")));
   EXPECT_THAT(problem("flag", Value{std::int64_t{1}}), Optional(HasSubstr("true or false")));
-  EXPECT_THAT(problem("text", Value{std::string("z")}), Optional(HasSubstr("none of x, y")));
+  EXPECT_THAT(problem("text", Value{std::string("z")}), Optional(HasSubstr("is not one of x, y")));
   EXPECT_THAT(problem("sizes", Value{std::vector<std::int64_t>{1, 11}}),
               Optional(HasSubstr("11 is more than 10")));
   EXPECT_THAT(problem("modes", Value{std::vector<std::string>{"add"}}),

@@ -219,7 +219,7 @@ TEST(Safetensors, WhatTheFormatDoesNotHaveIsNoticed) {
               HasSubstr("an unexpected 'strides'"));
   EXPECT_THAT(complaint(file_of(R"({"a":3})", "")), HasSubstr("tensor 'a' is not a JSON object"));
   EXPECT_THAT(complaint(file_of(R"({"__metadata__":{"n":3}})", "")),
-              HasSubstr("its metadata has 'n', which is not a text"));
+              HasSubstr("its metadata has 'n', which is not a string"));
   EXPECT_THAT(complaint(file_of(R"({"__metadata__":[]})", "")), HasSubstr("is not a JSON object"));
 }
 
@@ -348,9 +348,9 @@ TEST_F(ReadWeights, OfARunThatKeptTheBestThatIsTaken) {
   write("run/checkpoints/epoch-4.safetensors", checkpoint('d', "epoch-2.safetensors"));
   EXPECT_EQ(taken(folder_.path() / "run"), 'b');
   std::filesystem::remove(folder_.path() / "run/checkpoints/epoch-2.safetensors");
-  EXPECT_THAT(complaint(folder_.path() / "run"),
-              AllOf(HasSubstr("epoch-2.safetensors', which is not there"),
-                    HasSubstr("epoch-4.safetensors'")));
+  EXPECT_THAT(
+      complaint(folder_.path() / "run"),
+      AllOf(HasSubstr("epoch-2.safetensors', does not exist"), HasSubstr("epoch-4.safetensors'")));
   EXPECT_EQ(taken(folder_.path() / "run/checkpoints/epoch-4.safetensors"), 'd');
 }
 
@@ -362,12 +362,13 @@ TEST_F(ReadWeights, ADamagedCheckpointIsNotPassedOver) {
 }
 
 TEST_F(ReadWeights, SaysWhatIsThereInstead) {
-  EXPECT_THAT(complaint(folder_.path() / "none"), HasSubstr("there is no '"));
+  EXPECT_THAT(complaint(folder_.path() / "none"), HasSubstr("does not exist"));
   EXPECT_THAT(complaint(folder_.path()), HasSubstr("not a run folder with checkpoints"));
   std::filesystem::create_directories(folder_.path() / "run/checkpoints");
   EXPECT_THAT(complaint(folder_.path() / "run"), HasSubstr("has no checkpoint yet"));
   folder_.write("run/checkpoints/epoch-3.seam", "");
-  EXPECT_THAT(complaint(folder_.path() / "run"), HasSubstr("earlier version of Seam"));
+  EXPECT_THAT(complaint(folder_.path() / "run"),
+              HasSubstr("in an old format that this version cannot read"));
   EXPECT_THAT(complaint(write("empty.safetensors", {})), HasSubstr("has no tensors"));
   EXPECT_THAT(complaint(write("w.safetensors", checkpoint('a')), "x"), Not(HasSubstr("accepted")));
 }

@@ -146,7 +146,7 @@ TEST_F(ImportedClassesTest, OtherNamesAreRefused) {
   // Also if nothing is trained, but a metric reads categories; and with a file instead of a run.
   const Finished evaluated = use(file_.string(), "test", {"--set", "schedule.each_epoch=validate"});
   EXPECT_EQ(evaluated.exit_code, 2) << evaluated.out;
-  EXPECT_THAT(evaluated.err, HasSubstr("'shoe' in the data of flow 'validate' (of 3)"));
+  EXPECT_THAT(evaluated.err, HasSubstr("'shoe' in the data of flow 'validate' (3 classes)"));
 }
 
 TEST_F(ImportedClassesTest, TheSameNamesAreAccepted) {

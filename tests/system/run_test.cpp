@@ -233,7 +233,7 @@ TEST_F(RunTest, ADamagedCheckpointIsPassedOver) {
   const Finished finished = resume("whole");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, AllOf(HasSubstr("epoch-4.safetensors' is damaged"),
-                                  HasSubstr("kept as 'epoch-4.safetensors.damaged'"),
+                                  HasSubstr("renamed to 'epoch-4.safetensors.damaged'"),
                                   HasSubstr("resuming after epoch 3 of 4")));
   EXPECT_EQ(metrics("whole"), whole);
   EXPECT_TRUE(fs::exists(newest));
@@ -492,7 +492,7 @@ TEST_F(RunTest, ACollectorThatMislaysPacketsEndsWith6) {
                 "extends = \"counting.toml\"\n[stage.mislay]\nuse = \"test.mislay\"\n");
   for (const auto& [loss, what] : std::vector<std::pair<std::string, std::string>>{
            {"keeps_all", "collector 'mislay' received 40 packets, emitted nothing"},
-           {"sends_and_drops", "collector 'mislay' dropped 39 packets that it also emitted"}}) {
+           {"sends_and_drops", "collector 'mislay' dropped 40 packets that it also emitted"}}) {
     const Finished finished = seam(
         {"run", "mislaying.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", loss, "--set",
          "stage.mislay.loss=" + loss, "--set", "flow.train=numbers -> gate -> mislay -> total"},

@@ -183,7 +183,7 @@ TEST_F(VerbsTest, GraphOfARunTellsWhatItsStagesDid) {
   folder_.write("out/summary.json", "{");
   const Finished damaged = seam({"graph", "out"});
   EXPECT_EQ(damaged.exit_code, 3);
-  EXPECT_THAT(damaged.err, HasSubstr("is not the summary of a run"));
+  EXPECT_THAT(damaged.err, HasSubstr("is not a valid summary.json"));
 }
 
 TEST_F(VerbsTest, DoctorTellsVersionsThreadsAndPaths) {

@@ -80,7 +80,7 @@ TEST_F(DrawnPicturesTest, ASetThatCannotBeReadIsAProblemAndTheOthersStay) {
   EXPECT_THAT(titles(), ElementsAre("evaluate/d/sheets 1"));
   EXPECT_THAT(drawn_pictures(folder_.path(), "evaluate", 12).problems,
               ElementsAre(HasSubstr("a/epoch-0012.json"), HasSubstr("format 2"),
-                          HasSubstr("not in the run's folder"), HasSubstr("e/epoch-0012.json")));
+                          HasSubstr("is not in the run folder"), HasSubstr("e/epoch-0012.json")));
 }
 
 }  // namespace drawn_pictures_test

@@ -113,7 +113,8 @@ TEST(WithoutEffect, IsRefused) {
               HasSubstr("stop_early ended that run after epoch 7"));
   done.stopped_early = false;
   EXPECT_THAT(refusal("stage.a.b", schedule(7), done), HasSubstr("stage.a.b would have no effect"));
-  EXPECT_THAT(refusal("schedule.epochs", schedule(6), done), HasSubstr("7 epochs are done"));
+  EXPECT_THAT(refusal("schedule.epochs", schedule(6), done),
+              HasSubstr("7 epochs are already done"));
   EXPECT_EQ(refusal("schedule.epochs", schedule(8), done), "accepted");
 }
 

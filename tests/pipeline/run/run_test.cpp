@@ -456,7 +456,8 @@ TEST_F(PointTest, MetricsOfPacketsThatWouldNotComeAgainStandInTheWay) {
   run();
   EXPECT_THAT(said_, HasSubstr("stage 'plain' records metrics"));
   EXPECT_THAT(messages_.str(), AllOf(HasSubstr("the work of flow 'train' since the last "
-                                               "checkpoint is lost: stage 'plain' records"),
+                                               "checkpoint is lost and will be repeated: stage "
+                                               "'plain' records"),
                                      HasSubstr("the newest checkpoint is epoch-1.safetensors")));
 }
 
@@ -707,7 +708,7 @@ TEST_F(RunPipelineTest, ADamagedCheckpointIsKeptAside) {
   fs::resize_file(newest, 50);
   EXPECT_EQ(resume().code, ExitCode::success);
   EXPECT_THAT(messages_.str(), AllOf(HasSubstr("epoch-3.safetensors' is damaged"),
-                                     HasSubstr("kept as 'epoch-3.safetensors.damaged'")));
+                                     HasSubstr("renamed to 'epoch-3.safetensors.damaged'")));
   EXPECT_EQ(fs::file_size(folder_.path() / "run/checkpoints/epoch-3.safetensors.damaged"), 50U);
   EXPECT_GT(fs::file_size(newest), 50U) << "the resumed run wrote a new one";
 }

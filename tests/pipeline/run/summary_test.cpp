@@ -168,7 +168,7 @@ TEST(Summary, AFileThatIsNoneIsSaidSo) {
       (void)read_flows(folder.write("summary.json", text));
       ADD_FAILURE() << text;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("summary.json' is not the summary of a run"));
+      EXPECT_THAT(error.what(), HasSubstr("summary.json' is not a valid summary.json"));
     }
   }
   EXPECT_REFUSED((void)read_flows(folder.path() / "missing.json"), Fault::data, "cannot open '");

@@ -113,7 +113,7 @@ TEST(SopLists, ColumnsAndIdsAreChecked) {
   EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "3 2.0 3 "), head + test_rows),
               HasSubstr("train.txt:4: class_id is '2.0'"));
   EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "3 2 4097 "), head + test_rows),
-              HasSubstr("super_class_id is '4097'; a whole number from 1 to 4096"));
+              HasSubstr("super_class_id is '4097', but must be a whole number from 1 to 4096"));
   for (const char* wrong : {"/a/222_0.JPG", "../222_0.JPG", "chair_final//222_0.JPG"}) {
     EXPECT_THAT(
         error_with(replaced(head + train_rows, "chair_final/222_0.JPG", wrong), head + test_rows),

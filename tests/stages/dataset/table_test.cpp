@@ -134,7 +134,7 @@ TEST_F(TableStage, SaysWhatIsMissing) {
               AllOf(HasSubstr("3 images"), HasSubstr("4 were expected")));
   std::filesystem::remove(folder_.path() / "img/a.jpg");
   EXPECT_THAT(error_of([&] { make()->open(); }),
-              AllOf(HasSubstr("all.csv:2"), HasSubstr("a.jpg' is missing")));
+              AllOf(HasSubstr("all.csv:2"), HasSubstr("a.jpg', the first image, is missing")));
 }
 
 TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
@@ -144,7 +144,7 @@ TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
   harness.set("table", (folder_.path() / "mixed.csv").string()).set("split", "query").open();
   EXPECT_THAT(harness.log(),
               Contains(::testing::Field(&testing::LogLine::text,
-                                        HasSubstr("1 item is in split 'train' and in another"))));
+                                        HasSubstr("both in split 'train' and in another split"))));
 }
 
 }  // namespace table_test

@@ -245,9 +245,9 @@ TEST(Crop, RefusesWhatDoesNotSayWhatToKeep) {
 
 TEST(Crop, RandomResizedNeedsASize) {
   const Value position = std::string("random_resized");
-  EXPECT_THAT(refusal_of({{"position", position}}), HasSubstr("set height and width"));
+  EXPECT_THAT(refusal_of({{"position", position}}), HasSubstr("needs height and width"));
   EXPECT_THAT(refusal_of({{"position", position}, {"box", true}}),
-              HasSubstr("set height and width"));
+              HasSubstr("needs height and width"));
 }
 
 TEST(Crop, RefusesRangesTheWrongWayRound) {

@@ -160,7 +160,8 @@ TEST(Arcface, AnItemTooManyIsNamed) {
   seam::testing::Harness harness("arcface", std::make_unique<Arcface>());
   harness.training(true).set("items", 2).set("dimensions", 4).push(batch({"a", "b", "c"}));
   ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("item 'c' has no proxy: there are 2"));
+  EXPECT_THAT(harness.errors()[0].what(),
+              HasSubstr("item 'c' has no proxy: all 2 belong to other items"));
 }
 
 }  // namespace arcface_test

@@ -366,7 +366,7 @@ TEST(BatchHardStage, RefusesToChooseByCategoriesThatThereAreNot) {
   };
   EXPECT_EQ(complaint({0, 0, 1}), "");
   EXPECT_THAT(complaint({}), HasSubstr("the batch has no categories"));
-  EXPECT_THAT(complaint({0, 0, -1}), HasSubstr("picture 2 of the batch has no category"));
+  EXPECT_THAT(complaint({0, 0, -1}), HasSubstr("image 2 of the batch has no category"));
   EXPECT_THAT(complaint({0, 0, 0}), HasSubstr("a negative of a different category"));
 }
 
@@ -393,7 +393,7 @@ TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
   EXPECT_EQ(complaint({"a", "a", "b"}), "");
   EXPECT_THAT(complaint({"a", "b", "c"}), HasSubstr("no item of this batch has a second image"));
   EXPECT_THAT(complaint({"a", "a", "a"}), HasSubstr("all images of this batch show one item"));
-  EXPECT_THAT(complaint({}), HasSubstr("0 pictures"));
+  EXPECT_THAT(complaint({}), HasSubstr("(0 images)"));
   EXPECT_THAT(complaint({"a", "", "a"}), HasSubstr("row 1 has no item"));
   EXPECT_THAT(complaint({"a", "a", "b"}, std::numeric_limits<float>::quiet_NaN()),
               HasSubstr("not finite"));

@@ -211,7 +211,7 @@ TEST(CostSensitiveStage, NamesThePictureWhoseLabelIsNoClass) {
   EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, 3})),
               HasSubstr("row 1 has category 3"));
   EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, -1})),
-              HasSubstr("has no category (-1), and the cost needs one"));
+              HasSubstr("has no category (-1), but the cost needs one for each image"));
 }
 
 }  // namespace cost_sensitive_test

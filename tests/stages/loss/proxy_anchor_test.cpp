@@ -263,7 +263,7 @@ TEST(ProxyAnchor, AnItemTooManyIsNamed) {
   const std::vector<std::string> complaints =
       training.train({batch({"a", "b"}), batch({"a", "c"}, 1), batch({"b"}, 2)});
   EXPECT_EQ(complaints[0], "");
-  EXPECT_THAT(complaints[1], HasSubstr("item 'c' has no proxy: there are 2"));
+  EXPECT_THAT(complaints[1], HasSubstr("item 'c' has no proxy: all 2 belong to other items"));
   EXPECT_EQ(complaints[2], "");
 }
 

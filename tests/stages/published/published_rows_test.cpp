@@ -122,7 +122,7 @@ TEST(PublishedRows, ADamagedTableIsRefusedByItsLine) {
     return "no error";
   };
   EXPECT_EQ(error_of("recall,7,A,inshop,,1,1,1,,1,1,none,1=3.5"), "no error");
-  EXPECT_THAT(error_of("recall,7,A,inshop"), HasSubstr("published.csv:2: 13 cells"));
+  EXPECT_THAT(error_of("recall,7,A,inshop"), HasSubstr("published.csv:2: expected 13 cells"));
   EXPECT_THAT(error_of("other,7,A,inshop,,1,1,1,,1,1,none,1=3.5"), HasSubstr("task"));
   EXPECT_THAT(error_of("recall,7,A,inshop,,x,1,1,,1,1,none,1=3.5"),
               HasSubstr("'x' is not a number"));

@@ -258,7 +258,7 @@ TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsIndex) {
 
   stages.search.push(batch(0, {"x"}, torch::ones({1, 1})));  // another list than the gallery's
   ASSERT_FALSE(stages.search.errors().empty());
-  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("one list"));
+  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("must be the same list"));
 }
 
 /// The same indices and items, in the same order, in two splits of a data set.
@@ -270,7 +270,7 @@ TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsOriginToo) {
   for (seam::Origin& origin : queries[seam::field::origins]) origin.item = "query/" + origin.item;
   stages.search.push(std::move(queries));
   ASSERT_FALSE(stages.search.errors().empty());
-  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("one list"));
+  EXPECT_THAT(stages.search.errors()[0].full_message(), HasSubstr("must be the same list"));
 }
 
 TEST(RetrievalStages, AQueryThatFindsItselfIsWarnedOfOnce) {

@@ -177,7 +177,7 @@ TEST(SearchedGallery, LeaveOneOutRefusesAGalleryWithNoneOfTheQueries) {
   ASSERT_EQ(stages.search.errors().size(), 1U);
   EXPECT_EQ(stages.search.errors()[0].fault(), seam::Fault::configuration);
   EXPECT_THAT(stages.search.errors()[0].full_message(),
-              AllOf(HasSubstr("the gallery has none of 4 queries, such as "),
+              AllOf(HasSubstr("the gallery has none of the 4 queries, such as "),
                     HasSubstr("list.txt:11 (a); fill the gallery with")));
   stages.search.push(pictures(0)).finish();  // the next flow
   EXPECT_EQ(stages.search.errors().size(), 1U);
@@ -248,8 +248,8 @@ TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
   EXPECT_EQ(evaluated(once, {query(5)}), "none");  // another flow
   Retrieval twice;
   EXPECT_THAT(evaluated(twice, {query(5), query(6), query(5)}),
-              HasSubstr("queries.txt:6 (a) occurs twice in one evaluation, where each "
-                        "picture counts once; take samplers"));
+              HasSubstr("queries.txt:6 (a) occurs twice in one evaluation, in which each "
+                        "image counts once; remove samplers"));
   Retrieval one_batch;
   Packet doubled = batch(5, {"a", "a"}, torch::ones({2, 1}));
   doubled[seam::field::indices][1] = 5;

@@ -214,7 +214,8 @@ TEST(PkSampler, RefusesMoreCategoriesThanThereAre) {
     static_cast<void>(data.sampler(12, 4));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("from 4 categories, but the items are of 3 categories"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("batches need 4 categories, but the items are of 3 categories"));
   }
 }
 
