@@ -12,9 +12,10 @@
 namespace seam::host {
 
 bool is_trainable(const Description& description) {
-  // By name, because the host does not depend on LibTorch.
-  return std::ranges::find(description.offers, "seam::Trainable", &OfferedInterface::interface) !=
-         description.offers.end();
+  // By name, because the host does not depend on LibTorch. Compilers differ in the namespace.
+  return std::ranges::any_of(description.offers, [](const OfferedInterface& offer) {
+    return offer.interface == "Trainable" || offer.interface == "seam::Trainable";
+  });
 }
 
 std::vector<std::string> opening_order(const PipelineSpec& spec) {
@@ -144,7 +145,7 @@ std::vector<StageState> RunStages::changeable_by(const FlowSpec& flow,
   for (const FlowNode& node : flow.nodes) {
     const StageRunner& runner = *pipeline_.stages.at(node.stage);
     if (can_do_without(runner, position)) continue;
-    if (!is_trainable(runner.description())) states.push_back(state_of(runner));
+    states.push_back(state_of(runner));
   }
   return states;
 }

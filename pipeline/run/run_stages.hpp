@@ -46,7 +46,7 @@ class RunStages {
   [[nodiscard]] std::vector<StageState> save(const SchedulePosition& position,
                                              const std::vector<std::string>& always = {});
   /// Returns the states that a flow may change although it does not train, and that a run needs to
-  /// continue from `position`. Without weights, because only an optimizer changes them.
+  /// continue from `position`.
   [[nodiscard]] std::vector<StageState> changeable_by(const FlowSpec& flow,
                                                       const SchedulePosition& position);
 
