@@ -295,14 +295,14 @@ Outcome StageRunner::watched(std::string_view doing, const Packet& packet, const
                              Body&& body) const {
   std::optional<host::WriteWatch> watch;
   if (packet.sequence() < watched_packets && !description().trains) {
-    const Outcome prepared = guarded(doing, &named, [&] {
+    Outcome prepared = guarded(doing, &named, [&] {
       watch.emplace(packet, description());
       return Outcome::delivered();
     });
     if (!prepared) return prepared;
   }
   const Packet* after = nullptr;
-  const Outcome outcome = guarded(doing, &named, [&] { return body(after); });
+  Outcome outcome = guarded(doing, &named, [&] { return body(after); });
   if (!outcome || !watch) return outcome;
   return guarded("checking the fields it wrote", &named, [&] {
     const std::string problem = watch->problem(after);
