@@ -52,8 +52,8 @@ std::vector<Footprint> footprints(int length, int source_length) {
   std::vector<Footprint> result(static_cast<std::size_t>(length));
   for (std::size_t x = 0; x < result.size(); ++x) {
     const double centre = (static_cast<double>(x) + 0.5) * scale;
-    const int first = std::max(static_cast<int>(centre - reach + 0.5), 0);
-    const int end = std::min(static_cast<int>(centre + reach + 0.5), source_length);
+    const int first = std::max(static_cast<int>(std::floor(centre - reach + 0.5)), 0);
+    const int end = std::min(static_cast<int>(std::floor(centre + reach + 0.5)), source_length);
     std::vector<double> heights;
     double sum = 0;
     for (int i = first; i < end; ++i) {
