@@ -73,7 +73,7 @@ void SiameseStage::declare_capsules(Declaration& d) {
 
 void SiameseStage::declare_routing(Declaration& d) {
   d.parameter("iterations", iterations_,
-              "routing iterations; default: 4 as published (for AT&T; 6 for LFW) and 3 in "
+              "routing iterations; default: 4 as published (6 for LFW, 4 for AT&T) and 3 in "
               "released_default")
       .range(1, 100);
   d.parameter(
