@@ -57,6 +57,20 @@ std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   return lines;
 }
 
+/// Returns the keys whose files have a different content now, except those that were changed on
+/// purpose.
+std::vector<std::string> changed_data(const std::map<std::string, std::string>& before,
+                                      const std::map<std::string, std::string>& now,
+                                      const auto& on_purpose) {
+  std::vector<std::string> changed;
+  for (const auto& [key, hash] : before) {
+    const auto found = now.find(key);
+    const bool other = found != now.end() && found->second != hash;
+    if (other && !on_purpose.contains(key)) changed.push_back(key);
+  }
+  return changed;
+}
+
 /// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
 class Run final {
  public:
@@ -258,12 +272,8 @@ void Run::warn_of_other_folder(const Launch& recorded) const {
 /// `training`: of the run whose networks are evaluated.
 void Run::warn_of_changes_since(const Launch& training) const {
   warn_of_other_folder(training);
-  std::vector<std::string> changed;
-  for (const auto& [key, hash] : training.data) {
-    const auto now = launch_.data.find(key);
-    const bool other = now != launch_.data.end() && now->second != hash;
-    if (other && !launch_.evaluated_with.contains(key)) changed.push_back(key);
-  }
+  std::vector<std::string> changed =
+      changed_data(training.data, launch_.data, launch_.evaluated_with);
   if (plugin_lines(training.plugins) != identity_.plugins) changed.emplace_back("plugins");
   if (changed.empty()) return;
   services_->message(
@@ -325,12 +335,8 @@ void Run::restore() {
 }
 
 void Run::check_data() const {
-  std::vector<std::string> changed;
-  for (const auto& [key, hash] : recorded_data_) {
-    const auto now = launch_.data.find(key);
-    const bool other = now != launch_.data.end() && now->second != hash;
-    if (other && !changed_keys_.contains(key)) changed.push_back(key);
-  }
+  const std::vector<std::string> changed =
+      changed_data(recorded_data_, launch_.data, changed_keys_);
   if (changed.empty()) return;
   const std::string text =
       "the content of " + enumerated(changed) + " has changed since the run was started";
