@@ -76,24 +76,70 @@ function(seam_use_libtorch name visibility)
   endif()
 endfunction()
 
-# seam_library(NAME SOURCES ... LINK ... [TENSOR])
-# A static library of the tree, compiled so that it may go into a plugin. TENSOR: uses LibTorch,
-# whose headers are precompiled.
+# Sets `sources`: arg_SOURCES, or the files in the calling CMakeLists.txt's folder and below it that match `pattern`, and
+# arg_GENERATED. If arg_ONLY is set, only files whose path matches it; none that matches arg_EXCLUDE.
+function(seam_find_sources pattern)
+  set(sources "${arg_SOURCES}")
+  if(NOT sources)
+    file(GLOB_RECURSE sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${pattern}")
+    if(arg_ONLY)
+      list(FILTER sources INCLUDE REGEX "${arg_ONLY}")
+    endif()
+    if(arg_EXCLUDE)
+      list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
+    endif()
+  endif()
+  set(sources ${sources} ${arg_GENERATED} PARENT_SCOPE)
+endfunction()
+
+# seam_library(NAME [SOURCES ...] [ONLY expression] [EXCLUDE expression] [GENERATED ...] LINK ... [TENSOR])
+# A static library of the tree, compiled so that it may go into a plugin; without SOURCES, of all sources in the folder.
+# TENSOR: uses LibTorch, whose headers are precompiled.
 function(seam_library name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "TENSOR" "ONLY;EXCLUDE" "SOURCES;GENERATED;LINK" ${ARGN})
+  seam_find_sources("*.cpp")
+  add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE seam_flags)
   seam_use_libtorch(${name} PUBLIC)
   seam_group_sources(${name})
 endfunction()
 
-# seam_test(NAME SOURCES ... LINK ... [TENSOR])
-# A GoogleTest program, which is one test for ctest; scripts/run-tests knows its cases by the label. What it tests is optimized,
+# seam_add_stages(NAME [TENSOR] [OPENCV] [LINK ...])
+# The plugin NAME with every stage declared in a header in stages/NAME, which begins
+#     class Triplet final : public Loss {
+#      public:
+#       static constexpr std::string_view name = "loss.triplet";
+function(seam_add_stages name)
+  set(begins "class [A-Za-z0-9_]+ final[^{;]*{[ \n]*public:[ \n]*static constexpr std::string_view name = \"${name}[\".]")
+  file(GLOB_RECURSE headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/stages/${name}/*.hpp")
+  set(includes "")
+  set(classes "")
+  foreach(header IN LISTS headers)
+    file(READ "${PROJECT_SOURCE_DIR}/${header}" text)
+    string(REGEX MATCHALL "${begins}" found "${text}")
+    if(found)
+      string(APPEND includes "#include \"${header}\"\n")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${header}")
+    endif()
+    foreach(class IN LISTS found)
+      string(REGEX REPLACE "^class ([A-Za-z0-9_]+) .*" "seam::stages::\\1" class "${class}")
+      list(APPEND classes ${class})
+    endforeach()
+  endforeach()
+  list(JOIN classes ",\n            " classes)
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/seam_${name}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include <seam/plugin.hpp>\n\n${includes}\nSEAM_PLUGIN(${classes})\n" @ONLY)
+  seam_add_plugin(${name} ${ARGN} SOURCES "${source}")
+endfunction()
+
+# seam_test(NAME [SOURCES ...] [ONLY expression] [EXCLUDE expression] LINK ... [TENSOR])
+# A GoogleTest program; without SOURCES, of all *_test.cpp in the folder. It is one test for ctest; scripts/run-tests knows its cases by the label. What it tests is optimized,
 # itself less: that takes a third of the compiler's time.
 function(seam_test name)
-  cmake_parse_arguments(arg "TENSOR" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  cmake_parse_arguments(arg "TENSOR" "ONLY;EXCLUDE" "SOURCES;LINK" ${ARGN})
+  seam_find_sources("*_test.cpp")
+  add_executable(${name} ${sources})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LINK} seam_flags GTest::gmock GTest::gtest_main)

@@ -1,5 +1,0 @@
-#include <seam/plugin.hpp>
-
-#include "stages/batch/batch.hpp"
-
-SEAM_PLUGIN(seam::stages::Batch)

@@ -1,8 +1,0 @@
-#include <seam/plugin.hpp>
-
-#include "stages/export/embeddings.hpp"
-#include "stages/export/neighbours.hpp"
-
-using namespace seam::stages;  // this file only registers their classes
-
-SEAM_PLUGIN(Embeddings, NearestNeighbours)
