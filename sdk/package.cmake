@@ -8,7 +8,8 @@ if(SEAM_LIBTORCH STREQUAL "debian")
   set(SEAM_LIBTORCH_PREFIX "")  # LibTorch is in a system folder and needs no prefix
 endif()
 
-install(TARGETS seam_sdk EXPORT SeamTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS seam_sdk seam_testing EXPORT SeamTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY include/seam DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT SeamTargets NAMESPACE Seam:: DESTINATION "${package_folder}")
 set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake)
