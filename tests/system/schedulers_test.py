@@ -1,0 +1,102 @@
+"""Jobs under schedulers: schedulers_test.py SEAM PLUGINS PAGE.
+
+For each row of the page's table, a stand-in for the scheduler starts the page's command, sends each signal of the row in the
+middle of the run and, if the exit code is the row's, starts the same command again. The run must be complete in the end, with the
+metrics of a run that nobody stopped, and the code must be in the text that makes the scheduler restart the job.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+PIPELINE = """
+[stage.numbers]
+use = "test.count"
+n = 40
+[stage.add]
+use = "test.add"
+amount = 3
+chance = 100
+[stage.total]
+use = "test.total"
+"""
+GATE = """
+[stage.gate{0}]
+use = "test.gate"
+folder = "gate"
+epoch = {0}
+"""
+EPOCHS = 4
+
+seam, plugins, page = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+command = re.search(r"^seam (run FILE .*)$", page.read_text(), re.MULTILINE)[1].split()
+rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in page.read_text().splitlines()
+        if re.match(r"\| [^|]+ \| [A-Z0-9, ]+ \| \d+ \|", line)]
+failures = []
+
+
+def check(what, found, expected):
+    if found != expected:
+        failures.append(f"{what}: {found!r} instead of {expected!r}")
+
+
+def start(folder, name, code):
+    chosen = [{"FILE": "job.toml", "DIR": name, "99": code}.get(word, word) for word in command]
+    return subprocess.Popen([seam, *chosen, "--plugin-path", plugins], cwd=folder, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True, env=os.environ)
+
+
+def stop_at_gate(job, folder, number):
+    """Sends the signal while a stage waits at the gate, and opens the gate when the run has noticed the signal."""
+    with open(folder / "gate/reached", "rb"):
+        pass
+    job.send_signal(number)
+    for line in job.stderr:
+        if "stopping" in line:
+            break
+    with open(folder / "gate/go", "wb"):
+        pass
+
+
+check("schedulers", len(rows), 6)
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    gates = range(1, EPOCHS)
+    (folder / "job.toml").write_text(PIPELINE + "".join(GATE.format(epoch) for epoch in gates) + f"""
+[flow]
+train = "numbers -> {' -> '.join(f'gate{epoch}' for epoch in gates)} -> add -> total"
+[schedule]
+epochs = {EPOCHS}
+""")
+    whole = start(folder, "whole", "4")
+    whole.communicate()
+    check("exit code without a scheduler", whole.returncode, 0)
+    for scheduler, signals, code, restarts in rows:
+        check(f"{scheduler}: {code} in {restarts!r}", code in restarts, True)
+        (folder / "gate").mkdir()
+        os.mkfifo(folder / "gate/reached")
+        os.mkfifo(folder / "gate/go")
+        for number in signals.split(", "):
+            job = start(folder, scheduler, code)
+            stop_at_gate(job, folder, getattr(signal, "SIG" + number))
+            job.communicate()
+            check(f"{scheduler}: exit code after {number}", job.returncode, int(code))
+        for fifo in ("reached", "go"):
+            (folder / "gate" / fifo).unlink()
+        (folder / "gate").rmdir()
+        job = start(folder, scheduler, code)
+        job.communicate()
+        check(f"{scheduler}: exit code in the end", job.returncode, 0)
+        check(f"{scheduler}: metrics", (folder / scheduler / "metrics.jsonl").read_text(),
+              (folder / "whole/metrics.jsonl").read_text())
+        again = start(folder, scheduler, code)
+        check(f"{scheduler}: a complete run says so", "nothing left to do" in again.communicate()[1], True)
+        check(f"{scheduler}: exit code of a complete run", again.returncode, 0)
+
+if failures:
+    sys.exit("\n".join(failures))
+print(f"{len(rows)} schedulers")
