@@ -1,7 +1,8 @@
 """Checks every relative link in Markdown files: links_test.py FILE_OR_FOLDER ...
 
 In a folder, checks all *.md below it except in build folders. A link's file or folder must exist, and its
-#anchor must belong to a heading. The source tree and an installation are both checked.
+#anchor must belong to a heading. The source tree and an installation are both checked. In architecture.md, so must every path
+in a table.
 """
 
 import pathlib
@@ -12,6 +13,7 @@ import urllib.parse
 FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
+CELL = re.compile(r"(?<=[|,] )`([a-z]+/[a-z0-9_./]+)`(?= [|]|, `)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 
 
@@ -35,6 +37,10 @@ def problems_of(file):
             yield f"{file}: ({target}) is not there"
         elif anchor and anchor not in anchors_of(there):
             yield f"{file}: ({target}): '{there.name}' has no such heading"
+    if file.name == "architecture.md" and (file.parent.parent / "pipeline").is_dir():
+        for path in CELL.findall(file.read_text()):
+            if not (file.parent.parent / path).exists():
+                yield f"{file}: `{path}` is not there"
 
 
 files = [
