@@ -2,7 +2,7 @@
 
 For each row of the page's table, a stand-in for the scheduler starts the page's command, sends each signal of the row in the
 middle of the run and, if the exit code is the row's, starts the same command again. The run must be complete in the end, with the
-metrics of a run that nobody stopped, and the code must be in the text that makes the scheduler restart the job.
+metrics of a run that was never stopped, and the code must be in the text that makes the scheduler restart the job.
 """
 
 import os
