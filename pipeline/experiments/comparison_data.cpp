@@ -28,9 +28,11 @@ void add_stages(const Parameters& parameters, const std::string& text, TextKind 
 }
 
 /// "evaluate" -> its stages; the first is its source.
-std::map<std::string, std::vector<std::string>> flows_of(const Parameters& parameters) {
+using Flows = std::map<std::string, std::vector<std::string>>;
+
+Flows flows_of(const Parameters& parameters) {
   constexpr std::string_view prefix = "flow.";
-  std::map<std::string, std::vector<std::string>> flows;
+  Flows flows;
   for (const auto& [key, value] : parameters) {
     if (!key.starts_with(prefix)) continue;
     constexpr int deeper_than_any = 32;  // paths in paths; cycles are rejected before a run
@@ -40,18 +42,42 @@ std::map<std::string, std::vector<std::string>> flows_of(const Parameters& param
   return flows;
 }
 
-/// Names of stages in the stage's parameters: references, such as a search's index.
-std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
-  std::set<std::string> stages;
+/// Calls `take` with the key and the value of each parameter of the stage, `use` among them.
+template <class Take>
+void for_each_parameter(const Parameters& parameters, const std::string& stage, const Take& take) {
   const std::string prefix = "stage." + stage + ".";
   for (auto at = parameters.lower_bound(prefix);
        at != parameters.end() && at->first.starts_with(prefix); ++at) {
-    const std::string text = text_parameter(parameters, at->first);
+    take(at->first, at->second);
+  }
+}
+
+/// Names of stages in the stage's parameters: references, such as a search's index.
+std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
+  std::set<std::string> stages;
+  for_each_parameter(parameters, stage, [&](const std::string& key, const std::string& /*value*/) {
+    const std::string text = text_parameter(parameters, key);
     if (!text.empty() && find(parameters, "stage." + text + ".use") != nullptr) {
       stages.insert(text);
     }
-  }
+  });
   return stages;
+}
+
+/// The flow and those that fill stages to which it refers. A source is not filled: a model may
+/// refer to its training data.
+std::set<std::string> flows_measured(const Parameters& parameters, const Flows& flows,
+                                     const std::string& flow) {
+  std::set<std::string> found{flow};
+  for (const std::string& stage : flows.at(flow)) {
+    for (const std::string& referred : referred_by(parameters, stage)) {
+      for (const auto& [name, stages] : flows) {
+        const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
+        if (std::find(fills, stages.end(), referred) != stages.end()) found.insert(name);
+      }
+    }
+  }
+  return found;
 }
 
 /// Packets that failed or were dropped in each run of the flow: these are not measured.
@@ -63,7 +89,7 @@ std::string lost_in_flow(const FlowTotal& total) {
 
 /// The stages of these flows after all stages that other flows share, such as the model: their
 /// settings decide what is measured, not what is trained.
-std::set<std::string> measuring_stages(const std::map<std::string, std::vector<std::string>>& flows,
+std::set<std::string> measuring_stages(const Flows& flows,
                                        const std::set<std::string>& of_interest) {
   std::set<std::string> elsewhere;
   for (const auto& [name, stages] : flows) {
@@ -79,11 +105,40 @@ std::set<std::string> measuring_stages(const std::map<std::string, std::vector<s
   return found;
 }
 
-/// How many packets the flow's source emitted in each run.
-std::optional<std::uint64_t> packets_of_flow(const RunFolder& run, const std::string& flow) {
+/// Adds the settings of a stage that measures.
+void add_settings(const Parameters& parameters, const std::string& stage, Parameters& data) {
+  const std::string use = text_parameter(parameters, "stage." + stage + ".use");
+  if (use.starts_with("report.") || use.starts_with("export.")) return;  // they only write
+  for_each_parameter(parameters, stage, [&](const std::string& key, const std::string& value) {
+    if (is_replicate_key(key)) {
+      if (is_set(parameters, key)) data[key] = one_fold;
+    } else if (changes_results(key)) {
+      data[key] = value;
+    }
+  });
+}
+
+/// Adds the settings of a flow's source. Returns its folds as a text.
+std::string add_source(const Parameters& parameters, const std::string& source, Parameters& data) {
+  std::string folds;
+  for_each_parameter(parameters, source, [&](const std::string& key, const std::string& value) {
+    if (is_replicate_key(key)) {
+      folds += ", fold " + value;
+    } else if (changes_results(key)) {
+      data[key] = value;
+    }
+  });
+  return folds;
+}
+
+/// Adds how many packets the flow's source emitted and how many were lost, in each run of the flow.
+void add_counts(const RunFolder& run, const std::string& flow, const std::string& folds,
+                Parameters& counts) {
   const auto total = std::ranges::find(run.flows, flow, &FlowTotal::flow);
-  if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return std::nullopt;
-  return packets_of(total->stages.front()) / total->times;
+  if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return;
+  const std::uint64_t packets = packets_of(total->stages.front()) / total->times;
+  counts[fmt::format("packets of {}{}", flow, folds)] = std::to_string(packets);
+  counts[fmt::format("lost packets of {}{}", flow, folds)] = lost_in_flow(*total);
 }
 
 }  // namespace
@@ -100,48 +155,17 @@ bool is_set(const Parameters& parameters, const std::string& replicate_key) {
 }
 
 void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored) {
-  const auto flows = flows_of(run.parameters);
-  const auto measuring = flows.find(flow);
-  if (measuring == flows.end()) return;
-  std::set<std::string> of_interest{flow};
-  for (const std::string& stage : measuring->second) {
-    for (const std::string& referred : referred_by(run.parameters, stage)) {
-      for (const auto& [name, stages] : flows) {
-        // After its source: the source itself, such as the training data of a model, is not filled.
-        const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
-        if (std::find(fills, stages.end(), referred) != stages.end()) of_interest.insert(name);
-      }
-    }
+  const Flows flows = flows_of(run.parameters);
+  if (!flows.contains(flow)) return;
+  const std::set<std::string> measured = flows_measured(run.parameters, flows, flow);
+  for (const std::string& stage : measuring_stages(flows, measured)) {
+    add_settings(run.parameters, stage, scored.data);
   }
-  for (const std::string& stage : measuring_stages(flows, of_interest)) {
-    const std::string prefix = "stage." + stage + ".";
-    const std::string use = text_parameter(run.parameters, prefix + "use");
-    if (use.starts_with("report.") || use.starts_with("export.")) continue;  // they only write
-    for (auto at = run.parameters.lower_bound(prefix);
-         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      const bool fold = is_replicate_key(at->first);
-      if (fold && is_set(run.parameters, at->first)) scored.data[at->first] = one_fold;
-      if (!fold && changes_results(at->first)) scored.data[at->first] = at->second;
-    }
-  }
-  for (const std::string& name : of_interest) {
+  for (const std::string& name : measured) {
     const std::vector<std::string>& stages = flows.at(name);
     if (stages.empty()) continue;
-    const std::string prefix = "stage." + stages.front() + ".";
-    std::string folds;
-    for (auto at = run.parameters.lower_bound(prefix);
-         at != run.parameters.end() && at->first.starts_with(prefix); ++at) {
-      if (is_replicate_key(at->first)) {
-        folds += ", fold " + at->second;
-      } else if (changes_results(at->first)) {
-        scored.data[at->first] = at->second;
-      }
-    }
-    if (const auto packets = packets_of_flow(run, name)) {
-      scored.counts[fmt::format("packets of {}{}", name, folds)] = std::to_string(*packets);
-      const auto total = std::ranges::find(run.flows, name, &FlowTotal::flow);
-      scored.counts[fmt::format("lost packets of {}{}", name, folds)] = lost_in_flow(*total);
-    }
+    const std::string folds = add_source(run.parameters, stages.front(), scored.data);
+    add_counts(run, name, folds, scored.counts);
   }
 }
 

@@ -31,12 +31,9 @@ std::int64_t integer_parameter(const Parameters& parameters, std::string_view ke
 /// Epochs that a resume would not repeat, or that were completed since: by checkpoints and by
 /// timing.jsonl, whose last line belongs to the epoch in progress.
 std::int64_t epochs_of_files(const fs::path& folder) {
-  std::int64_t done = 0;
-  for (const fs::path& file : CheckpointFolder(folder / "checkpoints").files()) {
-    std::int64_t epoch = 0;
-    std::istringstream(file.stem().string().substr(std::string("epoch-").size())) >> epoch;
-    done = std::max(done, epoch);
-  }
+  const std::vector<fs::path> checkpoints = CheckpointFolder(folder / "checkpoints").files();
+  std::int64_t done =
+      checkpoints.empty() ? 0 : checkpoint_name(checkpoints.front().filename().string())->epochs;
   std::ifstream timing(folder / "timing.jsonl");
   for (std::string line; std::getline(timing, line);) {
     const Json json = Json::parse(line, nullptr, false);

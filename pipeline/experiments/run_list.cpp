@@ -27,9 +27,8 @@ RunFolder read_or_say_why(const fs::path& folder, const std::string& name) {
 }
 
 std::string name_of(const fs::path& folder) {
-  return fs::absolute(folder).lexically_normal().filename().empty()
-             ? fs::absolute(folder).lexically_normal().parent_path().filename().string()
-             : fs::absolute(folder).lexically_normal().filename().string();
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 std::string short_key(const std::string& key) {
@@ -113,24 +112,17 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
     for (const std::string& key : keys) {
       if (!changes_results(key) && !is_variant_key(key)) continue;
       if (decided.contains(key)) continue;
-      std::set<std::string> values;
+      std::map<std::size_t, std::string> values;  // by run
       for (const std::size_t at : members) {
-        const auto found = parameters[at].find(key);
-        if (found != parameters[at].end()) {
-          values.insert(found->second);
+        if (const auto found = parameters[at].find(key); found != parameters[at].end()) {
+          values[at] = found->second;
         } else if (runs[at].state != RunState::missing) {
-          values.insert("");
+          values[at] = "not set";
         }
       }
-      if (values.size() < 2) continue;
-      for (const std::size_t at : members) {
-        const auto found = parameters[at].find(key);
-        if (found != parameters[at].end()) {
-          changed[at][key] = found->second;
-        } else if (runs[at].state != RunState::missing) {
-          changed[at][key] = "not set";
-        }
-      }
+      const auto is_first = [&](const auto& one) { return one.second == values.begin()->second; };
+      if (std::ranges::all_of(values, is_first)) continue;
+      for (const auto& [at, value] : values) changed[at][key] = value;
     }
   }
   return changed;

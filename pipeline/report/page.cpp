@@ -111,7 +111,7 @@ fs::path write_page(const std::vector<std::string>& runs, const fs::path& output
   std::vector<RunRecord> records;
   for (const std::string& run : runs) {
     folders.emplace_back(run);
-    records.push_back(read_run(run));
+    records.push_back(read_record(run));
     if (!known.insert(fs::canonical(run)).second) {
       throw Error("'" + run + "' is given twice; give each run once", Fault::configuration);
     }

@@ -1,24 +1,18 @@
 #include "pipeline/report/pictures.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "pipeline/report/base64.hpp"
+#include "pipeline/run/drawn_pictures.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
-
-/// Whether the path stays inside a folder: relative and without a way out.
-bool is_inside(const fs::path& file) {
-  return !file.empty() && file.is_relative() &&
-         std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
-}
 
 std::string data_uri(const fs::path& file) {
   const std::string ending = file.extension().string();
@@ -31,7 +25,7 @@ void put_pictures_in(Json& json, const fs::path& folder) {
   if (json.is_object() && json.contains("file")) {
     try {
       const fs::path file = json.at("file").get<std::string>();
-      if (!is_inside(file)) throw Error("'" + file.string() + "' is not in the run's folder");
+      if (!stays_inside(file)) throw Error("'" + file.string() + "' is not in the run's folder");
       json["picture"] = data_uri(folder / file);
     } catch (const Error& error) {
       json["problem"] = error.what();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -24,24 +23,23 @@ std::string left_out(const std::string& file) {
   return "The last line of " + file + " is incomplete and was skipped.";
 }
 
-/// Calls `take` with each line of a line file. A run in progress may have written only part of the
-/// last one.
-void for_each_line(const fs::path& file, RunRecord& record,
-                   const std::function<void(const Json&)>& take) {
+/// A run in progress may have written only part of the last line.
+void read_timing(RunRecord& record) {
+  const fs::path file = record.folder / "timing.jsonl";
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    record.notes.push_back("There is no " + file.filename().string() + " in the folder.");
+    record.notes.emplace_back("There is no timing.jsonl in the folder.");
     return;
   }
   std::size_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
     if (stream.eof()) {
-      record.notes.push_back(left_out(file.filename().string()));
+      record.notes.push_back(left_out("timing.jsonl"));
       break;
     }
     try {
-      take(Json::parse(line));
+      record.timing.push_back(Json::parse(line));
     } catch (const Json::exception& error) {
       throw Error(fmt::format("{}:{}: this line is not a valid record: {}", file.string(), number,
                               error.what()),
@@ -125,7 +123,7 @@ void read_reports(RunRecord& record) {
 
 }  // namespace
 
-RunRecord read_run(const fs::path& folder) {
+RunRecord read_record(const fs::path& folder) {
   RunRecord record;
   record.folder = folder;
   const fs::path resolved = folder / "resolved.toml";
@@ -141,8 +139,7 @@ RunRecord read_run(const fs::path& folder) {
   record.settings = read_settings(text, resolved.string());
   record.parameters = parameters_of(text, resolved.string());
   read_metrics(record);
-  for_each_line(folder / "timing.jsonl", record,
-                [&](const Json& line) { record.timing.push_back(line); });
+  read_timing(record);
   const fs::path summary = folder / "summary.json";
   if (fs::exists(summary)) {
     record.summary = read_json(summary);

@@ -55,6 +55,6 @@ struct RunRecord {
 
 /// Throws seam::Error: configuration if the folder is not a run folder, data with name and line if
 /// a file in it cannot be read.
-RunRecord read_run(const std::filesystem::path& folder);
+RunRecord read_record(const std::filesystem::path& folder);
 
 }  // namespace seam::host

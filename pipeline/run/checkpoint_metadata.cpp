@@ -18,15 +18,11 @@ namespace {
 const std::string run_keys = "seam.run.";
 const std::string mean_keys = "seam.mean.";
 
-template <class T>
-std::optional<T> parsed(std::string_view text, int base = 10) {
+/// `base`: of integers.
+template <class T, class... Base>
+std::optional<T> parsed(std::string_view text, Base... base) {
   T value{};
-  std::from_chars_result result{};
-  if constexpr (std::is_floating_point_v<T>) {
-    result = std::from_chars(text.data(), text.data() + text.size(), value);
-  } else {
-    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  }
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value, base...);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return value;
 }
@@ -60,10 +56,6 @@ class RunValues {
     if (*number < 0) throw Error("its '" + (run_keys + name) + "' is negative");
     return *number;
   }
-  [[nodiscard]] bool flag(const char* name) const { return count(name) != 0; }
-  [[nodiscard]] std::uint64_t size(const char* name) const {
-    return static_cast<std::uint64_t>(count(name));
-  }
   [[nodiscard]] static double number(const std::string& key, const std::string& value) {
     const auto number = parsed<double>(value);
     if (!number) throw Error("its '" + key + "' is '" + value + "', not a number");
@@ -73,6 +65,24 @@ class RunValues {
  private:
   const Metadata& metadata_;  // the caller's, outlives this
 };
+
+/// Calls `visit` with the name and the value of each number that every checkpoint has.
+template <class AnyCheckpoint, class Visit>
+void for_each_count(AnyCheckpoint& checkpoint, const Visit& visit) {
+  auto& position = checkpoint.position;
+  visit("before_done", position.before_done);
+  visit("epochs_done", position.epochs_done);
+  visit("stopped_early", position.stopped_early);
+  visit("best_epochs", position.best_epochs);
+  visit("without_gain", position.without_gain);
+  visit("epochs_measured", position.epochs_measured);
+  visit("after_done", position.after_done);
+  visit("metrics_size", checkpoint.metrics_size);
+  visit("timing_size", checkpoint.timing_size);
+  visit("skipped_size", checkpoint.skipped_size);
+  visit("skipped_packets", checkpoint.skipped_packets);
+  visit("trainings", checkpoint.trainings);
+}
 
 }  // namespace
 
@@ -125,10 +135,10 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));
   };
-  run("before_done", std::to_string(static_cast<int>(position.before_done)));
-  run("epochs_done", std::to_string(position.epochs_done));
+  for_each_count(checkpoint, [&run](const char* name, auto value) {
+    run(name, std::to_string(static_cast<std::int64_t>(value)));
+  });
   run("flows_done", std::to_string(position.flows_done));
-  run("stopped_early", std::to_string(static_cast<int>(position.stopped_early)));
   if (position.best) run("best", exactly(*position.best));
   if (const auto best = best_epochs(position)) {
     metadata.emplace(format::best_key, format::file_name(*best));
@@ -141,15 +151,6 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
     run("kept_best", exactly(kept->value));
     run("kept_epochs", std::to_string(kept->epochs));
   }
-  run("best_epochs", std::to_string(position.best_epochs));
-  run("without_gain", std::to_string(position.without_gain));
-  run("epochs_measured", std::to_string(position.epochs_measured));
-  run("after_done", std::to_string(position.after_done));
-  run("metrics_size", std::to_string(checkpoint.metrics_size));
-  run("timing_size", std::to_string(checkpoint.timing_size));
-  run("skipped_size", std::to_string(checkpoint.skipped_size));
-  run("skipped_packets", std::to_string(checkpoint.skipped_packets));
-  run("trainings", std::to_string(checkpoint.trainings));
   if (checkpoint.training_steps) {
     run("training_steps", std::to_string(*checkpoint.training_steps));
   }
@@ -168,11 +169,11 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
 void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   const RunValues run(metadata);
   SchedulePosition& position = checkpoint.position;
-  position.before_done = run.flag("before_done");
-  position.epochs_done = run.count("epochs_done");
+  for_each_count(checkpoint, [&run](const char* name, auto& value) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(run.count(name));
+  });
   const bool has_flows = run.text(format::version_key) != earlier_checkpoint_versions.front();
   position.flows_done = has_flows ? run.count("flows_done") : 0;
-  position.stopped_early = run.flag("stopped_early");
   if (const auto best = run.find(run_keys + "best")) {
     position.best = RunValues::number(run_keys + "best", *best);
   }
@@ -181,15 +182,6 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     position.best_kept = {unescaped(*metric), RunValues::number(run_keys + "kept_best", value),
                           run.count("kept_epochs")};
   }
-  position.best_epochs = run.count("best_epochs");
-  position.without_gain = run.count("without_gain");
-  position.epochs_measured = run.count("epochs_measured");
-  position.after_done = run.flag("after_done");
-  checkpoint.metrics_size = run.size("metrics_size");
-  checkpoint.timing_size = run.size("timing_size");
-  checkpoint.skipped_size = run.size("skipped_size");
-  checkpoint.skipped_packets = run.size("skipped_packets");
-  checkpoint.trainings = run.count("trainings");
   if (run.find(run_keys + "training_steps")) {
     checkpoint.training_steps = run.count("training_steps");
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pipeline/config/load.hpp"
 
@@ -25,5 +26,10 @@ namespace seam::host {
 /// stages' parameters that require an existing file, by key. Without files that matter only at the
 /// start of a run, such as initial weights. Other files may be outputs of a stage.
 [[nodiscard]] std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline);
+
+/// The keys of both whose files have a different content now.
+[[nodiscard]] std::vector<std::string> changed_data(
+    const std::map<std::string, std::string>& before,
+    const std::map<std::string, std::string>& now);
 
 }  // namespace seam::host

@@ -13,19 +13,13 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-/// Returns whether the path is relative and stays inside the set's folder.
-bool is_inside(const fs::path& file) {
-  return !file.empty() && file.is_relative() &&
-         std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
-}
-
 /// Adds every "file" of the set, titled by the keys, numbers and titles on the way to it.
 void add_pictures(const Json& json, const std::string& title, const fs::path& folder,
                   std::vector<DrawnPicture>& pictures) {
   if (!json.is_object()) return;
   if (const auto file = json.find("file"); file != json.end()) {
     const fs::path path = file->get<std::string>();
-    if (!is_inside(path)) throw Error("'" + path.string() + "' is not in the run folder");
+    if (!stays_inside(path)) throw Error("'" + path.string() + "' is not in the run folder");
     pictures.push_back({title, folder / path});
   }
   for (const auto& [key, value] : json.items()) {
@@ -43,6 +37,11 @@ void add_pictures(const Json& json, const std::string& title, const fs::path& fo
 }
 
 }  // namespace
+
+bool stays_inside(const fs::path& file) {
+  return !file.empty() && file.is_relative() &&
+         std::ranges::none_of(file, [](const fs::path& part) { return part == ".."; });
+}
 
 DrawnPictures drawn_pictures(const fs::path& run, const std::string& flow, std::int64_t epoch) {
   DrawnPictures drawn;

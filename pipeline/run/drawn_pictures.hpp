@@ -23,6 +23,9 @@ struct DrawnPictures {
   std::vector<std::string> problems;   ///< sentences about sets that cannot be read
 };
 
+/// Returns whether the path of an image is relative and stays inside its set's folder.
+[[nodiscard]] bool stays_inside(const std::filesystem::path& file);
+
 /// The images of this flow and epoch in a run folder.
 [[nodiscard]] DrawnPictures drawn_pictures(const std::filesystem::path& run,
                                            const std::string& flow, std::int64_t epoch);

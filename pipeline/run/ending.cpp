@@ -246,6 +246,22 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
+std::string place_text(const ScheduleSpec& schedule, const SchedulePosition& position,
+                       const std::optional<FlowUnderWay>& within) {
+  const std::string moment = moment_text(schedule, position, position.epochs_done);
+  const std::string epoch =
+      moment.starts_with("epoch")
+          ? fmt::format("in epoch {} of {}", position.epochs_done + 1, schedule.epochs)
+          : fmt::format("{} the epochs", moment);
+  if (within) {
+    return fmt::format("{}, after step {} of flow '{}'", epoch, within->point.steps, within->flow);
+  }
+  if (position.flows_done > 0) {
+    return fmt::format("{}, after {} of its flows", epoch, position.flows_done);
+  }
+  return fmt::format("after {} of {} epochs", position.epochs_done, schedule.epochs);
+}
+
 std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& schedule,
                         const Screen& screen) {
   if (scores.empty()) return {};

@@ -10,15 +10,21 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/scores.hpp"
 #include "pipeline/run/summary.hpp"
 #include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
+
+/// Where a run stopped or continues: "in epoch 3 of 24, after step 500 of flow 'train'".
+std::string place_text(const ScheduleSpec& schedule, const SchedulePosition& position,
+                       const std::optional<FlowUnderWay>& within);
 
 /// The score as a table that fits the screen; empty if there is none.
 std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& schedule,

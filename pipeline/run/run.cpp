@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -34,41 +33,10 @@
 namespace seam::host {
 namespace {
 
-/// FlowEngine as a FlowRunner.
-class EngineFlows final : public FlowRunner {
- public:
-  explicit EngineFlows(int threads) : engine_(threads) {}
-
-  void on_compute_thread(const std::function<void()>& work) override {
-    engine_.on_compute_thread(work);
-  }
-  FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
-                 const FlowOptions& options) override {
-    return engine_.run(flow, stages, options);
-  }
-
- private:
-  FlowEngine engine_;
-};
-
 std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   std::string lines;
   for (const PluginUsed& plugin : plugins) lines += plugin.sha256 + " " + plugin.path + "\n";
   return lines;
-}
-
-/// Returns the keys whose files have a different content now, except those that were changed on
-/// purpose.
-std::vector<std::string> changed_data(const std::map<std::string, std::string>& before,
-                                      const std::map<std::string, std::string>& now,
-                                      const auto& on_purpose) {
-  std::vector<std::string> changed;
-  for (const auto& [key, hash] : before) {
-    const auto found = now.find(key);
-    const bool other = found != now.end() && found->second != hash;
-    if (other && !on_purpose.contains(key)) changed.push_back(key);
-  }
-  return changed;
 }
 
 /// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
@@ -87,7 +55,11 @@ class Run final {
 
  private:
   void start();
+  [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
+  void note_start(const std::optional<Beginning>& begins_with) const;
   void restore();
+  /// None if the run has no checkpoint yet. Renames damaged files.
+  [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
   [[nodiscard]] bool is_initial(const std::string& key) const;
@@ -98,8 +70,6 @@ class Run final {
   void warn_of_differences() const;
   void warn_of_other_folder(const Launch& recorded) const;
   void warn_of_changes_since(const Launch& training) const;
-  /// "in epoch 3 of 24, after step 500 of flow 'train'"
-  [[nodiscard]] std::string place_text(const std::optional<FlowUnderWay>& within) const;
   void open_stages();
   void restore_scores();
   /// Null if no event file is wanted.
@@ -201,21 +171,12 @@ void Run::start() {
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
   crash_report_.emplace(*directory_);
-  launch_ = make_launch(spec_, pipeline_.plugins);
-  launch_.data = data_files(pipeline_);
-  launch_.evaluates = options_.evaluates;
-  launch_.trained_with = options_.trained_with;
-  launch_.evaluated_with = options_.evaluated_with;
-  if (!launch_.evaluates.run.empty()) launch_.file = read_launch(launch_.evaluates.run).file;
+  launch_ = new_launch(begins_with);
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
   summary_.numerics = options_.numerics;
   if (begins_with) {
-    const Launch other = read_launch(options_.from);
-    launch_.file = other.file;
-    launch_.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),
-                    begins_with->file.filename().string()};
     for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
     lay_out(*begins_with, *directory_);
   }
@@ -225,7 +186,28 @@ void Run::start() {
   services_ = std::make_unique<RunServices>(
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
-  if (!resume) services_->note(fmt::format("run directory {}", directory_->path().string()));
+  note_start(begins_with);
+}
+
+Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
+  Launch launch = make_launch(spec_, pipeline_.plugins);
+  launch.data = data_files(pipeline_);
+  launch.evaluates = options_.evaluates;
+  launch.trained_with = options_.trained_with;
+  launch.evaluated_with = options_.evaluated_with;
+  if (!launch.evaluates.run.empty()) launch.file = read_launch(launch.evaluates.run).file;
+  if (begins_with) {
+    launch.file = read_launch(options_.from).file;
+    launch.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),
+                   begins_with->file.filename().string()};
+  }
+  return launch;
+}
+
+void Run::note_start(const std::optional<Beginning>& begins_with) const {
+  if (options_.start != Start::resume) {
+    services_->note(fmt::format("run directory {}", directory_->path().string()));
+  }
   if (!launch_.evaluates.run.empty()) {
     services_->note("evaluating " + to_text(launch_.evaluates));
     warn_of_changes_since(read_launch(launch_.evaluates.run));
@@ -272,8 +254,8 @@ void Run::warn_of_other_folder(const Launch& recorded) const {
 /// `training`: of the run whose networks are evaluated.
 void Run::warn_of_changes_since(const Launch& training) const {
   warn_of_other_folder(training);
-  std::vector<std::string> changed =
-      changed_data(training.data, launch_.data, launch_.evaluated_with);
+  std::vector<std::string> changed = changed_data(training.data, launch_.data);
+  std::erase_if(changed, [this](const auto& key) { return launch_.evaluated_with.contains(key); });
   if (plugin_lines(training.plugins) != identity_.plugins) changed.emplace_back("plugins");
   if (changed.empty()) return;
   services_->message(
@@ -296,25 +278,8 @@ void Run::restore() {
                                    "seam doctor --crash {}",
                                    crash, directory_->log().string()));
   }
-  CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
-  for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
-    const auto aside = CheckpointFolder::set_aside(damaged.file);
-    services_->message(
-        LogLevel::warning,
-        fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used", damaged.how,
-                    aside.filename().string()));
-  }
-  if (!newest.checkpoint) {
-    if (!recorded.from.run.empty()) {
-      throw Error(
-          fmt::format("'{}' was started from {}, but no longer has a checkpoint; start another "
-                      "run with --from",
-                      directory_->path().string(), to_text(recorded.from)),
-          Fault::configuration);
-    }
-    services_->note("the run has no checkpoint yet; starting from the beginning");
-    return;
-  }
+  CheckpointFolder::Newest newest = newest_checkpoint(recorded);
+  if (!newest.checkpoint) return;
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
   refuse_other_pipeline(newest.file);
@@ -325,18 +290,39 @@ void Run::restore() {
   summary_.position = begin_.position;
   summary_.skipped_packets = begin_.skipped_packets;
   services_->metrics().restore(begin_.means);
-  const bool within = begin_.flow || summary_.position.flows_done > 0;
-  services_->note(
-      fmt::format("{} {}, from {}", options_.start == Start::resume ? "resuming" : "continuing",
-                  within ? place_text(begin_.flow)
-                         : fmt::format("after epoch {} of {}", summary_.position.epochs_done,
-                                       spec_.schedule.epochs),
-                  newest.file.filename().string()));
+  const SchedulePosition& position = begin_.position;
+  const bool within = begin_.flow || position.flows_done > 0;
+  services_->note(fmt::format(
+      "{} {}, from {}", options_.start == Start::resume ? "resuming" : "continuing",
+      within ? place_text(spec_.schedule, position, begin_.flow)
+             : fmt::format("after epoch {} of {}", position.epochs_done, spec_.schedule.epochs),
+      newest.file.filename().string()));
+}
+
+CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
+  CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
+  for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
+    const auto aside = CheckpointFolder::set_aside(damaged.file);
+    services_->message(
+        LogLevel::warning,
+        fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used", damaged.how,
+                    aside.filename().string()));
+  }
+  if (newest.checkpoint) return newest;
+  if (!recorded.from.run.empty()) {
+    throw Error(
+        fmt::format("'{}' was started from {}, but no longer has a checkpoint; start another "
+                    "run with --from",
+                    directory_->path().string(), to_text(recorded.from)),
+        Fault::configuration);
+  }
+  services_->note("the run has no checkpoint yet; starting from the beginning");
+  return newest;
 }
 
 void Run::check_data() const {
-  const std::vector<std::string> changed =
-      changed_data(recorded_data_, launch_.data, changed_keys_);
+  std::vector<std::string> changed = changed_data(recorded_data_, launch_.data);
+  std::erase_if(changed, [this](const auto& key) { return changed_keys_.contains(key); });
   if (changed.empty()) return;
   const std::string text =
       "the content of " + enumerated(changed) + " has changed since the run was started";
@@ -362,22 +348,6 @@ void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {
                   "seam run --from {} --set KEY=VALUE",
                   newest.filename().string(), to_text(differences), directory_->path().string()),
       Fault::configuration);
-}
-
-std::string Run::place_text(const std::optional<FlowUnderWay>& within) const {
-  const SchedulePosition& position = summary_.position;
-  const std::string moment = moment_text(spec_.schedule, position, position.epochs_done);
-  const std::string epoch =
-      moment.starts_with("epoch")
-          ? fmt::format("in epoch {} of {}", position.epochs_done + 1, spec_.schedule.epochs)
-          : fmt::format("{} the epochs", moment);
-  if (within) {
-    return fmt::format("{}, after step {} of flow '{}'", epoch, within->point.steps, within->flow);
-  }
-  if (position.flows_done > 0) {
-    return fmt::format("{}, after {} of its flows", epoch, position.flows_done);
-  }
-  return fmt::format("after {} of {} epochs", position.epochs_done, spec_.schedule.epochs);
 }
 
 void Run::warn_of_differences() const {
@@ -470,7 +440,7 @@ void Run::go_through_schedule() {
   services_->message(
       LogLevel::warning,
       fmt::format("stopped on request {}; {}; resume with:\n  seam run --resume {}",
-                  place_text(steps.under_way()),
+                  place_text(spec_.schedule, summary_.position, steps.under_way()),
                   files.empty() ? "there is no checkpoint yet, all work will be repeated"
                                 : "the newest checkpoint is " + files.front().filename().string(),
                   directory_->path().string()));
@@ -514,11 +484,6 @@ RunSummary Run::summary() {
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
                         FlowRunner& flows) {
   return Run(pipeline, options, display, flows).execute();
-}
-
-RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display) {
-  EngineFlows flows(options.threads);
-  return run_pipeline(pipeline, options, display, flows);
 }
 
 }  // namespace seam::host

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
@@ -16,16 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-std::string refusal(const std::vector<std::string>& runs, const std::filesystem::path& output) {
-  try {
-    write_page(runs, output);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Page, HoldsAllOfItAndNoLink) {
   const std::string html = page_html("a run", {{"runs", Json::array()}});
@@ -60,8 +50,10 @@ TEST(WritePage, ReplacesNoOtherFile) {
   const test::TemporaryFolder run;
   run.write("resolved.toml", "[pipeline]\nname = \"x\"\n");
   const std::filesystem::path mine = run.write("thesis.html", "<!DOCTYPE html>\n<p>mine</p>");
-  EXPECT_THAT(refusal({run.path().string()}, mine), HasSubstr("is not overwritten"));
-  EXPECT_THAT(refusal({run.path().string()}, run.path()), HasSubstr("is a folder"));
+  EXPECT_REFUSED(write_page({run.path().string()}, mine), Fault::configuration,
+                 "is not overwritten");
+  EXPECT_REFUSED(write_page({run.path().string()}, run.path()), Fault::configuration,
+                 "is a folder");
 }
 
 TEST(WritePage, SeveralRunsNeedAFileAndAreNamedOnce) {
@@ -70,8 +62,9 @@ TEST(WritePage, SeveralRunsNeedAFileAndAreNamedOnce) {
   run.write("b/resolved.toml", "[pipeline]\nname = \"x\"\n");
   const std::string a = (run.path() / "a").string();
   const std::string b = (run.path() / "b").string();
-  EXPECT_THAT(refusal({a, b}, ""), HasSubstr("--output"));
-  EXPECT_THAT(refusal({a, b + "/../a"}, run.path() / "x.html"), HasSubstr("is given twice"));
+  EXPECT_REFUSED(write_page({a, b}, ""), Fault::configuration, "--output");
+  EXPECT_REFUSED(write_page({a, b + "/../a"}, run.path() / "x.html"), Fault::configuration,
+                 "is given twice");
   EXPECT_EQ(write_page({a, b}, run.path() / "x.html"), run.path() / "x.html");
 }
 

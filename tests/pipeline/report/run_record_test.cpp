@@ -5,13 +5,12 @@
 
 #include <cmath>
 
-#include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host {
 namespace run_record_test {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -34,20 +33,11 @@ class RunRecordTest : public ::testing::Test {
     run_.write("summary.json", "{\"outcome\":\"success\"}\n");
   }
 
-  std::string refusal() {
-    try {
-      read_run(run_.path());
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-
   test::TemporaryFolder run_;
 };
 
 TEST_F(RunRecordTest, ReadsWhatARunLeaves) {
-  const RunRecord record = read_run(run_.path());
+  const RunRecord record = read_record(run_.path());
   EXPECT_EQ(record.launch.version, "0.1.0");
   ASSERT_THAT(record.metrics, SizeIs(2));
   ASSERT_THAT(record.metrics[0].points, SizeIs(4));
@@ -66,7 +56,7 @@ TEST_F(RunRecordTest, TakesARunThatIsUnderWay) {
   std::filesystem::remove(run_.path() / "summary.json");
   std::filesystem::remove(run_.path() / "timing.jsonl");
   run_.write("metrics.jsonl", std::string(metrics) + R"({"epoch":2,"fl)");
-  const RunRecord record = read_run(run_.path());
+  const RunRecord record = read_record(run_.path());
   EXPECT_FALSE(record.summary);
   EXPECT_THAT(record.metrics[0].points, SizeIs(4));
   EXPECT_THAT(record.notes, ElementsAre(HasSubstr("last line of metrics.jsonl is incomplete"),
@@ -74,41 +64,34 @@ TEST_F(RunRecordTest, TakesARunThatIsUnderWay) {
 }
 
 TEST_F(RunRecordTest, NamesTheLineThatIsDamaged) {
+  run_.write("timing.jsonl", "{}\n{\"epoch\":\n{}\n");
+  EXPECT_REFUSED(read_record(run_.path()), Fault::data,
+                 "timing.jsonl:2: this line is not a valid record");
   run_.write("metrics.jsonl", std::string(metrics) + "{\"epoch\":\n" + metrics);
-  EXPECT_THAT(refusal(), HasSubstr("line 6 of '"));
-  run_.write("metrics.jsonl",
-             "{\"epoch\":\"0\",\"flow\":\"f\",\"stage\":\"s\",\"name\":\"n\","
-             "\"value\":1}\n");
-  EXPECT_THAT(refusal(), HasSubstr("line 1 of '"));
+  EXPECT_REFUSED(read_record(run_.path()), Fault::data, "line 6 of '");
 }
 
 TEST_F(RunRecordTest, RefusesFilesThatItCannotRead) {
   run_.write("summary.json", "[1]");
-  EXPECT_THAT(refusal(), HasSubstr("is not the summary of a run"));
+  EXPECT_REFUSED(read_record(run_.path()), Fault::data, "is not the summary of a run");
   run_.write("summary.json", "{");
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("summary.json"), HasSubstr("is not valid JSON")));
+  EXPECT_REFUSED(read_record(run_.path()), Fault::data, "summary.json' is not valid JSON");
 }
 
 TEST_F(RunRecordTest, RefusesAFolderThatIsNoRun) {
   const test::TemporaryFolder other;
-  try {
-    read_run(other.path());
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("is not a run folder: it has no resolved.toml"));
-    EXPECT_EQ(error.fault(), Fault::configuration);
-  }
+  EXPECT_REFUSED(read_record(other.path()), Fault::configuration,
+                 "is not a run folder: it has no resolved.toml");
 }
 
 TEST_F(RunRecordTest, ReadsScoresOfOneFormat) {
   run_.write("score.json", R"({"format":1,"scores":[{"metric":"recall.r@1","value":0.6,
                             "standard_error":null,"better":"higher","flow":"evaluate","epoch":1,
                             "best":null,"protocol":null}]})");
-  EXPECT_THAT(read_run(run_.path()).scores, SizeIs(1));
+  EXPECT_THAT(read_record(run_.path()).scores, SizeIs(1));
   run_.write("score.json", R"({"format":2,"scores":[]})");
-  EXPECT_THAT(refusal(), HasSubstr("it has format 2, and this version of Seam reads format 1"));
-  run_.write("score.json", R"({"format":1,"scores":[{"value":0.6}]})");
-  EXPECT_THAT(refusal(), HasSubstr("score.json' is not a valid score.json"));
+  EXPECT_REFUSED(read_record(run_.path()), Fault::data,
+                 "it has format 2, and this version of Seam reads format 1");
 }
 
 TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {
@@ -118,7 +101,7 @@ TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {
   run_.write("reports/epoch-0001-evaluate-after.md", "# 1\n");
   run_.write("reports/after-final-recall.md", "# after\n");
   run_.write("reports/notes.md", "# mine\n");
-  const RunRecord record = read_run(run_.path());
+  const RunRecord record = read_record(run_.path());
   ASSERT_THAT(record.reports, SizeIs(3));
   EXPECT_EQ(record.reports[0].name, "evaluate-after");
   EXPECT_EQ(record.reports[1].name, "evaluate-recall");

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 
 namespace seam::host {
 namespace settings_table_test {
@@ -35,13 +35,8 @@ TEST(ReadSettings, TakesValuesOfSeveralLines) {
 }
 
 TEST(ReadSettings, NamesTheLineOfWhatIsNoToml) {
-  try {
-    read_settings("[pipeline]\nseed = = 1\n", "runs/a/resolved.toml");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("runs/a/resolved.toml:2: "));
-    EXPECT_EQ(error.fault(), Fault::data);
-  }
+  EXPECT_REFUSED(read_settings("[pipeline]\nseed = = 1\n", "runs/a/resolved.toml"), Fault::data,
+                 "runs/a/resolved.toml:2: ");
 }
 
 TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {

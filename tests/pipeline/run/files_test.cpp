@@ -8,7 +8,6 @@
 #include <sstream>
 #include <string>
 
-#include "seam/error.hpp"
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -18,7 +17,6 @@ namespace files_test {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 std::string content(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -53,13 +51,9 @@ TEST(WholeFile, AnEarlierOneStandsUntilTheNewOneIsWhole) {
 }
 
 TEST(WholeFile, AFullDiskIsAnErrorThatNamesTheFile) {
-  try {
-    Descriptor full("/dev/full", 1 /* O_WRONLY */);
-    full.write(std::as_bytes(std::span(std::string_view("x"))));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot write '/dev/full': No space left"));
-  }
+  Descriptor full("/dev/full", 1 /* O_WRONLY */);
+  EXPECT_REFUSED(full.write(std::as_bytes(std::span(std::string_view("x")))), Fault::data,
+                 "cannot write '/dev/full': No space left");
 }
 
 TEST(LineFile, AddsAtItsEndAndKnowsItsSize) {
@@ -90,24 +84,14 @@ TEST(FolderLock, LetsOneIn) {
   const TemporaryFolder folder;
   {
     const FolderLock lock(folder.path());
-    try {
-      const FolderLock second(folder.path());
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.fault(), Fault::configuration);
-      EXPECT_THAT(error.what(), HasSubstr("in use by another run (process "));
-    }
+    EXPECT_REFUSED(FolderLock(folder.path()), Fault::configuration,
+                   "in use by another run (process ");
   }
   EXPECT_NO_THROW(FolderLock(folder.path()));
 }
 
 TEST(Files, AMissingFileIsNamed) {
-  try {
-    read_file("/no/such/file");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'/no/such/file': No such file"));
-  }
+  EXPECT_REFUSED(read_file("/no/such/file"), Fault::data, "'/no/such/file': No such file");
 }
 
 }  // namespace files_test

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "seam/error.hpp"
+#include "seam/refusal_testing.hpp"
 #include "tests/support/kept_environment.hpp"
 
 namespace seam::host {
 namespace numerics_test {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::vector<std::string> one_cpu() {
@@ -58,23 +58,12 @@ TEST(Numerics, TheCpuNeedsNoLibTorchThatIsAsked) {
   EXPECT_EQ(device_for("cpu", never), "cpu");
 }
 
-std::string refusal(const CheckedPipeline& pipeline) {
-  try {
-    (void)numerics_for(pipeline);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was rejected";
-  return {};
-}
-
 TEST(Numerics, ADeviceThatDoesNotExistIsRefusedWithThoseThatDo) {
   CheckedPipeline pipeline;
   pipeline.spec.device = "cuda:2";
   pipeline.devices = &two_gpus;
-  EXPECT_THAT(refusal(pipeline), AllOf(HasSubstr("device 'cuda:2' does not exist"),
-                                       HasSubstr("there are cpu, cuda:0, cuda:1")));
+  EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
+                 "device 'cuda:2' does not exist; there are cpu, cuda:0, cuda:1");
 }
 
 TEST(Numerics, ALibTorchForCpusAloneIsNamedAsTheReason) {
@@ -83,12 +72,13 @@ TEST(Numerics, ALibTorchForCpusAloneIsNamedAsTheReason) {
   pipeline.devices = &one_cpu;
   pipeline.plugins.emplace_back().manifest.libtorch = "none";
   pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0+cpu";
-  EXPECT_THAT(refusal(pipeline), HasSubstr("there is cpu; the plugins' LibTorch, 2.13.0+cpu, is "
-                                           "built for CPUs only"));
+  EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
+                 "there is cpu; the plugins' LibTorch, 2.13.0+cpu, is built for CPUs only");
   pipeline.plugins[1].manifest.libtorch = "2.13.0+cuda";
-  EXPECT_THAT(refusal(pipeline), HasSubstr("finds no GPU"));
+  EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration, "finds no GPU");
   pipeline.devices = nullptr;
-  EXPECT_THAT(refusal(pipeline), HasSubstr("no plugin in this pipeline uses LibTorch"));
+  EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
+                 "no plugin in this pipeline uses LibTorch");
 }
 
 TEST(Numerics, AreNamedInAFewWords) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "seam/refusal_testing.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -59,12 +60,8 @@ TEST(Trace, OfARunWithoutCallsIsAnEmptyArray) {
 
 TEST(Trace, NamesTheFileThatCannotBeWritten) {
   const TemporaryFolder folder;
-  try {
-    const Trace trace(folder.path() / "missing" / "trace.json");
-    ADD_FAILURE() << "the file was opened";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("missing/trace.json"));
-  }
+  EXPECT_REFUSED(Trace(folder.path() / "missing" / "trace.json"), Fault::data,
+                 "missing/trace.json");
 }
 
 TEST(Trace, AFullDiskIsToldAtTheEnd) {
