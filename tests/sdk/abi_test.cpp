@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include "seam/archive.hpp"
@@ -29,6 +28,7 @@
 #include "seam/random.hpp"
 #include "seam/retrieval.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/text.hpp"
 
 namespace seam {
 namespace abi_test {
@@ -140,9 +140,7 @@ TEST(Abi, LayoutIsThatOfTheSdkNumber) {
   const std::filesystem::path file =
       std::filesystem::path(SEAM_SDK_TESTS) / ("abi/layout-" SEAM_SDK_NUMBER ".txt");
   if (std::getenv("SEAM_UPDATE_EXPECTED") != nullptr) std::ofstream(file) << layout();
-  std::ostringstream expected;
-  expected << std::ifstream(file).rdbuf();
-  EXPECT_EQ(layout(), expected.str())
+  EXPECT_EQ(layout(), test::text_of_file(file))
       << "existing plugins would break; see docs/compatibility.md and " << file;
 }
 

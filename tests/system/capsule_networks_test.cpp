@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -171,20 +170,6 @@ epochs = 1
     }
     EXPECT_TRUE(std::filesystem::exists(folder_.path() / network / "pictures/drawn")) << network;
   }
-}
-
-/// The values of a metric in the order of its steps.
-std::vector<double> values_of(const std::string& metrics, const std::string& stage,
-                              const std::string& name) {
-  const std::string wanted = R"("stage":")" + stage + R"(","name":")" + name + R"(",)";
-  const std::string before = R"("value":)";
-  std::vector<double> values;
-  std::istringstream lines(metrics);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find(wanted) == std::string::npos) continue;
-    values.push_back(std::stod(line.substr(line.rfind(before) + before.size())));
-  }
-  return values;
 }
 
 TEST_F(CapsuleNetworksTest, InBfloat16BothAreNearTheirFloat32Runs) {

@@ -1,11 +1,9 @@
 """Python's safetensors reads the checkpoint of a run: checkpoint_test.py SEAM."""
 
 import json
-import pathlib
 import sys
-import tempfile
 
-from runs import NETWORK, WARDROBE, run
+from judge import NETWORK, WARDROBE, Judge
 
 try:
     import safetensors
@@ -38,27 +36,25 @@ train = "items -> triplets -> decode -> batch -> model -> loss -> adam"
 epochs = 2
 """
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    (folder / "judged.toml").write_text(PIPELINE)
-    run(sys.argv[1], folder, "judged.toml", "out", "--threads", "1")
-    file = folder / "out/checkpoints/epoch-2.safetensors"
-    tensors = safetensors.torch.load_file(file)
-    with safetensors.safe_open(file, "pt") as opened:
-        metadata = opened.metadata()
+judge = Judge()
+folder = judge.folder
+(folder / "judged.toml").write_text(PIPELINE)
+judge.run("judged.toml", "out", "--threads", "1")
+file = folder / "out/checkpoints/epoch-2.safetensors"
+tensors = safetensors.torch.load_file(file)
+with safetensors.safe_open(file, "pt") as opened:
+    metadata = opened.metadata()
 
-failures = []
 stages = dict(json.loads(metadata["seam.stages"]))
 if stages.get("model") != "model.sccapsnet" or stages.get("adam") != "train.adam":
-    failures.append(f"the stages are {stages}")
+    judge.failures.append(f"the stages are {stages}")
 if metadata["seam.run.epochs_done"] != "2" or metadata["format"] != "pt":
-    failures.append(f"the metadata is {metadata}")
+    judge.failures.append(f"the metadata is {metadata}")
 weights = {key: tensor for key, tensor in tensors.items() if key.startswith("model/")}
 trained = [key for key, tensor in weights.items() if tensor.is_floating_point()]
 if len(trained) < 5 or not all(torch.isfinite(weights[key]).all() for key in trained):
-    failures.append(f"the model's weights are {sorted(weights)}")
+    judge.failures.append(f"the model's weights are {sorted(weights)}")
 if not any(key.startswith("adam/") for key in tensors):
-    failures.append("there is no state of the optimizer")
+    judge.failures.append("there is no state of the optimizer")
 print(f"{len(tensors)} tensors, {sum(tensor.numel() for tensor in weights.values())} numbers in the model")
-print("\n".join(failures))
-sys.exit(1 if failures else 0)
+judge.end()

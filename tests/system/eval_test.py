@@ -5,13 +5,8 @@ mistake the evaluation for a training, and settings that do not fit or have no e
 """
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
 
-from runs import NETWORK, RETRIEVAL, WARDROBE, run
+from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
 
 PIPELINE = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5") + NETWORK + RETRIEVAL + """
 [pipeline]
@@ -34,97 +29,82 @@ before = ["gallery", "evaluate"]
 each_epoch = ["train", "gallery", "evaluate"]
 """
 
-seam = pathlib.Path(sys.argv[1]).resolve()
-failures = []
+judge = Judge()
 
 
-def check(what, found, expected=True):
-    if found != expected:
-        failures.append(f"{what}: {found!r} instead of {expected!r}")
+def scores(run):
+    return {(score["flow"], score["metric"]): score for score in judge.scores(run)}
 
 
-def scores(folder):
-    return {(score["flow"], score["metric"]): score for score in json.loads((folder / "score.json").read_text())["scores"]}
+def refused(what, part, *arguments):
+    judge.refused(what, part, "eval", *arguments, "--run-dir", "refused")
 
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
+folder = judge.folder
+(folder / "train.toml").write_text(PIPELINE)
+for seed in (1, 2):
+    judge.run("train.toml", f"seed{seed}", "--set", f"pipeline.seed={seed}")
+whole = scores("seed1")
+judge.check("the fault that this test looks for", any(score["beside"][0]["value"] != score["value"]
+                                                      for score in whole.values() if score.get("beside")))
 
-    def call(*arguments):
-        return subprocess.run([seam, *arguments], cwd=folder, capture_output=True, text=True, check=False, env=os.environ)
+again = judge.succeed("eval", "seed1", "--run-dir", "again", "--quiet")
+judge.check("no message about flows that train", "train" in again.stderr.replace("trained", ""), False)
+measured = scores("again")
+judge.check("flows", {flow for flow, _ in measured}, {"evaluate"})
+for key, score in measured.items():
+    judge.check(f"{key} of the same data", score["value"], whole[key]["value"])
+resolved = (folder / "again/resolved.toml").read_text()
+judge.check("the folder names the run", f'#: [evaluates]\n#: run = "{folder.resolve() / "seed1"}"\n'
+            '#: checkpoint = "epoch-2.safetensors"\n' in resolved)
+judge.check("no flow trains", 'each_epoch = ["gallery", "evaluate"]' in resolved)
+judge.succeed("run", "--resume", "again")
+judge.succeed("report", "again")
+judge.check("the page has it", "seed1/epoch-2.safetensors" in (folder / "again/report.html").read_text())
 
-    def refused(what, part, *arguments):
-        ran = call("eval", *arguments, "--run-dir", "refused")
-        check(f"{what}: exit code", ran.returncode, 2)
-        check(f"{what}: {part!r} in {ran.stderr!r}", part in ran.stderr)
+# A different list; the best checkpoint, if one was kept.
+other = judge.succeed("eval", "seed2", "--run-dir", "other", "--set", "stage.query_items.split=gallery")
+judge.check("it says which checkpoint", "evaluating seed2/epoch-2.safetensors" in other.stderr)
+judge.run("train.toml", "kept", "--set", "schedule.keep={best=\"recall.none.r@1\",last=2}")
+best = {score["best"]["epoch"] for key, score in scores("kept").items() if key[1] == "recall.none.r@1"}.pop()
+judge.succeed("eval", "kept", "--run-dir", "of_kept")
+judge.check("the best", f'checkpoint = "epoch-{best + 1}.safetensors"' in (folder / "of_kept/resolved.toml").read_text())
+judge.check("chosen on its data", {score["selected_on"] for score in scores("of_kept").values()}, {"test"})
 
-    (folder / "train.toml").write_text(PIPELINE)
-    for seed in (1, 2):
-        run(seam, folder, "train.toml", f"seed{seed}", "--set", f"pipeline.seed={seed}")
-    whole = scores(folder / "seed1")
-    check("the fault that this test looks for", any(score["beside"][0]["value"] != score["value"]
-                                                    for score in whole.values() if score.get("beside")))
+# Weights that the network did not import for the training are imported now.
+judge.run("train.toml", "skipping", "--set", "stage.model.weights=seed1", "--set", 'stage.model.skip=["f.0.*"]')
+judge.succeed("eval", "skipping", "--run-dir", "of_skipping")
+judge.check("all weights", [score["value"] for key, score in sorted(scores("of_skipping").items())],
+            [score["value"] for key, score in sorted(scores("skipping").items()) if key[0] == "evaluate"])
 
-    again = call("eval", "seed1", "--run-dir", "again", "--quiet")
-    check("again", again.returncode, 0)
-    check("no message about flows that train", "train" in again.stderr.replace("trained", ""), False)
-    measured = scores(folder / "again")
-    check("flows", {flow for flow, _ in measured}, {"evaluate"})
-    for key, score in measured.items():
-        check(f"{key} of the same data", score["value"], whole[key]["value"])
-    resolved = (folder / "again/resolved.toml").read_text()
-    check("the folder names the run", f'#: [evaluates]\n#: run = "{folder.resolve() / "seed1"}"\n'
-          '#: checkpoint = "epoch-2.safetensors"\n' in resolved)
-    check("no flow trains", 'each_epoch = ["gallery", "evaluate"]' in resolved)
-    check("a complete one resumes", call("run", "--resume", "again").returncode, 0)
-    check("the page names it", call("report", "again").returncode, 0)
-    check("the page has it", "seed1/epoch-2.safetensors" in (folder / "again/report.html").read_text())
+# Comparisons: separate from trainings; evaluations of two seeds are one group with the parameters of the training.
+judge.succeed("eval", "seed2", "--run-dir", "again2")
+compared = json.loads(judge.call("compare", "seed1", "seed2", "again", "again2", "--json").stdout)
+rankings = [(ranking["data"]["run by"], [sorted(member["run"] for member in group["runs"]) for group in ranking["groups"]])
+            for ranking in compared["rankings"]]
+judge.check("rankings", sorted(rankings), [("seam eval", [["again", "again2"]]), ("seam run", [["seed1", "seed2"]])])
+judge.succeed("eval", "seed1", "--run-dir", "coloured", "--set", "stage.decode.colour=rgb")
+compared = json.loads(judge.call("compare", "again", "coloured", "--json").stdout)
+judge.check("evaluations of one network with different changes are ranked separately",
+            [len(ranking["groups"]) for ranking in compared["rankings"]], [1, 1])
+judge.run("train.toml", "longer", "--set", "schedule.epochs=3", "--set", "pipeline.seed=1")
+judge.succeed("eval", "longer", "--run-dir", "of_longer")
+compared = json.loads(judge.call("compare", "again", "of_longer", "--json").stdout)
+judge.check("evaluations of different trainings", [group["parameters"] for group in compared["rankings"][0]["groups"]].__len__(), 2)
 
-    # A different list; the best checkpoint, if one was kept.
-    other = call("eval", "seed2", "--run-dir", "other", "--set", "stage.query_items.split=gallery")
-    check("other data", other.returncode, 0)
-    check("it says which checkpoint", "evaluating seed2/epoch-2.safetensors" in other.stderr)
-    run(seam, folder, "train.toml", "kept", "--set", "schedule.keep={best=\"recall.none.r@1\",last=2}")
-    best = {score["best"]["epoch"] for key, score in scores(folder / "kept").items() if key[1] == "recall.none.r@1"}.pop()
-    check("kept", call("eval", "kept", "--run-dir", "of_kept").returncode, 0)
-    check("the best", f'checkpoint = "epoch-{best + 1}.safetensors"' in (folder / "of_kept/resolved.toml").read_text())
-    check("chosen on its data", {score["selected_on"] for score in scores(folder / "of_kept").values()}, {"test"})
+refused("a network that the weights do not fit", "stage 'model'", "seed1", "--set", "stage.model.width=16")
+refused("a stage that only trains", "'stage.adam.rate' would have no effect", "seed1", "--set", "stage.adam.rate=0.1")
+refused("a flow that trains", "'flow.train' would have no effect", "seed1", "--set", "flow.train=items -> decode")
+refused("the schedule", "'schedule.epochs' cannot be set", "seed1", "--set", "schedule.epochs=3")
+refused("weights", "'stage.model.weights' cannot be set", "seed1", "--set", "stage.model.weights=seed2")
+refused("the seed", "keeps the seed of the training", "seed1", "--set", "pipeline.seed=2")
+refused("an evaluation", "did not train", "again")
+refused("a folder without a run", "is not a run folder", ".")
+refused("training in an evaluation", "adds a stage that trains", "seed1", "--set",
+        "flow.evaluate=items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam")
+summary = folder / "seed2/summary.json"
+text = json.loads(summary.read_text())
+summary.write_text(json.dumps(text | {"complete": False, "exit_code": 4}))
+refused("a run that was stopped", "'seed2' is stopped", "seed2")
 
-    # Weights that the network did not import for the training are imported now.
-    run(seam, folder, "train.toml", "skipping", "--set", "stage.model.weights=seed1", "--set", 'stage.model.skip=["f.0.*"]')
-    check("skipping", call("eval", "skipping", "--run-dir", "of_skipping").returncode, 0)
-    check("all weights", [score["value"] for key, score in sorted(scores(folder / "of_skipping").items())],
-          [score["value"] for key, score in sorted(scores(folder / "skipping").items()) if key[0] == "evaluate"])
-
-    # Comparisons: separate from trainings; evaluations of two seeds are one group with the parameters of the training.
-    check("second seed", call("eval", "seed2", "--run-dir", "again2").returncode, 0)
-    compared = json.loads(call("compare", "seed1", "seed2", "again", "again2", "--json").stdout)
-    rankings = [(ranking["data"]["run by"], [sorted(member["run"] for member in group["runs"]) for group in ranking["groups"]])
-                for ranking in compared["rankings"]]
-    check("rankings", sorted(rankings), [("seam eval", [["again", "again2"]]), ("seam run", [["seed1", "seed2"]])])
-    check("coloured", call("eval", "seed1", "--run-dir", "coloured", "--set", "stage.decode.colour=rgb").returncode, 0)
-    compared = json.loads(call("compare", "again", "coloured", "--json").stdout)
-    check("evaluations of one network with different changes are ranked separately",
-          [len(ranking["groups"]) for ranking in compared["rankings"]], [1, 1])
-    run(seam, folder, "train.toml", "longer", "--set", "schedule.epochs=3", "--set", "pipeline.seed=1")
-    check("longer", call("eval", "longer", "--run-dir", "of_longer").returncode, 0)
-    compared = json.loads(call("compare", "again", "of_longer", "--json").stdout)
-    check("evaluations of different trainings", [group["parameters"] for group in compared["rankings"][0]["groups"]].__len__(), 2)
-
-    refused("a network that the weights do not fit", "stage 'model'", "seed1", "--set", "stage.model.width=16")
-    refused("a stage that only trains", "'stage.adam.rate' would have no effect", "seed1", "--set", "stage.adam.rate=0.1")
-    refused("a flow that trains", "'flow.train' would have no effect", "seed1", "--set", "flow.train=items -> decode")
-    refused("the schedule", "'schedule.epochs' cannot be set", "seed1", "--set", "schedule.epochs=3")
-    refused("weights", "'stage.model.weights' cannot be set", "seed1", "--set", "stage.model.weights=seed2")
-    refused("the seed", "keeps the seed of the training", "seed1", "--set", "pipeline.seed=2")
-    refused("an evaluation", "did not train", "again")
-    refused("a folder without a run", "is not a run folder", ".")
-    refused("training in an evaluation", "adds a stage that trains", "seed1", "--set",
-            "flow.evaluate=items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam")
-    summary = folder / "seed2/summary.json"
-    text = json.loads(summary.read_text())
-    summary.write_text(json.dumps(text | {"complete": False, "exit_code": 4}))
-    refused("a run that was stopped", "'seed2' is stopped", "seed2")
-
-print("\n".join(failures))
-sys.exit(1 if failures else 0)
+judge.end()

@@ -1,11 +1,9 @@
 """NumPy validates the files of the export stages: export_test.py SEAM."""
 
 import csv
-import pathlib
 import sys
-import tempfile
 
-from runs import NETWORK, WARDROBE, run
+from judge import NETWORK, WARDROBE, Judge
 
 try:
     import numpy
@@ -41,40 +39,38 @@ epochs = 1
 each_epoch = ["gallery", "queries"]
 """
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    (folder / "judged.toml").write_text(PIPELINE)
-    run(sys.argv[1], folder, "judged.toml", "out")
-    vectors = numpy.load(folder / "out/vectors.npy")
-    with open(folder / "out/vectors.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with open(folder / "out/nearest.csv", newline="") as file:
-        found = list(csv.DictReader(file))
-    pictures = {str(path.relative_to(folder / "wardrobe")) for path in (folder / "wardrobe").rglob("*.*")}
+judge = Judge()
+folder = judge.folder
+(folder / "judged.toml").write_text(PIPELINE)
+judge.run("judged.toml", "out")
+vectors = numpy.load(folder / "out/vectors.npy")
+with open(folder / "out/vectors.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+with open(folder / "out/nearest.csv", newline="") as file:
+    found = list(csv.DictReader(file))
+pictures = {str(path.relative_to(folder / "wardrobe")) for path in (folder / "wardrobe").rglob("*.*")}
 
-failures = []
 if vectors.dtype != numpy.float32 or len(vectors) != len(rows) or not numpy.isfinite(vectors).all():
-    failures.append(f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
+    judge.failures.append(f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
 if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
-    failures.append("rows are not numbered from 0")
+    judge.failures.append("rows are not numbered from 0")
 if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:
-    failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
+    judge.failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
 
 # Queries and gallery are the same list, so that every line can be recomputed from the vectors.
 row_of = {row["path"]: i for i, row in enumerate(rows)}
 wide = vectors.astype(numpy.float64)
 if len(found) != 4 * len(rows):
-    failures.append(f"{len(found)} lines for {len(rows)} queries")
+    judge.failures.append(f"{len(found)} lines for {len(rows)} queries")
 for line in found:
     query, picture = row_of[line["query"]], row_of[line["picture"]]
     distances = ((wide - wide[query]) ** 2).sum(axis=1)
     if abs(float(line["distance"]) - distances[picture]) > 1e-4:
-        failures.append(f"{line} is at distance {distances[picture]}")
+        judge.failures.append(f"{line} is at distance {distances[picture]}")
     if abs(numpy.sort(distances)[int(line["rank"]) - 1] - distances[picture]) > 1e-4:
-        failures.append(f"{line} has another rank")
+        judge.failures.append(f"{line} has another rank")
     if rows[picture]["item"] != line["item"] or rows[query]["item"] != line["query_item"]:
-        failures.append(f"{line} names other items")
+        judge.failures.append(f"{line} names other items")
 
 print(f"{len(rows)} embeddings of {vectors.shape[1]} elements, {len(found)} neighbours")
-print("\n".join(failures[:20]))
-sys.exit(1 if failures else 0)
+judge.end()

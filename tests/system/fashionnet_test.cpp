@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -117,19 +118,9 @@ epochs = 2
   /// The mean of a metric's values in one epoch.
   [[nodiscard]] double mean(const std::string& directory, const std::string& stage,
                             const std::string& name, int epoch) const {
-    std::istringstream lines(metrics(directory));
-    const std::string both = R"("stage":")" + stage + R"(","name":")" + name + '"';
-    const std::string value = R"("value":)";
-    double sum = 0;
-    int count = 0;
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find(both) == std::string::npos) continue;
-      if (line.find(R"("epoch":)" + std::to_string(epoch) + ",") == std::string::npos) continue;
-      sum += std::stod(line.substr(line.find(value) + value.size()));
-      ++count;
-    }
-    EXPECT_GT(count, 0) << stage << " " << name;
-    return sum / count;
+    const std::vector<double> values = values_of(metrics(directory), stage, name, epoch);
+    EXPECT_FALSE(values.empty()) << stage << " " << name;
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
 
   TemporaryFolder folder_;

@@ -8,11 +8,9 @@ missing key fails the test. So does a key that the file does not list: --update 
 import json
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
-from runs import NETWORK, RETRIEVAL, WARDROBE
+from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
 
 PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
 [pipeline]
@@ -69,47 +67,45 @@ def values(text):
 
 
 def main():
-    seam = pathlib.Path(sys.argv[1]).resolve()
+    judge = Judge()
+    folder = judge.folder
     update = sys.argv[2:] == ["--update"]
-    failures = []
     texts = {}
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "pipeline.toml").write_text(PIPELINE)
-        (folder / "faulty.toml").write_text(FAULTY)
+    (folder / "pipeline.toml").write_text(PIPELINE)
+    (folder / "faulty.toml").write_text(FAULTY)
 
-        def print_json(golden, *arguments, codes=(0,)):
-            ran = subprocess.run([seam, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-            if ran.returncode not in codes:
-                sys.exit(f"seam {' '.join(arguments)}: exit code {ran.returncode}\n{ran.stderr}")
-            texts.setdefault(golden, []).append(ran.stdout)
+    def print_json(golden, *arguments, codes=(0,)):
+        ran = judge.call(*arguments)
+        if ran.returncode not in codes:
+            sys.exit(f"seam {' '.join(arguments)}: exit code {ran.returncode}\n{ran.stderr}")
+        texts.setdefault(golden, []).append(ran.stdout)
 
-        def run(out, *more):
-            print_json("-", "run", "pipeline.toml", "--run-dir", out, "--threads", "2", *more)
+    def run(out, *more):
+        print_json("-", "run", "pipeline.toml", "--run-dir", out, "--threads", "2", *more)
 
-        for seed in (1, 2):
-            run(f"runs/slow-{seed}", "--set", f"pipeline.seed={seed}")
-            run(f"runs/fast-{seed}", "--set", f"pipeline.seed={seed}", "--set", "stage.adam.rate=0.01")
-        compared = [f"runs/{rate}-{seed}" for rate in ("slow", "fast") for seed in (1, 2)]
-        run("runs/chosen", "--set", "stage.model.weights=runs/slow-1")
-        sorted((folder / "wardrobe").rglob("*.jpg"))[0].write_bytes(b"no picture")
-        run("runs/skips")
-        for golden, file in (("score", "score.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl"),
-                             ("timing", "timing.jsonl"), ("skipped", "skipped.jsonl")):
-            for path in sorted((folder / "runs").glob(f"*/{file}")):
-                texts.setdefault(golden, []).append(path.read_text())
-        print_json("runs", "runs", "runs", "--json")
-        print_json("compare", "compare", *compared, "--json")
-        print_json("compare", "compare", *compared, "--json", "--metric", "recall.none.r@1", "--metric", "recall.none.r@5")
-        print_json("progress", "run", "pipeline.toml", "--run-dir", "progress", "--json")
-        print_json("compare-paired", "compare", *compared, "--paired", "--json")
-        print_json("check", "check", "faulty.toml", "--json", codes=(2,))
-        print_json("plugins", "plugins", "--json")
-        print_json("inspect", "inspect", "sampling.triplets", "--json")
-        print_json("inspect", "inspect", "model.sccapsnet", "--set", "classes=14", "--json")
-        print_json("inspect", "inspect", "pipeline.toml", "search", "--json")
-        print_json("inspect-field", "inspect", "embedding", "--json")
+    for seed in (1, 2):
+        run(f"runs/slow-{seed}", "--set", f"pipeline.seed={seed}")
+        run(f"runs/fast-{seed}", "--set", f"pipeline.seed={seed}", "--set", "stage.adam.rate=0.01")
+    compared = [f"runs/{rate}-{seed}" for rate in ("slow", "fast") for seed in (1, 2)]
+    run("runs/chosen", "--set", "stage.model.weights=runs/slow-1")
+    sorted((folder / "wardrobe").rglob("*.jpg"))[0].write_bytes(b"no picture")
+    run("runs/skips")
+    for golden, file in (("score", "score.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl"),
+                         ("timing", "timing.jsonl"), ("skipped", "skipped.jsonl")):
+        for path in sorted((folder / "runs").glob(f"*/{file}")):
+            texts.setdefault(golden, []).append(path.read_text())
+    print_json("runs", "runs", "runs", "--json")
+    print_json("compare", "compare", *compared, "--json")
+    print_json("compare", "compare", *compared, "--json", "--metric", "recall.none.r@1", "--metric", "recall.none.r@5")
+    print_json("progress", "run", "pipeline.toml", "--run-dir", "progress", "--json")
+    print_json("compare-paired", "compare", *compared, "--paired", "--json")
+    print_json("check", "check", "faulty.toml", "--json", codes=(2,))
+    print_json("plugins", "plugins", "--json")
+    print_json("inspect", "inspect", "sampling.triplets", "--json")
+    print_json("inspect", "inspect", "model.sccapsnet", "--set", "classes=14", "--json")
+    print_json("inspect", "inspect", "pipeline.toml", "search", "--json")
+    print_json("inspect-field", "inspect", "embedding", "--json")
 
     del texts["-"]
     GOLDEN.mkdir(exist_ok=True)
@@ -120,16 +116,14 @@ def main():
                 found |= paths(value, NAMES.get(golden, []))
         file = GOLDEN / f"{golden}.keys"
         known = set(file.read_text().split("\n")) - {""} if file.exists() else set()
-        failures += [f"{file.name}: '{path}' is gone" for path in sorted(known - found)]
+        judge.failures += [f"{file.name}: '{path}' is gone" for path in sorted(known - found)]
         if update:
             file.write_text("".join(f"{path}\n" for path in sorted(known | found)))
         else:
-            failures += [f"{file.name}: '{path}' is new; `json_keys_test.py SEAM --update` adds it"
+            judge.failures += [f"{file.name}: '{path}' is new; `json_keys_test.py SEAM --update` adds it"
                          for path in sorted(found - known)]
-    failures += [f"{file.name}: nothing writes this any more" for file in GOLDEN.glob("*.keys") if file.stem not in texts]
-    for failure in failures:
-        print(failure, file=sys.stderr)
-    sys.exit(1 if failures else 0)
+    judge.failures += [f"{file.name}: nothing writes this any more" for file in GOLDEN.glob("*.keys") if file.stem not in texts]
+    judge.end()
 
 
 main()

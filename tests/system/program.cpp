@@ -10,7 +10,6 @@
 
 #include <array>
 #include <csignal>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -44,8 +43,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Program::Program(const std::vector<std::string>& arguments, const fs::path& folder,
-                 const std::map<std::string, std::string>& environment, Hangup hangup) {
-  std::vector<std::string> words{SEAM_PROGRAM};
+                 const std::map<std::string, std::string>& environment, Hangup hangup)
+    : Program(SEAM_PROGRAM, arguments, folder, environment, hangup) {}
+
+Program::Program(const std::string& file, const std::vector<std::string>& arguments,
+                 const fs::path& folder, const std::map<std::string, std::string>& environment,
+                 Hangup hangup) {
+  std::vector<std::string> words{file};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -86,14 +90,14 @@ Program::Program(const std::vector<std::string>& arguments, const fs::path& fold
   posix_spawnattr_setpgroup(&attributes, 0);  // a separate group
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const auto of_test = std::signal(SIGHUP, hangup == Hangup::ignored ? SIG_IGN : SIG_DFL);
-  const int failed = ::posix_spawn(&process_, SEAM_PROGRAM, &actions, &attributes,
+  const int failed = ::posix_spawn(&process_, file.c_str(), &actions, &attributes,
                                    pointers(words).data(), pointers(variables).data());
   std::signal(SIGHUP, of_test);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(out_write);
   ::close(err_write);
-  if (failed != 0) throw std::runtime_error("cannot start " SEAM_PROGRAM);
+  if (failed != 0) throw std::runtime_error("cannot start " + file);
 }
 
 Program::~Program() {
@@ -177,6 +181,11 @@ Finished seam(const std::vector<std::string>& arguments, const fs::path& folder,
   return Program(arguments, folder, environment).finish();
 }
 
+Finished shell(const std::string& command, const fs::path& folder,
+               const std::map<std::string, std::string>& environment) {
+  return Program("/bin/sh", {"-c", command}, folder, environment, Hangup::usual).finish();
+}
+
 Gate::Gate(fs::path folder) : folder_(std::move(folder)) {
   fs::create_directories(folder_);
   for (const char* name : {"reached", "go"}) {
@@ -197,46 +206,23 @@ void Gate::remove() const {
   fs::remove(folder_ / "go");
 }
 
-std::string counting_pipeline(int packets) {
-  return R"(
-[pipeline]
-name = "counting"
-seed = 5
-
-[stage.numbers]
-use = "test.count"
-n = )" + std::to_string(packets) +
-         R"(
-
-[stage.add]
-use = "test.add"
-amount = 3
-chance = 100
-
-[stage.gate]
-use = "test.gate"
-folder = "gate"
-epoch = 2
-
-[stage.fail]
-use = "test.fail"
-
-[stage.total]
-use = "test.total"
-
-[flow]
-train = "numbers -> gate -> fail -> add -> total"
-
-[schedule]
-epochs = 4
-)";
+std::string counting_pipeline() {
+  return text_of_file(SEAM_SOURCE "/tests/system/counting.toml");
 }
 
-std::string text_of_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+std::vector<double> values_of(const std::string& metrics, const std::string& stage,
+                              const std::string& name, std::optional<int> epoch) {
+  const std::string of_epoch = epoch ? "\"epoch\":" + std::to_string(*epoch) + "," : "";
+  const std::string of_metric = R"("stage":")" + stage + R"(","name":")" + name + R"(",)";
+  const std::string before = "\"value\":";
+  std::vector<double> values;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(of_metric) == std::string::npos) continue;
+    if (line.find(of_epoch) == std::string::npos) continue;
+    values.push_back(std::stod(line.substr(line.rfind(before) + before.size())));
+  }
+  return values;
 }
 
 void wait_for_text(const std::filesystem::path& file, const std::string& text) {

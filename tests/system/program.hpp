@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/text.hpp"
+
 namespace seam::test {
 
 struct Finished {
@@ -39,6 +41,10 @@ class Program {
   Program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
           const std::map<std::string, std::string>& environment = {},
           Hangup hangup = Hangup::usual);
+  /// Starts another program in the same way.
+  Program(const std::string& file, const std::vector<std::string>& arguments,
+          const std::filesystem::path& folder,
+          const std::map<std::string, std::string>& environment, Hangup hangup);
   /// Kills the process if it is still running.
   ~Program();
   Program(const Program&) = delete;
@@ -74,6 +80,10 @@ class Program {
 Finished seam(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
               const std::map<std::string, std::string>& environment = {});
 
+/// Runs a command of the shell and waits for its end.
+Finished shell(const std::string& command, const std::filesystem::path& folder,
+               const std::map<std::string, std::string>& environment);
+
 /// The two FIFOs at which test.gate waits.
 class Gate {
  public:
@@ -89,11 +99,14 @@ class Gate {
   std::filesystem::path folder_;
 };
 
-/// A pipeline that counts `packets` and adds them up in four epochs, with a gate in the third epoch
-/// and a stage that can be configured to fail.
-std::string counting_pipeline(int packets);
+/// counting.toml: it counts 40 packets and adds them up in four epochs, with a gate in the third
+/// epoch and a stage that can be configured to fail.
+std::string counting_pipeline();
 
-std::string text_of_file(const std::filesystem::path& file);
+/// The values of a metric in the text of a metrics.jsonl, of all epochs or of one.
+std::vector<double> values_of(const std::string& metrics, const std::string& stage,
+                              const std::string& name, std::optional<int> epoch = {});
+
 /// Reads a file that another process writes until it contains the text.
 void wait_for_text(const std::filesystem::path& file, const std::string& text);
 

@@ -1,12 +1,11 @@
 """The page of `seam report` in a headless browser: report_browser_test.py SEAM."""
 
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
+from judge import Judge
 from report_runs import HOSTILE, make_runs, report
 
 browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -39,27 +38,24 @@ def drawn(page, folder, width, height):
     return ran.stdout
 
 
-failures = []
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    runs = make_runs(sys.argv[1], folder)
-    pages = [report(sys.argv[1], folder, HOSTILE), report(sys.argv[1], folder, *runs, "--output", "both.html")]
-    for page in pages:
-        for width, height in ((390, 844), (1280, 900)):
-            document = drawn(page, folder, width, height)
-            where = f"{page.name} at {width}x{height}"
-            root = re.search("<html[^>]*>", document)[0]
-            if "data-failed" in root:
-                failures.append(f"{where}: {root}")
-            if 'data-wide="false"' not in root:
-                failures.append(f"{where}: wider than its window: {root}")
-            if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
-                failures.append(f"{where}: charts are missing: {root}")
-            for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "&lt;script&gt;document.title"):
-                if text not in document:
-                    failures.append(f"{where}: no {text}")
-            if "<title>broken" in document:
-                failures.append(f"{where}: a run's name was executed")
+judge = Judge()
+runs = make_runs(judge)
+pages = [report(judge, HOSTILE), report(judge, *runs, "--output", "both.html")]
+for page in pages:
+    for width, height in ((390, 844), (1280, 900)):
+        document = drawn(page, judge.folder, width, height)
+        where = f"{page.name} at {width}x{height}"
+        root = re.search("<html[^>]*>", document)[0]
+        if "data-failed" in root:
+            judge.failures.append(f"{where}: {root}")
+        if 'data-wide="false"' not in root:
+            judge.failures.append(f"{where}: wider than its window: {root}")
+        if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
+            judge.failures.append(f"{where}: charts are missing: {root}")
+        for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "&lt;script&gt;document.title"):
+            if text not in document:
+                judge.failures.append(f"{where}: no {text}")
+        if "<title>broken" in document:
+            judge.failures.append(f"{where}: a run's name was executed")
 
-print("\n".join(failures))
-sys.exit(1 if failures else 0)
+judge.end()

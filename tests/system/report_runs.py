@@ -2,11 +2,8 @@
 
 import html.parser
 import json
-import pathlib
-import subprocess
-import sys
 
-from runs import NETWORK, RETRIEVAL, WARDROBE, run
+from judge import NETWORK, RETRIEVAL, WARDROBE
 
 PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
 [pipeline]
@@ -31,21 +28,17 @@ epochs = 2
 HOSTILE = """a "run" <script>document.title = 'broken'<\\script> & {{script}}"""
 
 
-def make_runs(seam, folder, pipeline=PIPELINE):
+def make_runs(judge, pipeline=PIPELINE):
     """Two runs that differ in their learning rate; the folders' names."""
-    (folder / "reported.toml").write_text(pipeline)
-    run(seam, folder, "reported.toml", HOSTILE)
-    run(seam, folder, "reported.toml", "second", "--set", "stage.adam.rate=0.002")
+    (judge.folder / "reported.toml").write_text(pipeline)
+    judge.run("reported.toml", HOSTILE)
+    judge.run("reported.toml", "second", "--set", "stage.adam.rate=0.002")
     return [HOSTILE, "second"]
 
 
-def report(seam, folder, *arguments):
-    """The path that `seam report` prints; ends the test if it fails."""
-    command = [pathlib.Path(seam).resolve(), "report", *arguments]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        sys.exit(f"seam report: exit code {ran.returncode}\n{ran.stderr}")
-    return folder / ran.stdout.strip()
+def report(judge, *arguments):
+    """The path that `seam report` prints."""
+    return judge.folder / judge.succeed("report", *arguments).stdout.strip()
 
 
 class Page(html.parser.HTMLParser):

@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 
 try:
     import numpy
@@ -23,19 +22,15 @@ except ImportError as missing:
     print(f"skipped: {missing}; scripts/setup --tensorboard installs it")
     sys.exit(77)
 
+from judge import Judge
 from report_runs import PIPELINE
-from runs import run
 
 EPOCHS = 4
 TEXT = PIPELINE.replace("epochs = 2", f"epochs = {EPOCHS}\ncheckpoint_every = {{ epochs = 1, steps = 2 }}").replace(
     'seed = 3', 'seed = 3\ntensorboard = { histograms = ["model.*"] }')
 STEPS = 6  # 24 triplets per epoch, 4 per batch
-failures = []
-
-
-def check(holds, text):
-    if not holds:
-        failures.append(text)
+judge = Judge()
+folder = judge.folder
 
 
 def read(folder):
@@ -61,11 +56,11 @@ def read(folder):
 
 def same(one, other, what):
     for kind in one:
-        check(one[kind].keys() == other[kind].keys(),
-              f"{what}: {kind} differ in {sorted(one[kind].keys() ^ other[kind].keys())}")
+        judge.holds(one[kind].keys() == other[kind].keys(),
+                    f"{what}: {kind} differ in {sorted(one[kind].keys() ^ other[kind].keys())}")
         for tag in one[kind].keys() & other[kind].keys():
-            check(one[kind][tag] == other[kind][tag], f"{what}: {kind} of {tag} differ: steps "
-                  f"{[e[0] for e in one[kind][tag]]} and {[e[0] for e in other[kind][tag]]}")
+            judge.holds(one[kind][tag] == other[kind][tag], f"{what}: {kind} of {tag} differ: steps "
+                        f"{[e[0] for e in one[kind][tag]]} and {[e[0] for e in other[kind][tag]]}")
 
 
 def expected_scalars(folder):
@@ -91,82 +86,74 @@ def files(folder):
     return sorted(folder.glob("events.out.tfevents.*"))
 
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    seam = sys.argv[1]
-    (folder / "run.toml").write_text(TEXT)
-    run(seam, folder, "run.toml", "whole", "--threads", "1")
-    whole = read(folder / "whole")
-    check(len(files(folder / "whole")) == 1, "a run has one event file")
-    expected = expected_scalars(folder / "whole")
-    for kind in ("scalars", "images", "histograms"):
-        for tag, events in whole[kind].items():
-            check([e[0] for e in events] == [e[0] for e in whole["steps"][tag]], f"TensorBoard shows different steps of {tag}")
-    check(whole["scalars"] == expected, f"scalars are {whole['scalars']}, not {expected}")
-    check("train/triplet_loss.loss" in expected and "evaluate/recall.none.r@1" in expected, f"metrics are {list(expected)}")
+(folder / "run.toml").write_text(TEXT)
+judge.run("run.toml", "whole", "--threads", "1")
+whole = read(folder / "whole")
+judge.holds(len(files(folder / "whole")) == 1, "a run has one event file")
+expected = expected_scalars(folder / "whole")
+for kind in ("scalars", "images", "histograms"):
+    for tag, events in whole[kind].items():
+        judge.holds([e[0] for e in events] == [e[0] for e in whole["steps"][tag]], f"TensorBoard shows different steps of {tag}")
+judge.holds(whole["scalars"] == expected, f"scalars are {whole['scalars']}, not {expected}")
+judge.holds("train/triplet_loss.loss" in expected and "evaluate/recall.none.r@1" in expected, f"metrics are {list(expected)}")
 
-    images = whole["images"]
-    check([e[0] for e in images.get("train/fed/Batch 1", [])] == [STEPS], f"images are {list(images)}")
-    check([e[0] for e in images.get("evaluate/neighbours", [])] == [STEPS * (epoch + 1) for epoch in range(EPOCHS)]
-          and not any(tag.startswith("evaluate/neighbours/") for tag in images), f"neighbours are {list(images)}")
-    sheet = (folder / "whole/pictures/neighbours/epoch-0000/sheet.jpg").read_bytes()
-    check(images["evaluate/neighbours"][0][1] == sheet, "the sheet is not the one that was drawn")
-    fed = (folder / "whole/pictures/fed/epoch-0000/batch-0.jpg").read_bytes()
-    check(images["train/fed/Batch 1"][0][1] == fed, "the picture is not the one that was drawn")
-    check(all(e[2] > 0 and e[3] > 0 for tag in images.values() for e in tag), "pictures without a size")
+images = whole["images"]
+judge.holds([e[0] for e in images.get("train/fed/Batch 1", [])] == [STEPS], f"images are {list(images)}")
+judge.holds([e[0] for e in images.get("evaluate/neighbours", [])] == [STEPS * (epoch + 1) for epoch in range(EPOCHS)]
+            and not any(tag.startswith("evaluate/neighbours/") for tag in images), f"neighbours are {list(images)}")
+sheet = (folder / "whole/pictures/neighbours/epoch-0000/sheet.jpg").read_bytes()
+judge.holds(images["evaluate/neighbours"][0][1] == sheet, "the sheet is not the one that was drawn")
+fed = (folder / "whole/pictures/fed/epoch-0000/batch-0.jpg").read_bytes()
+judge.holds(images["train/fed/Batch 1"][0][1] == fed, "the picture is not the one that was drawn")
+judge.holds(all(e[2] > 0 and e[3] > 0 for tag in images.values() for e in tag), "pictures without a size")
 
-    checkpoint = (folder / f"whole/checkpoints/epoch-{EPOCHS}.safetensors").read_bytes()
-    length = struct.unpack("<Q", checkpoint[:8])[0]
-    header = json.loads(checkpoint[8:8 + length])
-    weights = {key: value for key, value in header.items()
-               if key.startswith("model/") and value["dtype"] == "F32" and math.prod(value["shape"]) > 0}
-    check({"weights/" + key.replace("/", ".", 1) for key in weights} == whole["histograms"].keys(),
-          f"histograms are {list(whole['histograms'])}")
-    for key, value in weights.items():
-        begin, end = (8 + length + at for at in value["data_offsets"])
-        numbers = numpy.frombuffer(checkpoint[begin:end], dtype="<f4").astype(float)
-        events = whole["histograms"]["weights/" + key.replace("/", ".", 1)]
-        check([e[0] for e in events] == [STEPS * (epoch + 1) for epoch in range(EPOCHS)], f"steps of {key}")
-        histogram = events[-1][1]
-        check(histogram.num == numbers.size and histogram.min == numbers.min() and histogram.max == numbers.max()
-              and math.isclose(histogram.sum, numbers.sum(), abs_tol=1e-6) and sum(histogram.bucket) == numbers.size,
-              f"histogram of {key}")
+checkpoint = (folder / f"whole/checkpoints/epoch-{EPOCHS}.safetensors").read_bytes()
+length = struct.unpack("<Q", checkpoint[:8])[0]
+header = json.loads(checkpoint[8:8 + length])
+weights = {key: value for key, value in header.items()
+           if key.startswith("model/") and value["dtype"] == "F32" and math.prod(value["shape"]) > 0}
+judge.holds({"weights/" + key.replace("/", ".", 1) for key in weights} == whole["histograms"].keys(),
+            f"histograms are {list(whole['histograms'])}")
+for key, value in weights.items():
+    begin, end = (8 + length + at for at in value["data_offsets"])
+    numbers = numpy.frombuffer(checkpoint[begin:end], dtype="<f4").astype(float)
+    events = whole["histograms"]["weights/" + key.replace("/", ".", 1)]
+    judge.holds([e[0] for e in events] == [STEPS * (epoch + 1) for epoch in range(EPOCHS)], f"steps of {key}")
+    histogram = events[-1][1]
+    judge.holds(histogram.num == numbers.size and histogram.min == numbers.min() and histogram.max == numbers.max()
+                and math.isclose(histogram.sum, numbers.sum(), abs_tol=1e-6) and sum(histogram.bucket) == numbers.size,
+                f"histogram of {key}")
 
-    run(seam, folder, "run.toml", "threads", "--threads", "3")
-    same(whole, read(folder / "threads"), "more threads")
+judge.run("run.toml", "threads", "--threads", "3")
+same(whole, read(folder / "threads"), "more threads")
 
-    # A run that lost its newest checkpoint and the end of its last record.
-    (folder / f"threads/checkpoints/epoch-{EPOCHS}.safetensors").unlink()
-    event_file = files(folder / "threads")[0]
-    event_file.write_bytes(event_file.read_bytes()[:-3])
-    resume = [pathlib.Path(seam).resolve(), "run", "--resume", "threads", "--threads", "2"]
-    ran = subprocess.run(resume, cwd=folder, capture_output=True, text=True, check=False)
-    check(ran.returncode == 0, ran.stderr)
-    check(len(files(folder / "threads")) == 2, "a resumed run adds a file")
-    same(whole, read(folder / "threads"), "resumed between epochs")
+# A run that lost its newest checkpoint and the end of its last record.
+(folder / f"threads/checkpoints/epoch-{EPOCHS}.safetensors").unlink()
+event_file = files(folder / "threads")[0]
+event_file.write_bytes(event_file.read_bytes()[:-3])
+judge.succeed("run", "--resume", "threads", "--threads", "2")
+judge.holds(len(files(folder / "threads")) == 2, "a resumed run adds a file")
+same(whole, read(folder / "threads"), "resumed between epochs")
 
-    # A run that is killed within an epoch; if it finishes before the signal, it is complete, which is fine too.
-    with subprocess.Popen([resume[0], "run", "run.toml", "--run-dir", "killed", "--threads", "2"], cwd=folder,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        within = re.compile(r"epoch-2(-flow-\d+)?-step-\d+\.safetensors$")
-        while process.poll() is None:
-            if any(within.search(str(path)) for path in folder.glob("killed/checkpoints/*")):
-                process.send_signal(signal.SIGKILL)
-                break
-    resume[3] = "killed"
-    ran = subprocess.run(resume, cwd=folder, capture_output=True, text=True, check=False)
-    check(ran.returncode == 0, ran.stderr)
-    same(whole, read(folder / "killed"), "killed within an epoch")
+# A run that is killed within an epoch; if it finishes before the signal, it is complete, which is fine too.
+with subprocess.Popen([judge.seam, "run", "run.toml", "--run-dir", "killed", "--threads", "2"], cwd=folder,
+                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    within = re.compile(r"epoch-2(-flow-\d+)?-step-\d+\.safetensors$")
+    while process.poll() is None:
+        if any(within.search(str(path)) for path in folder.glob("killed/checkpoints/*")):
+            process.send_signal(signal.SIGKILL)
+            break
+judge.succeed("run", "--resume", "killed", "--threads", "2")
+same(whole, read(folder / "killed"), "killed within an epoch")
 
-    # The flag keeps the file's setting, and a run without both has no event file.
-    (folder / "plain.toml").write_text(PIPELINE.replace("epochs = 2", "epochs = 1"))
-    run(seam, folder, "plain.toml", "plain")
-    check(not files(folder / "plain"), "an event file that was not requested")
-    run(seam, folder, "plain.toml", "flag", "--tensorboard")
-    check(len(files(folder / "flag")) == 1 and "tensorboard = true" in (folder / "flag/resolved.toml").read_text(),
-          "--tensorboard writes a file and is recorded")
-    check(not read(folder / "flag")["histograms"], "histograms that were not requested")
+# The flag keeps the file's setting, and a run without both has no event file.
+(folder / "plain.toml").write_text(PIPELINE.replace("epochs = 2", "epochs = 1"))
+judge.run("plain.toml", "plain")
+judge.holds(not files(folder / "plain"), "an event file that was not requested")
+judge.run("plain.toml", "flag", "--tensorboard")
+judge.holds(len(files(folder / "flag")) == 1 and "tensorboard = true" in (folder / "flag/resolved.toml").read_text(),
+            "--tensorboard writes a file and is recorded")
+judge.holds(not read(folder / "flag")["histograms"], "histograms that were not requested")
 
 print(f"{len(whole['scalars'])} scalars, {len(whole['images'])} images, {len(whole['histograms'])} histograms")
-print("\n".join(failures))
-sys.exit(1 if failures else 0)
+judge.end()

@@ -7,14 +7,11 @@ the run's own path `prepare`, here with a crop, and reject a run without one.
 
 import array
 import csv
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
-from runs import NETWORK, WARDROBE, run
+from judge import NETWORK, WARDROBE, Judge
 
 TRAINING = WARDROBE + NETWORK + """
 [pipeline]
@@ -58,8 +55,9 @@ after = ["vectors"]
 stop_early = { metric = "loss.loss", patience = 2, goal = "lowest" }
 """
 
-seam, tree = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-failures = []
+tree = pathlib.Path(sys.argv[2]).resolve()
+judge = Judge()
+folder = judge.folder
 
 
 def flat_name(path):
@@ -79,49 +77,45 @@ def vectors_by_name(folder, name_of):
     return vectors
 
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    (folder / "training.toml").write_text(TRAINING)
-    run(seam, folder, "training.toml", "trained")
-    expected = vectors_by_name(folder / "trained/vectors", flat_name)
-    pictures = folder / "pictures"
-    pictures.mkdir()
-    for file in (folder / "wardrobe").rglob("*"):
-        if flat_name(file) in expected:
-            shutil.copy(file, pictures / flat_name(file))
-    if len(list(pictures.iterdir())) != len(expected):
-        sys.exit(f"{len(expected)} images have vectors, but there are {len(list(pictures.iterdir()))}")
+(folder / "training.toml").write_text(TRAINING)
+judge.run("training.toml", "trained")
+expected = vectors_by_name(folder / "trained/vectors", flat_name)
+pictures = folder / "pictures"
+pictures.mkdir()
+for file in (folder / "wardrobe").rglob("*"):
+    if flat_name(file) in expected:
+        shutil.copy(file, pictures / flat_name(file))
+if len(list(pictures.iterdir())) != len(expected):
+    sys.exit(f"{len(expected)} images have vectors, but there are {len(list(pictures.iterdir()))}")
 
-    variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
-    for file in ("embed", "search"):
-        run(seam, folder, tree / f"pipelines/{file}.toml", file, **variables)
-        found = vectors_by_name(folder / file / "embeddings", lambda path: pathlib.Path(path).name)
-        if found.keys() != expected.keys():
-            failures.append(f"{file}.toml: other pictures")
-            continue
-        # A batch of different images may be summed in a different order.
-        far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
-        if far > 1e-5:
-            failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")
-    resolved = folder / "trained/resolved.toml"
-    path = '[path]\nprepare = "decode -> resize -> crop -> batch"\n'
-    if path not in resolved.read_text():
-        sys.exit(f"no {path} in\n{resolved.read_text()}")
-    resolved.write_text(resolved.read_text().replace(path, ""))
-    command = [seam, "run", tree / "pipelines/embed.toml", "--run-dir", "pathless"]
-    refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | variables)
-    if refused.returncode != 2 or "no stage or path 'prepare'" not in refused.stderr:
-        failures.append(f"a run without the path: exit code {refused.returncode}\n{refused.stderr}")
-    run(seam, folder, tree / "pipelines/embed.toml", "given", "--set", "path.prepare=decode -> resize -> crop -> batch",
-        **variables)
-    if (folder / "given/embeddings.npy").read_bytes() != (folder / "embed/embeddings.npy").read_bytes():
-        failures.append("with the path given on the command line, the vectors are others")
-    with open(folder / "search/neighbours.csv", newline="") as file:
-        lines = list(csv.DictReader(file))
-    first = [line for line in lines if line["rank"] == "1"]
-    if len(lines) != 5 * len(expected) or not all(float(line["distance"]) < 1e-4 for line in first):
-        failures.append(f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
+variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
+for file in ("embed", "search"):
+    judge.run(tree / f"pipelines/{file}.toml", file, **variables)
+    found = vectors_by_name(folder / file / "embeddings", lambda path: pathlib.Path(path).name)
+    if found.keys() != expected.keys():
+        judge.failures.append(f"{file}.toml: other pictures")
+        continue
+    # A batch of different images may be summed in a different order.
+    far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
+    if far > 1e-5:
+        judge.failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")
+resolved = folder / "trained/resolved.toml"
+path = '[path]\nprepare = "decode -> resize -> crop -> batch"\n'
+if path not in resolved.read_text():
+    sys.exit(f"no {path} in\n{resolved.read_text()}")
+resolved.write_text(resolved.read_text().replace(path, ""))
+embed = tree / "pipelines/embed.toml"
+ran = judge.call("run", embed, "--run-dir", "pathless", **variables)
+judge.holds(ran.returncode == 2 and "no stage or path 'prepare'" in ran.stderr,
+            f"a run without the path: exit code {ran.returncode}\n{ran.stderr}")
+judge.run(embed, "given", "--set", "path.prepare=decode -> resize -> crop -> batch", **variables)
+if (folder / "given/embeddings.npy").read_bytes() != (folder / "embed/embeddings.npy").read_bytes():
+    judge.failures.append("with the path given on the command line, the vectors are others")
+with open(folder / "search/neighbours.csv", newline="") as file:
+    lines = list(csv.DictReader(file))
+first = [line for line in lines if line["rank"] == "1"]
+if len(lines) != 5 * len(expected) or not all(float(line["distance"]) < 1e-4 for line in first):
+    judge.failures.append(f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
 
 print(f"{len(expected)} pictures")
-print("\n".join(failures))
-sys.exit(1 if failures else 0)
+judge.end()

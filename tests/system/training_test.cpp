@@ -200,18 +200,6 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
   EXPECT_LE(four.in_parallel_stage, 4);
 }
 
-TEST_F(TrainingTest, KilledInItsSecondEpochItGoesOnToTheSameMetrics) {
-  const Finished whole = run("whole", 2);
-  ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  Program program(run_into("killed", 2), folder_.path());
-  program.wait_for_error_text("epoch 1/3  evaluate");
-  program.signal(SIGKILL);
-  EXPECT_EQ(program.finish().signal, SIGKILL);
-  const Finished resumed = seam({"run", "--resume", "killed"}, folder_.path());
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_EQ(metrics("killed"), metrics("whole"));
-}
-
 TEST_F(TrainingTest, KilledOrStoppedInTheMiddleOfAnEvaluationItGoesOnToTheSameMetrics) {
   std::string text = training;
   const std::string chain = "query_items -> decode -> batch -> model";

@@ -10,9 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
-from runs import WARDROBE, run
+from judge import WARDROBE, Judge
 
 DRAWING = WARDROBE.replace("items = 28", "items = 112") + """
 [stage.decode]
@@ -41,38 +40,38 @@ esac
 exec "{seam}" "$@"
 """
 
-seam, tree = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+tree = pathlib.Path(sys.argv[2]).resolve()
+judge = Judge()
+folder = judge.folder
 text = (tree / "docs" / "tutorial.md").read_text()
 script = "\n".join(re.findall(r"(?ms)^```sh\n(.*?)^```", text))
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    (folder / "drawing.toml").write_text('[pipeline]\nname = "drawing"\n' + DRAWING)
-    run(seam, folder, "drawing.toml", "drawn")
-    pictures = sorted((folder / "wardrobe" / "img").rglob("*.jpg"))
-    for picture in pictures:
-        item = folder / "photos" / picture.parent.name
-        item.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, item)
-    (folder / "new").mkdir()
-    for picture in pictures[:3]:
-        shutil.copy(picture, folder / "new" / f"{picture.parent.name}_{picture.name}")
+(folder / "drawing.toml").write_text('[pipeline]\nname = "drawing"\n' + DRAWING)
+judge.run("drawing.toml", "drawn")
+pictures = sorted((folder / "wardrobe" / "img").rglob("*.jpg"))
+for picture in pictures:
+    item = folder / "photos" / picture.parent.name
+    item.mkdir(parents=True, exist_ok=True)
+    shutil.copy(picture, item)
+(folder / "new").mkdir()
+for picture in pictures[:3]:
+    shutil.copy(picture, folder / "new" / f"{picture.parent.name}_{picture.name}")
 
-    (folder / "pipelines").symlink_to(tree / "pipelines")
-    (folder / "bin").mkdir()
-    (folder / "bin" / "seam").write_text(SHORTER.format(seam=seam))
-    (folder / "bin" / "seam").chmod(0o755)
-    done = subprocess.run(["bash", "-euxo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"})
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    for what in ("chance", "before", "pixels", "loss=", "arcface", "multi_similarity", "batch_hard"):
-        assert what in said, f"the commands do not print '{what}':\n{said}"
-    assert (folder / "runs" / "first" / "report.html").exists(), "no report"
-    with open(folder / "runs" / "found" / "neighbours.csv", newline="") as file:
-        first = [row for row in csv.DictReader(file) if row["rank"] == "1"]
-    assert len(first) == 3, f"three photographs were searched, not {len(first)}"
-    for row in first:
-        found = pathlib.PurePosixPath(row["picture"])
-        assert row["query"] == f"{found.parent}_{found.name}", f"{row['query']} must find itself first, not {found}"
+(folder / "pipelines").symlink_to(tree / "pipelines")
+(folder / "bin").mkdir()
+(folder / "bin" / "seam").write_text(SHORTER.format(seam=judge.seam))
+(folder / "bin" / "seam").chmod(0o755)
+done = subprocess.run(["bash", "-euxo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True,
+                      env={**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"})
+said = done.stdout + done.stderr
+assert done.returncode == 0, said
+for what in ("chance", "before", "pixels", "loss=", "arcface", "multi_similarity", "batch_hard"):
+    assert what in said, f"the commands do not print '{what}':\n{said}"
+assert (folder / "runs" / "first" / "report.html").exists(), "no report"
+with open(folder / "runs" / "found" / "neighbours.csv", newline="") as file:
+    first = [row for row in csv.DictReader(file) if row["rank"] == "1"]
+assert len(first) == 3, f"three photographs were searched, not {len(first)}"
+for row in first:
+    found = pathlib.PurePosixPath(row["picture"])
+    assert row["query"] == f"{found.parent}_{found.name}", f"{row['query']} must find itself first, not {found}"
 print(f"{len(script.splitlines())} lines of the tutorial work as printed")
