@@ -1,7 +1,6 @@
 #include "stages/dataset/att.hpp"
 
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "stages/counted.hpp"
@@ -15,10 +14,8 @@ namespace fs = std::filesystem;
 std::set<std::string> numbered(const fs::path& folder, std::string_view prefix,
                                std::string_view ending) {
   std::set<std::string> found;
-  std::error_code fault;
-  fs::directory_iterator entries(folder, fault);
-  for (; !fault && entries != fs::directory_iterator(); entries.increment(fault)) {
-    const std::string name = entries->path().filename().string();
+  for (const fs::directory_entry& entry : entries_of(folder)) {
+    const std::string name = entry.path().filename().string();
     if (name.size() <= prefix.size() + ending.size() || !name.starts_with(prefix) ||
         !name.ends_with(ending)) {
       continue;
@@ -26,9 +23,6 @@ std::set<std::string> numbered(const fs::path& folder, std::string_view prefix,
     const std::string digits =
         name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
     if (digits.find_first_not_of("0123456789") == std::string::npos) found.insert(name);
-  }
-  if (fault) {
-    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
   }
   return found;
 }
@@ -84,24 +78,19 @@ void Att::declare(Declaration& declaration) {
                  "numbers of the images to serve for each subject; empty: all. For classifiers, "
                  "which train on some images and are evaluated on others")
       .range(1, 100'000);
-  rows_.declare(declaration, {.item = "the subject: \"s1\"",
-                              .category = "the subject's number, from 0",
-                              .index = "position in the whole data set, from 0"});
-  declaration.offers<CategoryNames>(*this);
+  declare_rows(declaration, {.item = "the subject: \"s1\"",
+                             .category = "the subject's number, from 0",
+                             .index = "position in the whole data set, from 0"});
 }
 
 void Att::open(Context& context) {
-  std::error_code fault;
-  if (!fs::is_directory(root_, fault)) {
-    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with s1 to s" +
-                std::to_string(subject_count_));
-  }
+  require_folder(root_, "; set 'root' to the folder with s1 to s" + std::to_string(subject_count_));
   check_numbered(root_, "s", "", subject_count_, "subjects");
   const std::set<std::int64_t> chosen = chosen_of(pictures_, images_per_subject_);
-  subjects_.clear();
+  std::vector<std::string> subjects;
   std::vector<PictureRow> rows;
   for (std::int64_t subject = 0; subject < subject_count_; ++subject) {
-    const std::string& folder = subjects_.emplace_back("s" + std::to_string(subject + 1));
+    const std::string& folder = subjects.emplace_back("s" + std::to_string(subject + 1));
     check_numbered(root_ / folder, "", ".pgm", images_per_subject_, "images");
     for (std::int64_t image = 1; image <= images_per_subject_; ++image) {
       if (!chosen.empty() && !chosen.contains(image)) continue;
@@ -111,15 +100,7 @@ void Att::open(Context& context) {
     }
   }
   context.info(counted(rows.size(), "image") + " of " + counted(subject_count_, "subject"));
-  rows_.open(std::move(rows), root_.string(), context);
-}
-
-void Att::begin(Context& /*context*/) {
-  rows_.begin();
-}
-
-More Att::produce(Emitter& emitter, Context& context) {
-  return rows_.produce(emitter, context);
+  serve(std::move(rows), std::move(subjects), root_.string(), context);
 }
 
 }  // namespace seam::stages

@@ -9,35 +9,27 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/dataset/picture_rows.hpp"
+#include "stages/dataset/listed_pictures.hpp"
 
 namespace seam::stages {
 
-class Att final : public Source, public CategoryNames {
+class Att final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.att";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
-  void begin(Context& context) override;
-  More produce(Emitter& emitter, Context& context) override;
-  [[nodiscard]] const std::vector<std::string>& category_names() const override {
-    return subjects_;
-  }
 
  private:
   std::filesystem::path root_;
   std::int64_t subject_count_ = 40;
   std::int64_t images_per_subject_ = 10;
   std::vector<std::int64_t> pictures_;
-  std::vector<std::string> subjects_;
-  PictureRows rows_;
 };
 
 }  // namespace seam::stages

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <seam/error.hpp>
 #include <system_error>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/in_quotes.hpp"
@@ -22,91 +21,32 @@ std::string listed(const std::vector<std::string_view>& names) {
 enum class RowLengths : std::uint8_t { equal, ragged };
 
 /// Throws unless a row, or the line of column names, has the right number of columns.
-void check_length(const ListText& list, std::int64_t line, std::size_t found,
-                  const std::vector<std::string_view>& columns, RowLengths lengths) {
+void check_length(const ListRow& row, const std::vector<std::string_view>& columns,
+                  RowLengths lengths) {
   const bool ragged = lengths == RowLengths::ragged;
+  const std::size_t found = row.columns.size();
   if (ragged ? found >= columns.size() : found == columns.size()) return;
-  fail_at(list.name, line,
-          counted(found, "column") + " instead of " + (ragged ? "at least " : "") +
-              std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
+  row.fail(counted(found, "column") + " instead of " + (ragged ? "at least " : "") +
+           std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
 }
 
-std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
-                              RowLengths lengths);
-
-}  // namespace
-
-std::vector<std::string_view> columns_of(std::string_view line) {
-  constexpr std::string_view blanks = " \t\v\f\r";
-  std::vector<std::string_view> columns;
-  std::size_t at = 0;
-  while ((at = line.find_first_not_of(blanks, at)) != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
-    columns.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return columns;
-}
-
-void fail_at(const std::string& file, std::int64_t line, const std::string& what) {
-  throw Error(file + ":" + std::to_string(line) + ": " + what);
-}
-
-std::optional<std::int64_t> whole_number(std::string_view digits) {
-  std::int64_t value = 0;
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (fault != std::errc() || end != digits.data() + digits.size() || value < 0) return {};
-  return value;
-}
-
-std::vector<CountedRow> parse_counted_list(const ListText& list,
-                                           const std::vector<std::string_view>& columns) {
-  return parse(list, columns, RowLengths::equal);
-}
-
-std::vector<CountedRow> parse_ragged_list(const ListText& list,
-                                          const std::vector<std::string_view>& columns) {
-  return parse(list, columns, RowLengths::ragged);
-}
-
-namespace {
-
-std::vector<CountedRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
-                              RowLengths lengths) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  std::string_view rest = list.text;
-  if (rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
-  std::optional<std::int64_t> count;
-  std::vector<CountedRow> rows;
-  std::int64_t line = 0;
-  std::int64_t blank = 0;  // a line without columns, which only the end of the file may have
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::vector<std::string_view> found = columns_of(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++line;
-    if (line == 1) {
-      count = found.size() == 1 ? whole_number(found[0]) : std::nullopt;
-      if (!count)
-        fail_at(list.name, line, "the first line must hold the number of rows and nothing else");
-      continue;
-    }
-    if (found.empty()) {
-      if (blank == 0) blank = line;
-      continue;
-    }
-    if (blank > 0) fail_at(list.name, blank, "the line is blank, but rows follow");
-    check_length(list, line, found.size(), columns, lengths);
-    if (line > 2) {
-      rows.push_back({std::move(found), line});
-    } else if (found[0] != columns[0]) {
-      fail_at(list.name, line,
-              "the second line must hold the column names '" + listed(columns) +
-                  "', but it begins with " + in_quotes(found[0]));
+std::vector<ListRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
+                           RowLengths lengths) {
+  ListReader lines(list);
+  const ListRow& row = lines.row();
+  if (!lines.next()) row.fail("the file is empty; the first line must hold the number of rows");
+  const auto count = row.columns.size() == 1 ? whole_number(row.columns[0]) : std::nullopt;
+  if (!count) row.fail("the first line must hold the number of rows and nothing else");
+  std::vector<ListRow> rows;
+  while (lines.next_row()) {
+    check_length(row, columns, lengths);
+    if (row.line > 2) {
+      rows.push_back(row);
+    } else if (row.columns[0] != columns[0]) {
+      row.fail("the second line must hold the column names '" + listed(columns) +
+               "', but it begins with " + in_quotes(row.columns[0]));
     }
   }
-  if (!count)
-    fail_at(list.name, 1, "the file is empty; the first line must hold the number of rows");
   if (*count != static_cast<std::int64_t>(rows.size())) {
     fail_at(list.name, 1,
             "the first line declares " + counted(*count, "row") + ", but " +
@@ -120,19 +60,108 @@ std::vector<CountedRow> parse(const ListText& list, const std::vector<std::strin
 }  // namespace
 
 ListText read_list_text(const std::filesystem::path& file, const std::string& what) {
+  return read_list_text(file, "no file '" + file.string() + "', " + what, "list file");
+}
+
+ListText read_list_text(const std::filesystem::path& file, const std::string& missing,
+                        const std::string& noun) {
   std::error_code fault;
-  if (!std::filesystem::is_regular_file(file, fault)) {
-    throw Error("no file '" + file.string() + "', " + what);
-  }
+  if (!std::filesystem::is_regular_file(file, fault)) throw Error(missing);
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
   ListText list{file.string(),
                 std::string(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0')};
   in.seekg(0);
   if (!in.read(list.text.data(), static_cast<std::streamsize>(list.text.size()))) {
-    throw Error("the list file '" + file.string() + "' cannot be read; check its permissions");
+    throw Error("the " + noun + " '" + file.string() + "' cannot be read; check its permissions");
   }
   return list;
+}
+
+void ListRow::fail(const std::string& what) const {
+  fail_at(*list, line, what);
+}
+
+ListReader::ListReader(std::string_view text, const std::string& name) : rest_(text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
+  row_.list = &name;
+}
+
+bool ListReader::next() {
+  constexpr std::string_view blanks = " \t\v\f\r";
+  row_.columns.clear();
+  if (rest_.empty()) return false;
+  const std::size_t length = std::min(rest_.find('\n'), rest_.size());
+  text_ = rest_.substr(0, length);
+  rest_.remove_prefix(std::min(length + 1, rest_.size()));
+  row_.line = ++read_;
+  std::size_t at = 0;
+  while ((at = text_.find_first_not_of(blanks, at)) != std::string_view::npos) {
+    const std::size_t end = std::min(text_.find_first_of(blanks, at), text_.size());
+    row_.columns.push_back(text_.substr(at, end - at));
+    at = end;
+  }
+  return true;
+}
+
+bool ListReader::next_row(const std::string& rows) {
+  std::int64_t blank = 0;
+  while (next()) {
+    if (row_.columns.empty()) {
+      if (blank == 0) blank = row_.line;
+      continue;
+    }
+    if (blank > 0) fail_at(*row_.list, blank, "the line is blank, but " + rows + " follow");
+    return true;
+  }
+  return false;
+}
+
+std::vector<ListRow> parse_counted_list(const ListText& list,
+                                        const std::vector<std::string_view>& columns) {
+  return parse(list, columns, RowLengths::equal);
+}
+
+std::vector<ListRow> parse_ragged_list(const ListText& list,
+                                       const std::vector<std::string_view>& columns) {
+  return parse(list, columns, RowLengths::ragged);
+}
+
+void note_once(ListedLines& lines, const ListRow& row, std::string_view name,
+               const std::string& noun) {
+  const auto [known, is_new] = lines.try_emplace(name, row.line);
+  if (is_new) return;
+  row.fail(noun + " " + in_quotes(name) + " is listed a second time; first on line " +
+           std::to_string(known->second));
+}
+
+void fail_at(const std::string& file, std::int64_t line, const std::string& what) {
+  throw Error(file + ":" + std::to_string(line) + ": " + what);
+}
+
+void refuse_count(const std::string& found, const std::string& expected, const std::string& what) {
+  throw Error(found + ", but " + expected + " were expected; this is a different " + what +
+              " from the one the experiment was written for");
+}
+
+std::optional<std::int64_t> whole_number(std::string_view digits, std::int64_t least,
+                                         std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (fault != std::errc() || end != digits.data() + digits.size()) return {};
+  return value >= std::max<std::int64_t>(least, 0) && value <= most ? std::optional(value)
+                                                                    : std::nullopt;
+}
+
+bool stays_below_root(std::string_view path) {
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
 }
 
 }  // namespace seam::stages

@@ -53,14 +53,14 @@ class Walk {
       throw Error("'" + folder.string() +
                   "' is a link to one of its parent folders: remove it, or set recursive = false");
     }
-    if (fault) fail(folder, fault);
+    if (fault) {
+      throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
+    }
     way_.push_back(real);
-    fs::directory_iterator entries(folder, fault);
-    for (; !fault && entries != fs::directory_iterator(); entries.increment(fault)) {
-      const fs::path name = entries->path().filename();
-      if (name.string().starts_with('.')) continue;  // hidden: .DS_Store, .thumbnails
+    for (const fs::directory_entry& entry : entries_of(folder)) {
+      const fs::path name = entry.path().filename();
       std::error_code unknown;
-      if (entries->is_directory(unknown)) {
+      if (entry.is_directory(unknown)) {
         if (!recursive_) continue;
         if (below.empty()) found_.classes.insert(name.string());
         enter(below / name);
@@ -71,12 +71,7 @@ class Walk {
         found_.others.push_back(below / name);
       }
     }
-    if (fault) fail(folder, fault);
     way_.pop_back();
-  }
-
-  [[noreturn]] static void fail(const fs::path& folder, const std::error_code& fault) {
-    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
   }
 
   fs::path root_;
@@ -124,12 +119,6 @@ std::string first_few(const std::vector<fs::path>& files) {
   return files.size() > 3 ? text + ", ..." : text;
 }
 
-std::string listed(const std::vector<std::string>& texts) {
-  std::string text;
-  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + one;
-  return text;
-}
-
 }  // namespace
 
 void Folder::declare(Declaration& declaration) {
@@ -155,32 +144,30 @@ void Folder::declare(Declaration& declaration) {
   declaration.parameter("extensions", extensions_,
                         "extensions of the files to read, in lower or upper case; other files are "
                         "left out and counted in the log");
-  rows_.declare(declaration);
-  declaration.offers<CategoryNames>(*this);
+  declare_rows(declaration);
 }
 
 void Folder::open(Context& context) {
-  std::error_code fault;
-  if (!fs::is_directory(root_, fault)) {
-    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the images");
-  }
+  require_folder(root_, "; set 'root' to the folder with the images");
   Found found = Walk(root_, extensions_, recursive_).run();
   if (found.pictures.empty()) {
+    std::string read;
+    for (const std::string& extension : extensions_) add_clause(read, extension);
     throw Error("no image in '" + root_.string() + "'" +
                 (recursive_ ? " or its folders" : " itself, and recursive is false") +
-                "; only files ending in " + listed(extensions_) + " are read" +
+                "; only files ending in " + read + " are read" +
                 (found.others.empty() ? "" : ", but there is " + first_few(found.others)));
   }
   const FolderItems items = items_ == FolderItems::automatic ? items_for(found, root_) : items_;
 
   // Empty folders count too: a category has the same number in an incomplete copy of the data.
-  vocabulary_ = categories_;
-  if (vocabulary_.empty()) {
+  std::vector<std::string> vocabulary = categories_;
+  if (vocabulary.empty()) {
     if (std::any_of(found.pictures.begin(), found.pictures.end(),
                     [](const fs::path& picture) { return !picture.has_parent_path(); })) {
-      vocabulary_.emplace_back();  // of the images in root
+      vocabulary.emplace_back();  // of the images in root
     }
-    vocabulary_.insert(vocabulary_.end(), found.classes.begin(), found.classes.end());
+    vocabulary.insert(vocabulary.end(), found.classes.begin(), found.classes.end());
   }
   std::set<std::string> used;
   std::vector<PictureRow> rows;
@@ -192,8 +179,8 @@ void Folder::open(Context& context) {
                   "' is not in a folder of 'root', but items is \"class\"; move it into one, or "
                   "set items = \"picture\"");
     }
-    const auto known = std::find(vocabulary_.begin(), vocabulary_.end(), folder);
-    if (known == vocabulary_.end()) {
+    const auto known = std::find(vocabulary.begin(), vocabulary.end(), folder);
+    if (known == vocabulary.end()) {
       throw Error("'" + (root_ / picture).string() + "' is in " +
                       (folder.empty() ? "'root' itself" : "folder '" + folder + "'") +
                       ", which is not in 'categories'",
@@ -201,9 +188,9 @@ void Folder::open(Context& context) {
     }
     used.insert(folder);
     rows.push_back({root_ / picture, picture.generic_string(), item_of(picture, items),
-                    known - vocabulary_.begin(), static_cast<std::int64_t>(rows.size()), 0});
+                    known - vocabulary.begin(), static_cast<std::int64_t>(rows.size()), 0});
   }
-  for (const std::string& category : vocabulary_) {
+  for (const std::string& category : vocabulary) {
     if (used.contains(category)) continue;
     context.warn("category '" + category + "' has no image in '" + root_.string() + "'");
   }
@@ -215,15 +202,7 @@ void Folder::open(Context& context) {
   std::set<std::string_view> distinct;
   for (const PictureRow& row : rows) distinct.insert(row.item);
   context.info(counted(rows.size(), "image") + " of " + counted(distinct.size(), "item"));
-  rows_.open(std::move(rows), root_.string(), context);
-}
-
-void Folder::begin(Context& /*context*/) {
-  rows_.begin();
-}
-
-More Folder::produce(Emitter& emitter, Context& context) {
-  return rows_.produce(emitter, context);
+  serve(std::move(rows), std::move(vocabulary), root_.string(), context);
 }
 
 }  // namespace seam::stages

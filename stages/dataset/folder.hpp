@@ -11,13 +11,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/dataset/picture_rows.hpp"
+#include "stages/dataset/listed_pictures.hpp"
 
 namespace seam::stages {
 
@@ -29,28 +28,21 @@ enum class FolderItems : std::uint8_t {
   by_picture  ///< never: each image is an item
 };
 
-class Folder final : public Source, public CategoryNames {
+class Folder final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.folder";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
-  void begin(Context& context) override;
-  More produce(Emitter& emitter, Context& context) override;
-  [[nodiscard]] const std::vector<std::string>& category_names() const override {
-    return vocabulary_;
-  }
 
  private:
   std::filesystem::path root_;
   bool recursive_ = true;
   FolderItems items_ = FolderItems::automatic;
   std::vector<std::string> categories_;
-  std::vector<std::string> vocabulary_;  // categories_, or what was found
   /// The usual extensions of the formats that image.decode reads.
   std::vector<std::string> extensions_{"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
                                        "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};
-  PictureRows rows_;
 };
 
 }  // namespace seam::stages

@@ -1,14 +1,14 @@
 #include "stages/dataset/inshop_list.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
+#include <iterator>
 #include <map>
 #include <seam/error.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
@@ -18,57 +18,6 @@ constexpr std::array<std::string_view, 3> split_names{"train", "query", "gallery
 
 constexpr std::size_t index_of(Split split) {
   return static_cast<std::size_t>(split);
-}
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
-}
-
-/// Cuts a text into lines, counting them from 1.
-class Lines {
- public:
-  explicit Lines(std::string_view text) : rest_(text) {}
-
-  bool next(std::string_view& line) {
-    if (rest_.empty()) return false;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    line = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    ++number_;
-    return true;
-  }
-  [[nodiscard]] std::int64_t number() const { return number_; }
-
- private:
-  std::string_view rest_;
-  std::int64_t number_ = 0;
-};
-
-struct Columns {
-  std::array<std::string_view, 3> at{};
-  std::size_t count = 0;  ///< may exceed 3; only three are kept
-};
-
-Columns split_columns(std::string_view line) {
-  Columns columns;
-  std::size_t at = 0;
-  while (true) {
-    while (at < line.size() && is_blank(line[at])) ++at;
-    if (at == line.size()) return columns;
-    const std::size_t start = at;
-    while (at < line.size() && !is_blank(line[at])) ++at;
-    if (columns.count < columns.at.size()) {
-      columns.at[columns.count] = line.substr(start, at - start);
-    }
-    ++columns.count;
-  }
-}
-
-std::optional<std::int64_t> whole_number(std::string_view digits) {
-  std::int64_t value = 0;
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (fault != std::errc() || end != digits.data() + digits.size() || value < 0) return {};
-  return value;
 }
 
 /// The parts of "img/WOMEN/Dresses/id_00000002/02_1_front.jpg" that the reader needs.
@@ -85,23 +34,18 @@ std::optional<PathParts> split_path(std::string_view path, std::string& fault) {
     fault = "must be relative to the data set's root";
     return {};
   }
-  std::array<std::string_view, 4> last{};
-  std::size_t parts = 0;
-  std::string_view rest = path;
-  while (true) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") {
-      fault = "may not hold empty, '.' or '..' folders";
-      return {};
-    }
-    std::rotate(last.begin(), last.begin() + 1, last.end());
-    last.back() = part;
-    ++parts;
-    if (slash == std::string_view::npos) break;
-    rest.remove_prefix(slash + 1);
+  if (!stays_below_root(path)) {
+    fault = "may not hold empty, '.' or '..' folders";
+    return {};
   }
-  if (parts < last.size()) {
+  std::array<std::string_view, 4> last{};
+  std::string_view rest = path;
+  for (auto part = last.rbegin(); part != last.rend(); ++part) {
+    const std::size_t slash = rest.rfind('/');
+    *part = rest.substr(slash + 1);  // npos + 1 is 0
+    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(0, slash);
+  }
+  if (last.front().empty()) {
     fault = "must end in DEPARTMENT/CATEGORY/ITEM/FILE, as in 'WOMEN/Dresses/id_00000002/a.jpg'";
     return {};
   }
@@ -117,16 +61,14 @@ std::int32_t colour_of(std::string_view file) {
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& name) : lines_(text), name_(name) {}
+  Parser(std::string_view text, const std::string& name) : lines_(text, name), name_(name) {}
 
   InshopList parse(const ExpectedCounts& expected) {
     const std::int64_t declared = read_head();
     // Memory is not allocated by the declared count, which may be any number.
     list_.rows.reserve(static_cast<std::size_t>(std::min<std::int64_t>(declared, 1 << 20)));
-    std::string_view line;
-    while (lines_.next(line)) {
-      const Columns columns = split_columns(line);
-      if (columns.count > 0) read_row(columns);
+    while (lines_.next()) {
+      if (!lines_.row().columns.empty()) read_row(lines_.row().columns);
     }
     const auto found = static_cast<std::int64_t>(list_.rows.size());
     if (found != declared) {
@@ -134,7 +76,7 @@ class Parser {
           name_ + ":1: the first line declares " + std::to_string(declared) +
           (declared == 1 ? " image, but " : " images, but ") + std::to_string(found) +
           (found == 1 ? " row follows" : " rows follow") + " (the last on line " +
-          std::to_string(lines_.number()) +
+          std::to_string(lines_.row().line) +
           "); the file is truncated or was edited: download it again, or correct the count");
     }
     number_categories();
@@ -151,40 +93,39 @@ class Parser {
     bool several_categories = false;
   };
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(name_ + ":" + std::to_string(lines_.number()) + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { lines_.row().fail(what); }
 
   std::int64_t read_head() {
-    std::string_view line;
-    if (!lines_.next(line)) {
+    if (!lines_.next()) {
       throw Error(name_ +
                   ": the file is empty; expected the number of images on line 1, column names on "
                   "line 2, then one row per image");
     }
-    const Columns first = split_columns(line);
-    const auto declared = first.count == 1 ? whole_number(first.at[0]) : std::nullopt;
+    const std::vector<std::string_view>& columns = lines_.row().columns;
+    const auto declared = columns.size() == 1 ? whole_number(columns[0]) : std::nullopt;
     if (!declared) {
-      fail("line 1 must hold the number of images and nothing else, but holds " + in_quotes(line));
+      fail("line 1 must hold the number of images and nothing else, but holds " +
+           in_quotes(lines_.text()));
     }
-    if (!lines_.next(line)) {
+    if (!lines_.next()) {
       fail("the file ends after its first line; column names and rows must follow");
     }
-    const Columns names = split_columns(line);
-    if (names.count != 3 || split_from_name(names.at[2])) {
+    if (columns.size() != 3 || split_from_name(columns[2])) {
       fail("line 2 must hold the column names 'image_name item_id evaluation_status', but holds " +
-           in_quotes(line));
+           in_quotes(lines_.text()));
     }
     return *declared;
   }
 
-  void read_row(const Columns& columns) {
-    if (columns.count != 3) {
+  void read_row(const std::vector<std::string_view>& columns) {
+    if (columns.size() != 3) {
       fail("a row must hold three columns, image name, item id and status, but this one holds " +
-           std::to_string(columns.count) +
-           (columns.count > 3 ? " (blanks in names are not possible in this format)" : ""));
+           std::to_string(columns.size()) +
+           (columns.size() > 3 ? " (blanks in names are not possible in this format)" : ""));
     }
-    const auto [path, item_id, status] = columns.at;
+    const std::string_view path = columns[0];
+    const std::string_view item_id = columns[1];
+    const std::string_view status = columns[2];
     const auto split = split_from_name(status);
     if (!split) {
       fail("unknown status " + in_quotes(status) + "; accepted are 'train', 'query' and 'gallery'");
@@ -200,11 +141,7 @@ class Parser {
       fail("image " + in_quotes(path) + " is in the folder of item " + in_quotes(parts->item) +
            " but is listed as item " + in_quotes(item_id));
     }
-    const auto [twin, is_new] = seen_paths_.try_emplace(path, lines_.number());
-    if (!is_new) {
-      fail("image " + in_quotes(path) + " is listed a second time; first on line " +
-           std::to_string(twin->second));
-    }
+    note_once(seen_paths_, lines_.row(), path, "image");
 
     InshopRow row;
     row.path = path;
@@ -212,7 +149,7 @@ class Parser {
     row.category = category_number(parts->department, parts->category);
     row.colour = colour_of(parts->file);
     row.split = *split;
-    row.line = lines_.number();
+    row.line = lines_.row().line;
     note_item(row, item_id);
     list_.rows.push_back(std::move(row));
   }
@@ -284,20 +221,19 @@ class Parser {
                                                             expected.gallery};
     for (std::size_t split = 0; split < 3; ++split) {
       if (wanted[split] && *wanted[split] != list_.report.images[split]) {
-        throw Error(
-            name_ + ": " + std::to_string(list_.report.images[split]) + " " +
-            std::string(split_names[split]) + " images, but " + std::to_string(*wanted[split]) +
-            " were expected; this is a different list from the one the experiment was written for");
+        refuse_count(name_ + ": " + std::to_string(list_.report.images[split]) + " " +
+                         std::string(split_names[split]) + " images",
+                     std::to_string(*wanted[split]));
       }
     }
   }
 
-  Lines lines_;
+  ListReader lines_;
   const std::string& name_;
   InshopList list_;
   std::map<std::string, std::int32_t> categories_;
-  std::unordered_map<std::string_view, ItemSeen> items_;           // views into the text
-  std::unordered_map<std::string_view, std::int64_t> seen_paths_;  // views into the text
+  std::unordered_map<std::string_view, ItemSeen> items_;  // views into the text
+  ListedLines seen_paths_;                                // views into the text
   std::string scratch_;
 };
 
@@ -355,26 +291,16 @@ std::vector<InshopRow> InshopList::of(Split split) const {
 
 InshopList parse_inshop_list(std::string_view text, const std::string& name,
                              const ExpectedCounts& expected) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   return Parser(text, name).parse(expected);
 }
 
 InshopList read_inshop_list(const std::filesystem::path& file, const ExpectedCounts& expected) {
-  std::error_code fault;
-  if (!std::filesystem::is_regular_file(file, fault)) {
-    throw Error("no list file '" + file.string() +
-                "'; expected DeepFashion In-Shop's Eval/list_eval_partition.txt or a list in its "
-                "layout");
-  }
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in.tellg();
-  std::string text(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
-  in.seekg(0);
-  if (!in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    throw Error("the list file '" + file.string() + "' cannot be read; check its permissions");
-  }
-  return parse_inshop_list(text, file.string(), expected);
+  const ListText list = read_list_text(
+      file,
+      "no list file '" + file.string() +
+          "'; expected DeepFashion In-Shop's Eval/list_eval_partition.txt or a list in its layout",
+      "list file");
+  return parse_inshop_list(list.text, list.name, expected);
 }
 
 }  // namespace seam::stages

@@ -4,37 +4,82 @@
 ///     list_eval_partition.txt ──┐
 ///     list_landmarks_inshop.txt ┼──► path, item, category, index, landmarks, visibility,
 ///     list_attr_items.txt ──────┘    (attributes)
+///
+/// The lists, besides the partition list:
+///
+///     list_landmarks_inshop.txt
+///       52712
+///       image_name clothes_type variation_type landmark_visibility_1 landmark_location_x_1 ...
+///       img/WOMEN/Tees_Tanks/id_00000008/01_1_front.jpg 1 1 0 146 13 0 109 13 1 ...
+///                                                       │ │ '-----' a landmark: state, x, y
+///             1 upper-body (6), 2 lower-body (4), 3 full-body (8 landmarks)
+///
+///     list_attr_cloth.txt   463, attribute_name, one name per line
+///     list_attr_items.txt   7982, item_id attribute_labels, then id_00000001 -1 1 0 ...
+///
+/// Source: Liu et al., "DeepFashion", CVPR 2016, version 1.2 of the benchmark's README.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "stages/dataset/landmark_list.hpp"
-#include "stages/dataset/split_server.hpp"
+#include "stages/dataset/counted_list.hpp"
+#include "stages/dataset/inshop.hpp"
+#include "stages/landmarks.hpp"
 
 namespace seam::stages {
 
-class Landmarks final : public Source, public CategoryNames {
+/// How to treat images and items that are not in the partition list.
+enum class Unlisted : std::uint8_t { refuse, ignore };
+
+struct LandmarksOfImage {
+  LandmarkPositions positions{};
+  LandmarkVisibility states{};
+};
+
+/// The landmarks of each row of the partition, in its order. `partition_name` is its file's name in
+/// messages.
+///
+/// Throws seam::Error with file and line if a list does not have the form that parse_ragged_list
+/// needs, a clothes type is not 1, 2 or 3, a row does not have the landmarks of its type, a state
+/// is not 0, 1 or 2, a position is not a number, an image is listed twice, an image of the
+/// partition is missing, or an image is not in the partition and `unlisted` rejects that.
+[[nodiscard]] std::vector<LandmarksOfImage> join_landmarks(const ListText& landmarks,
+                                                           const InshopList& partition,
+                                                           const std::string& partition_name,
+                                                           Unlisted unlisted);
+
+struct ItemAttributes {
+  std::size_t count = 0;  ///< number of attributes
+  /// In the form of field::attributes.
+  std::unordered_map<std::string, std::vector<std::uint8_t>> of_item;
+};
+
+/// The attributes of the partition's items. Throws seam::Error as join_landmarks does: if an item
+/// does not have a label for each attribute, a label is not 1, -1 or 0, or items are missing,
+/// listed twice, or not in the partition and `unlisted` rejects that.
+[[nodiscard]] ItemAttributes join_attributes(const ListText& names, const ListText& items,
+                                             const InshopList& partition,
+                                             const std::string& partition_name, Unlisted unlisted);
+
+class Landmarks final : public InshopPictures {
  public:
   static constexpr std::string_view name = "dataset.landmarks";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
-  void begin(Context& context) override;
-  More produce(Emitter& emitter, Context& context) override;
-  [[nodiscard]] const std::vector<std::string>& category_names() const override {
-    return server_.category_names();
-  }
 
  private:
   enum class Attributes : std::uint8_t { ignore, field };
 
+  void add_fields(Packet& packet, std::size_t row) const override;
   void open_attributes(const InshopList& partition, const Context& context);
 
   std::filesystem::path root_;
@@ -45,7 +90,6 @@ class Landmarks final : public Source, public CategoryNames {
   Unlisted unlisted_ = Unlisted::refuse;
   ExpectedCounts expected_;
   std::optional<std::int64_t> expected_attributes_;
-  SplitServer server_;
   // Of the split's images.
   std::vector<LandmarksOfImage> of_image_;
   std::vector<std::string> items_;

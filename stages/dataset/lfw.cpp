@@ -6,27 +6,12 @@
 #include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/lfw_pair_list.hpp"
+#include "stages/dataset/lfw_pairs.hpp"
 
 namespace seam::stages {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The names in a folder, sorted, without hidden ones.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code fault;
-  fs::directory_iterator entries(folder, fault);
-  for (; !fault && entries != fs::directory_iterator(); entries.increment(fault)) {
-    if (!entries->path().filename().string().starts_with('.')) found.push_back(entries->path());
-  }
-  if (fault) {
-    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 /// The description of a list of pairs in messages.
 constexpr const char* pair_list = "the list of pairs";
@@ -70,10 +55,9 @@ void Lfw::declare(Declaration& declaration) {
       .parameter("leave_out_fold", leave_out_fold_,
                  "leave out only the people in this fold of leave_out, from 0")
       .range(0, 999'999);
-  rows_.declare(declaration, {.item = "the person's name",
-                              .category = "the person's number in the order of names, from 0",
-                              .index = "position in the whole data set, from 0"});
-  declaration.offers<CategoryNames>(*this);
+  declare_rows(declaration, {.item = "the person's name",
+                             .category = "the person's number in the order of names, from 0",
+                             .index = "position in the whole data set, from 0"});
 }
 
 std::vector<std::string> Lfw::left_out() const {
@@ -90,10 +74,11 @@ std::vector<std::string> Lfw::left_out() const {
   return people_of(list, leave_out_fold_);
 }
 
-void Lfw::check_present(const std::vector<std::string>& people, const fs::path& list,
+void Lfw::check_present(const std::vector<std::string>& people,
+                        const std::vector<std::string>& present, const fs::path& list,
                         const std::string& what, const Context& context) const {
   for (const std::string& person : people) {
-    if (has(people_, person)) continue;
+    if (has(present, person)) continue;
     const std::string text = "'" + list.string() + "' has '" + person +
                              "', who has no folder in '" + root_.string() + "'";
     if (expect_ > 0) throw Error(text + ", so this person cannot be " + what);
@@ -102,24 +87,22 @@ void Lfw::check_present(const std::vector<std::string>& people, const fs::path& 
 }
 
 void Lfw::open(Context& context) {
-  std::error_code fault;
-  if (!fs::is_directory(root_, fault)) {
-    throw Error("no folder '" + root_.string() + "'; set 'root' to the folder with the people");
-  }
+  require_folder(root_, "; set 'root' to the folder with the people");
   const std::vector<std::string> hidden = left_out();
   std::vector<std::string> wanted;
   if (!only_.empty()) {
     wanted = people_of(parse_lfw_pairs(read_list_text(only_, pair_list)), {});
   }
-  people_.clear();
+  std::vector<std::string> people;
   std::vector<PictureRow> rows;
   std::int64_t images = 0;
+  std::error_code fault;
   std::int64_t served_people = 0;
   for (const fs::path& folder : entries_of(root_)) {
     if (!fs::is_directory(folder, fault)) continue;  // a README, a list
     const std::string person = folder.filename().string();
-    const auto category = static_cast<std::int64_t>(people_.size());
-    people_.push_back(person);
+    const auto category = static_cast<std::int64_t>(people.size());
+    people.push_back(person);
     const bool is_served = !has(hidden, person) && (only_.empty() || has(wanted, person));
     if (is_served) ++served_people;
     std::int64_t number = 0;
@@ -139,25 +122,17 @@ void Lfw::open(Context& context) {
                 grouped(expect_) +
                 " are expected; download them again, or set expect = 0 for a part of the data set");
   }
-  check_present(hidden, leave_out_, "left out", context);
-  check_present(wanted, only_, "served", context);
+  check_present(hidden, people, leave_out_, "left out", context);
+  check_present(wanted, people, only_, "served", context);
   if (rows.empty()) throw Error("no image in '" + root_.string() + "' is left to be served");
-  const auto others = static_cast<std::int64_t>(people_.size()) - served_people;
+  const auto others = static_cast<std::int64_t>(people.size()) - served_people;
   const std::string by = only_.empty()        ? "'leave_out'"
                          : leave_out_.empty() ? "'only'"
                                               : "'only' and 'leave_out'";
   context.info(
       counted(rows.size(), "image") + " of " + counted(served_people, "person", "people") +
       (others > 0 ? "; " + counted(others, "person", "people") + " not served, by " + by : ""));
-  rows_.open(std::move(rows), root_.string(), context);
-}
-
-void Lfw::begin(Context& /*context*/) {
-  rows_.begin();
-}
-
-More Lfw::produce(Emitter& emitter, Context& context) {
-  return rows_.produce(emitter, context);
+  serve(std::move(rows), std::move(people), root_.string(), context);
 }
 
 }  // namespace seam::stages

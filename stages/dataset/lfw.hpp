@@ -8,31 +8,28 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/dataset/picture_rows.hpp"
+#include "stages/dataset/listed_pictures.hpp"
 
 namespace seam::stages {
 
-class Lfw final : public Source, public CategoryNames {
+class Lfw final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.lfw";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
-  void begin(Context& context) override;
-  More produce(Emitter& emitter, Context& context) override;
-  [[nodiscard]] const std::vector<std::string>& category_names() const override { return people_; }
 
  private:
   /// Names of the people that are left out, sorted.
   [[nodiscard]] std::vector<std::string> left_out() const;
-  /// Throws if a person has no folder, or only warns if `expect` is 0.
-  void check_present(const std::vector<std::string>& people, const std::filesystem::path& list,
+  /// Throws if a person has no folder, or only warns if `expect` is 0. `present` is sorted.
+  void check_present(const std::vector<std::string>& people,
+                     const std::vector<std::string>& present, const std::filesystem::path& list,
                      const std::string& what, const Context& context) const;
 
   std::filesystem::path root_;
@@ -40,8 +37,6 @@ class Lfw final : public Source, public CategoryNames {
   std::filesystem::path only_;
   std::filesystem::path leave_out_;
   std::optional<std::int64_t> leave_out_fold_;
-  std::vector<std::string> people_;
-  PictureRows rows_;
 };
 
 }  // namespace seam::stages

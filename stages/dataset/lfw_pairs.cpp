@@ -1,15 +1,126 @@
 #include "stages/dataset/lfw_pairs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <seam/error.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/in_quotes.hpp"
 #include "stages/pair_fields.hpp"
 
 namespace seam::stages {
+namespace {
+
+class LfwPairParser {
+ public:
+  explicit LfwPairParser(const ListText& list) : lines_(list) {}
+
+  LfwPairList parse() {
+    if (!lines_.next()) fail("the file is empty; the first line must hold a count");
+    read_head(lines_.row().columns);
+    while (lines_.next_row("pairs")) read_pair(lines_.row().columns);
+    if (count() < promised()) {
+      fail("the list ends after " + counted(count(), "pair") + ", but the first line declares " +
+           promise() + "; a line is missing, or the first line belongs to a different list");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { lines_.row().fail(what); }
+
+  [[nodiscard]] std::int64_t count() const {
+    return static_cast<std::int64_t>(result_.pairs.size());
+  }
+  [[nodiscard]] std::int64_t promised() const {
+    return 2 * result_.folds * result_.pairs_of_each_kind;
+  }
+  [[nodiscard]] std::string promise() const {
+    const std::string each = grouped(result_.pairs_of_each_kind);
+    return grouped(promised()) + ", " +
+           (result_.folds > 1 ? std::to_string(result_.folds) + " folds of " : std::string()) +
+           each + " of one person and " + each + " of two";
+  }
+
+  void read_head(const std::vector<std::string_view>& columns) {
+    constexpr std::int64_t most = 1'000'000;
+    std::vector<std::int64_t> numbers;
+    for (const std::string_view column : columns) {
+      if (const auto number = whole_number(column, 1, most)) numbers.push_back(*number);
+    }
+    if (numbers.size() != columns.size() || numbers.empty() || numbers.size() > 2) {
+      fail((columns.size() == 3 || columns.size() == 4
+                ? std::string("the first line is a pair; the line with the counts is missing")
+                : "the first line is " + in_quotes(lines_.text().substr(0, 40))) +
+           "; it must hold the number of pairs of each kind: \"10 300\" in pairs.txt, "
+           "\"1100\" in pairsDevTrain.txt, \"500\" in pairsDevTest.txt");
+    }
+    if (numbers.size() == 2) result_.folds = numbers.front();
+    result_.pairs_of_each_kind = numbers.back();
+  }
+
+  [[nodiscard]] LfwImage image(std::string_view person, std::string_view digits) const {
+    const auto number = whole_number(digits, 1, 9999);
+    if (!number) fail(in_quotes(digits) + " is not an image number from 1 to 9999");
+    if (person.find('/') != std::string_view::npos || person.starts_with('.')) {
+      fail(in_quotes(person) + " is not a person's name: it would leave the data set's folder");
+    }
+    return {std::string(person), *number};
+  }
+
+  void read_pair(const std::vector<std::string_view>& columns) {
+    if (columns.size() != 3 && columns.size() != 4) {
+      fail(counted(columns.size(), "column") +
+           "; a pair of one person has 3 (name, two numbers), one of two has 4 (name, "
+           "number, name, number)");
+    }
+    if (count() == promised()) {
+      fail("an additional pair, but the first line declares " + promise());
+    }
+    const std::int64_t each = result_.pairs_of_each_kind;
+    const std::int64_t in_fold = count() % (2 * each);
+    const std::int64_t fold = count() / (2 * each);
+    if (const bool same = columns.size() == 3; same != (in_fold < each)) {
+      fail(std::string("a pair of ") + (same ? "one person" : "two persons") + " instead of pair " +
+           std::to_string(in_fold % each + 1) + " of " + std::to_string(each) + " of " +
+           (same ? "two persons" : "one person") + " of fold " + std::to_string(fold + 1) +
+           "; a line before it is missing or superfluous, or the first line belongs to "
+           "a different list");
+    }
+    const bool same = columns.size() == 3;
+    LfwPair pair{image(columns[0], columns[1]),
+                 same ? image(columns[0], columns[2]) : image(columns[2], columns[3]), count(),
+                 fold, lines_.row().line};
+    if (pair.first == pair.second) fail("the pair has the same image twice");
+    if (!same && pair.same()) {
+      fail("a pair of two persons names " + in_quotes(pair.first.person) + " twice");
+    }
+    const auto [known, fresh] = line_of_pair_.try_emplace(
+        std::pair<LfwImage, LfwImage>(std::minmax(pair.first, pair.second)), pair.line);
+    if (!fresh) fail("the pair is already on line " + std::to_string(known->second));
+    result_.pairs.push_back(std::move(pair));
+  }
+
+  ListReader lines_;
+  LfwPairList result_;
+  std::map<std::pair<LfwImage, LfwImage>, std::int64_t> line_of_pair_;
+};
+
+}  // namespace
+
+std::string LfwImage::path() const {
+  std::string digits = std::to_string(number);
+  digits.insert(0, 4 - std::min<std::size_t>(digits.size(), 4), '0');
+  return person + "/" + person + "_" + digits + ".jpg";
+}
+
+LfwPairList parse_lfw_pairs(const ListText& list) {
+  return LfwPairParser(list).parse();
+}
 
 void LfwPairs::declare(Declaration& declaration) {
   declaration.doc(
@@ -66,9 +177,7 @@ void LfwPairs::open(Context& context) {
   list_name_ = std::make_shared<const std::string>(list_.string());
   const auto all = static_cast<std::int64_t>(list.pairs.size());
   if (expect_ && *expect_ != all) {
-    throw Error(
-        *list_name_ + ": " + counted(all, "pair") + ", but " + grouped(*expect_) +
-        " were expected; this is a different list from the one the experiment was written for");
+    refuse_count(*list_name_ + ": " + counted(all, "pair"), grouped(*expect_));
   }
   if (fold_ && (*fold_ >= list.folds || list.folds == 1)) {
     throw Error(*list_name_ + ": fold is " + std::to_string(*fold_) + ", but the list has " +

@@ -2,6 +2,16 @@
 /// pair.
 ///
 ///     pairs.txt ──► fold, part ──► packets 2k, 2k + 1: the images of a pair
+///
+/// The lists, as their authors publish them:
+///
+///     10   300                      pairs.txt (View 2): 10 folds of 300 + 300 pairs; in
+///     Abel_Pacheco   1   4          pairsDevTrain.txt and pairsDevTest.txt (View 1) only "1100"
+///     ...                           300 pairs of one person: NAME, two images' numbers
+///     Abdel_Madi_Shabneh 1 Dean_Barker 1
+///     ...                           300 pairs of two: NAME, number, NAME, number
+///
+/// Huang, Ramesh, Berg, Learned-Miller, "Labeled faces in the wild", 2007.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +22,46 @@
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "stages/dataset/lfw_pair_list.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/served_items.hpp"
 
 namespace seam::stages {
+
+struct LfwImage {
+  std::string person;
+  std::int64_t number = 0;  ///< from 1
+
+  /// "Abel_Pacheco/Abel_Pacheco_0001.jpg"
+  [[nodiscard]] std::string path() const;
+  friend bool operator==(const LfwImage&, const LfwImage&) = default;
+  friend bool operator<(const LfwImage& a, const LfwImage& b) {
+    return std::tie(a.person, a.number) < std::tie(b.person, b.number);
+  }
+};
+
+struct LfwPair {
+  LfwImage first;
+  LfwImage second;
+  std::int64_t number = 0;  ///< position in the list, from 0
+  std::int64_t fold = 0;
+  std::int64_t line = 0;
+
+  [[nodiscard]] bool same() const { return first.person == second.person; }
+};
+
+struct LfwPairList {
+  std::int64_t folds = 1;
+  std::int64_t pairs_of_each_kind = 0;  ///< per fold
+  std::vector<LfwPair> pairs;
+};
+
+/// Throws seam::Error with file and line if the first line is not a count, a line is not a pair, a
+/// pair is not of the kind that the first line implies, a pair has the same image twice or is
+/// listed twice, or the list has more or fewer pairs than the first line declares.
+[[nodiscard]] LfwPairList parse_lfw_pairs(const ListText& list);
 
 class LfwPairs final : public Source, public ServedItems {
  public:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/idx_file.hpp"
 
 namespace seam::stages {
@@ -90,10 +91,8 @@ void Mnist::open(Context& context) {
                 "; they are not from the same data set");
   }
   if (expect_ && *expect_ != count) {
-    throw Error(
-        "'" + images_file.string() + "' holds " + counted(count, "image") + ", but " +
-        grouped(*expect_) +
-        " were expected; this is a different data set from the one the experiment was written for");
+    refuse_count("'" + images_file.string() + "' holds " + counted(count, "image"),
+                 grouped(*expect_), "data set");
   }
   constexpr std::int64_t longest_side = 65'535;
   if (images.sizes[1] > longest_side || images.sizes[2] > longest_side) {

@@ -1,17 +1,146 @@
 #include "stages/dataset/sop.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <limits>
+#include <map>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> names{"image_id", "class_id", "super_class_id", "path"};
+constexpr std::int64_t most_categories = 4096;
+
+std::int64_t id(const ListRow& row, std::size_t column) {
+  const std::int64_t most =
+      column == 2 ? most_categories : std::numeric_limits<std::int64_t>::max();
+  if (const auto number = whole_number(row.columns[column], 1, most)) return *number;
+  row.fail(std::string(names[column]) + " is " + in_quotes(row.columns[column]) +
+           ", but must be a whole number from 1" +
+           (column == 2 ? " to " + std::to_string(most_categories) : std::string()));
+}
+
+SopRow parse_row(const ListRow& row) {
+  if (row.columns.size() != names.size()) {
+    row.fail(counted(row.columns.size(), "column") +
+             " instead of 4: image_id class_id super_class_id path");
+  }
+  SopRow parsed{std::string(row.columns[3]), id(row, 0), id(row, 1), id(row, 2) - 1, row.line};
+  if (!stays_below_root(parsed.path)) {
+    row.fail("path " + in_quotes(parsed.path) +
+             " must be relative to the data set's root, without empty, '.' or '..' folders");
+  }
+  return parsed;
+}
+
+std::vector<SopRow> parse(const ListText& list) {
+  ListReader lines(list);
+  const ListRow& row = lines.row();
+  if (lines.next() && !std::ranges::equal(row.columns, names)) {
+    row.fail("the first line must hold the column names 'image_id class_id super_class_id path'");
+  }
+  std::vector<SopRow> rows;
+  while (lines.next_row()) rows.push_back(parse_row(row));
+  if (rows.empty()) row.fail("the list has no images");
+  return rows;
+}
+
+/// The location of a row, for messages about a duplicate of it.
+struct Place {
+  const ListText* list;
+  const SopRow* row;
+
+  [[nodiscard]] std::string text() const { return list->name + ":" + std::to_string(row->line); }
+};
+
+class Join {
+ public:
+  void add(const ListText& list, const std::vector<SopRow>& rows) {
+    for (const SopRow& row : rows) {
+      const Place place{&list, &row};
+      const auto once = [&](const Place& twin, const std::string& what) {
+        fail_at(list.name, row.line, what + " is listed a second time; first in " + twin.text());
+      };
+      const auto [image, new_image] = of_image_.try_emplace(row.image, place);
+      if (!new_image) once(image->second, "image_id " + std::to_string(row.image));
+      const auto [path, new_path] = of_path_.try_emplace(row.path, place);
+      if (!new_path) once(path->second, "image " + in_quotes(row.path));
+      const auto [item, new_item] = of_item_.try_emplace(row.item, place);
+      if (item->second.list != &list) {
+        fail_at(list.name, row.line,
+                "class " + std::to_string(row.item) + " is in " + item->second.text() +
+                    " too; a model must not be evaluated on classes it was trained on");
+      }
+    }
+  }
+
+  /// The number of rows of `info` that are not in the lists; throws if a row contradicts them.
+  [[nodiscard]] std::int64_t unknown(const ListText& info, const std::vector<SopRow>& rows) const {
+    std::int64_t unknown = 0;
+    for (const SopRow& row : rows) {
+      const auto known = of_image_.find(row.image);
+      if (known == of_image_.end()) {
+        ++unknown;
+        continue;
+      }
+      const SopRow& other = *known->second.row;
+      if (row.item == other.item && row.category == other.category && row.path == other.path) {
+        continue;
+      }
+      fail_at(info.name, row.line,
+              "image_id " + std::to_string(row.image) +
+                  " has a different class, super-class or path than in " + known->second.text() +
+                  "; the lists are of different releases");
+    }
+    return unknown;
+  }
+
+  [[nodiscard]] std::int64_t images() const { return static_cast<std::int64_t>(of_image_.size()); }
+
+ private:
+  std::unordered_map<std::int64_t, Place> of_image_;
+  std::unordered_map<std::string_view, Place> of_path_;
+  std::unordered_map<std::int64_t, Place> of_item_;  // its first row
+};
+
+/// "bicycle" of "bicycle_final/111085122871_0.JPG"; empty for an image without a folder.
+std::string_view name_in(std::string_view path) {
+  constexpr std::string_view ending = "_final";
+  const std::size_t end = path.find('/');
+  if (end == std::string_view::npos) return {};
+  std::string_view folder = path.substr(0, end);
+  if (folder.size() > ending.size() && folder.ends_with(ending)) {
+    folder.remove_suffix(ending.size());
+  }
+  return folder;
+}
+
+std::vector<std::string> names_of_categories(const SopLists& lists) {
+  std::map<std::int64_t, std::string_view> found;  // empty if there are several
+  for (const std::vector<SopRow>& rows : lists.rows) {
+    for (const SopRow& row : rows) {
+      const std::string_view name = name_in(row.path);
+      const auto [known, fresh] = found.try_emplace(row.category, name);
+      if (known->second != name) known->second = {};
+    }
+  }
+  std::vector<std::string> categories;
+  for (std::int64_t number = 0; number <= found.rbegin()->first; ++number) {
+    const auto known = found.find(number);
+    const bool named = known != found.end() && !known->second.empty();
+    categories.push_back(named ? std::string(known->second)
+                               : "super-class " + std::to_string(number + 1));
+  }
+  return categories;
+}
 
 constexpr std::array<const char*, 2> split_names{"train", "test"};
 
@@ -20,6 +149,32 @@ std::string text_of(const SopCounts& counts) {
 }
 
 }  // namespace
+
+SopLists join_sop_lists(const ListText& train, const ListText& test,
+                        const std::optional<ListText>& info) {
+  SopLists lists;
+  lists.rows = {parse(train), parse(test)};
+  Join join;
+  join.add(train, lists.rows[0]);
+  join.add(test, lists.rows[1]);
+  for (std::size_t split = 0; split < lists.rows.size(); ++split) {
+    std::unordered_map<std::int64_t, std::int64_t> images_of_item;
+    for (const SopRow& row : lists.rows[split]) ++images_of_item[row.item];
+    lists.counts[split] = {static_cast<std::int64_t>(lists.rows[split].size()),
+                           static_cast<std::int64_t>(images_of_item.size())};
+    if (static_cast<SopSplit>(split) != SopSplit::test) continue;
+    lists.lone_test_images = std::count_if(images_of_item.begin(), images_of_item.end(),
+                                           [](const auto& item) { return item.second == 1; });
+  }
+  lists.categories = names_of_categories(lists);
+  if (!info) return lists;
+  Join of_info;  // only to find duplicates
+  const std::vector<SopRow> rows = parse(*info);
+  of_info.add(*info, rows);
+  lists.only_in_info = join.unknown(*info, rows);
+  lists.not_in_info = join.images() - (of_info.images() - lists.only_in_info);
+  return lists;
+}
 
 void Sop::declare(Declaration& declaration) {
   declaration.doc(
@@ -34,45 +189,40 @@ void Sop::declare(Declaration& declaration) {
       .folder_with({"Ebay_train.txt", "Ebay_test.txt"});
   declaration.parameter("split", split_, "which of the lists to serve",
                         {{"train", SopSplit::train}, {"test", SopSplit::test}});
-  rows_.declare(declaration, {.item = "the class_id of the list",
-                              .category = "the super_class_id of the list, counted from 0",
-                              .index = "position in the split, from 0, before folds cut it"});
-  declaration.offers<CategoryNames>(*this);
+  declare_rows(declaration, {.item = "the class_id of the list",
+                             .category = "the super_class_id of the list, counted from 0",
+                             .index = "position in the split, from 0, before folds cut it"});
   declaration.offers<PublishedLists>(*this);
 }
 
 SopLists Sop::read() const {
-  std::error_code fault;
-  if (!fs::is_directory(root_, fault)) {
-    throw Error("no folder '" + root_.string() +
-                "' with the data set; set 'root' to the folder that holds Ebay_train.txt");
-  }
+  require_folder(root_, " with the data set; set 'root' to the folder that holds Ebay_train.txt");
   const std::string what = "a list of image_id, class_id, super_class_id and path";
   const fs::path info = root_ / "Ebay_info.txt";
   return join_sop_lists(
       read_list_text(root_ / "Ebay_train.txt", what), read_list_text(root_ / "Ebay_test.txt", what),
-      fs::exists(info, fault) ? std::optional(read_list_text(info, what)) : std::nullopt);
+      fs::exists(info) ? std::optional(read_list_text(info, what)) : std::nullopt);
 }
 
 std::string Sop::difference_of(const SopLists& lists) const {
   std::string text;
-  const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
   for (std::size_t split = 0; split < split_names.size(); ++split) {
     const SopCounts published = published_sop_counts()[split];
     if (lists.counts[split] == published) continue;
-    add(std::string("the ") + split_names[split] + " list has " + text_of(lists.counts[split]) +
-        " instead of the published " + text_of(published));
+    add_clause(text, std::string("the ") + split_names[split] + " list has " +
+                         text_of(lists.counts[split]) + " instead of the published " +
+                         text_of(published));
   }
-  if (split_ != SopSplit::test) add("images of the train list");
+  if (split_ != SopSplit::test) add_clause(text, "images of the train list");
   const std::int64_t all = lists.counts[static_cast<std::size_t>(split_)].images;
-  if (rows_.served() != all) {
-    add(grouped(rows_.served()) + " of " + counted(all, "image") + " of the list");
+  if (served() != all) {
+    add_clause(text, grouped(served()) + " of " + counted(all, "image") + " of the list");
   }
   return text;
 }
 
 void Sop::open(Context& context) {
-  SopLists lists = read();
+  const SopLists lists = read();
   const auto split = static_cast<std::size_t>(split_);
   const std::string images = std::string(split_names[split]) + " images";
   const fs::path list = root_ / (std::string("Ebay_") + split_names[split] + ".txt");
@@ -82,11 +232,7 @@ void Sop::open(Context& context) {
     rows.push_back({root_ / row.path, row.path, std::to_string(row.item), row.category,
                     static_cast<std::int64_t>(rows.size()), row.line});
   }
-  std::error_code fault;
-  if (!fs::exists(rows.front().path, fault)) {
-    throw Error("'" + rows.front().path.string() + "' is missing, the first of the " + images +
-                "; unpack the images under root, so that '" + rows.front().name + "' exists");
-  }
+  require_first(rows, images);
   for (std::size_t each = 0; each < split_names.size(); ++each) {
     context.info(std::string(split_names[each]) + " " + text_of(lists.counts[each]));
     const SopCounts published = published_sop_counts()[each];
@@ -105,17 +251,8 @@ void Sop::open(Context& context) {
                  (lists.lone_test_images == 1 ? " has" : " have") +
                  " no other image of the same class, so no model can find one");
   }
-  vocabulary_ = lists.categories;
-  rows_.open(std::move(rows), list.string(), context, images);
+  serve(std::move(rows), lists.categories, list.string(), context, images);
   difference_ = difference_of(lists);
-}
-
-void Sop::begin(Context& /*context*/) {
-  rows_.begin();
-}
-
-More Sop::produce(Emitter& emitter, Context& context) {
-  return rows_.produce(emitter, context);
 }
 
 }  // namespace seam::stages

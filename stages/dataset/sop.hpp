@@ -1,31 +1,80 @@
 /// The source `dataset.sop`: images of Stanford Online Products, one split at a time.
+///
+///     image_id class_id super_class_id path                      <- column names
+///     1        1        1              bicycle_final/111085122871_0.JPG
+///                                      '-----'- name of super-class 1
+///
+/// Ebay_train.txt and Ebay_test.txt are the two halves, of different classes; Ebay_info.txt has the
+/// rows of both. Source: H. O. Song, Y. Xiang, S. Jegelka, S. Savarese, "Deep Metric Learning via
+/// Lifted Structured Feature Embedding", CVPR 2016, and its data set's files.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <seam/category_names.hpp>
+#include <optional>
 #include <seam/stage.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/dataset/picture_rows.hpp"
-#include "stages/dataset/sop_list.hpp"
+#include "stages/dataset/counted_list.hpp"
+#include "stages/dataset/listed_pictures.hpp"
 #include "stages/published_lists.hpp"
 
 namespace seam::stages {
 
-class Sop final : public Source, public CategoryNames, public PublishedLists {
+enum class SopSplit : std::uint8_t { train, test };
+
+struct SopRow {
+  std::string path;           ///< as written, relative to the data set's root
+  std::int64_t image = 0;     ///< image_id
+  std::int64_t item = 0;      ///< class_id, the unit of retrieval
+  std::int64_t category = 0;  ///< super_class_id - 1
+  std::int64_t line = 0;      ///< line in its list
+};
+
+/// Images and classes of a split.
+struct SopCounts {
+  std::int64_t images = 0;
+  std::int64_t items = 0;
+
+  friend bool operator==(const SopCounts&, const SopCounts&) = default;
+};
+
+/// 59,551 training images of 11,318 classes, 60,502 test images of 11,316 classes.
+[[nodiscard]] constexpr std::array<SopCounts, 2> published_sop_counts() {
+  return {SopCounts{59'551, 11'318}, SopCounts{60'502, 11'316}};
+}
+
+struct SopLists {
+  std::array<std::vector<SopRow>, 2> rows;  ///< indexed by the split; in file order
+  std::array<SopCounts, 2> counts;
+  /// Super-class names by number, for both lists: the folder of all its images, without "_final",
+  /// or else "super-class 3".
+  std::vector<std::string> categories;
+  /// Test images that have no other image of their class: no search can find them.
+  std::int64_t lone_test_images = 0;
+  /// Images of both lists that are not in Ebay_info.txt, and the reverse.
+  std::int64_t not_in_info = 0;
+  std::int64_t only_in_info = 0;
+};
+
+/// Joins the lists. `info` is optional: it contains nothing that the others lack.
+///
+/// Throws seam::Error with file and line if the first line does not have the column names, a row
+/// does not have 4 columns, an id is not a whole number from 1 (super-classes: to 4096), a path is
+/// absolute or climbs out with "..", an image id or a path is listed twice in both lists together,
+/// a class is in both, a list has no images, or `info` contradicts a list about an image.
+[[nodiscard]] SopLists join_sop_lists(const ListText& train, const ListText& test,
+                                      const std::optional<ListText>& info = {});
+
+class Sop final : public ListedPictures, public PublishedLists {
  public:
   static constexpr std::string_view name = "dataset.sop";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
-  void begin(Context& context) override;
-  More produce(Emitter& emitter, Context& context) override;
-  [[nodiscard]] const std::vector<std::string>& category_names() const override {
-    return vocabulary_;
-  }
   [[nodiscard]] std::string difference() const override { return difference_; }
   [[nodiscard]] std::string published_name() const override { return "sop"; }
 
@@ -35,9 +84,7 @@ class Sop final : public Source, public CategoryNames, public PublishedLists {
 
   std::filesystem::path root_;
   SopSplit split_ = SopSplit::train;
-  std::vector<std::string> vocabulary_;
   std::string difference_;
-  PictureRows rows_;
 };
 
 }  // namespace seam::stages

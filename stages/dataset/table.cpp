@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <seam/box.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/field_name.hpp"
 
 namespace seam::stages {
@@ -37,22 +37,6 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
                 Fault::configuration);
   }
   return field;
-}
-
-std::string read_text(const fs::path& file) {
-  std::error_code fault;
-  if (!fs::is_regular_file(file, fault)) {
-    throw Error("no file '" + file.string() +
-                "'; set 'table' to a CSV file with one line per image");
-  }
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in.tellg();
-  std::string text(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
-  in.seekg(0);
-  if (!in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    throw Error("the table '" + file.string() + "' cannot be read; check its permissions");
-  }
-  return text;
 }
 
 }  // namespace
@@ -96,8 +80,7 @@ void Table::declare(Declaration& declaration) {
       .parameter("expect", expect_,
                  "number of images that the split must have, before folds cut it")
       .at_least(0);
-  rows_.declare(declaration);
-  declaration.offers<CategoryNames>(*this);
+  declare_rows(declaration);
   declare_fields(declaration);
 }
 
@@ -132,20 +115,21 @@ void Table::open(Context& context) {
   constexpr std::array separators{',', ';', '\t'};
   options_.separator = separators[static_cast<std::size_t>(separator_)];
   const fs::path root = root_.value_or(table_.parent_path());
-  std::error_code fault;
-  if (root_ && !fs::is_directory(root, fault)) {
-    throw Error("no folder '" + root.string() +
-                "'; set 'root' to the folder that the table's paths are relative to");
+  if (root_) {
+    require_folder(root, "; set 'root' to the folder that the table's paths are relative to");
   }
-  TableList list = parse_table(read_text(table_), table_.string(), options_);
-  const auto served = static_cast<std::int64_t>(list.rows.size());
-  if (expect_ && *expect_ != served) {
-    throw Error(
-        table_.string() + ": " + counted(served, "image") + " of the split, but " +
-        std::to_string(*expect_) +
-        " were expected; this is a different table from the one the experiment was written for");
+  const ListText text = read_list_text(
+      table_,
+      "no file '" + table_.string() + "'; set 'table' to a CSV file with one line per image",
+      "table");
+  TableList list = parse_table(text.text, text.name, options_);
+  const auto images = static_cast<std::int64_t>(list.rows.size());
+  if (expect_ && *expect_ != images) {
+    refuse_count(text.name + ": " + counted(images, "image") + " of the split",
+                 std::to_string(*expect_), "table");
   }
   const TableRow& first = list.rows.front();
+  std::error_code fault;
   if (!fs::exists(root / first.path, fault)) {
     throw Error(table_.string() + ":" + std::to_string(first.line) + ": '" +
                 (root / first.path).string() +
@@ -166,33 +150,26 @@ void Table::open(Context& context) {
     items.insert(row.item);
     rows.push_back({root / row.path, row.path, row.item, row.category, row.index, row.line});
   }
-  context.info(counted(served, "image") + " of " + counted(items.size(), "item") +
+  context.info(counted(images, "image") + " of " + counted(items.size(), "item") +
                (list.categories.empty()
                     ? std::string()
                     : "; " + std::to_string(list.categories.size()) + " categories in the table"));
-  vocabulary_ = std::move(list.categories);
   values_ = std::move(list.rows);
-  rows_.open(std::move(rows), table_.string(), context);
+  serve(std::move(rows), std::move(list.categories), table_.string(), context);
 }
 
-void Table::begin(Context& /*context*/) {
-  rows_.begin();
-}
-
-More Table::produce(Emitter& emitter, Context& context) {
-  return rows_.produce(emitter, context, [this](Packet& packet, std::size_t at) {
-    const TableRow& row = values_[at];
-    const auto add = [&packet](const std::vector<TableField>& fields, const auto& values) {
-      using T = typename std::remove_cvref_t<decltype(values)>::value_type;
-      for (std::size_t i = 0; i < fields.size(); ++i) {
-        packet.set(Field<T>{lasting_name(fields[i].name)}, values[i]);
-      }
-    };
-    add(options_.texts, row.texts);
-    add(options_.integers, row.integers);
-    add(options_.numbers, row.numbers);
-    if (options_.boxes == TableBoxes::field) packet.set(field::box, row.box);
-  });
+void Table::add_fields(Packet& packet, std::size_t row) const {
+  const TableRow& values = values_[row];
+  const auto add = [&packet](const std::vector<TableField>& fields, const auto& cells) {
+    using T = typename std::remove_cvref_t<decltype(cells)>::value_type;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      packet.set(Field<T>{lasting_name(fields[i].name)}, cells[i]);
+    }
+  };
+  add(options_.texts, values.texts);
+  add(options_.integers, values.integers);
+  add(options_.numbers, values.numbers);
+  if (options_.boxes == TableBoxes::field) packet.set(field::box, values.box);
 }
 
 }  // namespace seam::stages

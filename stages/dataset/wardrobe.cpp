@@ -9,11 +9,10 @@ namespace seam::stages {
 void Wardrobe::declare(Declaration& declaration) {
   declaration.doc(
       "Serves one split of a wardrobe: photographs of garments that Seam draws itself.\n\n"
-      "If the folder does not contain a wardrobe with these parameters, it is drawn first. Stages "
-      "that serve different splits of the same root must have the same parameters.");
+      "If the folder is new or empty, the wardrobe is drawn first. Stages that serve different "
+      "splits of the same root must have the same parameters.");
   declaration.parameter("root", root_, "the folder to draw into and to serve from");
-  server_.declare(declaration);
-  declaration.offers<CategoryNames>(*this);
+  declare_split(declaration);
   declaration
       .parameter("items", options_.items,
                  "number of garments, distributed over fourteen categories")
@@ -38,7 +37,7 @@ void Wardrobe::open(Context& context) {
   const auto progress = [&](std::int64_t done, std::int64_t total) {
     if (context.stop_requested()) {
       throw Error("stopped after " + std::to_string(done) + " of " + std::to_string(total) +
-                      " images were drawn; the next run draws the rest",
+                      " images were drawn; the next run draws all of them",
                   Fault::cancelled);
     }
     if (!said) {
@@ -47,20 +46,8 @@ void Wardrobe::open(Context& context) {
     }
     said = true;
   };
-  in_use_ = provide_wardrobe(root_, options_, threads_, progress).in_use;
-  server_.open(root_, "Eval/list_eval_partition.txt", {}, context);
-}
-
-void Wardrobe::begin(Context& /*context*/) {
-  server_.begin();
-}
-
-More Wardrobe::produce(Emitter& emitter, Context& context) {
-  return server_.produce(emitter, context);
-}
-
-void Wardrobe::close() {
-  in_use_.reset();
+  provide_wardrobe(root_, options_, threads_, progress);
+  serve_list(root_, "Eval/list_eval_partition.txt", {}, context);
 }
 
 }  // namespace seam::stages

@@ -1,11 +1,121 @@
 #include "stages/image/augment.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "stages/image/check_order.hpp"
 #include "stages/image/move_landmarks.hpp"
+#include "stages/image/recolour.hpp"
 
 namespace seam::stages {
+namespace {
+
+/// Multiplies all bytes, rounding and clamping to 255.
+void multiply(Image& image, double factor) {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = static_cast<std::uint8_t>(std::min(255.0, static_cast<double>(i) * factor + 0.5));
+  }
+  std::uint8_t* const pixels = image.data();
+  for (std::size_t i = 0; i < image.bytes(); ++i) pixels[i] = table[pixels[i]];
+}
+
+Image moved_and_brightened(const Image& image, const Augmentation& augmentation, Centre centre,
+                           Contrast contrast) {
+  const SourceMap map = source_map(augmentation, image.height(), image.width(), centre);
+  if (contrast == Contrast::keep) {
+    if (map == SourceMap{} && augmentation.brightness == 1) return image;
+    return warp_bilinear(image, map, augmentation.brightness);
+  }
+  Image result = warp_bilinear(image, map);
+  const std::uint8_t largest = largest_value(result);
+  if (largest > 0) multiply(result, 255.0 / largest * augmentation.brightness);
+  return result;
+}
+
+}  // namespace
+
+std::array<double, 9> colour_matrix(double saturation, double hue_degrees) {
+  constexpr std::array<double, 3> luma{0.213, 0.715, 0.072};
+  constexpr std::array<double, 9> quarter_turn{-0.213, -0.715, 0.928,  //
+                                               0.143,  0.140,  -0.283, -0.787, 0.715, 0.072};
+  const double angle = hue_degrees * std::numbers::pi / 180;
+  std::array<double, 9> matrix{};
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    const double chroma = (i % 4 == 0 ? 1.0 : 0.0) - luma.at(i % 3);  // of the unchanged colour
+    matrix[i] = luma.at(i % 3) +
+                saturation * (std::cos(angle) * chroma + std::sin(angle) * quarter_turn.at(i));
+  }
+  return matrix;
+}
+
+Augmentation draw_augmentation(const AugmentationRanges& ranges, Random& random) {
+  const auto within = [&random](double most) { return random.uniform(-most, most); };
+  Augmentation drawn;
+  drawn.rotation_degrees = within(ranges.rotation_degrees);
+  drawn.shift_rows = within(ranges.shift);
+  drawn.shift_columns = within(ranges.shift);
+  drawn.shear_degrees = within(ranges.shear_degrees);
+  drawn.zoom_rows = random.uniform(ranges.zoom_least, ranges.zoom_most);
+  drawn.zoom_columns = random.uniform(ranges.zoom_least, ranges.zoom_most);
+  drawn.flip = random.coin(ranges.flip_probability);
+  drawn.brightness = random.uniform(ranges.brightness_least, ranges.brightness_most);
+  drawn.saturation = random.uniform(ranges.saturation_least, ranges.saturation_most);
+  drawn.hue_degrees = within(ranges.hue_degrees);
+  drawn.grey = random.coin(ranges.grey_probability);  // last, because it was added after the others
+  return drawn;
+}
+
+SourceMap source_map(const Augmentation& augmentation, int height, int width, Centre centre) {
+  constexpr double radians = std::numbers::pi / 180;
+  const double cosine = std::cos(augmentation.rotation_degrees * radians);
+  const double sine = std::sin(augmentation.rotation_degrees * radians);
+  const double shear = augmentation.shear_degrees * radians;
+  const double down = augmentation.shift_rows * height;
+  const double right = augmentation.shift_columns * width;
+  const double half = centre == Centre::middle ? -0.5 : 0.5;
+  const double centre_row = height / 2.0 + half;
+  const double centre_column = width / 2.0 + half;
+
+  // Rotation x shift x shear x zoom, on (row, column, 1):
+  //   | cos -sin |   | 1 0 down  |   | 1 -sin(shear) |   | zoom_rows            |
+  //   | sin  cos | x | 0 1 right | x | 0  cos(shear) | x |         zoom_columns |
+  SourceMap map;
+  map.row_by_row = cosine * augmentation.zoom_rows;
+  map.row_by_column =
+      (-cosine * std::sin(shear) - sine * std::cos(shear)) * augmentation.zoom_columns;
+  map.column_by_row = sine * augmentation.zoom_rows;
+  map.column_by_column =
+      (-sine * std::sin(shear) + cosine * std::cos(shear)) * augmentation.zoom_columns;
+  map.row = cosine * down - sine * right + centre_row - map.row_by_row * centre_row -
+            map.row_by_column * centre_column;
+  map.column = sine * down + cosine * right + centre_column - map.column_by_row * centre_row -
+               map.column_by_column * centre_column;
+  if (augmentation.flip) {
+    // Column c of the mirrored image is column width - 1 - c of the original.
+    map.row += map.row_by_column * (width - 1);
+    map.column += map.column_by_column * (width - 1);
+    map.row_by_column = -map.row_by_column;
+    map.column_by_column = -map.column_by_column;
+  }
+  return map;
+}
+
+Image augment_image(const Image& image, const Augmentation& augmentation, Centre centre,
+                    Contrast contrast) {
+  Image result = moved_and_brightened(image, augmentation, centre, contrast);
+  // Saturation and hue keep the luma, so they have no effect on a grey image.
+  const double saturation = augmentation.grey ? 0 : augmentation.saturation;
+  const double hue_degrees = augmentation.grey ? 0 : augmentation.hue_degrees;
+  if (saturation == 1 && hue_degrees == 0) return result;
+  if (result.data() == image.data())
+    result = warp_bilinear(image, {});  // the caller's image stays unchanged
+  recolour(result, colour_matrix(saturation, hue_degrees));
+  return result;
+}
 
 void Augment::declare(Declaration& d) {
   d.doc(

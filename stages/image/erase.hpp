@@ -1,20 +1,43 @@
 /// The stage that paints over a part of some training images, a different part in every epoch.
 ///
 ///     image ──► [ image.erase ] ──► image of the same size, perhaps with a rectangle erased
+///
+///     random_erased_region ──► Region ──► erase_region    (one colour)
+///                                    └──► erase_with_noise
+///
+/// Z. Zhong, L. Zheng, G. Kang, S. Li, Y. Yang, "Random Erasing Data Augmentation", AAAI 2020,
+/// algorithm 1, with the draws of torchvision's RandomErasing.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include <seam/image.hpp>
+#include <seam/random.hpp>
 #include <seam/stage.hpp>
 
-#include "stages/image/erase_image.hpp"
+#include "stages/image/crop.hpp"
+#include "stages/image/random_sides.hpp"
 
 namespace seam::stages {
 
-/// Draws whether to erase, the rectangle and its content (erase_image.hpp) from (run seed, stage,
+/// The part to erase; the aspect is height / width. Draws sides up to ten times (random_sides.hpp),
+/// and then the position of the first ones that are shorter than the image's; nullopt if none are.
+std::optional<Region> random_erased_region(const Image& image, const SideRanges& ranges,
+                                           Random& random);
+
+/// The image with the region in one colour, in separate memory. `value`: a number for each channel,
+/// or one for all. Throws std::invalid_argument for any other number of values and for a region
+/// outside the image.
+Image erase_region(const Image& image, const Region& region, std::span<const std::uint8_t> value);
+
+/// The same with every channel of every pixel uniform in 0 ... 255.
+Image erase_with_noise(const Image& image, const Region& region, Random& random);
+
+/// Draws whether to erase, the rectangle and its content from (run seed, stage,
 /// epoch, sequence number), so the number of threads changes nothing. A landmark that is painted
 /// over becomes occluded.
 class Erase final : public ParallelTransform {

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "stages/image/nearest_whole.hpp"
-
 namespace seam::stages {
 
 RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& random) {

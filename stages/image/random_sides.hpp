@@ -8,6 +8,7 @@
 ///     └────────────────────────┘    the other sqrt(share * A / aspect)
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include <seam/image.hpp>
@@ -37,5 +38,15 @@ struct RandomSides {
 
 /// Draws the fraction of the area, then the aspect. Sides are rounded like Python's round().
 RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& random);
+
+/// Rounds like Python's round(): to the nearest whole number, halves to even, in any rounding mode.
+/// The number must be finite and fit.
+[[nodiscard]] inline std::int64_t nearest_whole(double number) {
+  const double below = std::floor(number);
+  const auto whole = static_cast<std::int64_t>(below);
+  const double beyond = number - below;
+  if (beyond == 0.5) return whole + (whole % 2 == 0 ? 0 : 1);
+  return beyond < 0.5 ? whole : whole + 1;
+}
 
 }  // namespace seam::stages

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "stages/image/interpolation_parameter.hpp"
 #include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {

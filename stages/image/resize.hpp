@@ -3,13 +3,32 @@
 ///     image of any size ──► [ image.resize ] ──► image of height x width
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include <seam/declaration.hpp>
 #include <seam/stage.hpp>
 
 #include "stages/image/resize_image.hpp"
 
 namespace seam::stages {
+
+/// Declares `interpolation`. `when`: the text before the list of choices, for a stage that does not
+/// always resize.
+inline void declare_interpolation(Declaration& d, Interpolation& interpolation,
+                                  const std::string& when = {}) {
+  d.parameter(
+      "interpolation", interpolation,
+      when +
+          "bilinear: between the four nearest pixels; antialiased: the same for upscaling, and "
+          "over all pixels nearby for downscaling, as in Pillow and torchvision; nearest: the "
+          "nearest pixel, as Keras 2.2 loads images; area: the mean over the covered pixels, for "
+          "downscaling",
+      {{"bilinear", Interpolation::bilinear},
+       {"antialiased", Interpolation::antialiased},
+       {"nearest", Interpolation::nearest},
+       {"area", Interpolation::area}});
+}
 
 /// Scales each side separately (resize_image.hpp); an image that already has the size is passed on
 /// unchanged.

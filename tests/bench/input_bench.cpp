@@ -21,7 +21,7 @@
 #include <seam/tensor.hpp>
 
 #include "stages/batch/batch.hpp"
-#include "stages/image/augment_image.hpp"
+#include "stages/image/augment.hpp"
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"

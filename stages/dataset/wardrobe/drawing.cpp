@@ -12,7 +12,6 @@
 #include "stages/dataset/wardrobe/figure.hpp"
 #include "stages/dataset/wardrobe/fitting.hpp"
 #include "stages/dataset/wardrobe/pose.hpp"
-#include "stages/dataset/wardrobe/upper_garment.hpp"
 
 namespace seam::stages {
 

@@ -1,17 +1,17 @@
 /// Keeps the built-in data set on disk, in the In-Shop layout:
 ///
-///     ROOT/wardrobe.txt                      the options of the drawing; written last
+///     ROOT/wardrobe.txt                      the options of the drawing
 ///     ROOT/img/WOMEN/Dresses/id_00000001/01_1_front.jpg
 ///     ROOT/Eval/list_eval_partition.txt
 ///
-/// The same options give the same bytes with any number of threads. Files appear complete or not at
-/// all; the next run continues the work of a killed one.
+/// The same options give the same bytes with any number of threads. A wardrobe is drawn into a
+/// folder ROOT.part-N, which is renamed in the end, so that the root appears complete or not at
+/// all.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,26 +46,16 @@ struct WardrobeImage {
 /// Throws seam::Error (configuration) if an option is out of range.
 [[nodiscard]] std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options);
 
-/// Called with the number of images done and in all; may throw to stop (nothing is lost).
+/// Called with the number of images done and in all; may throw to stop.
 using WardrobeProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 enum class WardrobeOutcome : std::uint8_t { reused, drawn };
 
-/// While this is held, no other garments are drawn into the folder.
-using WardrobeInUse = std::shared_ptr<void>;
-
-struct ProvidedWardrobe {
-  WardrobeOutcome outcome = WardrobeOutcome::reused;
-  WardrobeInUse in_use;  ///< null if the folder is read-only
-};
-
-/// Makes sure that `root` holds the wardrobe with these options: reuses an existing one, continues
-/// an interrupted drawing, and replaces a wardrobe with different options. Only files of an earlier
-/// drawing are ever replaced or removed. Concurrent processes wait for each other. Throws
-/// seam::Error if `root` holds anything else, cannot be written, or is in use with different
-/// options.
-[[nodiscard]] ProvidedWardrobe provide_wardrobe(const std::filesystem::path& root,
-                                                const WardrobeOptions& options, int threads = 1,
-                                                const WardrobeProgress& progress = {});
+/// Makes sure that `root` holds the wardrobe with these options: reuses an existing one, or draws
+/// it into a folder that is new or empty. If several processes do so at once, each draws, and the
+/// first that is done provides the folder. Throws seam::Error if `root` holds anything else, such
+/// as a wardrobe with different options or without some of its images, or cannot be written.
+WardrobeOutcome provide_wardrobe(const std::filesystem::path& root, const WardrobeOptions& options,
+                                 int threads = 1, const WardrobeProgress& progress = {});
 
 }  // namespace seam::stages

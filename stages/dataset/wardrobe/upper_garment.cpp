@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe/upper_garment.hpp"
+#include "stages/dataset/wardrobe/figure.hpp"
 
 #include <algorithm>
 #include <cmath>

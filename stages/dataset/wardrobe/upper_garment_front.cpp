@@ -1,5 +1,5 @@
 // The neck and the front of an upper garment: closures, hood, collars.
-#include "stages/dataset/wardrobe/upper_garment.hpp"
+#include "stages/dataset/wardrobe/figure.hpp"
 
 namespace seam::stages::wardrobe {
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
@@ -49,12 +48,7 @@ void write_data_set(const TemporaryFolder& folder) {
 
 const auto conformance = seam::testing::conformance<Category>({
     .parameters = {{"root", std::string("nowhere")}, {"boxes", std::string("field")}},
-    .connect =
-        [](Harness& harness) {
-          auto folder = shared_folder(&write_data_set);
-          harness.set("root", folder->path().string());
-          return folder;
-        },
+    .connect = rooted_in(&write_data_set),
 });
 
 CategoryLists lists() {
@@ -64,14 +58,28 @@ CategoryLists lists() {
           ListText{"bbox.txt", boxes}};
 }
 
-std::string error_with(const std::function<void(CategoryLists&)>& change) {
-  CategoryLists changed = lists();
-  change(changed);
-  return error_of([&] { static_cast<void>(join_category_lists(changed)); });
+ListText& images_of(CategoryLists& all) {
+  return all.images;
+}
+ListText& categories_of(CategoryLists& all) {
+  return all.categories;
+}
+ListText& partition_of(CategoryLists& all) {
+  return all.partition;
+}
+ListText& boxes_of(CategoryLists& all) {
+  return *all.boxes;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  return text.replace(text.find(from), from.size(), to);
+/// Expects changes to one of the lists to be refused.
+void expect_refusals_in(ListText& (*list)(CategoryLists&), const std::vector<Refusal>& refusals) {
+  CategoryLists all = lists();
+  ListText& changed = list(all);
+  const std::string whole = changed.text;
+  expect_refusals(whole, refusals, [&](const std::string& text) {
+    changed.text = text;
+    (void)join_category_lists(all);
+  });
 }
 
 TEST(CategoryLists, AreJoinedByTheNamesOfImages) {
@@ -97,9 +105,7 @@ TEST(CategoryLists, AllCategoriesCanBeNumbered) {
 
 TEST(CategoryLists, WindowsLinesAndBlankEndsAreRead) {
   CategoryLists changed = lists();
-  std::string text = "\xEF\xBB\xBF";
-  for (const char c : partition) text += c == '\n' ? "\r\n" : std::string(1, c);
-  changed.partition.text = text + "\r\n\n";
+  changed.partition.text = as_on_windows(partition) + "\r\n\n";
   EXPECT_EQ(join_category_lists(changed).rows.size(), 4U);
 }
 
@@ -120,98 +126,60 @@ TEST(CategoryLists, EveryListThatIsCutShortIsRefused) {
 }
 
 TEST(CategoryLists, CountsAndColumnsAreChecked) {
-  EXPECT_THAT(error_with([](auto& l) { l.images.text[0] = '5'; }),
-              HasSubstr("img.txt:1: the first line declares 5 rows, but 4 follow"));
-  EXPECT_THAT(error_with([](auto& l) { l.images.text = "many\n"; }), HasSubstr("number of rows"));
-  EXPECT_THAT(error_with([](auto& l) { l.images.text.clear(); }), HasSubstr("is empty"));
-  EXPECT_THAT(
-      error_with([](auto& l) { std::swap(l.images.text, l.categories.text); }),
-      HasSubstr("column names 'category_name category_type', but it begins with 'image_name'"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.images.text = replaced(l.images.text, "img_2.jpg ", "img 2.jpg ");
-              }),
-              HasSubstr("img.txt:5: 3 columns instead of 2"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.images.text = replaced(l.images.text, "img/Warm", "\nimg/Warm");
-              }),
-              HasSubstr("img.txt:6: the line is blank, but rows follow"));
+  expect_refusals_in(
+      &images_of,
+      {{"4", "5", "img.txt:1: the first line declares 5 rows, but 4 follow"},
+       {images, "many\n", "number of rows"},
+       {images, "", "is empty"},
+       {images, cloth, "column names 'image_name category_label', but it begins with 'category_"},
+       {"img_2.jpg ", "img 2.jpg ", "img.txt:5: 3 columns instead of 2"},
+       {"img/Warm", "\nimg/Warm", "img.txt:6: the line is blank, but rows follow"}});
+  expect_refusals_in(&categories_of, {{cloth, images,
+                                       "column names 'category_name category_type', but it begins "
+                                       "with 'image_name'"}});
 }
 
 TEST(CategoryLists, LabelsStatusesAndBoxesAreChecked) {
   for (const char* wrong : {"0", "5", "x", "-1", "1.0", "99999999999999999999"}) {
-    EXPECT_THAT(error_with([&](auto& l) {
-                  l.images.text =
-                      replaced(l.images.text, "     3\n", std::string(" ") + wrong + "\n");
-                }),
-                HasSubstr("img.txt:3: category label"))
-        << wrong;
+    expect_refusals_in(&images_of, {{"     3\n", std::string(" ") + wrong + "\n",
+                                     std::string("img.txt:3: category label '") + wrong + "'"}});
   }
-  EXPECT_THAT(
-      error_with([](auto& l) { l.partition.text = replaced(l.partition.text, " val", " valid"); }),
-      HasSubstr("eval.txt:4: unknown status 'valid'"));
-  for (const char* wrong : {"30 2 30 40", "31 2 30 40", "1 40 30 40", "-1 2 30 40", "a 2 30 40"}) {
-    EXPECT_THAT(error_with([&](auto& l) {
-                  l.boxes->text = replaced(l.boxes->text, "001 002 030 040", wrong);
-                }),
-                HasSubstr("bbox.txt:3: "))
-        << wrong;
-  }
+  expect_refusals_in(&partition_of, {{" val", " valid", "eval.txt:4: unknown status 'valid'"}});
+  const std::string box = "001 002 030 040";
+  expect_refusals_in(&boxes_of, {{box, "30 2 30 40", "bbox.txt:3: the box has no pixels"},
+                                 {box, "31 2 30 40", "bbox.txt:3: the box has no pixels"},
+                                 {box, "1 40 30 40", "bbox.txt:3: the box has no pixels"},
+                                 {box, "-1 2 30 40", "bbox.txt:3: '-1' is not a pixel position"},
+                                 {box, "a 2 30 40", "bbox.txt:3: 'a' is not a pixel position"}});
 }
 
 TEST(CategoryLists, TheVocabularyIsChecked) {
-  EXPECT_THAT(error_with([](auto& l) {
-                l.categories.text = replaced(l.categories.text, "Blazer", "Anorak");
-              }),
-              HasSubstr("cloth.txt:4: category 'Anorak' is listed a second time"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.categories.text = replaced(l.categories.text, "Dress 3", "Dress 4");
-              }),
-              HasSubstr("category type '4'"));
-  EXPECT_THAT(error_with([](auto& l) { l.categories.text = "0\ncategory_name category_type\n"; }),
-              HasSubstr("no category is listed"));
+  expect_refusals_in(
+      &categories_of,
+      {{"Blazer", "Anorak", "cloth.txt:4: category 'Anorak' is listed a second time"},
+       {"Dress 3", "Dress 4", "category type '4'"},
+       {cloth, "0\ncategory_name category_type\n", "no category is listed"}});
 }
 
 TEST(CategoryLists, OfDifferentImagesAreRefused) {
-  EXPECT_THAT(error_with([](auto& l) {
-                l.partition.text = replaced(l.partition.text, "img/Warm", "img/Cold");
-              }),
-              HasSubstr("'img/Cold_Anorak/img_1.jpg' is not in 'img.txt'"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.partition.text =
-                    replaced(l.partition.text, "Long_Dress/img_2", "Long_Dress/img_1");
-              }),
-              HasSubstr("listed a second time; first on line 4"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.images.text = replaced(l.images.text, "Long_Dress/img_2", "Long_Dress/img_1");
-              }),
-              HasSubstr("img.txt:5: image 'img/Long_Dress/img_1.jpg' is listed a second time"));
-  EXPECT_THAT(error_with([](auto& l) {
-                l.partition.text = replaced(l.partition.text, "img/Long_Dress/img_1.jpg val\n", "");
-                l.partition.text[0] = '3';
-              }),
-              HasSubstr("'img/Long_Dress/img_1.jpg' is missing"));
+  expect_refusals_in(
+      &partition_of,
+      {{"img/Warm", "img/Cold", "'img/Cold_Anorak/img_1.jpg' is not in 'img.txt'"},
+       {"Long_Dress/img_2", "Long_Dress/img_1", "listed a second time; first on line 4"},
+       {partition, "3" + replaced(partition, "img/Long_Dress/img_1.jpg val\n", "").substr(1),
+        "'img/Long_Dress/img_1.jpg' is missing"}});
+  expect_refusals_in(&images_of,
+                     {{"Long_Dress/img_2", "Long_Dress/img_1",
+                       "img.txt:5: image 'img/Long_Dress/img_1.jpg' is listed a second time"}});
 }
 
 TEST(CategoryLists, PathsThatLeaveTheDataSetAreRefused) {
   for (const char* wrong : {"/img/a.jpg", "../a/b.jpg", "img//a.jpg", "a.jpg"}) {
-    EXPECT_THAT(error_with([&](auto& l) {
-                  l.images.text = replaced(l.images.text, "img/Blue_Jeans/img_1.jpg", wrong);
-                }),
-                HasSubstr("img.txt:3: image name"))
-        << wrong;
+    expect_refusals_in(&images_of, {{"img/Blue_Jeans/img_1.jpg", wrong, "img.txt:3: image name"}});
   }
 }
 
-class CategoryStage : public ::testing::Test {
- protected:
-  CategoryStage() { write_data_set(folder_); }
-  [[nodiscard]] std::unique_ptr<Harness> make() const {
-    auto harness = std::make_unique<Harness>("items", std::make_unique<Category>());
-    harness->set("root", folder_.path().string());
-    return harness;
-  }
-  TemporaryFolder folder_;
-};
+class CategoryStage : public DataSetTest<Category, &write_data_set> {};
 
 TEST_F(CategoryStage, ServesASplit) {
   const auto harness = make();

@@ -1,12 +1,16 @@
 /// Common code of tests of data sets: files in a test's own folder, lists in the In-Shop layout.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <seam/category_names.hpp>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
@@ -61,6 +65,28 @@ inline std::shared_ptr<TemporaryFolder> shared_folder(
   return folder;
 }
 
+/// For conformance: sets `root` to such a folder.
+inline auto rooted_in(void (*fill)(const TemporaryFolder&)) {
+  return [fill](testing::Harness& harness) -> std::shared_ptr<void> {
+    auto folder = shared_folder(fill);
+    harness.set("root", folder->path().string());
+    return folder;
+  };
+}
+
+/// Tests of a data set whose `root` is a folder that `fill` fills.
+template <class Stage, void (*fill)(const TemporaryFolder&)>
+class DataSetTest : public ::testing::Test {
+ protected:
+  DataSetTest() { fill(folder_); }
+  [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
+    auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Stage>());
+    harness->set("root", folder_.path().string());
+    return harness;
+  }
+  TemporaryFolder folder_;
+};
+
 /// The message of the seam::Error that the action throws.
 inline std::string error_of(const std::function<void()>& action) {
   try {
@@ -69,6 +95,36 @@ inline std::string error_of(const std::function<void()>& action) {
     return error.full_message();
   }
   return "no error";
+}
+
+/// The text with something else for the first place of `from`.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+/// A change to a text, and a part of the message that refuses it.
+struct Refusal {
+  std::string from;
+  std::string to;
+  std::string message;
+};
+
+/// Expects `parse` to refuse the text with each of the changes.
+inline void expect_refusals(const std::string& text, const std::vector<Refusal>& refusals,
+                            const std::function<void(const std::string&)>& parse) {
+  for (const auto& [from, to, message] : refusals) {
+    EXPECT_REFUSED(parse(replaced(text, from, to)), Fault::data, message)
+        << "'" << to << "' instead of '" << from << "'";
+  }
+}
+
+/// The text with the line ends of Windows and a byte order mark.
+inline std::string as_on_windows(const std::string& text) {
+  std::string changed = "\xEF\xBB\xBF";
+  for (const char c : text) changed += c == '\n' ? "\r\n" : std::string(1, c);
+  return changed;
 }
 
 /// A list with the given rows and the count that fits them.

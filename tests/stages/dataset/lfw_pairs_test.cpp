@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <seam/conformance.hpp>
@@ -18,6 +19,81 @@ namespace lfw_pairs_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+void expect_refused(const std::string& text, const std::string& message) {
+  EXPECT_REFUSED((void)parse_lfw_pairs({"pairs.txt", text}), Fault::data, message) << text;
+}
+
+/// The text without a line, from 1.
+std::string without_line(std::string text, int line) {
+  std::size_t begin = 0;
+  for (int at = 1; at < line; ++at) begin = text.find('\n', begin) + 1;
+  return text.erase(begin, text.find('\n', begin) + 1 - begin);
+}
+
+TEST(LfwPairList, FoldsOfPairs) {
+  const LfwPairList list = parse_lfw_pairs({"pairs.txt", two_folds});
+  EXPECT_EQ(list.folds, 2);
+  ASSERT_EQ(list.pairs.size(), 8U);
+  EXPECT_TRUE(list.pairs[1].same());
+  EXPECT_EQ(list.pairs[1].first.path(), "Bob/Bob_0001.jpg");
+  EXPECT_FALSE(list.pairs[3].same());
+  EXPECT_EQ(list.pairs[3].second.path(), "Bob/Bob_0002.jpg");
+  EXPECT_EQ(list.pairs[3].fold, 0);
+  EXPECT_EQ(list.pairs[4].fold, 1);
+  EXPECT_EQ(list.pairs[4].line, 6);
+  EXPECT_EQ(list.pairs[5].second.path(), "Dee_Dee/Dee_Dee_0003.jpg");
+}
+
+TEST(LfwPairList, OfView1HasOneCount) {
+  const LfwPairList list =
+      parse_lfw_pairs({"dev.txt", as_on_windows("1\nAnn 1 2\nAnn 1 Bob 1\n\n")});
+  EXPECT_EQ(list.folds, 1);
+  EXPECT_EQ(list.pairs.size(), 2U);
+}
+
+TEST(LfwPairList, ALineTooFewOrTooManyIsFound) {
+  expect_refused(without_line(two_folds, 9),
+                 "pairs.txt:8: the list ends after 7 pairs, but the first line declares 8");
+  expect_refused(
+      without_line(two_folds, 2),
+      "pairs.txt:3: a pair of two persons instead of pair 2 of 2 of one person of fold 1;");
+  expect_refused(without_line(two_folds, 5), "pairs.txt:5: a pair of one person");
+  expect_refused(without_line(two_folds, 1), "pairs.txt:1: the first line is a pair");
+  expect_refused(two_folds + "Cid\t1\t4\n", "pairs.txt:10: an additional pair");
+  expect_refused("3\t2\n" + without_line(two_folds, 1), "declares 12, 3 folds of 2");
+  expect_refused("", "the file is empty");
+  expect_refused("ten\n", "the first line is 'ten'");
+  expect_refused("0\n", "the first line is '0'");
+}
+
+TEST(LfwPairList, NoPairIsRefused) {
+  expect_refused("1\nAnn 1\nAnn 1 Bob 1\n", "pairs.txt:2: 2 columns");
+  expect_refused("1\nAnn 1 x\nAnn 1 Bob 1\n", "'x' is not an image number");
+  expect_refused("1\nAnn 1 0\nAnn 1 Bob 1\n", "'0' is not an image number");
+  expect_refused("1\nAnn 1 1\nAnn 1 Bob 1\n", "has the same image twice");
+  expect_refused("1\nAnn 1 2\nAnn 1 Ann 2\n", "names 'Ann' twice");
+  expect_refused("2\nAnn 1 2\nAnn 2 1\n", "pairs.txt:3: the pair is already on line 2");
+  expect_refused("1\n../x 1 2\nAnn 1 Bob 1\n", "not a person's name");
+  expect_refused("1\nAnn 1 2\n\nAnn 1 Bob 1\n", "pairs.txt:3: the line is blank");
+}
+
+TEST(LfwPairList, ThePublishedListsAreReadWhole) {
+  const char* const data = std::getenv("SEAM_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "SEAM_TEST_DATA names no folder with lfw-lists";
+  const auto lists = std::filesystem::path(data) / "lfw-lists";
+  if (!std::filesystem::exists(lists)) GTEST_SKIP() << "no lfw-lists in SEAM_TEST_DATA";
+  const auto read = [](const std::filesystem::path& file) {
+    return parse_lfw_pairs(read_list_text(file, "a list"));
+  };
+  const LfwPairList view2 = read(lists / "pairs.txt");
+  EXPECT_EQ(view2.folds, 10);
+  EXPECT_EQ(view2.pairs.size(), 6000U);
+  EXPECT_EQ(read(lists / "with-header/pairsDevTrain.txt").pairs.size(), 2200U);
+  EXPECT_EQ(read(lists / "with-header/pairsDevTest.txt").pairs.size(), 1000U);
+  EXPECT_THAT(error_of([&] { static_cast<void>(read(lists / "pairsDevTest.txt")); }),
+              HasSubstr("pairsDevTest.txt:1: the first line is a pair"));
+}
 
 std::shared_ptr<void> connect_pairs(testing::Harness& harness) {
   auto folder = shared_folder(&write_faces);

@@ -40,12 +40,7 @@ void write_data_set(const TemporaryFolder& folder) {
 
 const auto conformance = seam::testing::conformance<Sop>({
     .parameters = {{"root", std::string("nowhere")}},
-    .connect =
-        [](Harness& harness) {
-          auto folder = shared_folder(&write_data_set);
-          harness.set("root", folder->path().string());
-          return folder;
-        },
+    .connect = rooted_in(&write_data_set),
     .refused = {{{"folds", std::int64_t{2}}, {"hold_out", std::int64_t{1}}}},
 });
 
@@ -55,13 +50,14 @@ SopLists join(const std::string& train, const std::string& test,
                         info ? std::optional(ListText{"info.txt", *info}) : std::nullopt);
 }
 
-std::string error_with(const std::string& train, const std::string& test,
-                       const std::optional<std::string>& info = {}) {
-  return error_of([&] { static_cast<void>(join(train, test, info)); });
+/// Expects changes to a list to be refused.
+void expect_train_refusals(const std::vector<Refusal>& refusals) {
+  expect_refusals(head + train_rows, refusals,
+                  [](const std::string& text) { (void)join(text, head + test_rows); });
 }
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  return text.replace(text.find(from), from.size(), to);
+void expect_test_refusals(const std::vector<Refusal>& refusals) {
+  expect_refusals(head + test_rows, refusals,
+                  [](const std::string& text) { (void)join(head + train_rows, text); });
 }
 
 TEST(SopLists, AreReadAsTheyArePublished) {
@@ -82,10 +78,9 @@ TEST(SopLists, AreReadAsTheyArePublished) {
 }
 
 TEST(SopLists, WindowsLinesAndBlankEndsAreRead) {
-  std::string text = "\xEF\xBB\xBF";
-  for (const char c : head + train_rows) text += c == '\n' ? "\r\n" : std::string(1, c);
-  EXPECT_EQ(join(text + "\r\n\n", head + test_rows).counts[0], (SopCounts{5, 3}));
-  text = head + train_rows;
+  EXPECT_EQ(join(as_on_windows(head + train_rows) + "\r\n\n", head + test_rows).counts[0],
+            (SopCounts{5, 3}));
+  std::string text = head + train_rows;
   text.pop_back();
   EXPECT_EQ(join(text, head + test_rows).counts[0], (SopCounts{5, 3}));
 }
@@ -97,46 +92,37 @@ TEST(SopLists, ASuperClassInSeveralFoldersHasItsNumberAsName) {
 }
 
 TEST(SopLists, ColumnsAndIdsAreChecked) {
-  EXPECT_THAT(error_with(train_rows, head + test_rows),
-              HasSubstr("train.txt:1: the first line must hold the column names"));
-  EXPECT_THAT(error_with("", head + test_rows), HasSubstr("train.txt:1: the list has no images"));
-  EXPECT_THAT(error_with(head + train_rows, head), HasSubstr("test.txt:1: the list has no images"));
-  EXPECT_THAT(error_with(replaced(head + train_rows, "222_0.JPG", "222 0.JPG"), head + test_rows),
-              HasSubstr("train.txt:4: 5 columns instead of 4"));
-  EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "\n3 2 3 "), head + test_rows),
-              HasSubstr("train.txt:4: the line is blank, but rows follow"));
-  for (const char* wrong : {"0 2 3 ", "-3 2 3 ", "x 2 3 "}) {
-    EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", wrong), head + test_rows),
-                HasSubstr("train.txt:4: image_id is '"))
-        << wrong;
-  }
-  EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "3 2.0 3 "), head + test_rows),
-              HasSubstr("train.txt:4: class_id is '2.0'"));
-  EXPECT_THAT(error_with(replaced(head + train_rows, "3 2 3 ", "3 2 4097 "), head + test_rows),
-              HasSubstr("super_class_id is '4097', but must be a whole number from 1 to 4096"));
-  for (const char* wrong : {"/a/222_0.JPG", "../222_0.JPG", "chair_final//222_0.JPG"}) {
-    EXPECT_THAT(
-        error_with(replaced(head + train_rows, "chair_final/222_0.JPG", wrong), head + test_rows),
-        HasSubstr("train.txt:4: path"))
-        << wrong;
-  }
+  const std::string path = "chair_final/222_0.JPG";
+  expect_train_refusals(
+      {{head, "", "train.txt:1: the first line must hold the column names"},
+       {head + train_rows, "", "train.txt:1: the list has no images"},
+       {"222_0.JPG", "222 0.JPG", "train.txt:4: 5 columns instead of 4"},
+       {"3 2 3 ", "\n3 2 3 ", "train.txt:4: the line is blank, but rows follow"},
+       {"3 2 3 ", "0 2 3 ", "train.txt:4: image_id is '0', but must be a whole number from 1"},
+       {"3 2 3 ", "-3 2 3 ", "train.txt:4: image_id is '-3'"},
+       {"3 2 3 ", "x 2 3 ", "train.txt:4: image_id is 'x'"},
+       {"3 2 3 ", "3 2.0 3 ", "train.txt:4: class_id is '2.0'"},
+       {"3 2 3 ", "3 2 4097 ",
+        "super_class_id is '4097', but must be a whole number from 1 to 4096"},
+       {path, "/a/222_0.JPG", "train.txt:4: path"},
+       {path, "../222_0.JPG", "train.txt:4: path"},
+       {path, "chair_final//222_0.JPG", "train.txt:4: path"}});
+  expect_test_refusals({{test_rows, "", "test.txt:1: the list has no images"}});
 }
 
 TEST(SopLists, WhatIsListedTwiceIsRefused) {
-  EXPECT_THAT(error_with(head + train_rows, replaced(head + test_rows, "7 4 1", "2 4 1")),
-              HasSubstr("test.txt:3: image_id 2 is listed a second time; first in train.txt:3"));
-  EXPECT_THAT(error_with(head + train_rows, replaced(head + test_rows, "444_0", "111_1")),
-              HasSubstr("test.txt:2: image 'bicycle_final/111_1.JPG' is listed a second time"));
-  EXPECT_THAT(error_with(head + train_rows, replaced(head + test_rows, "8 5 3", "8 2 3")),
-              HasSubstr("test.txt:4: class 2 is in train.txt:4 too"));
+  expect_test_refusals(
+      {{"7 4 1", "2 4 1", "test.txt:3: image_id 2 is listed a second time; first in train.txt:3"},
+       {"444_0", "111_1", "test.txt:2: image 'bicycle_final/111_1.JPG' is listed a second time"},
+       {"8 5 3", "8 2 3", "test.txt:4: class 2 is in train.txt:4 too"}});
 }
 
 TEST(SopLists, InfoIsComparedWithTheOthers) {
   const std::string both = head + train_rows + test_rows;
-  EXPECT_THAT(
-      error_with(head + train_rows, head + test_rows, replaced(both, "3 2 3", "3 9 3")),
-      HasSubstr(
-          "info.txt:4: image_id 3 has a different class, super-class or path than in train.txt:4"));
+  EXPECT_REFUSED(
+      (void)join(head + train_rows, head + test_rows, replaced(both, "3 2 3", "3 9 3")),
+      Fault::data,
+      "info.txt:4: image_id 3 has a different class, super-class or path than in train.txt:4");
   const SopLists fewer = join(head + train_rows, head + test_rows, head + train_rows);
   EXPECT_EQ(fewer.not_in_info, 3);
   EXPECT_EQ(fewer.only_in_info, 0);
@@ -146,16 +132,7 @@ TEST(SopLists, InfoIsComparedWithTheOthers) {
   EXPECT_EQ(more.only_in_info, 1);
 }
 
-class SopStage : public ::testing::Test {
- protected:
-  SopStage() { write_data_set(folder_); }
-  [[nodiscard]] std::unique_ptr<Harness> make() const {
-    auto harness = std::make_unique<Harness>("items", std::make_unique<Sop>());
-    harness->set("root", folder_.path().string());
-    return harness;
-  }
-  TemporaryFolder folder_;
-};
+class SopStage : public DataSetTest<Sop, &write_data_set> {};
 
 TEST_F(SopStage, ServesASplit) {
   const auto harness = make();

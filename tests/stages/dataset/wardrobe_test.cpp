@@ -76,8 +76,7 @@ TEST(WardrobeStage, RefusesTwoWardrobesInOneFolder) {
   train->open();
   const auto query = make(folder.path() / "w", "query");
   query->set("items", 6);
-  EXPECT_REFUSED(query->open(), Fault::configuration,
-                 "is in use by another stage or run with other parameters");
+  EXPECT_REFUSED(query->open(), Fault::configuration, "holds a wardrobe with other parameters");
 }
 
 TEST(WardrobeStage, StopsDrawingWhenAsked) {

@@ -1,4 +1,4 @@
-#include "stages/image/augment_image.hpp"
+#include "stages/image/augment.hpp"
 
 #include <gtest/gtest.h>
 

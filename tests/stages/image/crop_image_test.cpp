@@ -1,4 +1,4 @@
-#include "stages/image/crop_image.hpp"
+#include "stages/image/crop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

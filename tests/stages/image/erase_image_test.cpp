@@ -1,4 +1,4 @@
-#include "stages/image/erase_image.hpp"
+#include "stages/image/erase.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "stages/image/picture_cache.hpp"
+#include "stages/image/decode.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "stages/image/nearest_whole.hpp"
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {

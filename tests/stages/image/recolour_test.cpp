@@ -12,7 +12,7 @@
 
 #include <seam/random.hpp>
 
-#include "stages/image/augment_image.hpp"
+#include "stages/image/augment.hpp"
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages {

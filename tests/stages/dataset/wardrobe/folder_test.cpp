@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/stages/dataset/layout.hpp"
@@ -36,13 +37,9 @@ std::map<std::string, std::string> contents(const fs::path& root) {
   return files;
 }
 
-WardrobeOutcome provide(const fs::path& root, const WardrobeOptions& options, int threads = 1) {
-  return provide_wardrobe(root, options, threads).outcome;
-}
-
 std::string error_of(const fs::path& root, const WardrobeOptions& options) {
   try {
-    const ProvidedWardrobe provided = provide_wardrobe(root, options);
+    provide_wardrobe(root, options);
   } catch (const Error& error) {
     return error.what();
   }
@@ -106,7 +103,7 @@ TEST(WardrobePlan, RefusesWhatCannotBeDrawn) {
 
 TEST(WardrobeFolder, DrawsReadableJpegFilesAndAList) {
   const TemporaryFolder folder;
-  EXPECT_EQ(provide(folder.path(), small), WardrobeOutcome::drawn);
+  EXPECT_EQ(provide_wardrobe(folder.path(), small), WardrobeOutcome::drawn);
 
   const InshopList list = read_inshop_list(folder.path() / "Eval/list_eval_partition.txt");
   EXPECT_EQ(list.rows.size(), 24U);
@@ -120,8 +117,8 @@ TEST(WardrobeFolder, DrawsReadableJpegFilesAndAList) {
 
 TEST(WardrobeFolder, DrawsTheSameBytesOnAnyNumberOfThreads) {
   const TemporaryFolder folder;
-  provide(folder.path() / "one", small, 1);
-  provide(folder.path() / "three", small, 3);
+  provide_wardrobe(folder.path() / "one", small, 1);
+  provide_wardrobe(folder.path() / "three", small, 3);
 
   EXPECT_EQ(contents(folder.path() / "one"), contents(folder.path() / "three"));
 }
@@ -130,8 +127,8 @@ TEST(WardrobeFolder, AnotherSeedDrawsOtherGarments) {
   const TemporaryFolder folder;
   WardrobeOptions other = small;
   other.seed = 4;
-  provide(folder.path() / "a", small);
-  provide(folder.path() / "b", other);
+  provide_wardrobe(folder.path() / "a", small);
+  provide_wardrobe(folder.path() / "b", other);
 
   const std::string image = "img/WOMEN/Dresses/id_00000001/01_1_front.jpg";
   EXPECT_NE(file_content(folder.path() / "a" / image), file_content(folder.path() / "b" / image));
@@ -139,47 +136,64 @@ TEST(WardrobeFolder, AnotherSeedDrawsOtherGarments) {
 
 TEST(WardrobeFolder, ReusesWhatIsThere) {
   const TemporaryFolder folder;
-  provide(folder.path(), small);
-  EXPECT_EQ(provide(folder.path(), small), WardrobeOutcome::reused);
+  provide_wardrobe(folder.path(), small);
+  EXPECT_EQ(provide_wardrobe(folder.path(), small), WardrobeOutcome::reused);
 }
 
-TEST(WardrobeFolder, DrawsMissingImagesAgain) {
+/// Names in the folder, without those of `root`.
+std::vector<std::string> names_beside(const fs::path& root) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root.parent_path())) {
+    if (entry.path() != root) names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+TEST(WardrobeFolder, RefusesAWardrobeWithoutAnImage) {
   const TemporaryFolder folder;
-  provide(folder.path(), small);
-  const auto before = contents(folder.path());
+  provide_wardrobe(folder.path(), small);
   fs::remove(folder.path() / "img/MEN/Tees_Tanks/id_00000002/01_1_front.jpg");
 
-  EXPECT_EQ(provide(folder.path(), small), WardrobeOutcome::drawn);
-  EXPECT_EQ(contents(folder.path()), before);
+  EXPECT_THAT(error_of(folder.path(), small), HasSubstr("01_1_front.jpg' is missing"));
 }
 
-TEST(WardrobeFolder, ContinuesAnInterruptedDrawing) {
+TEST(WardrobeFolder, LeavesNothingOfAnInterruptedDrawing) {
   const TemporaryFolder folder;
-  provide(folder.path() / "whole", small);
-  const auto stop_soon = [](std::int64_t done, std::int64_t) {
-    if (done == 5) throw std::runtime_error("stopped");
-  };
-  EXPECT_THROW((void)provide_wardrobe(folder.path() / "broken", small, 1, stop_soon),
-               std::runtime_error);
-  EXPECT_FALSE(fs::exists(folder.path() / "broken/Eval"));
-
-  EXPECT_EQ(provide(folder.path() / "broken", small), WardrobeOutcome::drawn);
-  EXPECT_EQ(contents(folder.path() / "broken"), contents(folder.path() / "whole"));
+  for (const int threads : {1, 3}) {
+    const auto stop_soon = [](std::int64_t done, std::int64_t) {
+      if (done >= 5) throw std::runtime_error("stopped");
+    };
+    EXPECT_THROW(provide_wardrobe(folder.path() / "broken", small, threads, stop_soon),
+                 std::runtime_error);
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+  }
+  EXPECT_EQ(provide_wardrobe(folder.path() / "broken", small), WardrobeOutcome::drawn);
 }
 
-TEST(WardrobeFolder, ReplacesItsOwnFilesAndNoOthers) {
+TEST(WardrobeFolder, IsDrawnBesideWhatAKilledRunLeft) {
   const TemporaryFolder folder;
-  WardrobeOptions fewer = small;
-  fewer.items = 2;
-  provide(folder.path() / "fresh", fewer);
-  provide(folder.path() / "used", small);
-  write_file(folder.path() / "used/img/WOMEN/Skirts/id_00000003/mine.jpg", "precious");
+  const fs::path root = folder.path() / "w";
+  std::string part;
+  provide_wardrobe(root, small, 1,
+                   [&](std::int64_t, std::int64_t) { part = names_beside(root).at(0); });
+  fs::remove_all(root);
+  write_file(folder.path() / part / "img/WOMEN/Dresses/id_00000001/01_1_front.jpg", "half");
 
-  EXPECT_EQ(provide(folder.path() / "used", fewer), WardrobeOutcome::drawn);
-  auto found = contents(folder.path() / "used");
-  EXPECT_EQ(found["img/WOMEN/Skirts/id_00000003/mine.jpg"], "precious");
-  found.erase("img/WOMEN/Skirts/id_00000003/mine.jpg");
-  EXPECT_EQ(found, contents(folder.path() / "fresh"));
+  EXPECT_EQ(provide_wardrobe(root, small), WardrobeOutcome::drawn);
+  EXPECT_THAT(names_beside(root), ::testing::ElementsAre(part));
+  EXPECT_NE(file_content(root / "img/WOMEN/Dresses/id_00000001/01_1_front.jpg"), "half");
+}
+
+TEST(WardrobeFolder, FollowsALinkAndAnEndingSlash) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "real");
+  fs::create_directory_symlink(folder.path() / "real", folder.path() / "link");
+
+  EXPECT_EQ(provide_wardrobe(folder.path() / "link", small), WardrobeOutcome::drawn);
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "link"));
+  EXPECT_EQ(provide_wardrobe(folder.path() / "real", small), WardrobeOutcome::reused);
+  EXPECT_EQ(provide_wardrobe(folder.path() / "new" / "", small), WardrobeOutcome::drawn);
+  EXPECT_EQ(provide_wardrobe(folder.path() / "new", small), WardrobeOutcome::reused);
 }
 
 TEST(WardrobeFolder, RefusesAFolderOfOthers) {
@@ -189,16 +203,34 @@ TEST(WardrobeFolder, RefusesAFolderOfOthers) {
   EXPECT_EQ(file_content(folder.path() / "holiday.jpg"), "beach");
 }
 
-TEST(WardrobeFolder, RefusesToReplaceAWardrobeInUse) {
+TEST(WardrobeFolder, RefusesAWardrobeWithOtherParameters) {
   const TemporaryFolder folder;
-  ProvidedWardrobe used = provide_wardrobe(folder.path(), small);
+  provide_wardrobe(folder.path(), small);
+  const auto before = contents(folder.path());
   WardrobeOptions other = small;
   other.items = 8;
-  EXPECT_THAT(error_of(folder.path(), other), HasSubstr("in use"));
-  EXPECT_EQ(provide(folder.path(), small), WardrobeOutcome::reused);
+  EXPECT_REFUSED(provide_wardrobe(folder.path(), other), Fault::configuration,
+                 "a wardrobe with other parameters (drawing = 1, items = 6, colours = 2, views = "
+                 "2, size = 32, test_share = 0.5, seed = 3)");
+  EXPECT_EQ(contents(folder.path()), before);
+}
 
-  used.in_use.reset();
-  EXPECT_EQ(provide(folder.path(), other), WardrobeOutcome::drawn);
+TEST(WardrobeFolder, TakesThatOfAProcessThatWasFaster) {
+  const TemporaryFolder folder;
+  const fs::path root = folder.path() / "w";
+  bool first = true;
+  const auto meanwhile = [&](std::int64_t, std::int64_t) {
+    if (std::exchange(first, false)) provide_wardrobe(root, small);
+  };
+  EXPECT_EQ(provide_wardrobe(root, small, 1, meanwhile), WardrobeOutcome::reused);
+  EXPECT_TRUE(names_beside(root).empty());
+
+  fs::remove_all(root);
+  WardrobeOptions other = small;
+  other.items = 8;
+  first = true;
+  EXPECT_REFUSED(provide_wardrobe(root, other, 1, meanwhile), Fault::configuration,
+                 "a wardrobe with other parameters");
 }
 
 TEST(WardrobeFolder, IsDrawnOnceWhenManyAskAtOnce) {
@@ -208,7 +240,7 @@ TEST(WardrobeFolder, IsDrawnOnceWhenManyAskAtOnce) {
     std::vector<std::jthread> askers;
     askers.reserve(outcomes.size());
     for (WardrobeOutcome& outcome : outcomes) {
-      askers.emplace_back([&] { outcome = provide(folder.path(), small); });
+      askers.emplace_back([&] { outcome = provide_wardrobe(folder.path(), small); });
     }
   }
   EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), WardrobeOutcome::drawn), 1);

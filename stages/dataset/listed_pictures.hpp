@@ -1,4 +1,4 @@
-/// Serves a list of images, one packet per row: the common part of all data set layouts.
+/// Base of the data sets that list image files: serves one packet per row.
 ///
 ///     rows ──► those of the fold ──► up to `limit` ──► those of this rank ──► packets
 ///
@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <seam/category_names.hpp>
 #include <seam/stage.hpp>
 #include <string>
 #include <vector>
@@ -36,33 +36,49 @@ struct PictureFieldDocs {
   std::string index = "position in the whole list, from 0";
 };
 
-class PictureRows final : public ServedItems {
+class ListedPictures : public Source, public CategoryNames, public ServedItems {
  public:
+  void begin(Context& context) final;
+  More produce(Emitter& emitter, Context& context) final;
+  [[nodiscard]] const std::vector<std::string>& category_names() const final { return categories_; }
+  [[nodiscard]] const Names& served_items() const final { return items_; }
+
+ protected:
   /// Declares `limit`, the folds' parameters, and the fields path, item, category and index;
-  /// provides ServedItems.
-  void declare(Declaration& declaration, const PictureFieldDocs& docs = {});
+  /// provides ServedItems and CategoryNames.
+  void declare_rows(Declaration& declaration, const PictureFieldDocs& docs = {});
   /// Receives the rows of a split, in order, and logs which part of them is served. `list` and
   /// `images` (the noun for the rows) are for messages.
-  void open(std::vector<PictureRow> rows, const std::string& list, const Context& context,
-            const std::string& images = "images");
+  void serve(std::vector<PictureRow> rows, std::vector<std::string> categories,
+             const std::string& list, const Context& context, const std::string& images = "images");
   /// Number of rows that are served, on all ranks together.
   [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(served_.size()); }
-  /// Returns to the first row.
-  void begin() { next_ = 0; }
   /// Adds fields to the packet of a row, given its position among the rows.
-  using Addition = std::function<void(Packet& packet, std::size_t row)>;
-  /// Emits the next image of this rank.
-  More produce(Emitter& emitter, const Context& context, const Addition& add = {});
-  [[nodiscard]] const Names& served_items() const override { return items_; }
+  virtual void add_fields(Packet& /*packet*/, std::size_t /*row*/) const {}
 
  private:
   Folds folds_;
   std::optional<std::int64_t> limit_;
   std::shared_ptr<const std::string> list_;
+  std::vector<std::string> categories_;
   std::vector<PictureRow> rows_;
   std::vector<std::size_t> served_;
   Names items_;  // of those
   std::size_t next_ = 0;
 };
+
+/// Throws seam::Error if the folder does not exist: "no folder 'FOLDER'" and `remedy`.
+void require_folder(const std::filesystem::path& folder, const std::string& remedy);
+
+/// The files and folders in a folder, sorted, without hidden ones such as .DS_Store. Throws
+/// seam::Error if it cannot be read.
+[[nodiscard]] std::vector<std::filesystem::directory_entry> entries_of(
+    const std::filesystem::path& folder);
+
+/// Throws seam::Error if the first row's file is missing; `images` is the noun for the rows.
+void require_first(const std::vector<PictureRow>& rows, const std::string& images);
+
+/// Adds to a list of clauses.
+void add_clause(std::string& text, const std::string& clause);
 
 }  // namespace seam::stages

@@ -1,0 +1,96 @@
+#include "stages/dataset/listed_pictures.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace seam::stages {
+
+void ListedPictures::declare_rows(Declaration& declaration, const PictureFieldDocs& docs) {
+  declaration.parameter("limit", limit_, "serve only the first N images, for quick runs")
+      .at_least(1);
+  folds_.declare(declaration);
+  declaration.provides(field::path).doc("the image's file");
+  declaration.provides(field::item).doc(docs.item);
+  declaration.provides(field::category).doc(docs.category);
+  declaration.provides(field::index).doc(docs.index);
+  declaration.offers<ServedItems>(*this);
+  declaration.offers<CategoryNames>(*this);
+}
+
+void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string> categories,
+                           const std::string& list, const Context& context,
+                           const std::string& images) {
+  rows_ = std::move(rows);
+  categories_ = std::move(categories);
+  list_ = std::make_shared<const std::string>(list);
+  next_ = 0;
+  std::vector<std::string> items;
+  items.reserve(rows_.size());
+  for (const PictureRow& row : rows_) items.push_back(row.item);
+  served_ = folds_.chosen(items);
+  if (const std::string part = folds_.text(); !part.empty()) {
+    context.info("serving " + std::to_string(served_.size()) + " of " +
+                 std::to_string(rows_.size()) + " " + images + ", " + part);
+  }
+  if (limit_ && *limit_ < served()) {
+    context.warn("serving " + std::to_string(*limit_) + " of " + std::to_string(served_.size()) +
+                 " " + images + ", because of 'limit'");
+    served_.resize(static_cast<std::size_t>(*limit_));
+  }
+  items_.clear();
+  for (const std::size_t row : served_) items_.insert(rows_[row].item);
+}
+
+void ListedPictures::begin(Context& /*context*/) {
+  next_ = 0;
+}
+
+More ListedPictures::produce(Emitter& emitter, Context& context) {
+  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
+  const std::size_t at = next_ * world + static_cast<std::size_t>(context.rank());
+  if (at >= served_.size()) return More::no;
+  ++next_;
+  const PictureRow& row = rows_[served_[at]];
+  Packet packet(Origin{list_, row.line, row.name});
+  packet.set(field::path, row.path);
+  packet.set(field::item, row.item);
+  packet.set(field::category, row.category);
+  packet.set(field::index, row.index);
+  add_fields(packet, served_[at]);
+  emitter.emit(std::move(packet));
+  return at + world < served_.size() ? More::yes : More::no;
+}
+
+void require_folder(const std::filesystem::path& folder, const std::string& remedy) {
+  std::error_code fault;
+  if (std::filesystem::is_directory(folder, fault)) return;
+  throw Error("no folder '" + folder.string() + "'" + remedy);
+}
+
+std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::directory_entry> found;
+  std::error_code fault;
+  std::filesystem::directory_iterator entries(folder, fault);
+  for (; !fault && entries != std::filesystem::directory_iterator(); entries.increment(fault)) {
+    if (!entries->path().filename().string().starts_with('.')) found.push_back(*entries);
+  }
+  if (fault) {
+    throw Error("the folder '" + folder.string() + "' cannot be read: " + fault.message());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void require_first(const std::vector<PictureRow>& rows, const std::string& images) {
+  std::error_code fault;
+  if (std::filesystem::exists(rows.front().path, fault)) return;
+  throw Error("'" + rows.front().path.string() + "' is missing, the first of the " + images +
+              "; unpack the images under root, so that '" + rows.front().name + "' exists");
+}
+
+void add_clause(std::string& text, const std::string& clause) {
+  text += (text.empty() ? "" : ", ") + clause;
+}
+
+}  // namespace seam::stages
