@@ -1,29 +1,65 @@
-/// Stage `model.cnn_embedding`: the convolutions of SCCapsNet with a dense embedding.
+/// Stage `model.cnn_embedding`: the convolutions of SCCapsNet with a dense embedding instead of
+/// capsules: a baseline for the capsules.
 ///
-///     images ──► embedding
+///     images [N,3,H,W]
+///       conv1 7x7/2   3 ->  w   norm1, ReLU, spatial dropout
+///       conv2 7x7/2   w -> 2w   norm2, ReLU, spatial dropout
+///       conv3 7x7/2  2w ->  w   norm3, ReLU, spatial dropout
+///       conv4 7x7/2   w -> c    ReLU, pooling over the pixels       [N,c]
+///       embedding     c -> E    to unit length                      [N,E]
+///
+/// With w = 64, c = 460 and E = 368 it has 2,426,172 elements, and SCCapsNet 2,425,536: its last
+/// convolution is narrower, to compensate for the dense layer. Padding is "SAME", as in SCCapsNet:
+/// 2 before and 3 after for even sizes.
 #pragma once
 
-#include <seam/module.hpp>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "stages/nn/convolutional_embedding.hpp"
+#include "stages/model/base/embedding_stage.hpp"
+#include "stages/nn/layers.hpp"
+#include "stages/nn/pooling.hpp"
+
+namespace seam::nn {
+
+struct ConvolutionalEmbeddingOptions {
+  std::int64_t width = 64;
+  std::int64_t channels = 460;  ///< of the last convolution
+  std::int64_t dimensions = 368;
+  double dropout = 0.3;
+  Pooling pooling = Pooling::average;
+  bool unit_length = true;
+};
+
+class ConvolutionalEmbeddingImpl : public torch::nn::Module {
+ public:
+  explicit ConvolutionalEmbeddingImpl(const ConvolutionalEmbeddingOptions& options);
+  Tensor forward(const Tensor& images);
+
+ private:
+  std::vector<Conv2d> convolutions_;
+  std::vector<BatchNorm2d> norms_;  // of all convolutions except the last
+  GlobalPooling pool_;
+  Linear embedding_;
+  double dropout_;
+  bool unit_length_;
+};
+TORCH_MODULE(ConvolutionalEmbedding);
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 
-class CnnEmbedding final : public ModuleStage<nn::ConvolutionalEmbedding> {
+class CnnEmbedding final
+    : public EmbeddingStage<nn::ConvolutionalEmbedding, nn::ConvolutionalEmbeddingOptions> {
  public:
   static constexpr std::string_view name = "model.cnn_embedding";
 
   void declare(Declaration& d) override;
-
- private:
-  [[nodiscard]] nn::ConvolutionalEmbedding make() const override {
-    return nn::ConvolutionalEmbedding(options_);
-  }
-  void forward(nn::ConvolutionalEmbedding& net, Packet& packet, Context& context) override;
-
-  nn::ConvolutionalEmbeddingOptions options_;
 };
 
 }  // namespace seam::stages

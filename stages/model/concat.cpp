@@ -1,8 +1,70 @@
 #include "stages/model/concat.hpp"
 
+#include <torch/nn/init.h>
+#include <torch/types.h>
 #include <seam/error.hpp>
 
+#include <sstream>
 #include <string>
+
+#include "stages/nn/embedding.hpp"
+
+namespace seam::nn {
+namespace {
+
+Tensor normalised(BatchNorm2d& norm, const Tensor& rows) {
+  return norm(rows.view({rows.size(0), -1, 1, 1})).flatten(1);
+}
+
+Linear dense(std::int64_t in, std::int64_t out) {
+  Linear layer(in, out);
+  torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanIn, torch::kReLU);
+  torch::nn::init::zeros_(layer->bias);
+  return layer;
+}
+
+}  // namespace
+
+ConcatModuleImpl::ConcatModuleImpl(const ConcatModuleOptions& options) : options_(options) {
+  const bool together = options_.classified == Classified::together;
+  if ((together && options_.width < 1) || options_.capsules < 1 || options_.capsule_size < 1 ||
+      options_.bottleneck < 1 || options_.classes < 1) {
+    throw Error(
+        "`width`, `capsules`, `capsule_size`, `bottleneck` and `classes` must be at least 1",
+        Fault::configuration);
+  }
+  const std::int64_t in = together ? options_.length() : options_.capsules * options_.capsule_size;
+  bn1_ = register_module("bn1", BatchNorm2d(in));
+  fc1_ = register_module("fc1", dense(in, options_.bottleneck));
+  bn2_ = register_module("bn2", BatchNorm2d(options_.bottleneck));
+  fc2_ = register_module("fc2", dense(options_.bottleneck, options_.classes));
+}
+
+ConcatModuleOutput ConcatModuleImpl::forward(const Tensor& descriptors, const Tensor& capsules) {
+  const bool together = options_.classified == Classified::together;
+  if (capsules.dim() != 3 || capsules.size(1) != options_.capsules ||
+      capsules.size(2) != options_.capsule_size ||
+      (together && (descriptors.dim() != 2 || descriptors.size(0) != capsules.size(0) ||
+                    descriptors.size(1) != options_.width))) {
+    std::ostringstream text;
+    text << "the module needs capsules [N," << options_.capsules << "," << options_.capsule_size
+         << "]";
+    if (together) text << " and descriptors [N," << options_.width << "]";
+    text << ", not " << capsules.sizes();
+    if (together) text << " and " << descriptors.sizes();
+    throw Error(text.str(), Fault::configuration);
+  }
+  ConcatModuleOutput output;
+  Tensor all = capsules.flatten(1);
+  if (together) {
+    all = torch::cat({descriptors, all}, 1);
+    output.embedding = unit(all);
+  }
+  output.logits = fc2_(normalised(bn2_, fc1_(normalised(bn1_, all))));
+  return output;
+}
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 
@@ -40,15 +102,13 @@ void Concat::declare(Declaration& d) {
   d.provides(field::logits)
       .contract(options_.classes > 0 ? "f32[N," + std::to_string(options_.classes) + "]"
                                      : "f32[N,K]");
-  vocabulary_.declare(d);
+  declare_classifier(d);
   d.upstream(capsules_from_, "source of the capsules, which must match `type`");
-  declare_module(d);
 }
 
 void Concat::open(Context& context) {
   if (type_ != Type::a) require_capsules_of_type(context);
-  vocabulary_.open();
-  ModuleStage::open(context);
+  ClassifierStage::open(context);
 }
 
 void Concat::require_capsules_of_type(const Context& context) const {
@@ -70,12 +130,6 @@ void Concat::require_capsules_of_type(const Context& context) const {
   }
 }
 
-nn::ConcatModuleOptions Concat::options() const {
-  nn::ConcatModuleOptions all = options_;
-  all.classified = together() ? nn::Classified::together : nn::Classified::capsules;
-  return all;
-}
-
 nn::ConcatModule Concat::make() const {
   if (together() && options_.width == 0) {
     throw Error("set `width` to the length of the embedding of the descriptors",
@@ -84,7 +138,9 @@ nn::ConcatModule Concat::make() const {
   if (!together() && options_.width > 0) {
     throw Error("`width` has no effect with `type = \"a\"`; remove it", Fault::configuration);
   }
-  return nn::ConcatModule(options());
+  nn::ConcatModuleOptions all = options_;
+  all.classified = together() ? nn::Classified::together : nn::Classified::capsules;
+  return nn::ConcatModule(all);
 }
 
 void Concat::forward(nn::ConcatModule& net, Packet& packet, Context& /*context*/) {

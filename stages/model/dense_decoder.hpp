@@ -1,13 +1,50 @@
-/// Stage `model.dense_decoder`: draws images from class capsules by dense layers.
+/// Stage `model.dense_decoder`: draws an image from one class capsule by dense layers; the others
+/// are masked.
 ///
-///     capsules, predicted_category, (training: categories) ──► reconstruction
+///     capsules [N,K,D], one kept ─► dense, ReLU ─► dense, ReLU ─► dense, sigmoid ─► [N,3,H,W]
+///
+/// Sabour, Frosst, Hinton, "Dynamic routing between capsules", NIPS 2017: layers of 512, 1024 and
+/// 28 · 28 units.
 #pragma once
 
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 #include <seam/module.hpp>
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "stages/nn/dense_decoder.hpp"
+#include "stages/nn/capsule_network.hpp"
+
+namespace seam::nn {
+
+struct DenseDecoderOptions {
+  std::int64_t classes = 10;
+  std::int64_t capsule_size = 16;
+  std::vector<std::int64_t> hidden = {512, 1024};
+  std::int64_t channels = 1;  ///< 1: grey, given as three equal channels; or 3
+  ImageSize images{28, 28};
+};
+
+/// Layers are named "0", "1", ...: "0.weight" [512,160], "0.bias", ...
+class DenseDecoderImpl : public torch::nn::Module {
+ public:
+  /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes below 1 and for channels other
+  /// than 1 or 3.
+  DenseDecoderImpl(DenseDecoderOptions options, std::uint64_t seed);
+
+  /// Draws images, RGB from 0 to 1, from capsules [N,K,D], of which only those of `categories`, i64
+  /// [N], are kept. Throws seam::Error for categories out of range.
+  Tensor forward(const Tensor& capsules, const Tensor& categories);
+
+ private:
+  DenseDecoderOptions options_;
+  std::vector<Linear> layers_;
+};
+TORCH_MODULE(DenseDecoder);
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 

@@ -1,23 +1,79 @@
-/// Stage `model.descriptors`: global descriptors of a feature map, side by side.
+/// Stage `model.descriptors`: several global descriptors of one feature map, each of unit length,
+/// concatenated.
 ///
-///     feature_map ──► embedding, (logits)
+///     feature_map [N,C,H,W]
+///       ├─► pooling 1 ─┬► dense to D ─► unit length ─┐
+///       │              └► bn, fc ─► logits [N,K]     ├─► concatenated, to unit length [N,n D]
+///       └─► pooling 2 ──► dense to D ─► unit length ─┘
+///
+/// Jun, Ko, Kim, Kim, Kim, "Combination of Multiple Global Descriptors for Image Retrieval", 2019:
+/// the classifier gets only the first descriptor, before its dense layer.
 #pragma once
 
-#include <seam/module.hpp>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "stages/class_vocabulary.hpp"
-#include "stages/nn/global_descriptors.hpp"
+#include "stages/model/base/classifier_stage.hpp"
+#include "stages/nn/layers.hpp"
+#include "stages/nn/pooling.hpp"
+
+namespace seam::nn {
+
+/// Which parts of the embedding are scaled to length 1.
+enum class UnitLength : std::uint8_t {
+  together,  ///< each descriptor, and then all of them as one
+  each,      ///< each descriptor: n of them have the length sqrt(n), and the same ranking
+};
+
+struct GlobalDescriptorsOptions {
+  std::int64_t channels = 0;  ///< of the feature map
+  std::vector<Pooling> descriptors = {Pooling::average, Pooling::generalised_mean};
+  std::int64_t dimensions = 0;  ///< of each descriptor; 0: the pooled channels, no dense layer
+  UnitLength unit_length = UnitLength::together;
+  std::int64_t classes = 0;  ///< 0: no classifier
+
+  /// Length of all descriptors together.
+  [[nodiscard]] std::int64_t length() const {
+    return (dimensions > 0 ? dimensions : channels) * static_cast<std::int64_t>(descriptors.size());
+  }
+};
+
+struct DescriptorsOutput {
+  Tensor embedding;
+  Tensor logits;  ///< undefined without classes
+};
+
+/// Submodules are named "pool1", "projection1", "pool2" and so on, "bn" and "fc".
+class GlobalDescriptorsImpl : public torch::nn::Module {
+ public:
+  /// Throws seam::Error for no descriptors and for no channels.
+  explicit GlobalDescriptorsImpl(GlobalDescriptorsOptions options);
+  /// Throws seam::Error for a map with a different number of channels.
+  DescriptorsOutput forward(const Tensor& feature_map);
+
+ private:
+  GlobalDescriptorsOptions options_;
+  std::vector<GlobalPooling> pools_;
+  std::vector<Linear> projections_;  // none, or one for each
+  BatchNorm2d bn_{nullptr};
+  Linear fc_{nullptr};
+};
+TORCH_MODULE(GlobalDescriptors);
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 
-class Descriptors final : public ModuleStage<nn::GlobalDescriptors> {
+class Descriptors final : public ClassifierStage<nn::GlobalDescriptors> {
  public:
   static constexpr std::string_view name = "model.descriptors";
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
 
  private:
   [[nodiscard]] nn::GlobalDescriptors make() const override {
@@ -26,7 +82,6 @@ class Descriptors final : public ModuleStage<nn::GlobalDescriptors> {
   void forward(nn::GlobalDescriptors& net, Packet& packet, Context& context) override;
 
   nn::GlobalDescriptorsOptions options_;
-  ClassVocabulary vocabulary_;
 };
 
 }  // namespace seam::stages

@@ -1,6 +1,162 @@
 #include "stages/model/fashionnet.hpp"
 
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/pooling.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <seam/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
 #include "stages/landmark_tensors.hpp"
+#include "stages/nn/dropout.hpp"
+#include "stages/nn/embedding.hpp"
+
+namespace seam::nn {
+namespace {
+
+using torch::nn::Sequential;
+
+constexpr std::int64_t blocks = 5;
+constexpr std::array<std::int64_t, blocks> convolutions{2, 2, 3, 3, 3};  // VGG-16's
+constexpr std::int64_t reduction = 32;                                   // by five poolings
+
+void add_pooling(Sequential& layers) {
+  layers->push_back(torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2)));
+}
+
+/// The 3x3 convolutions of a block and what follows each; returns the channels of the last.
+std::int64_t add_block(Sequential& layers, std::size_t block, std::int64_t in,
+                       const FashionNetOptions& options) {
+  for (std::int64_t at = 0; at < convolutions.at(block); ++at) {
+    const std::int64_t out = options.channels[block];
+    layers->push_back(Conv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1)));
+    if (options.batch_norm) layers->push_back(BatchNorm2d(out));
+    layers->push_back(torch::nn::ReLU(torch::nn::ReLUOptions(true)));
+    in = out;
+  }
+  return in;
+}
+
+void refuse(const std::string& what) {
+  throw Error(what, Fault::configuration);
+}
+
+std::string size_text(std::int64_t height, std::int64_t width) {
+  return "width " + std::to_string(width) + " and height " + std::to_string(height);
+}
+
+}  // namespace
+
+FashionNetImpl::FashionNetImpl(FashionNetOptions options) : options_(std::move(options)) {
+  if (options_.channels.size() != blocks ||
+      *std::min_element(options_.channels.begin(), options_.channels.end()) < 1) {
+    refuse(
+        "'channels' needs five numbers of at least 1, for conv1 to conv5; VGG-16 has 64, 128, 256, "
+        "512, 512");
+  }
+  if (options_.image_height < reduction || options_.image_width < reduction) {
+    refuse("images of " + size_text(options_.image_height, options_.image_width) +
+           " are too small: five poolings reduce a side of 32 to one pixel");
+  }
+  make_layers();
+  initialise();
+}
+
+void FashionNetImpl::make_layers() {
+  features_ = Sequential();
+  std::int64_t channels = 3;
+  for (std::size_t block = 0; block + 1 < blocks; ++block) {
+    if (block > 0) add_pooling(features_);
+    channels = add_block(features_, block, channels, options_);
+  }
+  register_module("features", features_);
+  const auto last_block = [&](const char* name) {
+    Sequential layers;
+    add_block(layers, blocks - 1, channels, options_);
+    add_pooling(layers);
+    return register_module(name, layers);
+  };
+  const auto dense = [this](const char* name, std::int64_t in, std::int64_t out) {
+    return register_module(name, Linear(in, out));
+  };
+  const FashionNetOptions& o = options_;
+  const std::int64_t flat =
+      o.channels.back() * (o.image_height / reduction) * (o.image_width / reduction);
+  const std::int64_t pooled = landmarks * channels * o.region.grid * o.region.grid;
+  conv5_pose_ = last_block("conv5_pose");
+  fc6_pose_ = dense("fc6_pose", flat, o.pose_features);
+  fc7_pose_ = dense("fc7_pose", o.pose_features, o.pose_features);
+  landmarks_ = dense("landmarks", o.pose_features, landmarks * 2);
+  visibility_ = dense("visibility", o.pose_features, landmarks * states);
+  fc6_local_ = dense("fc6_local", pooled, o.local_features);
+  conv5_global_ = last_block("conv5_global");
+  fc6_global_ = dense("fc6_global", flat, o.global_features);
+  fc7_fusion_ = dense("fc7_fusion", o.global_features + o.local_features, o.fusion_features);
+  if (o.classes > 0) category_ = dense("category", o.fusion_features, o.classes);
+  if (o.attributes > 0) attributes_ = dense("attributes", o.fusion_features, o.attributes);
+}
+
+/// He's initialisation for layers followed by a ReLU; the output layers keep LibTorch's, except
+/// that landmarks are first predicted in the centre.
+void FashionNetImpl::initialise() {
+  const torch::NoGradGuard no_gradient;
+  const auto he = [](const Tensor& weight, const Tensor& bias) {
+    torch::nn::init::kaiming_normal_(weight, 0, torch::kFanIn, torch::kReLU);
+    torch::nn::init::zeros_(bias);
+  };
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (const auto* layer = module->as<torch::nn::Conv2d>()) he(layer->weight, layer->bias);
+  }
+  for (const Linear& layer : {fc6_pose_, fc7_pose_, fc6_local_, fc6_global_, fc7_fusion_}) {
+    he(layer->weight, layer->bias);
+  }
+  landmarks_->bias.fill_(0.5);
+}
+
+Tensor FashionNetImpl::dropped(const Tensor& x) const {
+  if (!is_training() || options_.dropout == 0) return x;
+  return x * spatial_dropout(x.size(0), x.size(1), options_.dropout, DropoutKey::drawn(), 0)
+                 .to(x.device(), x.scalar_type());
+}
+
+FashionNetOutput FashionNetImpl::forward(const Tensor& images) {
+  if (images.size(2) != options_.image_height || images.size(3) != options_.image_width) {
+    refuse("the images have " + size_text(images.size(2), images.size(3)) +
+           ", but the network is for " + size_text(options_.image_height, options_.image_width) +
+           "; resize them, or set image_height and image_width");
+  }
+  const std::int64_t rows = images.size(0);
+  FashionNetOutput out;
+  const Tensor conv4 = features_->forward(images);
+  const Tensor pool4 = torch::max_pool2d(conv4, 2);
+
+  Tensor pose = dropped(fc6_pose_(conv5_pose_->forward(pool4).flatten(1)).relu());
+  pose = dropped(fc7_pose_(pose).relu());
+  out.landmarks = landmarks_(pose).view({rows, landmarks, 2});
+  out.visibility_logits = visibility_(pose).view({rows, landmarks, states});
+
+  const Tensor visible = out.visibility_logits.detach().argmax(-1) == 0;
+  const Tensor around = landmark_pooling(conv4, out.landmarks, visible, options_.region);
+  const Tensor local = dropped(fc6_local_(around.flatten(1)).relu());
+  const Tensor global = dropped(fc6_global_(conv5_global_->forward(pool4).flatten(1)).relu());
+  const Tensor fusion = fc7_fusion_(torch::cat({global, local}, 1));
+
+  out.embedding = options_.unit_length ? unit(fusion.to(images.scalar_type())) : fusion;
+  if (!category_ && !attributes_) return out;
+  const Tensor described = dropped(fusion.relu());
+  if (category_) out.category_logits = category_(described);
+  if (attributes_) out.attribute_logits = attributes_(described);
+  return out;
+}
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 
@@ -47,21 +203,11 @@ void FashionNet::declare(Declaration& d) {
   if (options_.classes > 0) {
     d.provides(field::logits).contract("f32[N," + std::to_string(options_.classes) + "]");
   }
-  vocabulary_.declare(d);  // even if classes are not set yet: offers are read only once
   if (options_.attributes > 0) {
     d.provides(field::attribute_logits)
         .contract("f32[N," + std::to_string(options_.attributes) + "]");
   }
-  declare_module(d);
-}
-
-void FashionNet::open(Context& context) {
-  vocabulary_.open();
-  ModuleStage::open(context);
-}
-
-nn::FashionNet FashionNet::make() const {
-  return nn::FashionNet(options_);
+  declare_classifier(d);
 }
 
 void FashionNet::forward(nn::FashionNet& net, Packet& packet, Context& /*context*/) {
@@ -71,10 +217,6 @@ void FashionNet::forward(nn::FashionNet& net, Packet& packet, Context& /*context
   packet.set(field::visibility_logits, out.visibility_logits);
   if (out.category_logits.defined()) packet.set(field::logits, out.category_logits);
   if (out.attribute_logits.defined()) packet.set(field::attribute_logits, out.attribute_logits);
-}
-
-std::vector<std::string> FashionNet::without_place() const {
-  return {"classifier.*"};  // VGG-16's
 }
 
 }  // namespace seam::stages

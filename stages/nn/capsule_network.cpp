@@ -35,6 +35,11 @@ void check(const NetworkOptions& options) {
   }
 }
 
+/// Of LeakyReLU; 0 is ReLU.
+double slope_of(const NetworkOptions& options) {
+  return options.activation == Activation::relu ? 0 : options.slope;
+}
+
 std::shared_ptr<ImageFeaturesImpl> padded_convolutions(const NetworkOptions& options,
                                                        std::uint64_t seed) {
   FeatureExtractorOptions all;
@@ -42,15 +47,9 @@ std::shared_ptr<ImageFeaturesImpl> padded_convolutions(const NetworkOptions& opt
                 {2 * options.width},
                 {options.width},
                 {options.primary_channels}};
-  all.activation = options.activation;
-  all.slope = options.slope;
+  all.slope = slope_of(options);
   all.dropout = options.dropout;
   return std::make_shared<FeatureExtractorImpl>(all, seed);
-}
-
-/// Of LeakyReLU; 0 is ReLU.
-double slope_of(const NetworkOptions& options) {
-  return options.activation == Activation::relu ? 0 : options.slope;
 }
 
 std::shared_ptr<ImageFeaturesImpl> residual_blocks(const NetworkOptions& options,
@@ -67,8 +66,9 @@ std::shared_ptr<ImageFeaturesImpl> residual_blocks(const NetworkOptions& options
 std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& options,
                                                       std::uint64_t seed) {
   constexpr std::int64_t kernel = 9;
-  ValidConvolutionsOptions all;
+  FeatureExtractorOptions all;
   all.in_channels = options.channels;
+  all.padding = Padding::none;
   if (options.features == FeatureKind::one_convolution) {
     const TwoConvolutions& two = options.convolutions;
     all.normalisation = Normalisation::none;
@@ -80,11 +80,11 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
       all.layers.push_back({factor * options.width, kernel, 2});
     }
     all.layers.push_back({options.primary_channels, kernel, 2});
-    all.last_padding = options.last_padding;
+    if (options.last_padding == LastPadding::same) all.padding = Padding::last;
   }
   all.slope = slope_of(options);
   all.dropout = options.dropout;
-  return std::make_shared<ValidConvolutionsImpl>(all, seed);
+  return std::make_shared<FeatureExtractorImpl>(all, seed);
 }
 
 std::shared_ptr<ImageFeaturesImpl> mirrored_convolutions(const NetworkOptions& options,

@@ -34,7 +34,6 @@
 
 #include "stages/nn/image_features.hpp"
 #include "stages/nn/routing.hpp"
-#include "stages/nn/valid_convolutions.hpp"
 
 namespace seam::nn {
 
@@ -65,6 +64,9 @@ enum class GlorotFans : std::uint8_t {
   matrix,  ///< D inputs and K·O outputs: a dense layer's
   tensor,  ///< Keras' for the tensor [K,N,O,D] of all: K·N times D and O, so a far smaller range
 };
+
+/// Of the last of the convolutions without padding; TensorFlow's "SAME" gives ceil(size / stride).
+enum class LastPadding : std::uint8_t { none, same };
 
 struct ImageSize {
   std::int64_t height = 256;

@@ -1,11 +1,9 @@
 #include "stages/nn/concrete_dropout.hpp"
 
 #include <torch/types.h>
+#include <seam/error.hpp>
 
 #include <cmath>
-
-#include <seam/error.hpp>
-#include <seam/random.hpp>
 
 namespace seam::nn {
 
@@ -19,9 +17,7 @@ constexpr double noise_epsilon = 1e-7;  // the logarithms stay finite
 
 Tensor concrete_noise(std::int64_t images, std::int64_t capsules, const DropoutKey& key,
                       std::int64_t layer, torch::ScalarType type) {
-  // As spatial_dropout: layers' streams lie far apart.
-  Random random(key.seed, key.stream + 0x9E3779B97F4A7C15U * static_cast<std::uint64_t>(layer + 1),
-                key.epoch, key.sequence);
+  Random random = key.random(layer);
   Tensor wide = torch::empty({images, capsules}, torch::kFloat64);
   double* const values = wide.data_ptr<double>();
   for (std::int64_t i = 0; i < images * capsules; ++i) values[i] = random.uniform();

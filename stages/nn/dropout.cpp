@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include <seam/random.hpp>
-
 namespace seam::nn {
 
 using torch::Tensor;
@@ -17,13 +15,17 @@ DropoutKey DropoutKey::drawn() {
   return key;
 }
 
+Random DropoutKey::random(std::int64_t layer) const {
+  // 2^64 / golden ratio: layers' streams lie far apart.
+  return {seed, stream + 0x9E3779B97F4A7C15U * static_cast<std::uint64_t>(layer + 1), epoch,
+          sequence};
+}
+
 Tensor spatial_dropout(std::int64_t images, std::int64_t channels, double rate,
                        const DropoutKey& key, std::int64_t layer, torch::ScalarType type) {
   Tensor factors = torch::ones({images, channels}, type);
   if (rate <= 0) return factors;
-  // 2^64 / golden ratio: layers' streams lie far apart.
-  Random random(key.seed, key.stream + 0x9E3779B97F4A7C15U * static_cast<std::uint64_t>(layer + 1),
-                key.epoch, key.sequence);
+  Random random = key.random(layer);
   Tensor wide = torch::empty({images, channels}, torch::kFloat64);
   double* const values = wide.data_ptr<double>();
   const double kept = 1 / (1 - rate);

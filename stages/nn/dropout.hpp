@@ -3,6 +3,7 @@
 #pragma once
 
 #include <torch/types.h>
+#include <seam/random.hpp>
 
 #include <cstdint>
 
@@ -18,6 +19,9 @@ struct DropoutKey {
 
   /// Draws a key from LibTorch's generator, like LibTorch's dropout.
   [[nodiscard]] static DropoutKey drawn();
+
+  /// The random numbers of a layer.
+  [[nodiscard]] Random random(std::int64_t layer) const;
 };
 
 /// Factors [images, channels]: 0 with probability `rate`, else 1 / (1 - rate). `layer` separates

@@ -24,11 +24,11 @@ bool autocast_on_cpu() {
 }  // namespace
 
 ConvolutionBlockImpl::ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
-                                           const FeatureExtractorOptions& options, bool last) {
+                                           const FeatureExtractorOptions& options, bool bare) {
   convolution = register_module(
       "c", Conv2d(torch::nn::Conv2dOptions(in_channels, layer.out_channels, layer.kernel)
                       .stride(layer.stride)));
-  if (last) return;
+  if (bare) return;
   norm = register_module("bn", BatchNorm2d(torch::nn::BatchNorm2dOptions(layer.out_channels)
                                                .eps(options.norm_epsilon)
                                                .momentum(options.norm_momentum)));
@@ -50,20 +50,37 @@ FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std:
                   Fault::configuration);
     }
     const std::size_t number = blocks_.size();
-    ConvolutionBlock block(in, layer, options_, number + 1 == options_.layers.size());
+    const bool bare =
+        options_.normalisation == Normalisation::none || number + 1 == options_.layers.size();
+    ConvolutionBlock block(in, layer, options_, bare);
     initialise(block->convolution, seed, number);
     blocks_.push_back(register_module(std::to_string(number), block));
     in = layer.out_channels;
   }
 }
 
-FeatureExtractorImpl::FeatureExtractorImpl(const FeatureExtractorOptions& options)
-    : FeatureExtractorImpl(options, DropoutKey::drawn().seed) {}
+bool FeatureExtractorImpl::padded(std::size_t layer) const {
+  return options_.padding == Padding::all ||
+         (options_.padding == Padding::last && layer + 1 == options_.layers.size());
+}
 
 MapSize FeatureExtractorImpl::map_size(std::int64_t height, std::int64_t width) const {
-  for (const ConvolutionLayer& layer : options_.layers) {
-    height = same_size(height, layer.stride);
-    width = same_size(width, layer.stride);
+  const std::string images = std::to_string(width) + "x" + std::to_string(height);
+  for (std::size_t at = 0; at < options_.layers.size(); ++at) {
+    const ConvolutionLayer& layer = options_.layers[at];
+    if (padded(at)) {
+      height = same_size(height, layer.stride);
+      width = same_size(width, layer.stride);
+      continue;
+    }
+    if (height < layer.kernel || width < layer.kernel) {
+      throw Error("images of " + images + " (width x height) are too small for " +
+                  std::to_string(options_.layers.size()) +
+                  " convolutions without padding; give larger ones, or choose smaller kernels or "
+                  "`features` with padding, if the model has these parameters");
+    }
+    height = (height - layer.kernel) / layer.stride + 1;
+    width = (width - layer.kernel) / layer.stride + 1;
   }
   return {options_.layers.back().out_channels, height, width};
 }
@@ -82,16 +99,16 @@ Tensor FeatureExtractorImpl::forward(const Tensor& images, const DropoutKey& key
 
 Tensor FeatureExtractorImpl::forward_plain(const Tensor& images, const DropoutKey& key) {
   check_images(images, options_.in_channels, blocks_.front()->convolution->weight.scalar_type());
+  (void)map_size(images.size(2), images.size(3));  // rejects images that are too small
   // Channels last from end to end: no convolution reorders its input.
   Tensor x = images.contiguous(torch::MemoryFormat::ChannelsLast);
   for (std::size_t l = 0; l < blocks_.size(); ++l) {
     ConvolutionBlock& block = blocks_[l];
-    x = block->convolution->forward(
-        same_padded(x, options_.layers[l].kernel, options_.layers[l].stride));
+    if (padded(l)) x = same_padded(x, options_.layers[l].kernel, options_.layers[l].stride);
+    x = block->convolution->forward(x);
     if (l + 1 == blocks_.size()) break;
-    x = block->norm->forward(x);
-    drop_and_activate(x, block->is_training() ? options_.dropout : 0,
-                      options_.activation == Activation::relu ? 0 : options_.slope, key,
+    if (!block->norm.is_empty()) x = block->norm->forward(x);
+    drop_and_activate(x, block->is_training() ? options_.dropout : 0, options_.slope, key,
                       static_cast<std::int64_t>(l));
   }
   return x;
@@ -110,7 +127,8 @@ Tensor FeatureExtractorImpl::train_with_kernels(const Tensor& images, const Drop
 }
 
 bool FeatureExtractorImpl::kernels_cover(const Tensor& images) const {
-  return images.device().is_cpu() && !autocast_on_cpu() &&
+  return options_.padding == Padding::all && options_.normalisation == Normalisation::batch &&
+         images.device().is_cpu() && !autocast_on_cpu() &&
          (images.scalar_type() == torch::kFloat32 || images.scalar_type() == torch::kFloat64) &&
          !(images.requires_grad() && torch::GradMode::is_enabled());
 }
@@ -143,8 +161,7 @@ std::vector<PassLayer> FeatureExtractorImpl::pass_layers() const {
 }
 
 PassOptions FeatureExtractorImpl::pass_options() const {
-  return {options_.activation == Activation::relu ? 0.0 : options_.slope, options_.norm_epsilon,
-          options_.norm_momentum};
+  return {options_.slope, options_.norm_epsilon, options_.norm_momentum};
 }
 
 }  // namespace seam::nn

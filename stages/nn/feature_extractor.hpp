@@ -3,9 +3,13 @@
 ///
 ///     images [N,3,H,W] ─► conv ─► norm, activation, dropout ─► conv ─► ... ─► conv ─► [N,C,h,w]
 ///
-/// On a CPU in float32 and float64 it is computed by our own kernels (extractor_pass.hpp);
-/// otherwise, such as on a GPU, under autocast or with some blocks frozen, layer by layer
-/// (layers.hpp). Both are bit-identical for any number of threads.
+/// With 7x7 convolutions of stride 2 it is that of SCCapsNet. Without padding and normalisation,
+/// 9x9 and then 9x9 of stride 2, it is that of Sabour, Frosst, Hinton, "Dynamic routing between
+/// capsules", NIPS 2017; with normalisation and more of them, that of the first SCCapsNet-CLS.
+///
+/// On a CPU in float32 and float64, padded and normalised convolutions are computed by our own
+/// kernels (extractor_pass.hpp); otherwise, such as on a GPU, under autocast or with some blocks
+/// frozen, layer by layer (layers.hpp). Both are bit-identical for any number of threads.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -20,21 +24,27 @@
 
 namespace seam::nn {
 
+/// Which convolutions have zeros around their input: TensorFlow's "SAME", which gives
+/// ceil(size / stride).
+enum class Padding : std::uint8_t { all, last, none };
+enum class Normalisation : std::uint8_t { none, batch };
+
 struct FeatureExtractorOptions {
   std::int64_t in_channels = 3;
   std::vector<ConvolutionLayer> layers;  ///< all except the last with norm, activation and dropout
-  Activation activation = Activation::relu;
-  double slope = 0.1;           ///< below zero, of leaky_relu
+  Padding padding = Padding::all;
+  Normalisation normalisation = Normalisation::batch;
+  double slope = 0;             ///< of LeakyReLU below zero; 0: ReLU
   double dropout = 0.3;         ///< probability that a channel of an image is zeroed
   double norm_epsilon = 1e-3;   ///< Keras' default, which the released code uses
   double norm_momentum = 0.01;  ///< weight of the new batch; Keras writes 0.99
 };
 
-/// One convolution, "c", and its normalisation, "bn", which the last block lacks.
+/// One convolution, "c", and its normalisation, "bn", which a bare block lacks.
 class ConvolutionBlockImpl : public torch::nn::Module {
  public:
   ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
-                       const FeatureExtractorOptions& options, bool last);
+                       const FeatureExtractorOptions& options, bool bare);
 
   Conv2d convolution{nullptr};
   BatchNorm2d norm{nullptr};
@@ -48,8 +58,6 @@ class FeatureExtractorImpl : public ImageFeaturesImpl {
   /// Glorot-uniform weights by `seed`, the convolution's number being the stream. Throws
   /// seam::Error for an empty layer table or sizes below 1.
   FeatureExtractorImpl(FeatureExtractorOptions options, std::uint64_t seed);
-  /// Weights from LibTorch's generator.
-  explicit FeatureExtractorImpl(const FeatureExtractorOptions& options);
 
   /// In training batch statistics (which update the running ones) and dropout, whose key is drawn
   /// from LibTorch's generator; in evaluation running statistics. Image sizes may change from call
@@ -59,12 +67,11 @@ class FeatureExtractorImpl : public ImageFeaturesImpl {
   [[nodiscard]] MapSize map_size(std::int64_t height, std::int64_t width) const override;
   [[nodiscard]] std::uint64_t streams() const override { return options_.layers.size(); }
 
-  /// The same layer by layer, for any device and type: the reference for tests of the kernels.
+  /// The same layer by layer, for any device and type.
   torch::Tensor forward_plain(const torch::Tensor& images, const DropoutKey& key);
 
-  [[nodiscard]] const FeatureExtractorOptions& options() const { return options_; }
-
  private:
+  [[nodiscard]] bool padded(std::size_t layer) const;
   [[nodiscard]] bool kernels_cover(const torch::Tensor& images) const;
   /// Whether all blocks are in training mode, or none.
   [[nodiscard]] bool every_block_is(bool training) const;

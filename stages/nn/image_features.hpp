@@ -3,10 +3,9 @@
 ///
 ///     images [N,3,H,W] ─► ImageFeatures ─► [N,C,h,w], whose channels become primary capsules
 ///
-///       FeatureExtractor    7x7 convolutions of stride 2, "SAME" padding   (SCCapsNet)
-///       ResidualFeatures    a 7x7 convolution and residual blocks          (RCCapsNet)
-///       ValidConvolutions   9x9 convolutions without padding               (Sabour et al.)
-///       MirroredConvolutions   3x3 convolutions with mirrored borders      (O'Neill's code)
+///       FeatureExtractor       convolutions with and without padding    (SCCapsNet, Sabour et al.)
+///       ResidualFeatures       a 7x7 convolution and residual blocks    (RCCapsNet)
+///       MirroredConvolutions   3x3 convolutions with mirrored borders   (O'Neill's code)
 #pragma once
 
 #include <torch/nn/module.h>

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,9 +12,7 @@
 namespace seam::stages {
 namespace alexnet_test {
 
-using seam::testing::Harness;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 using Sizes = std::vector<std::int64_t>;
 
@@ -24,12 +20,10 @@ const auto conformance = seam::testing::conformance<AlexNet>({
     .parameters = {{"channels", Sizes{4, 4, 4, 4, 4}},
                    {"hidden", std::int64_t{8}},
                    {"dimensions", std::int64_t{6}}},
-    .packets =
-        [](Harness&) {
-          return std::vector<Packet>{test::images_of(5, 63, 63), test::images_of(3, 63, 63)};
-        },
+    .packets = test::batches_of(63, 63),
     .refused = {{{"channels", Sizes{4, 4}}}},
 });
+
 TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {
   nn::AlexNetOptions options;
   options.dimensions = 1000;
@@ -43,14 +37,6 @@ TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {
                                  "features.10.bias", "classifier.1.weight", "classifier.1.bias",
                                  "classifier.4.weight", "classifier.4.bias", "embedding.weight",
                                  "embedding.bias"));
-}
-
-TEST(AlexNet, RefusesImagesOfWhichNothingIsLeft) {
-  Harness harness("model", std::make_unique<AlexNet>());
-  harness.set("channels", Sizes{2, 2, 2, 2, 2}).set("hidden", 4);
-  harness.push(test::images_of(1, 62, 62));
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("at least 63x63"));
 }
 
 }  // namespace alexnet_test

@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "stages/model/capsule_module.hpp"
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::stages {
 namespace concat_test {
@@ -22,6 +26,116 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Sizes = std::vector<std::int64_t>;
+
+nn::ConcatModuleOptions options(nn::Classified classified = nn::Classified::together) {
+  nn::ConcatModuleOptions options;
+  options.classified = classified;
+  options.width = classified == nn::Classified::together ? 9 : 0;
+  options.capsules = 3;
+  options.capsule_size = 4;
+  options.bottleneck = 6;
+  options.classes = 5;
+  return options;
+}
+
+/// Batch normalisation in training, column by column.
+Tensor normalised(const Tensor& rows) {
+  Tensor result = rows.clone();
+  for (std::int64_t c = 0; c < rows.size(1); ++c) {
+    const Tensor column = rows.select(1, c);
+    const Tensor mean = column.mean();
+    const Tensor variance = (column - mean).square().mean();
+    result.select(1, c).copy_((column - mean) / (variance + 1e-5).sqrt());
+  }
+  return result;
+}
+
+TEST(ConcatModule, IsTheHeadOfItsDescription) {
+  const torch::NoGradGuard no_gradient;
+  for (const nn::Classified classified : {nn::Classified::together, nn::Classified::capsules}) {
+    torch::manual_seed(1);
+    nn::ConcatModule net(options(classified));
+    net->to(torch::kFloat64);
+    const Tensor capsules = torch::randn({7, 3, 4}, torch::kFloat64);
+    const Tensor descriptors = torch::randn({7, 9}, torch::kFloat64);
+    const bool together = classified == nn::Classified::together;
+    const nn::ConcatModuleOutput output = net(together ? descriptors : Tensor(), capsules);
+    Tensor all = capsules.reshape({7, 12});
+    if (together) {
+      all = torch::cat({descriptors, all}, 1);
+      EXPECT_TRUE(torch::allclose(output.embedding, all / all.norm(2, 1, true), 0, 1e-12));
+    } else {
+      EXPECT_FALSE(output.embedding.defined());
+    }
+    const auto parameters = net->named_parameters();
+    const Tensor hidden = normalised(all).matmul(parameters["fc1.weight"].t());
+    const Tensor logits = normalised(hidden).matmul(parameters["fc2.weight"].t());
+    EXPECT_TRUE(torch::allclose(output.logits, logits, 0, 1e-10));
+  }
+}
+
+// A direct classifier of the paper's 10,517 items would have 66.6 million weights.
+TEST(ConcatModule, HasTheSizesOfThePaper) {
+  nn::ConcatModuleOptions published;
+  published.width = 3 * 2048;
+  published.classes = 10517;
+  EXPECT_EQ(published.length(), 6336);
+  torch::manual_seed(1);
+  const nn::ConcatModule net(published);
+  const auto parameters = net->named_parameters();
+  EXPECT_EQ(parameters["fc1.weight"].numel() + parameters["fc2.weight"].numel(),
+            512 * (6336 + 10517));
+  EXPECT_NEAR(parameters["fc1.weight"].std().item<double>(), std::sqrt(2.0 / 6336), 1e-4);
+  EXPECT_EQ(parameters["fc2.bias"].abs().max().item<double>(), 0);
+}
+
+TEST(ConcatModule, GradientsAreThoseOfFiniteDifferences) {
+  const test::Threads alone(1);  // many small passes
+  nn::ConcatModule net(options());
+  net->to(torch::kFloat64);
+  torch::manual_seed(3);
+  const std::vector<Tensor> inputs{torch::randn({6, 9}, torch::kFloat64).requires_grad_(),
+                                   torch::randn({6, 3, 4}, torch::kFloat64).requires_grad_()};
+  test::expect_gradients(
+      [&] {
+        const nn::ConcatModuleOutput output = net(inputs[0], inputs[1]);
+        return output.embedding.pow(3).sum() + output.logits.square().sum();
+      },
+      test::with_weights(inputs, *net));
+}
+
+TEST(ConcatModule, WhatDoesNotFitIsRefused) {
+  nn::ConcatModuleOptions none = options();
+  none.classes = 0;
+  EXPECT_REFUSED(nn::ConcatModule{none}, Fault::configuration, "must be at least 1");
+  none = options();
+  none.width = 0;
+  EXPECT_REFUSED(nn::ConcatModule{none}, Fault::configuration, "must be at least 1");
+  nn::ConcatModule net(options());
+  EXPECT_REFUSED((void)net(torch::rand({2, 8}), torch::rand({2, 3, 4})), Fault::configuration,
+                 "not [2, 3, 4] and [2, 8]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 9}), torch::rand({2, 4, 3})), Fault::configuration,
+                 "not [2, 4, 3] and [2, 9]");
+  EXPECT_REFUSED((void)net(torch::rand({2, 9}), torch::rand({3, 3, 4})), Fault::configuration,
+                 "not [3, 3, 4] and [2, 9]");
+}
+
+TEST(ConcatModule, HasTheSameBytesForAnyNumberOfThreads) {
+  nn::ConcatModuleOptions large = options();
+  large.width = 768;
+  large.capsules = 12;
+  large.capsule_size = 16;
+  large.bottleneck = 128;
+  large.classes = 301;
+  torch::manual_seed(3);
+  test::expect_same_bytes_for_any_threads(
+      [&] { return nn::ConcatModule(large); },
+      {torch::randn({37, 768}).requires_grad_(), torch::randn({37, 12, 16}).requires_grad_()},
+      [](nn::ConcatModule& net, const std::vector<Tensor>& inputs) {
+        const nn::ConcatModuleOutput output = net(inputs[0], inputs[1]);
+        return std::vector<Tensor>{output.embedding, output.logits};
+      });
+}
 
 const Parameters together{{"type", std::string("d")},      {"width", std::int64_t{24}},
                           {"capsules", std::int64_t{3}},   {"capsule_size", std::int64_t{4}},

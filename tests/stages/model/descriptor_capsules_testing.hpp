@@ -7,11 +7,11 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "stages/model/capsule_module.hpp"
+#include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages {
 
@@ -37,6 +37,7 @@ inline std::vector<Packet> batches(const std::vector<Field<Tensor>>& fields) {
 }
 
 using Parameters = seam::testing::Example::Parameters;
+using test::With;
 
 inline const Parameters of_descriptors{{"width", std::int64_t{24}},
                                        {"capsule_size", std::int64_t{4}},
@@ -48,14 +49,5 @@ inline const Parameters of_map{
     {"class_capsule_size", std::int64_t{4}}, {"map_height", std::int64_t{5}},
     {"map_width", std::int64_t{6}},          {"primary_capsules", std::int64_t{2}},
     {"primary_kernel", std::int64_t{3}}};
-
-/// A harness with parameters.
-template <class Stage>
-struct With : seam::testing::Harness {
-  explicit With(const Parameters& parameters)
-      : seam::testing::Harness(std::string(Stage::name), std::make_unique<Stage>()) {
-    for (const auto& [name, value] : parameters) set(name, value);
-  }
-};
 
 }  // namespace seam::stages

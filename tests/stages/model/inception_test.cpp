@@ -7,28 +7,21 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/error.hpp>
-#include <seam/safetensors.hpp>
-#include <seam/testing.hpp>
+#include <seam/refusal_testing.hpp>
 
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
 namespace inception_test {
 
-using seam::testing::Harness;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -36,10 +29,7 @@ using Sizes = std::vector<std::int64_t>;
 
 const auto conformance = seam::testing::conformance<Inception>({
     .parameters = {{"blocks", std::int64_t{4}}, {"width", 0.04}, {"dimensions", std::int64_t{6}}},
-    .packets =
-        [](Harness&) {
-          return std::vector<Packet>{test::images_of(5, 43, 45), test::images_of(3, 43, 45)};
-        },
+    .packets = test::batches_of(43, 45),
     .refused = {{{"blocks", std::int64_t{12}}}, {{"width", 0.0}}},
 });
 
@@ -208,33 +198,19 @@ TEST(Inception, GradientsAreThoseOfDifferences) {
              {nn::InceptionPooling::none, {{"d", 2, 5, 5}}}});
   block->to(torch::kFloat64);
   randomise(*block);
-  Tensor x = torch::rand({3, 3, 6, 5}, torch::kFloat64).requires_grad_(true);
+  const Tensor x = torch::rand({3, 3, 6, 5}, torch::kFloat64).requires_grad_();
   const Tensor direction = torch::randn({3, 5, 6, 5}, torch::kFloat64);
   EXPECT_EQ(block->out(), 5);
-  std::vector<Tensor> inputs = block->parameters();
-  inputs.push_back(x);
-  test::expect_gradients([&] { return (block(x) * direction).sum(); }, inputs, 12);
+  test::expect_gradients([&] { return (block(x) * direction).sum(); },
+                         test::with_weights({x}, *block), 12);
 }
 
 TEST(Inception, TrainingGivesTheSameBytesForAnyNumberOfThreads) {
-  const auto trained = [](int threads) {
-    const at::AutoGradMode gradients(true);  // a stage's harness may have turned them off
-    const test::Threads scope(threads);
-    torch::manual_seed(3);
-    nn::Inception network(small(6));
-    const Tensor embedding = network->forward(torch::rand({6, 3, 43, 43}));
-    embedding.select(1, 0).sum().backward();
-    std::vector<Tensor> all{embedding.detach()};
-    for (const Tensor& weight : network->parameters()) all.push_back(weight.grad());
-    for (const Tensor& buffer : network->buffers()) all.push_back(buffer);
-    return all;
-  };
-  const std::vector<Tensor> one = trained(1);
-  const std::vector<Tensor> eight = trained(8);
-  ASSERT_EQ(one.size(), eight.size());
-  for (std::size_t at = 0; at < one.size(); ++at) {
-    EXPECT_TRUE(torch::equal(one[at], eight[at])) << "tensor " << at;
-  }
+  test::expect_same_bytes_for_any_threads(
+      [] { return nn::Inception(small(6)); }, {torch::rand({6, 3, 43, 43})},
+      [](nn::Inception& net, const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{net->forward(inputs[0])};
+      });
 }
 
 TEST(Inception, TakesTheSmallestImagesAndRefusesSmallerOnes) {
@@ -244,12 +220,8 @@ TEST(Inception, TakesTheSmallestImagesAndRefusesSmallerOnes) {
     network->eval();
     EXPECT_THAT(network->forward(torch::rand({2, 3, least, least})).sizes().vec(),
                 ElementsAre(2, 6));
-    try {
-      network->forward(torch::rand({2, 3, least, least - 1}));
-      ADD_FAILURE() << blocks << " blocks accepted a smaller image";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("at least " + std::to_string(least)));
-    }
+    EXPECT_REFUSED((void)network->forward(torch::rand({2, 3, least, least - 1})),
+                   Fault::configuration, "at least " + std::to_string(least));
   }
 }
 
@@ -268,41 +240,17 @@ TEST(Inception, AFileOfTheWholeNetworkGivesItsFirstBlocks) {
   put(whole->named_buffers());
   put_tensor(archive, "fc.weight", torch::zeros({10, 41}));
   put_tensor(archive, "AuxLogits.fc.bias", torch::zeros({10}));
-  Safetensors content;
-  content.tensors = archive.entries();
-  const std::vector<std::byte> bytes = safetensors_bytes(content);
   const test::TemporaryFolder folder;
-  const std::filesystem::path file = folder.write(
-      "inception.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  auto owned = std::make_unique<Inception>();
-  Inception* const stage = owned.get();
-  Harness harness("model", std::move(owned));
-  harness.set("width", 0.02).set("weights", file.string());
+  test::With<Inception> harness;
+  harness.set("width", 0.02).set("weights", test::saved_weights(folder, archive).string());
   harness.set("skip", Value{std::vector<std::string>{"embedding.*"}});
   harness.open();
-  std::vector<std::string> names;
-  for (const NamedWeight& weight : stage->weights()) {
-    names.push_back(weight.name);
+  for (const NamedWeight& weight : harness.weights()) {
     if (weight.name.starts_with("embedding.")) continue;
     EXPECT_TRUE(torch::equal(weight.tensor, whole->named_parameters()[weight.name])) << weight.name;
   }
-  EXPECT_THAT(names, Contains("Mixed_6c.branch_pool.bn.bias"));
-  EXPECT_THAT(names, Not(Contains(StartsWith("Mixed_6d"))));
-}
-
-TEST(Inception, EmbeddingsHaveUnitLengthUnlessToldOtherwise) {
-  const auto embedding = [](bool unit_length) {
-    Harness harness("model", std::make_unique<Inception>());
-    harness.set("blocks", 2).set("width", 0.02).set("unit_length", unit_length);
-    harness.push(test::images_of(3, 30, 27));
-    EXPECT_THAT(harness.errors(), IsEmpty());
-    return harness.outputs().at(0)[field::embedding].detach();
-  };
-  const Tensor raw = embedding(false);
-  const Tensor unit = embedding(true);
-  EXPECT_EQ(unit.sizes(), (Sizes{3, 20}));
-  EXPECT_TRUE(torch::allclose(unit.norm(2, 1), torch::ones({3})));
-  EXPECT_TRUE(torch::allclose(raw / raw.norm(2, 1, true), unit, 1e-4, 1e-5));
+  EXPECT_THAT(harness.names_of_weights(), Contains("Mixed_6c.branch_pool.bn.bias"));
+  EXPECT_THAT(harness.names_of_weights(), Not(Contains(StartsWith("Mixed_6d"))));
 }
 
 }  // namespace inception_test

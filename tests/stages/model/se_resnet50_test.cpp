@@ -5,45 +5,31 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/safetensors.hpp>
-#include <seam/testing.hpp>
 
 #include <cmath>
-#include <cstddef>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/stages/model/network_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
 namespace se_resnet50_test {
 
-using seam::testing::Harness;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Sizes = std::vector<std::int64_t>;
+using Trial = test::With<SeResnet50>;
 using Weights = std::map<std::string, Tensor>;
-
-Packet batch(std::int64_t images, std::int64_t height, std::int64_t width) {
-  torch::manual_seed(1);
-  Packet packet;
-  packet.set(field::images, torch::rand({images, 3, height, width}));
-  return packet;
-}
 
 const auto conformance = seam::testing::conformance<SeResnet50>({
     .parameters = {{"blocks", Sizes{1, 1}},
                    {"width", std::int64_t{8}},
                    {"dimensions", std::int64_t{10}},
                    {"classes", std::int64_t{3}}},
-    .packets =
-        [](Harness&) {
-          return std::vector<Packet>{batch(5, 32, 48), batch(3, 32, 48)};
-        },
+    .packets = test::batches_of(32, 48),
     .refused = {{{"blocks", Sizes{1, 1, 1, 1, 1, 1, 1, 1, 1}}},
                 {{"embedding", false}},
                 {{"normalise_map", true}}},
@@ -57,26 +43,13 @@ const auto map_conformance = seam::testing::conformance<SeResnet50>({
                    {"embedding", false},
                    {"feature_map", true},
                    {"normalise_map", true}},
-    .packets =
-        [](Harness&) {
-          return std::vector<Packet>{batch(5, 32, 48), batch(3, 32, 48)};
-        },
+    .packets = test::batches_of(32, 48),
 });
 
-struct Trial {
-  Trial()
-      : owned(std::make_unique<SeResnet50>()),
-        stage(owned.get()),
-        harness("model", std::move(owned)) {}
-  std::unique_ptr<SeResnet50> owned;
-  SeResnet50* stage;
-  Harness harness;
-};
-
 /// The weights by name, without running statistics, whose initial values change nothing.
-Weights weights_of(SeResnet50& stage) {
+Weights weights_of(Trial& trial) {
   Weights weights;
-  for (const NamedWeight& weight : stage.weights()) {
+  for (const NamedWeight& weight : trial.weights()) {
     weights[weight.name] = weight.tensor.detach().clone();
   }
   return weights;
@@ -85,8 +58,8 @@ Weights weights_of(SeResnet50& stage) {
 // timm's count of legacy_seresnet50, with its classifier of 1,000 classes.
 TEST(SeResnet50, HasTheNumbersOfThePublishedNetwork) {
   Trial trial;
-  trial.harness.set("classes", 1000).open();
-  const Weights weights = weights_of(*trial.stage);
+  trial.set("classes", 1000).open();
+  const Weights weights = weights_of(trial);
   std::int64_t sum = 0;
   for (const auto& [name, weight] : weights) sum += weight.numel();
   EXPECT_EQ(sum, 28088024);
@@ -123,16 +96,16 @@ Tensor block(const Tensor& x, const Weights& weights, const std::string& name,
 TEST(SeResnet50, IsTheNetworkOfItsDescription) {
   for (const std::int64_t last_stride : {1, 2}) {
     Trial trial;
-    trial.harness.seed(5)
+    trial.seed(5)
         .set("blocks", Value{Sizes{1, 1, 1}})
         .set("width", 8)
         .set("last_stride", last_stride)
         .set("feature_map", true)
-        .push(batch(2, 44, 37));
-    ASSERT_THAT(trial.harness.errors(), IsEmpty());
-    const Weights weights = weights_of(*trial.stage);
-    Tensor map =
-        torch::conv2d(batch(2, 44, 37)[field::images], weights.at("layer0.conv1.weight"), {}, 2, 3);
+        .push(test::images_of(2, 44, 37));
+    ASSERT_THAT(trial.errors(), IsEmpty());
+    const Weights weights = weights_of(trial);
+    Tensor map = torch::conv2d(test::images_of(2, 44, 37)[field::images],
+                               weights.at("layer0.conv1.weight"), {}, 2, 3);
     map = (map / std::sqrt(1 + 1e-5)).relu();  // [22,19]
     // Windows begin at every second pixel, and the last one of 22 ends one pixel beyond the map.
     map = torch::max_pool2d(torch::constant_pad_nd(map, {0, 0, 0, 1}), 3, 2);
@@ -140,7 +113,7 @@ TEST(SeResnet50, IsTheNetworkOfItsDescription) {
     map = block(map, weights, "layer1.0.", 1);
     map = block(map, weights, "layer2.0.", 2);
     map = block(map, weights, "layer3.0.", last_stride);
-    const Packet& out = trial.harness.outputs().at(0);
+    const Packet& out = trial.outputs().at(0);
     EXPECT_TRUE(torch::allclose(out[field::feature_map], map, 1e-4, 1e-5));
     const Tensor pooled = map.mean({2, 3});
     EXPECT_TRUE(
@@ -152,36 +125,32 @@ TEST(SeResnet50, IsTheNetworkOfItsDescription) {
 TEST(SeResnet50, HalvesAsPoolingWithoutPaddingDoes) {
   const auto map_of = [](std::int64_t height, std::int64_t width) {
     Trial trial;
-    trial.harness.set("blocks", Value{Sizes{1, 1, 1, 1}})
+    trial.set("blocks", Value{Sizes{1, 1, 1, 1}})
         .set("width", 4)
         .set("last_stride", 1)
         .set("embedding", false)
         .set("feature_map", true)
-        .push(batch(1, height, width));
-    EXPECT_THAT(trial.harness.errors(), IsEmpty());
-    return trial.harness.outputs().at(0)[field::feature_map].sizes().vec();
+        .push(test::images_of(1, height, width));
+    EXPECT_THAT(trial.errors(), IsEmpty());
+    return trial.outputs().at(0)[field::feature_map].sizes().vec();
   };
   EXPECT_EQ(map_of(284, 423), (Sizes{1, 128, 18, 27}));
   EXPECT_EQ(map_of(224, 224), (Sizes{1, 128, 14, 14}));
   EXPECT_EQ(map_of(3, 3), (Sizes{1, 128, 1, 1}));
-  Trial trial;
-  trial.harness.set("blocks", Value{Sizes{1}}).set("width", 4).push(batch(1, 2, 40));
-  ASSERT_EQ(trial.harness.errors().size(), 1U);
-  EXPECT_THAT(trial.harness.errors()[0].what(), HasSubstr("at least 3x3 pixels"));
 }
 
 TEST(SeResnet50, NormalisesTheMapThatItGives) {
   const auto output = [](bool normalise) {
     Trial trial;
-    trial.harness.seed(2)
+    trial.seed(2)
         .training(true)
         .set("blocks", Value{Sizes{1, 1}})
         .set("width", 8)
         .set("feature_map", true)
         .set("normalise_map", normalise)
-        .push(batch(4, 64, 64));
-    EXPECT_THAT(trial.harness.errors(), IsEmpty());
-    const Packet& out = trial.harness.outputs().at(0);
+        .push(test::images_of(4, 64, 64));
+    EXPECT_THAT(trial.errors(), IsEmpty());
+    const Packet& out = trial.outputs().at(0);
     return std::pair(out[field::feature_map].detach(), out[field::embedding].detach());
   };
   const auto [plain, embedding] = output(false);
@@ -195,22 +164,18 @@ TEST(SeResnet50, NormalisesTheMapThatItGives) {
 TEST(SeResnet50, APublishedClassifierIsLeftOutWhereThereIsNone) {
   const test::TemporaryFolder folder;
   Trial source;
-  source.harness.seed(5).set("blocks", Value{Sizes{1, 1}}).set("width", 8).set("classes", 1000);
-  source.harness.open();
-  Safetensors content;
-  content.tensors = source.harness.runner().save().entries();
-  const std::vector<std::byte> bytes = safetensors_bytes(content);
-  const auto file = folder.write("weights.safetensors",
-                                 {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  source.seed(5).set("blocks", Value{Sizes{1, 1}}).set("width", 8).set("classes", 1000);
+  source.open();
+  const auto file = test::saved_weights(folder, source.runner().save());
   Trial trial;
-  trial.harness.set("blocks", Value{Sizes{1, 1}})
+  trial.set("blocks", Value{Sizes{1, 1}})
       .set("width", 8)
       .set("weights", file.string())
-      .push(batch(2, 32, 32));
-  ASSERT_THAT(trial.harness.errors(), IsEmpty());
-  source.harness.push(batch(2, 32, 32));
-  EXPECT_TRUE(torch::equal(trial.harness.outputs().at(0)[field::embedding],
-                           source.harness.outputs().at(0)[field::embedding]));
+      .push(test::images_of(2, 32, 32));
+  ASSERT_THAT(trial.errors(), IsEmpty());
+  source.push(test::images_of(2, 32, 32));
+  EXPECT_TRUE(torch::equal(trial.outputs().at(0)[field::embedding],
+                           source.outputs().at(0)[field::embedding]));
 }
 
 }  // namespace se_resnet50_test

@@ -9,10 +9,10 @@
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "tests/stages/model/network_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
@@ -22,6 +22,8 @@ using seam::testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+using Trial = test::With<Torchscript>;
 
 /// A small network as torch.jit.save writes it, without Python: the mean of the pixels, dropout in
 /// training, a dense layer "head" with a running count of its calls.
@@ -45,13 +47,6 @@ std::filesystem::path exported(const test::TemporaryFolder& folder, const std::s
   return file;
 }
 
-Packet batch() {
-  torch::manual_seed(2);
-  Packet packet;
-  packet.set(field::images, torch::rand({4, 3, 8, 8}));
-  return packet;
-}
-
 Tensor expected(const Packet& packet) {
   const Tensor weight = torch::arange(15).to(torch::kFloat32).view({5, 3}) * 0.1;
   return 2 * packet.get(field::images).mean({2, 3}).matmul(weight.t());
@@ -65,89 +60,81 @@ const test::TemporaryFolder& lasting_folder() {
 
 const auto conformance = seam::testing::conformance<Torchscript>({
     .parameters = {{"file", exported(lasting_folder(), "y").string()}},
-    .packets = [](Harness&) { return std::vector<Packet>{batch()}; },
+    .packets = [](Harness&) { return std::vector<Packet>{test::images_of(4, 8, 8)}; },
 });
-
-struct Trial {
-  Trial()
-      : owned(std::make_unique<Torchscript>()),
-        stage(owned.get()),
-        harness("model", std::move(owned)) {}
-  std::unique_ptr<Torchscript> owned;
-  Torchscript* stage;
-  Harness harness;
-};
 
 TEST(Torchscript, GivesWhatTheNetworkReturns) {
   const test::TemporaryFolder folder;
   Trial trial;
-  trial.harness.set("file", exported(folder, "y").string()).push(batch());
-  ASSERT_THAT(trial.harness.errors(), IsEmpty());
-  EXPECT_TRUE(torch::allclose(trial.harness.outputs().at(0)[field::embedding], expected(batch())));
+  trial.set("file", exported(folder, "y").string()).push(test::images_of(4, 8, 8));
+  ASSERT_THAT(trial.errors(), IsEmpty());
+  EXPECT_TRUE(
+      torch::allclose(trial.outputs().at(0)[field::embedding], expected(test::images_of(4, 8, 8))));
 }
 
 TEST(Torchscript, TakesOneOfSeveralResults) {
   const test::TemporaryFolder folder;
   const std::string file = exported(folder, "(images, y)").string();
   Trial trial;
-  trial.harness.set("file", file).set("output", 1).push(batch());
-  ASSERT_THAT(trial.harness.errors(), IsEmpty());
-  EXPECT_TRUE(torch::allclose(trial.harness.outputs().at(0)[field::embedding], expected(batch())));
+  trial.set("file", file).set("output", 1).push(test::images_of(4, 8, 8));
+  ASSERT_THAT(trial.errors(), IsEmpty());
+  EXPECT_TRUE(
+      torch::allclose(trial.outputs().at(0)[field::embedding], expected(test::images_of(4, 8, 8))));
   for (const auto& [output, said] :
        {std::pair{0, "a tensor [4,3,8,8] for 4 images"}, std::pair{2, "returns 2 results"}}) {
     Trial refused;
-    refused.harness.set("file", file).set("output", output).push(batch());
-    ASSERT_THAT(refused.harness.errors(), SizeIs(1));
-    EXPECT_THAT(refused.harness.errors()[0].what(), HasSubstr(said));
+    refused.set("file", file).set("output", output).push(test::images_of(4, 8, 8));
+    ASSERT_THAT(refused.errors(), SizeIs(1));
+    EXPECT_THAT(refused.errors()[0].what(), HasSubstr(said));
   }
 }
 
 TEST(Torchscript, ItsWeightsAreTrainedAndSavedUnderTheNamesOfPython) {
   const test::TemporaryFolder folder;
   Trial trial;
-  trial.harness.set("file", exported(folder, "y").string()).training(true).push(batch());
-  const std::vector<NamedWeight> weights = trial.stage->weights();
+  trial.set("file", exported(folder, "y").string()).training(true).push(test::images_of(4, 8, 8));
+  const std::vector<NamedWeight> weights = trial.weights();
   ASSERT_THAT(weights, SizeIs(1));
   EXPECT_EQ(weights[0].name, "head.weight");
-  trial.harness.outputs().at(0)[field::embedding].sum().backward();
+  trial.outputs().at(0)[field::embedding].sum().backward();
   EXPECT_TRUE(weights[0].tensor.grad().defined());
-  const Archive archive = trial.harness.runner().save();
+  const Archive archive = trial.runner().save();
   EXPECT_TRUE(archive.has("head.weight"));
   EXPECT_TRUE(archive.has("head.scale"));
   {
     const torch::NoGradGuard no_gradient;
     Tensor(weights[0].tensor).zero_();
   }
-  trial.harness.finish();
-  trial.harness.training(false).forget();
-  trial.harness.push(batch());
-  EXPECT_EQ(trial.harness.outputs().at(0)[field::embedding].abs().max().item<float>(), 0)
+  trial.finish();
+  trial.training(false).forget();
+  trial.push(test::images_of(4, 8, 8));
+  EXPECT_EQ(trial.outputs().at(0)[field::embedding].abs().max().item<float>(), 0)
       << "the network does not compute with the weights that are trained";
 }
 
 TEST(Torchscript, AFrozenNetworkIsInEvaluationMode) {
   const test::TemporaryFolder folder;
   Trial trial;
-  trial.harness.set("file", exported(folder, "y").string())
+  trial.set("file", exported(folder, "y").string())
       .set("freeze", Value{std::vector<std::string>{"*"}})
       .training(true)
-      .push(batch());
-  EXPECT_TRUE(torch::allclose(trial.harness.outputs().at(0)[field::embedding], expected(batch())));
+      .push(test::images_of(4, 8, 8));
+  EXPECT_TRUE(
+      torch::allclose(trial.outputs().at(0)[field::embedding], expected(test::images_of(4, 8, 8))));
   Trial trained;
-  trained.harness.set("file", exported(folder, "y").string()).training(true).push(batch());
-  EXPECT_FALSE(
-      torch::allclose(trained.harness.outputs().at(0)[field::embedding], expected(batch())));
+  trained.set("file", exported(folder, "y").string()).training(true).push(test::images_of(4, 8, 8));
+  EXPECT_FALSE(torch::allclose(trained.outputs().at(0)[field::embedding],
+                               expected(test::images_of(4, 8, 8))));
 }
 
 TEST(Torchscript, OtherFilesAreRefused) {
   const test::TemporaryFolder folder;
   Trial text;
-  text.harness.set("file", folder.write("network.pt", "weights").string());
-  EXPECT_REFUSED(text.harness.open(), Fault::configuration,
-                 "network.pt' cannot be read as TorchScript");
+  text.set("file", folder.write("network.pt", "weights").string());
+  EXPECT_REFUSED(text.open(), Fault::configuration, "network.pt' cannot be read as TorchScript");
   Trial missing;
-  missing.harness.set("file", (folder.path() / "none.pt").string());
-  EXPECT_REFUSED(missing.harness.open(), Fault::configuration, "there is no file '");
+  missing.set("file", (folder.path() / "none.pt").string());
+  EXPECT_REFUSED(missing.open(), Fault::configuration, "there is no file '");
 }
 
 }  // namespace torchscript_test

@@ -4,23 +4,26 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
+#include <string>
+#include <vector>
+
 #include "stages/nn/kernels/convolution.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/reference.hpp"
 
 namespace seam::nn {
 namespace feature_extractor_test {
 
 using torch::Tensor;
+using Sizes = std::vector<std::int64_t>;
 
 FeatureExtractorOptions small() {
   FeatureExtractorOptions options;
   options.layers = {{16}, {40}, {24}, {48}};
-  options.activation = Activation::leaky_relu;
+  options.slope = 0.1;
   return options;
 }
 
@@ -29,43 +32,6 @@ FeatureExtractor made(const FeatureExtractorOptions& options, std::uint64_t seed
   FeatureExtractor extractor(options, seed);
   extractor->to(type);
   return extractor;
-}
-
-/// A convolution by its definition: TensorFlow's "SAME" padding, one output at a time.
-Tensor slow_convolution(const Tensor& image, const Tensor& weight, const Tensor& bias,
-                        std::int64_t stride) {
-  const std::int64_t kernel = weight.size(2);
-  const auto before = [&](std::int64_t size) {
-    const std::int64_t outputs = (size + stride - 1) / stride;
-    return std::max<std::int64_t>((outputs - 1) * stride + kernel - size, 0) / 2;
-  };
-  const std::int64_t height = image.size(1);
-  const std::int64_t width = image.size(2);
-  Tensor out =
-      torch::empty({weight.size(0), (height + stride - 1) / stride, (width + stride - 1) / stride},
-                   torch::kFloat64);
-  const auto x = image.accessor<double, 3>();
-  const auto w = weight.accessor<double, 4>();
-  auto y = out.accessor<double, 3>();
-  for (std::int64_t o = 0; o < out.size(0); ++o) {
-    for (std::int64_t i = 0; i < out.size(1); ++i) {
-      for (std::int64_t j = 0; j < out.size(2); ++j) {
-        double sum = bias[o].item<double>();
-        for (std::int64_t c = 0; c < image.size(0); ++c) {
-          for (std::int64_t ky = 0; ky < kernel; ++ky) {
-            for (std::int64_t kx = 0; kx < kernel; ++kx) {
-              const std::int64_t in_y = i * stride + ky - before(height);
-              const std::int64_t in_x = j * stride + kx - before(width);
-              if (in_y < 0 || in_y >= height || in_x < 0 || in_x >= width) continue;
-              sum += x[c][in_y][in_x] * w[o][c][ky][kx];
-            }
-          }
-        }
-        y[o][i][j] = sum;
-      }
-    }
-  }
-  return out;
 }
 
 TEST(FeatureExtractor, ConvolutionIsItsDefinitionForAnySize) {
@@ -84,10 +50,10 @@ TEST(FeatureExtractor, ConvolutionIsItsDefinitionForAnySize) {
     const torch::NoGradGuard no_gradient;
     const std::vector<Tensor> weights = extractor->parameters();
     Tensor(weights[1]).uniform_(-1, 1);
-    const Tensor image = torch::randn({c.channels, c.height, c.width}, torch::kFloat64);
-    const Tensor expected = slow_convolution(image, weights[0], weights[1], c.stride);
-    for (const Tensor& actual : {extractor->forward(image.unsqueeze(0))[0],
-                                 extractor->forward_plain(image.unsqueeze(0), {})[0]}) {
+    const Tensor images = torch::randn({1, c.channels, c.height, c.width}, torch::kFloat64);
+    const Tensor expected = test::convolution_by_loops(images, weights[0], weights[1], c.stride);
+    for (const Tensor& actual :
+         {extractor->forward(images), extractor->forward_plain(images, {})}) {
       ASSERT_EQ(actual.sizes(), expected.sizes());
       EXPECT_TRUE(torch::allclose(actual, expected, 1e-10, 1e-10))
           << c.height << "x" << c.width << " kernel " << c.kernel << " stride " << c.stride;
@@ -171,7 +137,7 @@ TEST(FeatureExtractor, KernelsEqualTensorOperationsInFloat) {
   torch::manual_seed(3);
   FeatureExtractorOptions options = small();
   options.layers = {{32}, {64}, {32}, {64}};
-  options.activation = Activation::relu;
+  options.slope = 0;
   FeatureExtractor a(options, 4);
   FeatureExtractor b(options, 4);
   const Tensor images = torch::rand({4, 3, 96, 96});
@@ -190,7 +156,7 @@ TEST(FeatureExtractor, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(4);
   FeatureExtractorOptions options;
   options.layers = {{4, 3, 2}, {6, 3, 1}, {5, 3, 2}};
-  options.activation = Activation::leaky_relu;
+  options.slope = 0.1;
   FeatureExtractor extractor = made(options, 5, torch::kFloat64);
   randomise(extractor);
   const Tensor images = torch::rand({3, 3, 9, 8}, torch::kFloat64);
@@ -203,46 +169,27 @@ TEST(FeatureExtractor, GradientsAreThoseOfFiniteDifferences) {
       extractor->parameters(), 16, 1e-6, 1e-5);
 }
 
+/// A training step by the kernels.
+std::vector<Tensor> step(FeatureExtractor& extractor, const std::vector<Tensor>& images) {
+  return {extractor->forward(images[0], {1, 2, 3, 4})};
+}
+
 TEST(FeatureExtractor, ThreadsDoNotChangeAByte) {
   torch::manual_seed(5);
-  const Tensor images = torch::rand({19, 3, 50, 38});
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    FeatureExtractor extractor(small(), 6);
-    return pass(extractor, images, Form::kernels);
-  };
-  const Pass one = with_threads(1);
-  const Pass eight = with_threads(8);
-  EXPECT_TRUE(torch::equal(one.output, eight.output));
-  for (std::size_t i = 0; i < one.gradients.size(); ++i) {
-    EXPECT_TRUE(torch::equal(one.gradients[i], eight.gradients[i])) << i;
-  }
-  for (std::size_t i = 0; i < one.buffers.size(); ++i) {
-    EXPECT_TRUE(torch::equal(one.buffers[i], eight.buffers[i])) << i;
-  }
+  test::expect_same_bytes_for_any_threads([] { return FeatureExtractor(small(), 6); },
+                                          {torch::rand({19, 3, 50, 38})}, step);
 }
 
 TEST(FeatureExtractor, ThreadsDoNotChangeAByteWhereABlockIsFrozen) {
-  torch::manual_seed(5);
-  const Tensor images = torch::rand({19, 3, 50, 38});
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
+  const auto make = [] {
     FeatureExtractor extractor(small(), 6);
     const auto frozen = extractor->children().front();
     for (Tensor& weight : frozen->parameters()) weight.set_requires_grad(false);
     frozen->eval();
-    const Tensor output = extractor->forward(images, {1, 2, 3, 4});
-    (output * torch::arange(output.numel()).view(output.sizes()).sin()).sum().backward();
-    std::vector<Tensor> all = extractor->buffers();
-    all.push_back(output.detach());
-    for (const Tensor& weight : extractor->parameters()) {
-      if (weight.requires_grad()) all.push_back(weight.grad());
-    }
-    return all;
+    return extractor;
   };
-  const std::vector<Tensor> one = with_threads(1);
-  const std::vector<Tensor> eight = with_threads(8);
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], eight[i])) << i;
+  torch::manual_seed(5);
+  test::expect_same_bytes_for_any_threads(make, {torch::rand({19, 3, 50, 38})}, step);
 }
 
 TEST(FeatureExtractor, EvaluationDoesNotDependOnTheBatch) {
@@ -374,6 +321,113 @@ TEST(FeatureExtractor, RefusesWhatDoesNotFit) {
                  "not Float [2, 1, 32, 32]");
   EXPECT_REFUSED((void)extractor->forward(torch::rand({2, 3, 32, 32}, torch::kFloat64), {}),
                  Fault::internal, "not Double [2, 3, 32, 32]");
+}
+
+FeatureExtractorOptions unpadded(Normalisation normalisation) {
+  FeatureExtractorOptions options;
+  options.layers = {{4, 5, 1}, {6, 3, 2}, {8, 3, 2}};
+  options.padding = Padding::none;
+  options.dropout = 0;
+  options.normalisation = normalisation;
+  options.slope = 0.2;
+  return options;
+}
+
+/// By torch::conv2d and the definition of batch normalisation.
+Tensor as_described(const FeatureExtractor& features, Tensor x, bool normalised, double slope) {
+  auto at = features->named_parameters();
+  const Sizes strides{1, 2, 2};
+  for (std::size_t layer = 0; layer < strides.size(); ++layer) {
+    const std::string name = std::to_string(layer);
+    x = torch::conv2d(x, at[name + ".c.weight"], at[name + ".c.bias"], strides[layer]);
+    if (layer + 1 == strides.size()) return x;
+    if (normalised) {
+      const Tensor mean = x.mean({0, 2, 3}, true);
+      x = (x - mean) / torch::sqrt((x - mean).square().mean({0, 2, 3}, true) + 1e-3);
+    }
+    x = torch::where(x > 0, x, slope * x);
+  }
+  return x;
+}
+
+TEST(UnpaddedFeatureExtractor, ComputesWhatItIsDescribedAs) {
+  torch::manual_seed(1);
+  const torch::NoGradGuard no_gradient;
+  const Tensor images = torch::rand({3, 3, 20, 17}, torch::kFloat64);
+  for (const Normalisation normalisation : {Normalisation::none, Normalisation::batch}) {
+    FeatureExtractor features(unpadded(normalisation), 2);
+    features->to(torch::kFloat64);
+    const Tensor actual = features->forward(images, {});
+    EXPECT_TRUE(torch::allclose(
+        actual, as_described(features, images, normalisation == Normalisation::batch, 0.2), 1e-10,
+        1e-11));
+    const MapSize size = features->map_size(20, 17);
+    EXPECT_EQ(actual.sizes(), (Sizes{3, size.channels, size.height, size.width}));
+  }
+}
+
+TEST(UnpaddedFeatureExtractor, ItsLastConvolutionIsPaddedAsTensorFlowDoesWhereAsked) {
+  const torch::NoGradGuard no_gradient;
+  for (const std::int64_t size : {20, 17}) {
+    FeatureExtractorOptions options = unpadded(Normalisation::none);
+    FeatureExtractor plain(options, 2);
+    options.padding = Padding::last;
+    FeatureExtractor padded(options, 2);
+    const Tensor images = torch::rand({1, 3, size, size});
+    const Tensor actual = padded->forward(images, {});
+    const MapSize map = padded->map_size(size, size);
+    EXPECT_EQ(actual.sizes(), (Sizes{1, map.channels, map.height, map.width}));
+
+    // 16 and 13 wide, 7 and 6 after the second: a window of 3 every 2 covers 7 with one more on
+    // each side, and 6 with one on the right.
+    const Tensor middle = torch::leaky_relu(
+        torch::conv2d(
+            torch::leaky_relu(
+                torch::conv2d(images, padded->parameters()[0], padded->parameters()[1]), 0.2),
+            padded->parameters()[2], padded->parameters()[3], 2),
+        0.2);
+    const std::int64_t before = middle.size(2) == 7 ? 1 : 0;
+    const Tensor wide = torch::constant_pad_nd(middle, {before, 1, before, 1}, 0);
+    const Tensor expected =
+        torch::conv2d(wide, padded->parameters()[4], padded->parameters()[5], 2);
+    EXPECT_TRUE(torch::allclose(actual, expected, 1e-5, 1e-6)) << size;
+    EXPECT_EQ(map.height, middle.size(2) == 7 ? 4 : 3);
+    EXPECT_EQ(plain->map_size(size, size).height, middle.size(2) == 7 ? 3 : 2);
+  }
+}
+
+TEST(UnpaddedFeatureExtractor, HasTheNumbersOfTheFirstCapsuleNetwork) {
+  FeatureExtractorOptions options;
+  options.layers = {{256, 9, 1}, {256, 9, 2}};
+  options.padding = Padding::none;
+  options.normalisation = Normalisation::none;
+  const FeatureExtractor features(options, 1);
+  Sizes numbers;
+  for (const Tensor& parameter : features->parameters()) numbers.push_back(parameter.numel());
+  EXPECT_EQ(numbers, (Sizes{62208, 256, 5308416, 256}));
+  EXPECT_EQ(features->map_size(28, 28).height, 6);
+}
+
+TEST(UnpaddedFeatureExtractor, GradientsAreThoseOfFiniteDifferences) {
+  const test::Threads one(1);  // many small passes
+  torch::manual_seed(2);
+  FeatureExtractorOptions options = unpadded(Normalisation::batch);
+  options.dropout = 0.3;
+  FeatureExtractor features(options, 2);
+  features->to(torch::kFloat64);
+  const Tensor images = torch::rand({2, 3, 15, 15}, torch::kFloat64);
+  const Tensor direction = torch::randn({2, 8, 2, 2}, torch::kFloat64);
+  test::expect_gradients(
+      [&] {
+        return (features->forward(images, {1, 2, 3, 4}) * direction).sum();
+      },
+      features->parameters(), 8, 1e-6, 1e-5);
+}
+
+TEST(UnpaddedFeatureExtractor, ImagesThatAreTooSmallAreNamed) {
+  FeatureExtractor features(unpadded(Normalisation::none), 2);
+  EXPECT_REFUSED((void)features->forward(torch::rand({1, 3, 8, 40}), {}), Fault::data,
+                 "images of 40x8 (width x height)");
 }
 
 }  // namespace feature_extractor_test

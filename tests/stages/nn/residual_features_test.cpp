@@ -12,7 +12,8 @@
 #include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/reference.hpp"
 
 namespace seam::nn {
 namespace residual_features_test {
@@ -39,48 +40,12 @@ ResidualFeatures made(const ResidualFeaturesOptions& options,
   return features;
 }
 
-/// One output at a time, with more padding after than before if it is odd.
-Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t stride) {
-  const std::int64_t kernel = weight.size(2);
-  const auto outputs = [&](std::int64_t size) { return (size + stride - 1) / stride; };
-  const auto before = [&](std::int64_t size) {
-    return std::max<std::int64_t>((outputs(size) - 1) * stride + kernel - size, 0) / 2;
-  };
-  const Sizes in = x.sizes().vec();
-  Tensor y = bias.detach()
-                 .view({1, -1, 1, 1})
-                 .expand({in[0], weight.size(0), outputs(in[2]), outputs(in[3])})
-                 .contiguous();
-  const auto from = x.accessor<double, 4>();
-  const auto w = weight.accessor<double, 4>();
-  auto to = y.accessor<double, 4>();
-  for (std::int64_t n = 0; n < in[0]; ++n) {
-    for (std::int64_t o = 0; o < y.size(1); ++o) {
-      for (std::int64_t i = 0; i < y.size(2); ++i) {
-        for (std::int64_t j = 0; j < y.size(3); ++j) {
-          for (std::int64_t c = 0; c < in[1]; ++c) {
-            for (std::int64_t ky = 0; ky < kernel; ++ky) {
-              for (std::int64_t kx = 0; kx < kernel; ++kx) {
-                const std::int64_t row = i * stride + ky - before(in[2]);
-                const std::int64_t column = j * stride + kx - before(in[3]);
-                if (row < 0 || row >= in[2] || column < 0 || column >= in[3]) continue;
-                to[n][o][i][j] += from[n][c][row][column] * w[o][c][ky][kx];
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-  return y;
-}
-
 /// The forward pass in training, without dropout, as described.
 Tensor as_described(const ResidualFeatures& features, Tensor x, double stem_slope, double slope) {
   std::map<std::string, Tensor> at;
   for (const auto& item : features->named_parameters()) at[item.key()] = item.value();
   const auto conv = [&](const Tensor& in, const std::string& name, std::int64_t stride) {
-    return convolved(in, at[name + ".weight"], at[name + ".bias"], stride);
+    return test::convolution_by_loops(in, at[name + ".weight"], at[name + ".bias"], stride);
   };
   const auto norm = [&](const Tensor& in, const std::string& name) {
     const Tensor mean = in.mean({0, 2, 3}, true);
@@ -152,24 +117,13 @@ TEST(ResidualFeatures, DropoutIsOfAllButTheLastBlockAndDependsOnTheKeyAlone) {
   EXPECT_TRUE(torch::equal(passed(0), passed(1)));
 }
 
-TEST(ResidualFeatures, ThreadsDoNotChangeAByteOfAStep) {
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    ResidualFeatures features = made(small(), torch::kFloat32);
-    torch::manual_seed(4);
-    const Tensor images = torch::rand({9, 3, 40, 40});
-    const Tensor out = features->forward(images, {1, 2, 3, 4});
-    out.pow(3).sum().backward();
-    std::vector<Tensor> all{out.detach()};
-    for (const Tensor& weight : features->parameters()) all.push_back(weight.grad());
-    for (const Tensor& buffer : features->buffers()) all.push_back(buffer);
-    return all;
-  };
-  const std::vector<Tensor> one = with_threads(1);
-  for (const int count : {2, 8}) {
-    const std::vector<Tensor> more = with_threads(count);
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << i;
-  }
+TEST(ResidualFeatures, HaveTheSameBytesForAnyNumberOfThreads) {
+  torch::manual_seed(4);
+  test::expect_same_bytes_for_any_threads(
+      [] { return made(small(), torch::kFloat32); }, {torch::rand({9, 3, 40, 40})},
+      [](ResidualFeatures& net, const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{net->forward(inputs[0], {1, 2, 3, 4})};
+      });
 }
 
 TEST(ResidualFeatures, FrozenBlocksKeepTheirStatistics) {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::nn {
 namespace self_attention_test {
@@ -96,9 +96,9 @@ TEST(SelfAttention, AnImageIsTheSameInAnyBatch) {
 TEST(SelfAttention, GradientsAreThoseOfFiniteDifferences) {
   const test::Threads alone(1);  // many small passes
   SelfAttention net = randomised(4, 2);
-  std::vector<Tensor> inputs{torch::randn({3, 5, 4}, torch::kFloat64).requires_grad_(true)};
-  for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
-  test::expect_gradients([&] { return net(inputs[0]).square().sum(); }, inputs);
+  const Tensor tokens = torch::randn({3, 5, 4}, torch::kFloat64).requires_grad_();
+  test::expect_gradients([&] { return net(tokens).square().sum(); },
+                         test::with_weights({tokens}, *net));
 }
 
 TEST(SelfAttention, WhatDoesNotFitIsRefused) {
@@ -124,32 +124,19 @@ TEST(SelfAttention, ComputesTokensInBfloat16InFloat32) {
 }
 
 TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
-  const torch::AutoGradMode gradients(true);
-  torch::manual_seed(5);
-  SelfAttention net(256);
-  {
+  const auto make = [] {
     const torch::NoGradGuard no_gradient;
+    SelfAttention net(256);
     net->named_parameters()["gamma"].fill_(0.8);
-  }
+    return net;
+  };
   // With several images per thread, and with fewer images than threads.
   for (const std::int64_t images : {19, 3}) {
-    const Tensor values = torch::randn({images, 256, 14, 13});
-    std::vector<std::vector<Tensor>> results;
-    for (const int count : {1, 2, 3, 5, 8}) {
-      const test::Threads threads(count);
-      net->zero_grad();
-      const Tensor map = values.clone().requires_grad_(true);
-      const Tensor output = net->forward_map(map);
-      output.pow(3).sum().backward();
-      std::vector<Tensor> result{output, map.grad()};
-      for (const Tensor& parameter : net->parameters()) result.push_back(parameter.grad().clone());
-      results.push_back(result);
-    }
-    for (const std::vector<Tensor>& result : results) {
-      for (std::size_t at = 0; at < result.size(); ++at) {
-        EXPECT_TRUE(torch::equal(result[at], results[0][at])) << "number " << at;
-      }
-    }
+    test::expect_same_bytes_for_any_threads(
+        make, {torch::randn({images, 256, 14, 13}).requires_grad_()},
+        [](SelfAttention& net, const std::vector<Tensor>& inputs) {
+          return std::vector<Tensor>{net->forward_map(inputs[0])};
+        });
   }
 }
 

@@ -1,20 +1,36 @@
-#include "stages/nn/spatial_group_enhance.hpp"
+#include "stages/model/spatial_group_enhance.hpp"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-#include <seam/error.hpp>
+#include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
+#include <seam/testing.hpp>
 
 #include <cmath>
 #include <vector>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
+namespace seam::stages {
 namespace spatial_group_enhance_test {
 
-using torch::Tensor;
+Packet batch(std::int64_t images) {
+  torch::manual_seed(1);
+  Packet packet;
+  packet.set(field::feature_map, torch::rand({images, 8, 4, 3}));
+  return packet;
+}
+
+const auto conformance = seam::testing::conformance<SpatialGroupEnhance>({
+    .parameters = {{"channels", std::int64_t{8}}, {"groups", std::int64_t{4}}},
+    .packets =
+        [](testing::Harness&) {
+          return std::vector<Packet>{batch(5), batch(3)};
+        },
+    .refused = {{{"groups", std::int64_t{3}}}},
+    .without_effect = {{"precision", "nothing that it computes is done in bfloat16"}},
+});
 
 Tensor random_map(const std::vector<std::int64_t>& sizes) {
   torch::manual_seed(2);
@@ -22,8 +38,7 @@ Tensor random_map(const std::vector<std::int64_t>& sizes) {
 }
 
 /// So that no parameter is 0 or 1.
-template <class Module>
-void randomise(Module& net) {
+void randomise(nn::SpatialGroupEnhance& net) {
   const torch::NoGradGuard no_gradient;
   net->to(torch::kFloat64);
   for (Tensor& parameter : net->parameters()) parameter.normal_(0, 0.7);
@@ -63,7 +78,7 @@ Tensor enhanced_by_loops(const Tensor& map, std::int64_t groups, const Tensor& w
 }
 
 TEST(SpatialGroupEnhance, EqualsLoops) {
-  SpatialGroupEnhance net(6, 3);
+  nn::SpatialGroupEnhance net(6, 3);
   randomise(net);
   const Tensor map = random_map({2, 6, 3, 4});
   const auto parameters = net->named_parameters();
@@ -72,26 +87,25 @@ TEST(SpatialGroupEnhance, EqualsLoops) {
 }
 
 TEST(SpatialGroupEnhance, BeginsWithTheSameGateEverywhere) {
-  SpatialGroupEnhance net(8, 4);
+  nn::SpatialGroupEnhance net(8, 4);
   const Tensor map = random_map({2, 8, 3, 3}).to(torch::kFloat32);
   EXPECT_TRUE(torch::allclose(net(map), map / (1 + std::exp(-1.0))));
   EXPECT_EQ(net->parameters()[0].numel() + net->parameters()[1].numel(), 8);
 }
 
 TEST(SpatialGroupEnhance, GradientsAreThoseOfFiniteDifferences) {
-  SpatialGroupEnhance net(4, 2);
+  nn::SpatialGroupEnhance net(4, 2);
   randomise(net);
-  std::vector<Tensor> inputs{random_map({3, 4, 3, 2}).requires_grad_(true)};
-  for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
-  test::expect_gradients([&] { return net(inputs[0]).square().sum(); }, inputs);
+  const Tensor map = random_map({3, 4, 3, 2}).requires_grad_();
+  test::expect_gradients([&] { return net(map).square().sum(); }, test::with_weights({map}, *net));
 }
 
 TEST(SpatialGroupEnhance, WhatDoesNotFitIsRefused) {
-  EXPECT_REFUSED(SpatialGroupEnhance(6, 4), Fault::configuration,
+  EXPECT_REFUSED(nn::SpatialGroupEnhance(6, 4), Fault::configuration,
                  "6 channels cannot be divided into 4 groups");
-  EXPECT_REFUSED(SpatialGroupEnhance(0, 1), Fault::configuration,
+  EXPECT_REFUSED(nn::SpatialGroupEnhance(0, 1), Fault::configuration,
                  "0 channels cannot be divided into 1 groups");
-  SpatialGroupEnhance net(6, 3);
+  nn::SpatialGroupEnhance net(6, 3);
   EXPECT_REFUSED((void)net(torch::rand({2, 5, 3, 3})), Fault::configuration,
                  "the feature map is [2, 5, 3, 3]");
   EXPECT_REFUSED((void)net(torch::rand({2, 6, 1, 1})), Fault::configuration,
@@ -99,31 +113,19 @@ TEST(SpatialGroupEnhance, WhatDoesNotFitIsRefused) {
 }
 
 TEST(SpatialGroupEnhance, HasTheSameBytesForAnyNumberOfThreads) {
-  const torch::AutoGradMode gradients(true);
-  torch::manual_seed(5);
-  const Tensor values = torch::randn({19, 64, 9, 7});
-  SpatialGroupEnhance net(64, 16);
-  {
+  const auto make = [] {
     const torch::NoGradGuard no_gradient;
+    nn::SpatialGroupEnhance net(64, 16);
     for (Tensor& parameter : net->parameters()) parameter.normal_();
-  }
-  std::vector<std::vector<Tensor>> results;
-  for (const int count : {1, 2, 3, 5, 8}) {
-    const test::Threads threads(count);
-    net->zero_grad();
-    const Tensor map = values.clone().requires_grad_(true);
-    const Tensor output = net(map);
-    output.pow(3).sum().backward();
-    std::vector<Tensor> result{output, map.grad()};
-    for (const Tensor& parameter : net->parameters()) result.push_back(parameter.grad().clone());
-    results.push_back(result);
-  }
-  for (const std::vector<Tensor>& result : results) {
-    for (std::size_t at = 0; at < result.size(); ++at) {
-      EXPECT_TRUE(torch::equal(result[at], results[0][at])) << "number " << at;
-    }
-  }
+    return net;
+  };
+  torch::manual_seed(5);
+  test::expect_same_bytes_for_any_threads(
+      make, {torch::randn({19, 64, 9, 7}).requires_grad_()},
+      [](nn::SpatialGroupEnhance& net, const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{net(inputs[0])};
+      });
 }
 
 }  // namespace spatial_group_enhance_test
-}  // namespace seam::nn
+}  // namespace seam::stages

@@ -1,14 +1,12 @@
-#include "stages/nn/dense_decoder.hpp"
+#include "stages/model/dense_decoder.hpp"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
+#include <seam/refusal_testing.hpp>
 
 #include <vector>
 
-#include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
-
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::nn {
 namespace dense_decoder_test {
@@ -59,12 +57,10 @@ TEST(DenseDecoder, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(2);
   DenseDecoder decoder(small(1), 2);
   decoder->to(torch::kFloat64);
-  const Tensor capsules = torch::randn({4, 3, 4}, torch::kFloat64).requires_grad_(true);
+  const Tensor capsules = torch::randn({4, 3, 4}, torch::kFloat64).requires_grad_();
   const Tensor categories = torch::tensor({2, 0, 1, 2}, torch::kInt64);
-  std::vector<Tensor> leaves = decoder->parameters();
-  leaves.push_back(capsules);
   test::expect_gradients([&] { return decoder->forward(capsules, categories).square().sum(); },
-                         leaves);
+                         test::with_weights({capsules}, *decoder));
 }
 
 TEST(DenseDecoder, RefusesSizesThatMakeNoPicture) {

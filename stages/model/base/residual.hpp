@@ -1,5 +1,7 @@
-/// Residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition", 2016,
-/// in the form that torchvision and timm publish weights for, and with their names.
+/// Residual networks and the base class of their stages: model.resnet and model.se_resnet50.
+///
+/// The networks are those of He, Zhang, Ren, Sun, "Deep residual learning for image recognition",
+/// 2016, in the form that torchvision and timm publish weights for, and with their names.
 ///
 ///     images [N,3,H,W]
 ///       conv1, bn1, ReLU, (max pooling)                                   w channels
@@ -28,8 +30,10 @@
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "stages/model/base/classifier_stage.hpp"
 #include "stages/nn/layers.hpp"
 #include "stages/nn/pooling.hpp"
 
@@ -77,9 +81,9 @@ struct ResidualOptions {
 };
 
 struct ResidualOutput {
-  torch::Tensor feature_map;  ///< normalised if `normalise_map`; the map that is pooled is not
-  torch::Tensor embedding;
-  torch::Tensor logits;  ///< undefined without classes
+  Tensor feature_map;  ///< normalised if `normalise_map`; the map that is pooled is not
+  Tensor embedding;
+  Tensor logits;  ///< undefined without classes
 };
 
 /// x * sigmoid(fc2(relu(fc1(mean of x over the pixels)))), with a sixteenth of the channels in
@@ -87,7 +91,7 @@ struct ResidualOutput {
 class SqueezeExcitationImpl : public torch::nn::Module {
  public:
   SqueezeExcitationImpl(std::int64_t channels, ResidualStyle style);
-  torch::Tensor forward(const torch::Tensor& x);
+  Tensor forward(const Tensor& x);
 
  private:
   Conv2d fc1_;
@@ -107,7 +111,7 @@ class BasicBlockImpl : public torch::nn::Module {
  public:
   static constexpr std::int64_t expansion = 1;
   explicit BasicBlockImpl(const ResidualBlockOptions& options);
-  torch::Tensor forward(const torch::Tensor& x);
+  Tensor forward(const Tensor& x);
 
  private:
   Conv2d conv1_, conv2_;
@@ -121,7 +125,7 @@ class BottleneckImpl : public torch::nn::Module {
  public:
   static constexpr std::int64_t expansion = 4;
   explicit BottleneckImpl(const ResidualBlockOptions& options);
-  torch::Tensor forward(const torch::Tensor& x);
+  Tensor forward(const Tensor& x);
 
  private:
   Conv2d conv1_, conv2_, conv3_;
@@ -135,10 +139,10 @@ class ResidualNetworkImpl : public torch::nn::Module {
  public:
   explicit ResidualNetworkImpl(ResidualOptions options);
   /// Images of at least one pixel; of at least 3x3 for the large stem in Caffe's style.
-  ResidualOutput forward(const torch::Tensor& images);
+  ResidualOutput forward(const Tensor& images);
 
  private:
-  [[nodiscard]] torch::Tensor pooled_stem(const torch::Tensor& map) const;
+  [[nodiscard]] Tensor pooled_stem(const Tensor& map) const;
 
   ResidualOptions options_;
   Conv2d conv1_{nullptr};
@@ -152,3 +156,40 @@ class ResidualNetworkImpl : public torch::nn::Module {
 TORCH_MODULE(ResidualNetwork);
 
 }  // namespace seam::nn
+
+namespace seam::stages {
+
+/// Options with overrides ─► nn::ResidualNetwork; derived stages define the network.
+///
+///     images ──► (embedding), (logits), (feature_map)
+class ResidualStage : public ClassifierStage<nn::ResidualNetwork> {
+ protected:
+  /// `blocks`, `last_stride` and `width`.
+  void declare_sizes(Declaration& d);
+  /// Declares the parameters of the layers after the blocks, and the fields; call it at the end of
+  /// declare().
+  void declare_outputs(Declaration& d);
+
+ private:
+  /// Sets the options of this network, before the file's parameters override them.
+  virtual void choose_network(nn::ResidualOptions& options) const = 0;
+
+  [[nodiscard]] nn::ResidualNetwork make() const final;
+  void forward(nn::ResidualNetwork& net, Packet& packet, Context& context) final;
+  [[nodiscard]] std::vector<std::string> without_place() const final;
+  /// The embedding, and logits, of images and of their mirror images, averaged.
+  [[nodiscard]] nn::ResidualOutput forward_mirrored(nn::ResidualNetwork& net,
+                                                    const Tensor& images) const;
+  /// The network, overridden by the file's parameters.
+  [[nodiscard]] nn::ResidualOptions options() const;
+  /// Throws seam::Error for parameters that have no effect with others.
+  void check_parameters() const;
+
+  std::vector<std::int64_t> blocks_;
+  nn::ResidualOptions options_;
+  bool embedding_ = true;
+  bool feature_map_ = false;
+  bool mirrored_ = false;
+};
+
+}  // namespace seam::stages
