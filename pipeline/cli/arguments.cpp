@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pipeline/cli/command_parser.hpp"
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/run/time_limit.hpp"
@@ -22,6 +22,19 @@ namespace {
 constexpr int most_threads = 4096;
 constexpr int most_draws = 10'000;
 constexpr int most_exit_code = 125;  // shells use those above
+
+/// Adds an option or an argument with a value. `kind`: its name in the help.
+template <class T>
+CLI::Option* value(CLI::App& verb, const std::string& name, T& member, const std::string& kind,
+                   const std::string& doc) {
+  return verb.add_option(name, member, doc)->type_name(kind);
+}
+
+/// Adds an option that takes a number from 1 to `most`.
+template <class T>
+void count(CLI::App& verb, const std::string& name, T& member, int most, const std::string& doc) {
+  value(verb, name, member, "N", doc)->check(CLI::Range(1, most).description(""));
+}
 
 /// Adds an option that may be repeated. It takes one value each time, so that a file name after it
 /// is not parsed as a second value.
@@ -53,9 +66,8 @@ CLI::Option* add_variant(CLI::App& verb, std::vector<std::string>& variants,
 
 /// Adds the options for the device and the precision of a run.
 void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
-  verb.add_option("--device", run.device,
-                  "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
-      ->type_name("DEVICE")
+  value(verb, "--device", run.device, "DEVICE",
+        "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return is_device(text) ? std::string()
@@ -78,15 +90,12 @@ void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
 void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
   repeatable(verb, "--set", run.set, "KEY=VALUE",
              "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
-  verb.add_option("--threads", run.threads,
-                  "thread limit; default: `threads` of the file, then the available cores")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_threads).description(""));
+  count(verb, "--threads", run.threads, most_threads,
+        "thread limit; default: `threads` of the file, then the available cores");
   add_numerics(parser, verb, run);
   add_plugin_path(verb, run.plugin_paths);
-  verb.add_option("--run-dir", run.run_directory,
-                  "folder of the run; default: runs/NAME-DATE-TIME-N")
-      ->type_name("DIR");
+  value(verb, "--run-dir", run.run_directory, "DIR",
+        "folder of the run; default: runs/NAME-DATE-TIME-N");
   parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
                     "colours; auto: on a terminal, unless NO_COLOR is set");
   verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
@@ -103,10 +112,9 @@ void add_eval(CommandParser& parser, RunArguments& eval) {
       parser.add("eval", "Evaluate the trained network of a run again, with its own pipeline",
                  "runs/demo-20260301-093000-1 --set stage.query_items.root=data/other",
                  [&eval] { return run_verb(eval); });
-  verb.add_option("run", eval.evaluate,
-                  "the folder of a complete run, which is not changed; its best checkpoint is "
-                  "evaluated if it kept one, otherwise its last")
-      ->type_name("DIR")
+  value(verb, "run", eval.evaluate, "DIR",
+        "the folder of a complete run, which is not changed; its best checkpoint is "
+        "evaluated if it kept one, otherwise its last")
       ->required();
   add_running(parser, verb, eval);
 }
@@ -116,15 +124,13 @@ void add_run(CommandParser& parser, RunArguments& run) {
                               "pipelines/demo.toml --threads 4\n         seam run --resume "
                               "runs/demo-20260301-093000-1",
                               [&run] { return run_verb(run); });
-  CLI::Option* file = verb.add_option("file", run.file, "the pipeline file")->type_name("FILE");
-  CLI::Option* resume = verb.add_option("--resume", run.resume, "resume the run in this folder")
-                            ->type_name("DIR")
-                            ->excludes(file);
+  CLI::Option* file = value(verb, "file", run.file, "FILE", "the pipeline file");
+  CLI::Option* resume =
+      value(verb, "--resume", run.resume, "DIR", "resume the run in this folder")->excludes(file);
   CLI::Option* from =
-      verb.add_option("--from", run.from,
-                      "start a new run from the run in this folder: from its newest checkpoint "
-                      "between two epochs, with its pipeline and the changes of --set")
-          ->type_name("DIR")
+      value(verb, "--from", run.from, "DIR",
+            "start a new run from the run in this folder: from its newest checkpoint "
+            "between two epochs, with its pipeline and the changes of --set")
           ->excludes(file)
           ->excludes(resume);
   CLI::Option* variant = add_variant(verb, run.variants);
@@ -135,14 +141,12 @@ void add_run(CommandParser& parser, RunArguments& run) {
                 "job and continues it")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
-  verb.add_option("--trace", run.trace, "write a timeline of all stages, for ui.perfetto.dev")
-      ->type_name("FILE");
+  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev");
   verb.add_flag("--tensorboard", run.tensorboard,
                 "also write metrics and images for TensorBoard to the run folder");
-  verb.add_option("--time-limit", run.time_limit,
-                  "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
-                  "1h30m")
-      ->type_name("TIME")
+  value(verb, "--time-limit", run.time_limit, "TIME",
+        "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
+        "1h30m")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return duration_of(text) ? std::string()
@@ -151,10 +155,9 @@ void add_run(CommandParser& parser, RunArguments& run) {
                                            text;
           },
           ""));
-  verb.add_option("--stopped-code", run.stopped_code,
-                  "exit code of a run that stops on request, such as 99, on which job schedulers "
-                  "restart a job; default: 4")
-      ->type_name("N")
+  value(verb, "--stopped-code", run.stopped_code, "N",
+        "exit code of a run that stops on request, such as 99, on which job schedulers "
+        "restart a job; default: 4")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const std::vector<std::string> taken{"0", "1", "2", "3", "5", "6"};
@@ -189,38 +192,30 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
       "pipelines/demo.toml --over stage.triplet_loss.margin=0.2,0.5,1 --over "
       "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
       [&sweep] { return sweep_verb(sweep); });
-  CLI::Option* file = verb.add_option("file", sweep.file, "the pipeline file")->type_name("FILE");
-  CLI::Option* resume = verb.add_option("--resume", sweep.resume, "resume the sweep in this folder")
-                            ->type_name("DIR")
-                            ->excludes(file);
+  CLI::Option* file = value(verb, "file", sweep.file, "FILE", "the pipeline file");
+  CLI::Option* resume =
+      value(verb, "--resume", sweep.resume, "DIR", "resume the sweep in this folder")
+          ->excludes(file);
   repeatable(verb, "--over", sweep.over, "KEY=VALUES",
              "parameter values to combine, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 "
              "or variant=arcface,triplet; variant.GROUP and variants combine groups of variants; "
              "default: `over` in the file's [sweep]; may be repeated");
-  verb.add_option("--random", sweep.random,
-                  "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_draws).description(""));
-  verb.add_option("--random-seed", sweep.random_seed,
-                  "seed for --random; default: `random_seed` in the file's [sweep], then 0")
-      ->type_name("N");
+  count(verb, "--random", sweep.random, most_draws,
+        "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log");
+  value(verb, "--random-seed", sweep.random_seed, "N",
+        "seed for --random; default: `random_seed` in the file's [sweep], then 0");
   add_variant(verb, sweep.variants,
               "apply a variant of the file to all runs; --over variant=a,b tries each variant");
   add_set(verb, sweep.set);
-  verb.add_option("--jobs", sweep.jobs,
-                  "number of runs in parallel; default: 1, or with --resume the number that the "
-                  "sweep was started with")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_threads).description(""));
-  verb.add_option("--threads", sweep.threads,
-                  "thread limit for all runs together; default: as for `seam run`, or with "
-                  "--resume that of the sweep")
-      ->type_name("N")
-      ->check(CLI::Range(1, most_threads).description(""));
+  count(verb, "--jobs", sweep.jobs, most_threads,
+        "number of runs in parallel; default: 1, or with --resume the number that the "
+        "sweep was started with");
+  count(verb, "--threads", sweep.threads, most_threads,
+        "thread limit for all runs together; default: as for `seam run`, or with "
+        "--resume that of the sweep");
   add_plugin_path(verb, sweep.plugin_paths);
-  verb.add_option("--sweep-dir,--run-dir", sweep.sweep_directory,
-                  "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N")
-      ->type_name("DIR");
+  value(verb, "--sweep-dir,--run-dir", sweep.sweep_directory, "DIR",
+        "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");
   verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
   for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
                             "--plugin-path", "--sweep-dir", "--dry-run"}) {
@@ -236,13 +231,11 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
 void add_runs(CommandParser& parser, RunsArguments& runs) {
   CLI::App& verb = parser.add("runs", "List the runs in a folder with their states and scores", "",
                               [&runs] { return runs_verb(runs); });
-  verb.add_option("folder", runs.folder,
-                  "a folder of runs, a sweep folder or a run folder; default: runs")
-      ->type_name("DIR");
-  verb.add_option("--metric", runs.metric,
-                  "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
-                  "score.json")
-      ->type_name("METRIC");
+  value(verb, "folder", runs.folder, "DIR",
+        "a folder of runs, a sweep folder or a run folder; default: runs");
+  value(verb, "--metric", runs.metric, "METRIC",
+        "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
+        "score.json");
   verb.add_flag("--json", runs.json, "print JSON");
 }
 
@@ -250,8 +243,8 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
   CLI::App& verb = parser.add("compare", "Rank runs by a metric, over seeds and folds",
                               "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1",
                               [&compare] { return compare_verb(compare); });
-  verb.add_option("runs", compare.runs, "run folders; a sweep folder means all runs of the sweep")
-      ->type_name("DIR")
+  value(verb, "runs", compare.runs, "DIR",
+        "run folders; a sweep folder means all runs of the sweep")
       ->required();
   repeatable(verb, "--metric", compare.metrics, "METRIC",
              "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the runs' "
@@ -274,7 +267,7 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
 void add_check(CommandParser& parser, CheckArguments& check) {
   CLI::App& verb = parser.add("check", "Check pipeline files without running them",
                               "pipelines/*.toml --json", [&check] { return check_verb(check); });
-  verb.add_option("files", check.files, "the pipeline files")->type_name("FILE")->required();
+  value(verb, "files", check.files, "FILE", "the pipeline files")->required();
   add_variant(verb, check.variants,
               "check the file with this variant; default: without variants, and with each of them");
   add_set(verb, check.set);
@@ -308,10 +301,9 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
         if (inspected.size() > 1) inspect.file = inspected.front();
         return inspect_verb(inspect);
       });
-  verb.add_option("stage", inspected,
-                  "the stage type, as in `use`, or a field such as embedding; after a pipeline "
-                  "file or a run folder, the name of a stage in it")
-      ->type_name(std::string(file_and_stage))
+  value(verb, "stage", inspected, std::string(file_and_stage),
+        "the stage type, as in `use`, or a field such as embedding; after a pipeline "
+        "file or a run folder, the name of a stage in it")
       ->required()
       ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
   verb.parse_complete_callback([&inspected] {
@@ -336,9 +328,7 @@ void add_graph(CommandParser& parser, GraphArguments& graph) {
   CLI::App& verb = parser.add("graph", "Draw a pipeline's flows",
                               "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg",
                               [&graph] { return graph_verb(graph); });
-  verb.add_option("file", graph.file, "a pipeline file or a run folder")
-      ->type_name("FILE")
-      ->required();
+  value(verb, "file", graph.file, "FILE", "a pipeline file or a run folder")->required();
   parser.add_choice(verb, "--format", graph.format, {"dot", "mermaid"},
                     "dot (Graphviz) or mermaid");
   add_variant(verb, graph.variants);
@@ -352,15 +342,13 @@ void add_report(CommandParser& parser, ReportArguments& report) {
                  "runs/demo-20260301-093000-1\n         seam report runs/first "
                  "runs/second --output compared.html",
                  [&report] { return report_verb(report); });
-  verb.add_option("run", report.runs,
-                  "run folders; for a single sweep folder or folder of runs, the page is a table "
-                  "of its runs")
-      ->type_name("DIR")
+  value(verb, "run", report.runs, "DIR",
+        "run folders; for a single sweep folder or folder of runs, the page is a table "
+        "of its runs")
       ->required()
       ->expected(1, -1);
-  verb.add_option("--output", report.output,
-                  "the file to write; default: report.html in the folder, if only one is given")
-      ->type_name("FILE");
+  value(verb, "--output", report.output, "FILE",
+        "the file to write; default: report.html in the folder, if only one is given");
 }
 
 void add_schema(CommandParser& parser, SchemaArguments& schema) {
@@ -377,39 +365,31 @@ void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
       parser.add_to(parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
                     "Create a plugin project: a stage, its test and a pipeline that runs it",
                     [&new_plugin] { return new_plugin_verb(new_plugin); });
-  plugin.add_option("name", new_plugin.name, "the stage type, as in `use`")
-      ->type_name("NAME")
-      ->required();
+  value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
   parser.add_choice(plugin, "--kind", new_plugin.kind,
                     {"transform", "source", "collector", "sink", "model", "loss"},
                     "kind of stage; model: a transform that is a neural network; loss: a transform "
                     "that adds to what an optimizer trains");
   plugin.add_flag("--tensor", new_plugin.tensor, "use tensors, with LibTorch");
-  plugin
-      .add_option("--output", new_plugin.output, "folder to create; default: named after the stage")
-      ->type_name("DIR");
+  value(plugin, "--output", new_plugin.output, "DIR",
+        "folder to create; default: named after the stage");
   CLI::App& pipeline =
       parser.add_to(parent, "pipeline", "new pipeline first_try",
                     "Create a pipeline file for training, and the JSON Schema for editors",
                     [&new_pipeline] { return new_pipeline_verb(new_pipeline); });
-  pipeline.add_option("name", new_pipeline.name, "file name; .toml is optional")
-      ->type_name("NAME")
-      ->required();
-  pipeline
-      .add_option("--table", new_pipeline.table,
-                  "a CSV file of your images, with columns path (or file), item (or label) and "
-                  "optionally split; default: images that Seam draws")
-      ->type_name("FILE");
+  value(pipeline, "name", new_pipeline.name, "NAME", "file name; .toml is optional")->required();
+  value(pipeline, "--table", new_pipeline.table, "FILE",
+        "a CSV file of your images, with columns path (or file), item (or label) and "
+        "optionally split; default: images that Seam draws");
 }
 
 void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
   CLI::App& verb = parser.add("doctor", "Show version, resources and plugins", "",
                               [&doctor] { return doctor_verb(doctor); });
   add_plugin_path(verb, doctor.plugin_paths);
-  verb.add_option("--crash", doctor.crash,
-                  "show the source lines of the last crash in this file: a run.log, or the output "
-                  "of a program that crashed")
-      ->type_name("FILE");
+  value(verb, "--crash", doctor.crash, "FILE",
+        "show the source lines of the last crash in this file: a run.log, or the output "
+        "of a program that crashed");
 }
 
 /// All verbs and their arguments.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pipeline/cli/deep_check.hpp"
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/sweep.hpp"

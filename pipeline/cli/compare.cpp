@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_paper.hpp"
 #include "pipeline/experiments/comparison_text.hpp"

@@ -8,26 +8,21 @@
 #include "pipeline/config/load.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
-
-std::vector<std::string> words_of(const std::string& name) {
-  const std::size_t blank = name.find(' ');
-  if (blank == std::string::npos) return {name};
-  return {name.substr(0, blank), name.substr(blank + 1)};
-}
 
 /// Words that may follow `before` to name a verb: "plugin" and "pipeline" after "new".
 std::vector<std::string> next_words(const ProgramHelp& help,
                                     const std::vector<std::string>& before) {
   std::vector<std::string> next;
   for (const VerbHelp& verb : help.verbs) {
-    const std::vector<std::string> words = words_of(verb.name);
+    const std::vector<std::string_view> words = split(verb.name, ' ');
     const bool goes_on =
         words.size() > before.size() && std::equal(before.begin(), before.end(), words.begin());
     if (goes_on && std::ranges::find(next, words[before.size()]) == next.end()) {
-      next.push_back(words[before.size()]);
+      next.emplace_back(words[before.size()]);
     }
   }
   return next;
@@ -35,7 +30,7 @@ std::vector<std::string> next_words(const ProgramHelp& help,
 
 const VerbHelp* verb_of(const ProgramHelp& help, const std::vector<std::string>& before) {
   for (const VerbHelp& verb : help.verbs) {
-    const std::vector<std::string> words = words_of(verb.name);
+    const std::vector<std::string_view> words = split(verb.name, ' ');
     if (words.size() <= before.size() && std::equal(words.begin(), words.end(), before.begin())) {
       return &verb;
     }

@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "pipeline/cli/data_flows.hpp"
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/text/count.hpp"

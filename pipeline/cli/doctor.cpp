@@ -14,6 +14,7 @@
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/thread_budget.hpp"
+#include "pipeline/text/count.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -79,10 +80,9 @@ void print_plugins(const Registry& registry) {
   }
   for (const PluginFile& file : registry.files()) {
     if (!file.refusal.empty()) continue;
-    std::cout << fmt::format("  {}: {} {}, libtorch {}, opencv {}\n", file.path.string(),
-                             file.manifest.stages.size(),
-                             file.manifest.stages.size() == 1 ? "stage" : "stages",
-                             file.manifest.libtorch, file.manifest.opencv);
+    std::cout << fmt::format("  {}: {}, libtorch {}, opencv {}\n", file.path.string(),
+                             counted(file.manifest.stages.size(), "stage"), file.manifest.libtorch,
+                             file.manifest.opencv);
   }
   for (const PluginFile& file : registry.files()) {
     if (!file.refusal.empty()) {

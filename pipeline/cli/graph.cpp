@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/run_directory.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/stage_text.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/load.hpp"
@@ -93,40 +93,22 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
   return network_of(*loaded.pipeline, loaded.pipeline->spec.stages.front().name, threads);
 }
 
-/// Returns the field as declared by all stages that can be described.
-InspectedField field_named(const std::string& name, Registry& registry,
-                           DescriptionCache* descriptions, std::set<std::string>& fields) {
-  InspectedField found{name, {}, {}, {}};
-  for (const std::string& type : registry.stage_names()) {
-    if (registry.find_all(type).size() > 1) continue;  // ambiguous: a file that uses it is rejected
-    std::unique_ptr<StageRunner> stage;
-    try {
-      stage = registry.describe(type, type, descriptions);
-    } catch (const Error& error) {  // continue with the others
-      std::cerr << "seam: warning: skipping stage '" << type << "': " << error.full_message()
-                << std::endl;
-      continue;
-    }
+/// Describes the field of this name, as all stages declare it. Throws seam::Error if there is none.
+ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
+  std::set<std::string> fields;
+  InspectedField field{arguments.stage, {}, {}, {}};
+  for_each_stage(registry, [&](const StageRunner& stage) {
     const auto collect = [&](const std::vector<FieldInfo>& of_stage,
                              std::vector<InspectedField::Use>& uses) {
-      for (const FieldInfo& field : of_stage) {
-        fields.insert(field.name);
-        if (field.name == name) uses.push_back({type, field});
+      for (const FieldInfo& one : of_stage) {
+        fields.insert(one.name);
+        if (one.name == field.name) uses.push_back({stage.type(), one});
       }
     };
-    collect(stage->description().provides, found.provided);
-    collect(stage->description().needs, found.needed);
-    collect(stage->description().accepts, found.accepted);
-  }
-  return found;
-}
-
-/// Describes the field of this name. Throws seam::Error if there is none.
-ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
-  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
-  std::set<std::string> fields;
-  const InspectedField field = field_named(arguments.stage, registry, descriptions.get(), fields);
-  if (descriptions) descriptions->save();
+    collect(stage.description().provides, field.provided);
+    collect(stage.description().needs, field.needed);
+    collect(stage.description().accepts, field.accepted);
+  });
   if (!fields.contains(field.name)) {
     const std::string nearest = did_you_mean(field.name, {fields.begin(), fields.end()});
     try {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/own_table.hpp"
-#include "pipeline/cli/report.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/files.hpp"

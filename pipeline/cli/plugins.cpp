@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/text/json.hpp"

@@ -1,60 +1,127 @@
-#include "pipeline/cli/report.hpp"
-
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <optional>
-#include <utility>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
-#include "pipeline/run/run.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/experiments/comparison_text.hpp"
+#include "pipeline/experiments/run_list.hpp"
+#include "pipeline/report/page.hpp"
+#include "pipeline/report/runs_page.hpp"
+#include "pipeline/text/count.hpp"
+#include "seam/error.hpp"
 
 namespace seam::host {
+namespace {
 
-ExitCode report_error(const Error& error) {
-  std::cerr << "seam: error: " << error.full_message() << std::endl;
-  return exit_code_of(error.fault());
-}
+namespace fs = std::filesystem;
 
-Error missing_data_error(const std::string& doing, const std::vector<std::string>& missing) {
-  std::string text = doing + ", because data is missing:";
-  for (const std::string& sentence : missing) text += "\n  " + sentence;
-  return Error(text, Fault::data);
-}
-
-void report_problems(const std::vector<Problem>& problems) {
-  for (const Problem& problem : problems) {
-    const std::string text = to_text(problem);
-    std::cerr << text << (text.ends_with('\n') ? "" : "\n");
+RunsCell score_cell(const Score& score) {
+  RunsCell cell{number_for_people(score.value), score.value};
+  if (score.standard_error) cell.text += " ± " + number_for_people(*score.standard_error);
+  for (const Score::Beside& one : score.beside) {
+    cell.note += (cell.note.empty() ? "" : ", ") + one.name + " " + number_for_people(one.value);
   }
-  std::cerr.flush();
+  return cell;
 }
 
-std::optional<CheckedPipeline> load_or_report(LoadOptions options) {
-  options.environment = process_environment();
-  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
-  options.descriptions = descriptions.get();
-  LoadResult loaded = prepare_run(std::move(options), std::nullopt).loaded;
-  report_problems(loaded.problems);
-  return std::move(loaded.pipeline);
+/// Without quotes; numbers are sorted as numbers.
+RunsCell parameter_cell(const std::string& value) {
+  return {value.size() > 1 && value.front() == '"' ? value.substr(1, value.size() - 2) : value};
 }
 
-LoadOptions options_of(const std::string& file, const std::vector<std::string>& variants,
-                       const std::vector<std::string>& set,
-                       const std::vector<std::string>& plugin_paths) {
-  if (!std::filesystem::is_directory(file)) {
-    LoadOptions options;
-    options.file = file;
-    options.variants = variants;
-    options.overrides = set;
-    options.plugin_paths = plugin_paths;
-    return options;
+/// The run's page if there is one, otherwise its folder; relative to `from`, the folder of the
+/// table.
+std::string link_to(const RunFolder& run, const fs::path& from) {
+  const fs::path page = run.path / "report.html";
+  std::error_code error;
+  if (!fs::is_directory(run.path, error)) return {};
+  return (fs::exists(page, error) ? page : run.path / "")
+      .lexically_relative(from.lexically_normal())
+      .string();
+}
+
+/// The runs of a folder; `from`: folder of the page, absolute.
+RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
+  const std::vector<Parameters> changed = changed_parameters(runs);
+  Parameters keys;  // without values, which the titles do not depend on
+  std::vector<std::pair<std::string, std::string>> metrics;  // and their flows
+  std::map<std::string, std::set<std::string>> flows;        // of each metric
+  std::set<std::string> files;
+  std::vector<std::vector<Score>> scores;
+  std::vector<std::string> problems;
+  for (std::size_t at = 0; at < runs.size(); ++at) {
+    for (const auto& [key, value] : changed[at]) keys[key] = {};
+    files.insert(runs[at].pipeline);
+    std::string problem;
+    std::vector<Score> own;
+    try {
+      own = read_headlines(runs[at].path);
+    } catch (const Error& error) {
+      problem = error.full_message();
+    }
+    for (const Score& score : own) {
+      if (flows[score.metric].insert(score.flow).second) {
+        metrics.emplace_back(score.metric, score.flow);
+      }
+    }
+    scores.push_back(std::move(own));
+    problems.push_back(std::move(problem));
   }
-  if (!set.empty() || !variants.empty()) {
-    throw Error(std::string(set.empty() ? "--variant" : "--set") +
-                    " cannot be used with a run folder, because the parameters of a run are fixed",
+  RunsTable table;
+  table.columns = {"run", "state", "epochs"};
+  if (files.size() > 1) table.columns.emplace_back("file");
+  for (std::string& title : titles_of(keys)) table.columns.push_back(std::move(title));
+  for (const auto& [metric, flow] : metrics) {
+    table.columns.push_back(flows[metric].size() == 1 ? metric : flow + ":" + metric);
+  }
+  for (std::size_t at = 0; at < runs.size(); ++at) {
+    const RunFolder& run = runs[at];
+    std::vector<RunsCell>& row = table.rows.emplace_back();
+    row.push_back({run.name, {}, {}, link_to(run, from)});
+    row.push_back({state_text(run.state), {}, run.note.empty() ? problems[at] : run.note});
+    row.push_back({std::to_string(run.epochs_done) + "/" + std::to_string(run.epochs),
+                   static_cast<double>(run.epochs_done)});
+    if (files.size() > 1) row.push_back({fs::path(run.pipeline).stem().string()});
+    for (const auto& [key, unused] : keys) {
+      const auto value = changed[at].find(key);
+      row.push_back(value == changed[at].end() ? RunsCell() : parameter_cell(value->second));
+    }
+    for (const auto& [metric, flow] : metrics) {
+      const auto score = std::ranges::find_if(
+          scores[at], [&](const Score& one) { return one.metric == metric && one.flow == flow; });
+      row.push_back(score == scores[at].end() ? RunsCell() : score_cell(*score));
+    }
+  }
+  return table;
+}
+
+/// Writes the table of a sweep or of a folder of runs; returns its path.
+fs::path write_table(const fs::path& folder, const fs::path& output) {
+  const std::vector<RunFolder> runs = find_runs(folder);
+  if (runs.empty()) {
+    throw Error("'" + folder.string() + "' is neither a run folder nor a folder of runs",
                 Fault::configuration);
   }
-  return earlier_run_options(file, plugin_paths);
+  fs::path file = output.empty() ? folder / "report.html" : output;
+  RunsTable table = table_of(runs, fs::absolute(file).parent_path());
+  table.title = fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
+  write_runs_page(table, file);
+  return file;
+}
+
+}  // namespace
+
+ExitCode report_verb(const ReportArguments& arguments) {
+  const bool many = arguments.runs.size() == 1 && !is_run_folder(arguments.runs.front()) &&
+                    fs::is_directory(arguments.runs.front());
+  const fs::path page = many ? write_table(arguments.runs.front(), arguments.output)
+                             : write_page(arguments.runs, arguments.output);
+  std::cout << page.string() << std::endl;
+  return ExitCode::success;
 }
 
 }  // namespace seam::host

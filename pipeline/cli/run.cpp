@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/run/evaluation.hpp"

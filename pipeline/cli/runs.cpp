@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/cli/report.hpp"
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/json.hpp"

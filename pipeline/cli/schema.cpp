@@ -6,12 +6,12 @@
 #include <variant>
 #include <vector>
 
+#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/values_json.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/sweep.hpp"
-#include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/thread_budget.hpp"
 
@@ -105,23 +105,13 @@ struct CompoundSchema {
     return one_or_list(
         {{"anyOf", Json::array({{{"type", "string"}}, host_schema(turn_table(turn))})}});
   }
-  Json operator()(const StopRule& /*form*/) const {
-    StopEarly rule;
-    return {{"anyOf", Json::array({host_schema(stop_early_table(rule)), {{"const", false}}})}};
-  }
-  Json operator()(const CheckpointRule& /*form*/) const {
-    CheckpointEvery rule;
-    return {{"anyOf", Json::array({{{"type", "integer"}, {"minimum", 1}},
-                                   host_schema(checkpoint_table(rule))})}};
-  }
-  Json operator()(const EventFileRule& /*form*/) const {
-    TensorBoardSpec rule;
-    return {{"anyOf", Json::array({{{"type", "boolean"}}, host_schema(tensorboard_table(rule))})}};
-  }
-  Json operator()(const KeptCheckpoints& /*form*/) const {
-    KeepRule rule;
-    return {{"anyOf",
-             Json::array({{{"type", "integer"}, {"minimum", 1}}, host_schema(keep_table(rule))})}};
+  template <class Member>
+  Json operator()(const ShortOrTable<Member>& form) const {
+    typename ShortOrTable<Member>::Rule rule;
+    Json brief = {{"const", false}};
+    if (form.brief == Short::flag) brief = {{"type", "boolean"}};
+    if (form.brief == Short::count) brief = {{"type", "integer"}, {"minimum", 1}};
+    return {{"anyOf", Json::array({std::move(brief), host_schema(form.table(rule))})}};
   }
 };
 
@@ -174,18 +164,7 @@ Json stage_schema(const StageRunner& stage) {
 
 Json stages_schema(Registry& registry) {
   Json any = Json::array();
-  const std::vector<std::string> types = registry.stage_names();
-  const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
-  for (const std::string& type : types) {
-    if (registry.find_all(type).size() > 1) continue;  // ambiguous: a file that uses it is rejected
-    try {
-      any.push_back(stage_schema(*registry.describe(type, type, descriptions.get())));
-    } catch (const Error& error) {  // continue with the others
-      std::cerr << "seam: warning: skipping stage '" << type << "': " << error.full_message()
-                << std::endl;
-    }
-  }
-  if (descriptions) descriptions->save();
+  for_each_stage(registry, [&](const StageRunner& stage) { any.push_back(stage_schema(stage)); });
   // A stage with `like`, and changes to a stage of an extended file, do not need `use`.
   StageSpec stage;
   Json properties = host_schema(stage_table(stage))["properties"];

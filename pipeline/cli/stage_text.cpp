@@ -12,27 +12,17 @@
 
 #include "pipeline/cli/values_json.hpp"
 #include "pipeline/config/stages.hpp"
+#include "pipeline/text/table.hpp"
 
 namespace seam::host {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-void print_rows(const std::string& title, const Rows& rows) {
+void print_rows(const std::string& title, Rows rows) {
   if (rows.empty()) return;
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t at = 0; at < row.size(); ++at)
-      widths[at] = std::max(widths[at], row[at].size());
-  }
-  std::cout << "\n" << title << "\n";
-  for (const auto& row : rows) {
-    std::string line = " ";
-    for (std::size_t at = 0; at < row.size(); ++at)
-      line += fmt::format(" {:<{}} ", row[at], widths[at]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    std::cout << line << "\n";
-  }
+  for (auto& row : rows) row.insert(row.begin(), "");  // indents the table
+  std::cout << "\n" << title << "\n" << columns(rows, {});
 }
 
 std::string default_text(const ParameterInfo& parameter) {

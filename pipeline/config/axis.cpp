@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -65,14 +65,6 @@ std::vector<std::string> listed(std::string_view text) {
     if (comma == std::string_view::npos) return parts;
     from = comma + 1;
   }
-}
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// Reads "1..3" and "1e-4..1e-2:log"; nullopt if the text is an ordinary value.

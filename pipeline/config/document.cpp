@@ -16,7 +16,7 @@ namespace seam::host {
 namespace {
 
 /// Characters from the region's begin to its end, or to the end of its first line.
-Place place_of(const toml::source_region& region, const Source& source) {
+Place place_of(const toml::source_region& region, const SourceText& source) {
   Place place{source.name, region.begin.line, region.begin.column, 1};
   if (region.end.line == region.begin.line) {
     if (region.end.column > region.begin.column) {
@@ -31,9 +31,9 @@ Place place_of(const toml::source_region& region, const Source& source) {
   return place;
 }
 
-Node convert(const toml::node& node, const Source& source);
+Node convert(const toml::node& node, const SourceText& source);
 
-Table convert_table(const toml::table& table, const Source& source) {
+Table convert_table(const toml::table& table, const SourceText& source) {
   Table result;
   for (const auto& [key, value] : table) {
     result.entries.push_back(
@@ -55,7 +55,7 @@ Moment moment(const Date& date) {
   return {text.str()};
 }
 
-Node convert(const toml::node& node, const Source& source) {
+Node convert(const toml::node& node, const SourceText& source) {
   Node result;
   result.place = place_of(node.source(), source);
   if (const auto* flag = node.as_boolean()) {
@@ -85,7 +85,8 @@ Node convert(const toml::node& node, const Source& source) {
 /// Finds the source positions of the bytes of a string value, walking from its opening quote.
 class LiteralWalk {
  public:
-  LiteralWalk(const Source& source, const Place& start) : line_(start.line), column_(start.column) {
+  LiteralWalk(const SourceText& source, const Place& start)
+      : line_(start.line), column_(start.column) {
     const std::string_view line = source.line(start.line);
     if (line.data() == nullptr) return;
     const auto line_begin = static_cast<std::size_t>(line.data() - source.text.data());
@@ -126,8 +127,7 @@ class LiteralWalk {
       if (byte == '\n') {
         ++line_;
         column_ = 1;
-      } else if ((static_cast<unsigned char>(rest_.empty() ? '\0' : rest_.front()) & 0xc0U) !=
-                 0x80U) {
+      } else if (rest_.empty() || begins_character(rest_.front())) {
         ++column_;  // at the last byte of a character
       }
     }
@@ -180,7 +180,7 @@ bool is_value(std::string_view text) {
 }
 
 /// The bare word in place of a value, as in `name = demo`; empty if there is none.
-std::string_view bare_word(const Source& source, const Place& place) {
+std::string_view bare_word(const SourceText& source, const Place& place) {
   const std::string_view line = source.line(place.line);
   const std::size_t begin = byte_of_character(line, place.column - 1);
   const std::size_t before = line.substr(0, begin).find_last_not_of(" \t");
@@ -213,6 +213,18 @@ std::string instead_of(std::string_view word) {
 
 }  // namespace
 
+const Node* Table::at(std::initializer_list<std::string_view> keys) const {
+  const Table* table = this;
+  const Node* node = nullptr;
+  for (const std::string_view key : keys) {
+    const Entry* entry = table != nullptr ? table->find(key) : nullptr;
+    if (entry == nullptr) return nullptr;
+    node = &entry->node;
+    table = node->table();
+  }
+  return node;
+}
+
 const Entry* Table::find(std::string_view key) const {
   const auto found = std::find_if(entries.begin(), entries.end(),
                                   [&](const Entry& entry) { return entry.key == key; });
@@ -236,7 +248,7 @@ std::string kind_of(const Node& node) {
   return std::visit(Namer{}, node.value);
 }
 
-Node read_document(const Source& source, Findings& findings) {
+Node read_document(const SourceText& source, Findings& findings) {
   try {
     Node root;
     root.value = convert_table(toml::parse(std::string_view(source.text), source.name), source);
@@ -269,7 +281,7 @@ Node read_set_value(const std::string& text, const Place& place) {
   if (text.find_first_of("\r\n") != std::string::npos) return bare;
   constexpr std::string_view key = "v=";
   Sources sources;
-  const Source& source = sources.add(place.file, std::string(key) + text);
+  const SourceText& source = sources.add(place.file, std::string(key) + text);
   std::optional<Node> read;
   try {
     const toml::table table = toml::parse(std::string_view(source.text), source.name);
@@ -299,7 +311,7 @@ Node read_set_value(const std::string& text, const Place& place) {
 
 Place place_inside(const Sources& sources, const Node& text, std::size_t offset,
                    std::size_t length) {
-  const Source* source = sources.find(text.place.file);
+  const SourceText* source = sources.find(text.place.file);
   if (source == nullptr || text.place.line == 0) return text.place;
   const auto written = [&](std::size_t index) -> std::size_t {
     if (text.written.empty()) return index;

@@ -1,12 +1,13 @@
 /// TOML parsed into a tree that keeps source locations, so that every message can point at its
 /// cause.
 ///
-///     a.toml ──► Source (lines) ──► Node ┬ value: 0.5, "a -> b", table, ...
-///                                        └ place: a.toml:7:10, 3 characters
+///     a.toml ──► SourceText (lines) ──► Node ┬ value: 0.5, "a -> b", table, ...
+///                                            └ place: a.toml:7:10, 3 characters
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,6 +30,8 @@ struct Table {
 
   [[nodiscard]] const Entry* find(std::string_view key) const;
   [[nodiscard]] Entry* find(std::string_view key);
+  /// The value at these keys, each in the table of the one before it; null if there is none.
+  [[nodiscard]] const Node* at(std::initializer_list<std::string_view> keys) const;
 };
 
 /// A date or a time, which TOML has and pipelines do not use.
@@ -63,7 +66,7 @@ struct Entry {
 std::string kind_of(const Node& node);
 
 /// Parses a TOML text. On an error, reports it and returns a broken node.
-Node read_document(const Source& source, Findings& findings);
+Node read_document(const SourceText& source, Findings& findings);
 
 /// Reads a value of --set: as TOML if it is valid TOML, otherwise as a bare string. `column` is its
 /// position in the line.

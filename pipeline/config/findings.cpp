@@ -24,7 +24,7 @@ void Findings::add(Severity severity, std::string code, const Place& place, std:
   problem.message = std::move(message);
   problem.place = place;
   problem.notes = std::move(notes);
-  if (const Source* source = sources_->find(place.file)) {
+  if (const SourceText* source = sources_->find(place.file)) {
     problem.source_line = source->line(place.line);
   }
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "pipeline/text/utf8.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -64,7 +66,7 @@ class Parser {
     }
     // All bytes of the character, so that it is never quoted in part.
     std::size_t end = at_ + 1;
-    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0U) == 0x80U) ++end;
+    while (end < text_.size() && !begins_character(text_[end])) ++end;
     if (continues_name(peek())) {
       while (end < text_.size() && continues_name(text_[end])) ++end;
     }

@@ -12,29 +12,18 @@
 
 #include "pipeline/config/source.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// "a|b" as {"a", "b"}.
-std::vector<std::string> alternatives(const std::string& names) {
-  std::vector<std::string> result;
-  std::size_t from = 0;
-  while (from <= names.size()) {
-    const std::size_t bar = std::min(names.find('|', from), names.size());
-    result.push_back(names.substr(from, bar - from));
-    from = bar + 1;
-  }
-  return result;
-}
-
-/// "'a' or 'b'"
+/// "a|b" as "'a' or 'b'".
 std::string one_of(const std::string& names) {
   std::string text;
-  for (const std::string& name : alternatives(names)) {
-    text += (text.empty() ? "'" : " or '") + name + "'";
+  for (const std::string_view name : split(names, '|')) {
+    text += (text.empty() ? "'" : " or '") + std::string(name) + "'";
   }
   return text;
 }
@@ -49,8 +38,7 @@ std::vector<std::string> missing_in(const fs::path& folder,
                                     const std::vector<std::string>& entries) {
   std::vector<std::string> missing;
   for (const std::string& entry : entries) {
-    const std::vector<std::string> names = alternatives(entry);
-    const bool there = std::ranges::any_of(names, [&](const std::string& name) {
+    const bool there = std::ranges::any_of(split(entry, '|'), [&](std::string_view name) {
       std::error_code error;
       return fs::exists(folder / name, error);
     });
@@ -111,7 +99,7 @@ class FolderCheck {
 
   void check(const StageDraft& stage) {
     for (const ParameterInfo& parameter : stage.runner->description().parameters) {
-      if (parameter.folder_with) check(stage, parameter);
+      if (parameter.folder_with) check_folder(stage, parameter);
       const bool restored = parameter.initial && begins_ == RunBegins::with_state;
       if (parameter.exists_in && !restored) check_exists(stage, parameter);
     }
@@ -157,12 +145,27 @@ class FolderCheck {
     return path != nullptr ? *path : std::string();
   }
 
-  /// A run on this machine needs it.
-  void needed(const StageDraft& stage, const std::string& message) {
+  /// Warns at the parameter that there is no data; a run on this machine may need it.
+  void warn(const StageDraft& stage, const ParameterInfo& parameter, const std::string& code,
+            const std::string& text, std::vector<std::string> notes) {
+    const std::string message = fmt::format("'{}' of {}: {}", parameter.name,
+                                            described(set_by(stage, parameter.name)), text);
+    const auto place = stage.value_places.find(parameter.name);
+    findings_.warning(code, place != stage.value_places.end() ? place->second : stage.spec.place,
+                      message, std::move(notes));
     if (from_the_start_.contains(stage.spec.name) &&
         std::ranges::find(needed_, message) == needed_.end()) {
       needed_.push_back(message);
     }
+  }
+
+  /// A note on the folder that a relative path begins in.
+  static std::string base_of(const std::string& path) {
+    std::error_code error;
+    return fs::path(path).is_relative()
+               ? fmt::format("'{}' is relative to the working directory, '{}'", path,
+                             as_utf8(fs::current_path(error).string()))
+               : std::string();
   }
 
   void check_exists(const StageDraft& stage, const ParameterInfo& parameter) {
@@ -177,42 +180,23 @@ class FolderCheck {
       if (!fs::exists(below, error)) return;  // the folder itself is reported
     }
     if (fs::exists(below / path, error)) return;
-    const StageDraft& owner = set_by(stage, parameter.name);
-    const std::string message = fmt::format("'{}' of {}: there is no '{}'", parameter.name,
-                                            described(owner), as_utf8((below / path).string()));
-    const auto place = stage.value_places.find(parameter.name);
-    findings_.warning("missing-file",
-                      place != stage.value_places.end() ? place->second : stage.spec.place, message,
-                      {below.empty() && fs::path(path).is_relative()
-                           ? fmt::format("'{}' is relative to the working directory, '{}'", path,
-                                         as_utf8(fs::current_path(error).string()))
-                           : std::string()});
-    needed(stage, message);
+    warn(stage, parameter, "missing-file",
+         fmt::format("there is no '{}'", as_utf8((below / path).string())),
+         {below.empty() ? base_of(path) : std::string()});
   }
 
-  void check(const StageDraft& stage, const ParameterInfo& parameter) {
-    const StageDraft& owner = set_by(stage, parameter.name);
+  void check_folder(const StageDraft& stage, const ParameterInfo& parameter) {
     const std::string path = path_of(stage, parameter);
     if (path.empty()) return;
+    const std::vector<std::string>& entries = *parameter.folder_with;
     std::error_code error;
-    const fs::path folder = fs::absolute(path, error).lexically_normal();
-    const auto fault = fault_of(folder, *parameter.folder_with);
+    const auto fault = fault_of(fs::absolute(path, error).lexically_normal(), entries);
     if (!fault) return;
-    const std::string message =
-        fmt::format("'{}' of {}: {}", parameter.name, described(owner), fault->text);
-    const auto place = stage.value_places.find(parameter.name);
-    findings_.warning(
-        fault->code, place != stage.value_places.end() ? place->second : stage.spec.place, message,
-        {parameter.folder_with->empty()
-             ? std::string()
-             : "such a folder contains " + list_of(*parameter.folder_with),
-         fs::path(path).is_relative()
-             ? fmt::format("'{}' is relative to the working directory, '{}'", path,
-                           as_utf8(fs::current_path(error).string()))
-             : std::string(),
-         fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",
-                     owner.spec.name, parameter.name)});
-    needed(stage, message);
+    warn(stage, parameter, fault->code, fault->text,
+         {entries.empty() ? std::string() : "such a folder contains " + list_of(entries),
+          base_of(path),
+          fmt::format("put the data there, or name its folder: --set stage.{}.{}=FOLDER",
+                      set_by(stage, parameter.name).spec.name, parameter.name)});
   }
 
   const std::vector<StageDraft>& stages_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "pipeline/config/host_tables.hpp"
@@ -60,7 +61,7 @@ struct CompoundReader {
       return false;
     }
     int retries = 0;
-    if (!read_inner(retry_table(retries), *table)) return false;
+    if (!read_inner(retry_table(retries), *table, entry.key_place)) return false;
     *form.policy = OnError::retry;
     *form.retries = retries;
     return true;
@@ -77,12 +78,7 @@ struct CompoundReader {
         turns.push_back({*flow, 1});
       } else if (const Table* table = element.table()) {
         ScheduledFlow turn;
-        const HostTable keys = turn_table(turn);
-        sound = read_inner(keys, *table) && sound;
-        if (table->find("flow") == nullptr) {
-          findings.error("missing-key", element.place, keys.name() + " has no 'flow'");
-          sound = false;
-        }
+        sound = read_inner(turn_table(turn), *table, element.place) && sound;
         turns.push_back(std::move(turn));
       } else {
         findings.error("type", element.place,
@@ -96,92 +92,46 @@ struct CompoundReader {
     return sound;
   }
 
-  bool operator()(const StopRule& form) const {
-    // Written in a file that extends another, to have none.
-    if (const bool* given = std::get_if<bool>(&entry.node.value); given != nullptr && !*given) {
-      form.rule->reset();
-      return true;
-    }
-    const Table* table = read_table(entry, "'" + entry.key + "'", findings);
-    if (table == nullptr) return false;
-    StopEarly rule;
-    bool sound = read_inner(stop_early_table(rule), *table);
-    if (table->find("metric") == nullptr) {
-      findings.error("missing-key", entry.key_place, fmt::format("'{}' has no 'metric'", entry.key),
-                     {"write { metric = \"STAGE.METRIC\", patience = 7 }"});
-      sound = false;
-    }
-    if (sound) *form.rule = std::move(rule);
-    return sound;
-  }
-
-  bool operator()(const CheckpointRule& form) const {
-    CheckpointEvery rule;
-    if (std::holds_alternative<std::int64_t>(entry.node.value)) {
-      const auto epochs = read_integer(entry, owner, 1, findings);
-      if (!epochs) return false;
-      rule.epochs = *epochs;
-    } else {
-      const Table* table = entry.node.table();
-      if (table == nullptr || table->entries.empty()) {
-        findings.error("type", entry.node.place,
-                       fmt::format("'{}' of {} takes a number of epochs, or {{ steps = 500 }} or "
-                                   "{{ minutes = 10 }}, not {}",
-                                   entry.key, owner, kind_of(entry.node)));
-        return false;
-      }
-      if (!read_inner(checkpoint_table(rule), *table)) return false;
-    }
-    *form.rule = rule;
-    return true;
-  }
-
-  bool operator()(const EventFileRule& form) const {
-    if (const bool* given = std::get_if<bool>(&entry.node.value)) {
-      form.rule->reset();
-      if (*given) form.rule->emplace();
+  template <class Member>
+  bool operator()(const ShortOrTable<Member>& form) const {
+    typename ShortOrTable<Member>::Rule rule;
+    const HostTable keys = form.table(rule);
+    if (const bool* flag = std::get_if<bool>(&entry.node.value);
+        flag != nullptr && (form.brief == Short::flag || (form.brief == Short::off && !*flag))) {
+      *form.member = *flag ? Member(rule) : Member();
       return true;
     }
     const Table* table = entry.node.table();
-    if (table == nullptr || table->entries.empty()) {
-      findings.error(
-          "type", entry.node.place,
-          fmt::format("'{}' of {} takes true, false or {{ histograms = [\"model.*\"] }}, "
-                      "not {}",
-                      entry.key, owner, kind_of(entry.node)));
+    if (form.brief == Short::count && std::holds_alternative<std::int64_t>(entry.node.value)) {
+      const auto count = read_integer(entry, owner, 1, findings);
+      if (!count) return false;
+      keys.find(form.key)->assign(Value{*count});
+    } else if (form.brief == Short::off && table == nullptr) {
+      read_table(entry, keys.name(), findings);
+      return false;
+    } else if (form.brief != Short::off && (table == nullptr || table->entries.empty())) {
+      findings.error("type", entry.node.place,
+                     fmt::format("'{}' of {} takes {}, not {}", entry.key, owner, form.accepted,
+                                 kind_of(entry.node)));
+      return false;
+    } else if (!read_inner(keys, *table, entry.key_place, "write " + std::string(form.accepted))) {
       return false;
     }
-    TensorBoardSpec rule;
-    if (!read_inner(tensorboard_table(rule), *table)) return false;
-    *form.rule = std::move(rule);
-    return true;
-  }
-
-  bool operator()(const KeptCheckpoints& form) const {
-    KeepRule rule;
-    if (std::holds_alternative<std::int64_t>(entry.node.value)) {
-      const auto last = read_integer(entry, owner, 1, findings);
-      if (!last) return false;
-      rule.last = *last;
-    } else {
-      const Table* table = entry.node.table();
-      if (table == nullptr || table->entries.empty()) {
-        findings.error("type", entry.node.place,
-                       fmt::format("'{}' of {} takes a number of checkpoints, or {{ best = "
-                                   "\"STAGE.METRIC\", last = 2 }}, not {}",
-                                   entry.key, owner, kind_of(entry.node)));
-        return false;
-      }
-      if (!read_inner(keep_table(rule), *table)) return false;
-    }
-    *form.rule = std::move(rule);
+    *form.member = std::move(rule);
     return true;
   }
 
  private:
-  [[nodiscard]] bool read_inner(const HostTable& keys, const Table& table) const {
+  /// `place` and `hint` are those of a report that a required key is missing.
+  [[nodiscard]] bool read_inner(const HostTable& keys, const Table& table, const Place& place,
+                                const std::string& hint = {}) const {
     const std::size_t before = findings.errors();
     read_keys(keys, table, findings);
+    for (const ParameterInfo& key : keys.keys()) {
+      if (!key.required || table.find(key.name) != nullptr) continue;
+      findings.error("missing-key", place, fmt::format("{} has no '{}'", keys.name(), key.name),
+                     {hint});
+    }
     const bool broken =
         std::ranges::any_of(table.entries, [](const Entry& key) { return key.node.broken; });
     return findings.errors() == before && !broken;
@@ -224,20 +174,25 @@ struct CompoundWriter {
     }
     return "[" + text + "]";
   }
-  std::string operator()(const StopRule& form) const {
-    return *form.rule ? inline_table(stop_early_table(**form.rule)) : std::string();
-  }
-  std::string operator()(const CheckpointRule& form) const {
-    const bool plain = !form.rule->steps && !form.rule->minutes;
-    return plain ? written(Value{form.rule->epochs}) : inline_table(checkpoint_table(*form.rule));
-  }
-  std::string operator()(const EventFileRule& form) const {
-    if (!*form.rule) return {};
-    return (*form.rule)->histograms.empty() ? "true" : inline_table(tensorboard_table(**form.rule));
-  }
-  std::string operator()(const KeptCheckpoints& form) const {
-    const bool plain = form.rule->best.empty();
-    return plain ? written(Value{form.rule->last}) : inline_table(keep_table(*form.rule));
+  template <class Member>
+  std::string operator()(const ShortOrTable<Member>& form) const {
+    using Rule = typename ShortOrTable<Member>::Rule;
+    Rule rule;
+    if constexpr (std::is_same_v<Rule, Member>) {
+      rule = *form.member;
+    } else {
+      if (!*form.member) return {};
+      rule = **form.member;
+    }
+    Rule usual;
+    const HostTable keys = form.table(rule);
+    const HostTable defaults = form.table(usual);
+    const bool is_short = std::ranges::equal(
+        keys.keys(), defaults.keys(), [&](const ParameterInfo& key, const ParameterInfo& other) {
+          return key.name == form.key || key.default_value == other.default_value;
+        });
+    if (form.brief == Short::off || !is_short) return inline_table(keys);
+    return form.brief == Short::flag ? "true" : written(*keys.find(form.key)->default_value);
   }
 };
 

@@ -37,26 +37,40 @@ struct ErrorPolicy {
 struct FlowTurns {
   std::vector<ScheduledFlow>* turns;
 };
-/// { metric = "stage.metric", ... }: `stop_early`.
-struct StopRule {
-  std::optional<StopEarly>* rule;
+class HostTable;
+
+/// What may be written instead of an inner table.
+enum class Short : std::uint8_t {
+  off,    ///< false: no rule
+  flag,   ///< true: the table's defaults, false: no rule
+  count,  ///< a number: the value of one of the table's keys
 };
-/// 5 (epochs) or { epochs = 5, steps = 500, minutes = 10 }: `checkpoint_every`.
-struct CheckpointRule {
-  CheckpointEvery* rule;
+template <class Rule>
+struct RuleIn {
+  using Type = Rule;
 };
-/// true, false or { histograms = ["model.*"] }: `tensorboard`.
-struct EventFileRule {
-  std::optional<TensorBoardSpec>* rule;
+template <class Rule>
+struct RuleIn<std::optional<Rule>> {
+  using Type = Rule;
 };
-/// 3 (the newest) or { best = "stage.metric", last = 3 }: `keep`.
-struct KeptCheckpoints {
-  KeepRule* rule;
+/// An inner table, or something short for it: 3, or { best = "stage.metric", last = 3 }. `Member`
+/// is the type of the rule that the table sets; an optional one without a rule is unset.
+template <class Member>
+struct ShortOrTable {
+  using Rule = typename RuleIn<Member>::Type;
+
+  Member* member;
+  HostTable (*table)(Rule& rule);
+  Short brief;
+  std::string_view key;       ///< for which a count is short
+  std::string_view accepted;  ///< for messages
 };
 /// Keys whose value is not a single Value. A visitor must handle every form, or it does not
 /// compile.
-using CompoundForm = std::variant<CountOrShare, ErrorPolicy, FlowTurns, StopRule, CheckpointRule,
-                                  EventFileRule, KeptCheckpoints>;
+using CompoundForm =
+    std::variant<CountOrShare, ErrorPolicy, FlowTurns, ShortOrTable<std::optional<StopEarly>>,
+                 ShortOrTable<CheckpointEvery>, ShortOrTable<std::optional<TensorBoardSpec>>,
+                 ShortOrTable<KeepRule>>;
 
 /// A table of keys, bound to the members of a spec that outlives it.
 class HostTable {

@@ -53,7 +53,9 @@ HostTable pipeline_table(PipelineSpec& spec) {
             "plugin files or folders, relative to this file; `SEAM_PLUGIN_PATH` and Seam's own "
             "folder are searched as well. Two plugins that offer the same stage are an error");
   table.key(
-      "tensorboard", EventFileRule{&tensorboard},
+      "tensorboard",
+      ShortOrTable<std::optional<TensorBoardSpec>>{&tensorboard, tensorboard_table, Short::flag, "",
+                                                   "true, false or { histograms = [\"model.*\"] }"},
       "`true`: the run also writes its metrics and images as a TensorBoard event file into its "
       "folder. `{ histograms = [\"model.*\"] }` adds histograms of the weights that match "
       "STAGE.TENSOR, with each checkpoint after an epoch");
@@ -111,19 +113,27 @@ HostTable schedule_table(ScheduleSpec& schedule) {
             "stages that measure a baseline which the model must exceed, such as a "
             "`retrieval.recall` after `baseline.pixels`. Their values are shown next to the scores "
             "of other stages with the same type, data and protocol");
-  table.key("stop_early", StopRule{&stop_early},
+  table.key("stop_early",
+            ShortOrTable<std::optional<StopEarly>>{&stop_early, stop_early_table, Short::off, "",
+                                                   "{ metric = \"STAGE.METRIC\", patience = 7 }"},
             "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
             "many measurements without improvement; `\"lowest\"` for losses. A measurement is the "
             "mean over the flow. `false`: never, even if an extended file sets it");
   table.default_is("never");
-  table.key("checkpoint_every", CheckpointRule{&checkpoint_every},
-            "epochs between two checkpoints; `{ steps = 500 }` and `{ minutes = 10 }` also write "
-            "checkpoints within training flows, after the next complete step");
-  table.key("keep", KeptCheckpoints{&keep},
-            "how many checkpoints of whole epochs are kept: the newest; with `{ best = "
-            "\"recall.none.r@1\", last = 2 }` also the best by a headline of a stage, such as a "
-            "recall or a loss. With `stop_early` and without `best`, the best is the one that it "
-            "measured");
+  table.key(
+      "checkpoint_every",
+      ShortOrTable<CheckpointEvery>{&checkpoint_every, checkpoint_table, Short::count, "epochs",
+                                    "a number of epochs, or { steps = 500 } or { minutes = 10 }"},
+      "epochs between two checkpoints; `{ steps = 500 }` and `{ minutes = 10 }` also write "
+      "checkpoints within training flows, after the next complete step");
+  table.key(
+      "keep",
+      ShortOrTable<KeepRule>{&keep, keep_table, Short::count, "last",
+                             "a number of checkpoints, or { best = \"STAGE.METRIC\", last = 2 }"},
+      "how many checkpoints of whole epochs are kept: the newest; with `{ best = "
+      "\"recall.none.r@1\", last = 2 }` also the best by a headline of a stage, such as a "
+      "recall or a loss. With `stop_early` and without `best`, the best is the one that it "
+      "measured");
   return table;
 }
 

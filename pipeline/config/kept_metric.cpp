@@ -15,19 +15,6 @@ namespace {
 
 constexpr std::string_view error_suffix = ".standard_error";  // uncertainty of a headline
 
-/// The place in the file that names the metric.
-Place place_of(const Table& tree) {
-  Place place;
-  const Table* table = &tree;
-  for (const char* key : {"schedule", "keep", "best"}) {
-    const Entry* entry = table != nullptr ? table->find(key) : nullptr;
-    if (entry == nullptr) break;
-    place = entry->node.place;
-    table = entry->node.table();
-  }
-  return place;
-}
-
 std::optional<Better> direction(const std::vector<Headline>& headlines, std::string_view metric) {
   if (metric.ends_with(error_suffix)) return std::nullopt;
   const auto found = std::ranges::find_if(
@@ -56,9 +43,10 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
   const auto stage = std::ranges::find_if(
       stages, [&](const StageDraft& draft) { return draft.spec.name == name; });
   if (stage == stages.end() || stage->runner == nullptr) return;  // reported
+  const Place& place = tree.at({"schedule", "keep", "best"})->place;
   if (!runs_in_epochs(name, flows, schedule)) {
     findings.error(
-        "metric", place_of(tree),
+        "metric", place,
         fmt::format(
             "'keep' cannot rank epochs by '{}': no flow in 'each_epoch' contains stage '{}'",
             keep.best, name));
@@ -81,7 +69,7 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
     }
   }
   findings.error(
-      "metric", place_of(tree),
+      "metric", place,
       fmt::format("'keep' cannot rank epochs by '{}': stage '{}' does not declare it as a "
                   "headline, so it is unknown whether higher or lower is better",
                   keep.best, name),

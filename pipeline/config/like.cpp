@@ -74,13 +74,13 @@ class LikeResolver {
   }
 
   void report_circle(const std::vector<Entry*>& chain, Entry& first) {
-    std::string circle;
+    std::vector<std::string> circle;
     const auto start = std::find(chain.begin(), chain.end(), &first);
-    for (auto stage = start; stage != chain.end(); ++stage) circle += (*stage)->key + " -> ";
+    for (auto stage = start; stage != chain.end(); ++stage) circle.push_back((*stage)->key);
     refuse(first, "like-cycle", first.node.table()->find("like")->node.place,
-           fmt::format("'like' of stage '{}' leads back to itself", first.key) +
-               (chain.end() - start > 1 ? " through others" : ""),
-           {circle + first.key});
+           fmt::format("'like' of stage '{}' leads back to itself{}", first.key,
+                       circle.size() > 1 ? " through others" : ""),
+           {circle_text(circle)});
     for (auto stage = start; stage != chain.end(); ++stage) (*stage)->node.broken = true;
   }
 

@@ -12,6 +12,7 @@
 #include "pipeline/config/source.hpp"
 #include "pipeline/config/variables.hpp"
 #include "pipeline/config/variants.hpp"
+#include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
 namespace {
@@ -95,7 +96,7 @@ std::optional<std::string> use_of(std::string name, const std::vector<const Tabl
   return std::nullopt;
 }
 
-/// A stage that is no longer like another one keeps the keys that it took from it.
+/// Makes a stage that is no longer like another one keep the keys that it took from it.
 void keep_what_it_was(Table& stage, const Table& stages, const Environment& environment) {
   std::set<std::string> asked;
   std::optional<std::string> like = text_at(stage, "like", environment);
@@ -110,18 +111,23 @@ void keep_what_it_was(Table& stage, const Table& stages, const Environment& envi
   std::erase_if(stage.entries, [](const Entry& entry) { return entry.key == "like"; });
 }
 
-/// Removes from `base` the parameters of stages whose type `over` changes. Their `on_error` is
-/// kept.
-void drop_what_was_for_others(Table& base, const Table& over, const Environment& environment) {
+/// Prepares the stages of `base` whose `use` or `like` is set in `over`, so that each one is left
+/// with keys for its new type only:
+///
+///     [stage.loss]                         over it:                     [stage.loss]
+///     use = "loss.triplet"                 use = "loss.proxy_anchor"
+///     margin = 0.2                                              ──►     (margin is gone)
+///     on_error = "skip"                                                 on_error = "skip"
+void drop_keys_of_former_types(Table& base, const Table& over, const Environment& environment) {
   const Table* over_stages = table_at(over, "stage");
-  Entry* base_entry = base.find("stage");
-  if (over_stages == nullptr || base_entry == nullptr || base_entry->node.table() == nullptr)
-    return;
-  std::vector<Entry*> changed;
-  std::vector<Entry*> like_no_more;
+  Entry* entry = base.find("stage");
+  Table* stages = entry != nullptr ? entry->node.table() : nullptr;
+  if (over_stages == nullptr || stages == nullptr) return;
+  std::vector<Entry*> changed;   // get another type
+  std::vector<Entry*> of_other;  // keep theirs, although the stage that they are like changes
   for (const Entry& stage : over_stages->entries) {
     const Table* table = stage.node.table();
-    Entry* known = base_entry->node.table()->find(stage.key);
+    Entry* known = stages->find(stage.key);
     if (table == nullptr || known == nullptr || known->node.table() == nullptr) continue;
     if (table->find("use") == nullptr && table->find("like") == nullptr) continue;
     const auto before = use_of(stage.key, {&base}, environment);
@@ -130,17 +136,15 @@ void drop_what_was_for_others(Table& base, const Table& over, const Environment&
       known->key_place = stage.key_place;
       changed.push_back(known);
     } else if (const auto like = text_at(*known->node.table(), "like", environment)) {
-      // Its type stays the same while that of the other changes.
       const auto other = use_of(*like, {&over, &base}, environment);
-      if (now && other && *now != *other) like_no_more.push_back(known);
+      if (now && other && *now != *other) of_other.push_back(known);
     }
   }
-  for (Entry* stage : like_no_more) {
-    keep_what_it_was(*stage->node.table(), *base_entry->node.table(), environment);
-  }
+  // First those that take keys from the changed ones.
+  for (Entry* stage : of_other) keep_what_it_was(*stage->node.table(), *stages, environment);
   for (Entry* stage : changed) {
     std::erase_if(stage->node.table()->entries,
-                  [](const Entry& entry) { return entry.key != "on_error"; });
+                  [](const Entry& key) { return key.key != "on_error"; });
   }
 }
 
@@ -170,7 +174,7 @@ class FileReader {
       findings_.error("file", asked_for, "'" + file.string() + "' cannot be read: " + why);
       return std::nullopt;
     }
-    const Source* source = sources_.find(file.string());
+    const SourceText* source = sources_.find(file.string());
     const bool known = source != nullptr;
     if (!known) source = &sources_.add(file.string(), *text);
     Findings unheard(sources_);  // a file that two others extend is reported once
@@ -232,14 +236,14 @@ class FileReader {
     if (expanded.broken) return std::nullopt;
     const fs::path path = (file.parent_path() / *expanded.text()).lexically_normal();
     const fs::path target = canonical(path);
-    if (std::find(chain_.begin(), chain_.end(), target) != chain_.end()) {
-      std::string circle;
-      for (auto step = std::find(chain_.begin(), chain_.end(), target); step != chain_.end();
-           ++step) {
-        circle += step->filename().string() + " -> ";
+    const auto start = std::find(chain_.begin(), chain_.end(), target);
+    if (start != chain_.end()) {
+      std::vector<std::string> circle;
+      for (auto step = start; step != chain_.end(); ++step) {
+        circle.push_back(step->filename().string());
       }
       findings_.error("extends-cycle", base.place, "'" + path.string() + "' extends itself",
-                      {circle + target.filename().string()});
+                      {circle_text(circle)});
       return std::nullopt;
     }
     if (chain_.size() >= longest_chain) {
@@ -325,7 +329,7 @@ void expand_node(Node& node, const std::map<std::string, std::string>& environme
 }  // namespace
 
 void merge_tables(Table& base, Table over, const Environment& environment) {
-  drop_what_was_for_others(base, over, environment);
+  drop_keys_of_former_types(base, over, environment);
   merge_into(base, std::move(over));
 }
 
@@ -339,7 +343,7 @@ std::optional<Table> read_with_bases(const fs::path& file,
 std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
                                          const Environment& environment, Sources& sources,
                                          Findings& findings) {
-  const Source& source = sources.add_lines("--set", overrides);
+  const SourceText& source = sources.add_lines("--set", overrides);
   std::vector<std::string> keys;
   Table all;
   for (std::size_t i = 0; i < overrides.size(); ++i) {

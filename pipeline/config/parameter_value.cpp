@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -87,17 +87,11 @@ std::string shown(const Node& node) {
   return text;
 }
 
-bool looks_like_number(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 /// Suggests a correction for a value of the wrong kind.
 std::string type_hint(const ParameterInfo& parameter, const Node& node) {
   const bool wants_text = parameter.kind == ValueKind::text || parameter.kind == ValueKind::path;
   if (const std::string* text = node.text()) {
-    const bool number = looks_like_number(*text) && !wants_text;
+    const bool number = number_in<double>(*text) && !wants_text;
     const bool flag = (*text == "true" || *text == "false") && !wants_text;
     return number || flag ? "write it without quotes" : std::string{};
   }

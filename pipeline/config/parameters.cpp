@@ -1,7 +1,6 @@
 #include "pipeline/config/parameters.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "pipeline/config/document.hpp"
 #include "pipeline/config/findings.hpp"
@@ -75,7 +74,7 @@ void add_variants(Parameters& parameters) {
   }
 }
 
-/// Whether the key is one of these, or a parameter of one of these stages.
+/// Whether the key is one of these, or in a table or stage that is.
 bool stands_in(const std::vector<std::string>& keys, std::string_view key) {
   return std::ranges::any_of(keys, [&](const std::string& one) {
     return key == one ||
@@ -129,7 +128,7 @@ bool is_set_by_user(const Parameters& parameters, std::string_view key) {
 Parameters parameters_of(const std::string& resolved, const std::string& file) {
   Sources sources;
   Findings findings(sources);
-  const Source& source = sources.add(file, resolved);
+  const SourceText& source = sources.add(file, resolved);
   Node root = read_document(source, findings);
   if (!root.broken) expand_tree(*root.table(), {}, sources, findings);
   if (findings.has_errors()) {
@@ -143,14 +142,16 @@ Parameters parameters_of(const std::string& resolved, const std::string& file) {
 }
 
 bool changes_results(std::string_view key) {
-  static constexpr std::array<std::string_view, 5> without_effect{
-      "pipeline.name", "pipeline.threads", "pipeline.plugins", "schedule.checkpoint_every",
-      "schedule.keep"};
-  return std::ranges::find(without_effect, key) == without_effect.end() &&
-         !key.starts_with("limits.") && !key.starts_with("chosen.") && !is_variant_key(key) &&
-         !key.starts_with("pipeline.tensorboard") &&
-         !key.starts_with("schedule.checkpoint_every.") && !key.starts_with("schedule.keep.") &&
-         !key.ends_with(".threads") && !key.ends_with(".concurrency");
+  static const std::vector<std::string> without_effect{"pipeline.name",
+                                                       "pipeline.threads",
+                                                       "pipeline.plugins",
+                                                       "pipeline.tensorboard",
+                                                       "schedule.checkpoint_every",
+                                                       "schedule.keep",
+                                                       "limits",
+                                                       "chosen"};
+  return !stands_in(without_effect, key) && !is_variant_key(key) && !key.ends_with(".threads") &&
+         !key.ends_with(".concurrency");
 }
 
 }  // namespace seam::host

@@ -81,12 +81,11 @@ bool Paths::are_sound(const Entry& line, const FlowText& text, std::vector<std::
     }
     const auto start = std::ranges::find(readers, step.stage);
     if (start != readers.end()) {
-      std::string circle;
-      for (auto reader = start; reader != readers.end(); ++reader) circle += *reader + " -> ";
+      const std::vector<std::string> circle(start, readers.end());
       findings_.error("path-cycle", place,
-                      fmt::format("path '{}' contains itself", step.stage) +
-                          (readers.end() - start > 1 ? " through others" : ""),
-                      {circle + step.stage});
+                      fmt::format("path '{}' contains itself{}", step.stage,
+                                  circle.size() > 1 ? " through others" : ""),
+                      {circle_text(circle)});
       sound = false;
     } else if (readers.size() >= deepest) {
       findings_.error("path-cycle", place,

@@ -13,27 +13,11 @@ namespace {
 
 constexpr std::size_t widest_line = 160;  // of the file's text shown, in characters
 
-/// The byte length of the first UTF-8 character; 0 if the bytes are not valid UTF-8.
-std::size_t character_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                    ? 1
-                             : lead >= 0xc2 && lead < 0xe0  ? 2
-                             : lead >= 0xe0 && lead < 0xf0  ? 3
-                             : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                            : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  return length;
-}
-
 /// Text for a terminal: one column per character as far as possible, without control characters.
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
+    const std::size_t length = length_of_character(text);
     const auto lead = static_cast<unsigned char>(text.front());
     if (lead == '\t') {
       result += ' ';

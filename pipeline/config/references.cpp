@@ -40,12 +40,12 @@ class CircleFinder {
 
   void report(const StageDraft& stage, const std::string& parameter,
               std::vector<const StageDraft*>::const_iterator start) {
-    std::string circle;
-    for (auto step = start; step != path_.cend(); ++step) circle += (*step)->spec.name + " -> ";
+    std::vector<std::string> circle;
+    for (auto step = start; step != path_.cend(); ++step) circle.push_back((*step)->spec.name);
     findings_.error("reference-cycle", stage.reference_nodes.at(parameter).place,
-                    fmt::format("stage '{}' refers to itself", (*start)->spec.name) +
-                        (path_.cend() - start > 1 ? " through others" : ""),
-                    {circle + (*start)->spec.name});
+                    fmt::format("stage '{}' refers to itself{}", circle.front(),
+                                circle.size() > 1 ? " through others" : ""),
+                    {circle_text(circle)});
   }
 
   const std::vector<StageDraft>& stages_;

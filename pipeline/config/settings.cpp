@@ -22,6 +22,17 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// The elements of the list at these keys, or the only value there.
+std::vector<const Node*> elements_at(const Table& tree,
+                                     std::initializer_list<std::string_view> keys) {
+  const Node* node = tree.at(keys);
+  if (node == nullptr) return {};
+  if (node->array() == nullptr) return {node};
+  std::vector<const Node*> elements;
+  for (const Node& element : *node->array()) elements.push_back(&element);
+  return elements;
+}
+
 /// Checks that the flows, stages and metrics of a schedule exist.
 class ScheduleCheck {
  public:
@@ -39,12 +50,8 @@ class ScheduleCheck {
  private:
   /// Checks that a metric in an inner table belongs to a stage.
   void check_metric_of(const Table& table, std::string_view key, std::string_view inner) const {
-    const Entry* rule = table.find(key);
-    const Table* keys = rule != nullptr ? rule->node.table() : nullptr;
-    const Entry* metric = keys != nullptr ? keys->find(inner) : nullptr;
-    if (metric != nullptr && metric->node.text() != nullptr && !metric->node.broken) {
-      check_metric(*metric, *metric->node.text());
-    }
+    const Node* metric = table.at({key, inner});
+    if (metric != nullptr && metric->text() != nullptr && !metric->broken) check_metric(*metric);
   }
 
   /// A flow's name, a table with one, or a list of these. Other values have been reported.
@@ -78,10 +85,11 @@ class ScheduleCheck {
     }
   }
 
-  void check_metric(const Entry& entry, const std::string& text) const {
+  void check_metric(const Node& metric) const {
+    const std::string& text = *metric.text();
     const std::size_t dot = text.find('.');
     if (dot == std::string::npos || dot == 0 || dot + 1 == text.size()) {
-      findings_.error("metric", entry.node.place,
+      findings_.error("metric", metric.place,
                       fmt::format("'{}' is not a metric; a metric is written STAGE.METRIC, such as "
                                   "\"recall.r@1\"",
                                   text));
@@ -89,7 +97,7 @@ class ScheduleCheck {
     }
     const std::string stage = text.substr(0, dot);
     if (contains(known_.stages, stage)) return;
-    findings_.error("metric", entry.node.place,
+    findings_.error("metric", metric.place,
                     fmt::format("the metric '{}' belongs to a stage '{}', which is not in this "
                                 "file",
                                 text, stage),
@@ -113,15 +121,7 @@ std::string plugin_path(const Node& node) {
 }
 
 std::vector<const Node*> plugin_nodes(const Table& tree) {
-  const Entry* pipeline = tree.find("pipeline");
-  const Table* table = pipeline != nullptr ? pipeline->node.table() : nullptr;
-  const Entry* entry = table != nullptr ? table->find("plugins") : nullptr;
-  if (entry == nullptr) return {};
-  std::vector<const Node*> nodes;
-  if (entry->node.text() != nullptr) nodes.push_back(&entry->node);
-  if (const Array* array = entry->node.array()) {
-    for (const Node& element : *array) nodes.push_back(&element);
-  }
+  std::vector<const Node*> nodes = elements_at(tree, {"pipeline", "plugins"});
   std::erase_if(nodes, [](const Node* node) { return node->text() == nullptr || node->broken; });
   return nodes;
 }
@@ -191,27 +191,18 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
 }
 
 void check_tensorboard(const Table& tree, const KnownNames& known, Findings& findings) {
-  const auto inner = [](const Table* table, const char* key) -> const Node* {
-    const Entry* entry = table != nullptr ? table->find(key) : nullptr;
-    return entry != nullptr ? &entry->node : nullptr;
-  };
-  const auto table_of = [](const Node* node) { return node != nullptr ? node->table() : nullptr; };
-  const Table* rule = table_of(inner(table_of(inner(&tree, "pipeline")), "tensorboard"));
-  const Node* patterns = inner(rule, "histograms");
-  if (patterns == nullptr) return;
-  const Array single{*patterns};
-  for (const Node& node : patterns->array() != nullptr ? *patterns->array() : single) {
-    const std::string* text = node.text();
-    if (text == nullptr || node.broken) continue;  // that has been reported
+  for (const Node* node : elements_at(tree, {"pipeline", "tensorboard", "histograms"})) {
+    const std::string* text = node->text();
+    if (text == nullptr || node->broken) continue;  // that has been reported
     const std::string stage = text->substr(0, text->find('.'));
     if (stage.empty() || stage.size() + 1 >= text->size()) {
       findings.error(
-          "pattern", node.place,
+          "pattern", node->place,
           fmt::format("'{}' does not name a tensor; 'histograms' takes STAGE.TENSOR, such as "
                       "\"model.*\" or \"model.*.weight\"",
                       *text));
     } else if (stage.find_first_of("*?") == std::string::npos && !contains(known.stages, stage)) {
-      findings.error("unknown-stage", node.place,
+      findings.error("unknown-stage", node->place,
                      fmt::format("'{}' names tensors of a stage '{}', which is not in this file",
                                  *text, stage),
                      {did_you_mean(stage, known.stages)});

@@ -12,6 +12,7 @@
 #include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -27,17 +28,6 @@ const std::vector<std::string>& common_keys() {
 
 bool is_common(const std::string& key) {
   return std::find(common_keys().begin(), common_keys().end(), key) != common_keys().end();
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t from = 0;
-  while (from <= text.size()) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    lines.push_back(text.substr(from, end - from));
-    from = end + 1;
-  }
-  return lines;
 }
 
 std::vector<std::string> parameter_names(const Description& description) {
@@ -124,10 +114,13 @@ class StageReader {
   }
 
   void refuse_type(const Entry& use, const std::string& type, const Error& error) {
-    std::vector<std::string> notes = lines_of(error.full_message());
-    for (std::string& note : notes) note.erase(0, note.find_first_not_of(' '));
-    const std::string message = notes.front();
-    notes.erase(notes.begin());
+    const std::string text = error.full_message();
+    const std::string message = text.substr(0, text.find('\n'));
+    std::vector<std::string> notes;
+    for (std::string_view line : split(std::string_view(text).substr(message.size()), '\n')) {
+      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+      notes.emplace_back(line);
+    }
     const std::size_t offering = registry_.find_all(type).size();
     const std::string code = offering == 0                           ? "unknown-stage-type"
                              : offering > 1                          ? "ambiguous-stage-type"

@@ -147,7 +147,7 @@ void Variants::lay_over(Table& tree, const std::vector<std::string>& chosen,
                         const std::map<std::string, std::string>& environment, Sources& sources,
                         Findings& findings) {
   if (chosen.empty()) return;
-  const Source& source = sources.add_lines("--variant", chosen);
+  const SourceText& source = sources.add_lines("--variant", chosen);
   std::map<std::string, std::string> of_group;
   for (std::size_t at = 0; at < chosen.size(); ++at) {
     const std::string& name = chosen[at];

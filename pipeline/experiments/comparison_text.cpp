@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/table.hpp"
@@ -33,10 +34,6 @@ std::string signed_text(double value) {
   return (value < 0 ? "" : "+") + measured(value);
 }
 
-std::string plural(std::size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::vector<TableColumn> score_columns(const std::vector<std::string>& further) {
   std::vector<TableColumn> columns{
       {"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
@@ -58,7 +55,7 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
     const std::size_t pairs = group.difference->pairs;
     if (group.difference->clusters == 0 && pairs > 0 &&
         pairs < std::max(group.members.size(), best_size)) {
-      bounds += (bounds.empty() ? "of " : " of ") + plural(pairs, "pair");
+      bounds += (bounds.empty() ? "of " : " of ") + counted(pairs, "pair");
     }
   }
   std::vector<std::string> cells{std::to_string(group.members.size()),
@@ -173,8 +170,8 @@ std::string observations_text(const Ranking& ranking) {
     return group.difference && group.difference->clusters > 0;
   });
   if (paired == ranking.groups.end()) return {};
-  return fmt::format("paired on {} in {}\n", plural(paired->difference->pairs, "observation"),
-                     plural(paired->difference->clusters, "cluster"));
+  return fmt::format("paired on {} in {}\n", counted(paired->difference->pairs, "observation"),
+                     counted(paired->difference->clusters, "cluster"));
 }
 
 /// "for comparison: chance 0.0123, before 0.0421 to 0.0611": baselines that the means should
@@ -360,7 +357,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   if (!comparison.rankings.empty()) {
     text += fmt::format("{} of the {} epoch, {} is better; {}\n", comparison.metric,
                         which_text(comparison.which), better_text(comparison.better),
-                        plural(runs_in(comparison), "run"));
+                        counted(runs_in(comparison), "run"));
   }
   const bool several = comparison.rankings.size() > 1;
   if (several) {

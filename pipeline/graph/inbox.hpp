@@ -14,20 +14,15 @@
 #include <vector>
 
 #include "pipeline/graph/message.hpp"
-#include "pipeline/graph/queue_count.hpp"
 
 namespace seam::host {
 
 class Inbox {
  public:
-  /// `count`: counts the waiting messages; outlives the inbox, may be null.
-  explicit Inbox(QueueCount* count = nullptr) : count_(count) {}
-
   /// Returns whether the caller must make sure that drain() runs.
   [[nodiscard]] bool put(Message&& message) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(message));
-    if (count_ != nullptr) count_->enter();
     return !std::exchange(active_, true);
   }
 
@@ -44,15 +39,11 @@ class Inbox {
         }
         taken_.swap(waiting_);
       }
-      for (Message& message : taken_) {
-        if (count_ != nullptr) count_->leave();
-        handle(std::move(message));
-      }
+      for (Message& message : taken_) handle(std::move(message));
     }
   }
 
  private:
-  QueueCount* count_;
   std::mutex mutex_;
   std::vector<Message> waiting_;
   bool active_ = false;

@@ -48,29 +48,19 @@ class Segment::Output final : public Emitter {
     if (segment_.has_done_its_part() || segment_.flow_.discarding()) return;
     if (segment_.chooses_) segment_.fates_.sent(packet);
     if (segment_.holdings_) segment_.holdings_->give(packet);
-    packet.set_sequence(segment_.next_out_);
+    Message message{segment_.next_out_++, Message::Kind::gap, 0, nullptr};
+    packet.set_sequence(message.sequence);
     const Outcome outcome = segment_.last().check_provided(packet);
-    Counter& counter = *segment_.counters_.back();
-    add_alone<std::uint64_t>(counter.emitted, 1);
-    Message message{segment_.next_out_++, Message::Kind::packet, 0, nullptr};
-    if (outcome && message.sequence < segment_.passed_over_) {
-      segment_.unsent_ = segment_.weight_taken_ = 0;
-      message.kind = Message::Kind::gap;
-    } else if (outcome) {
-      segment_.unsent_ = 0;
-      auto envelope = std::make_shared<Envelope>();
-      // A batch counts as its images, except those that another branch has already counted. Packets
-      // emitted by a sampler count as one each.
-      const std::uint64_t taken = std::exchange(segment_.weight_taken_, 0);
-      const bool stands_for_them = segment_.last().description().replaces_packets;
-      const auto bytes = static_cast<std::int64_t>(packet.bytes());
-      envelope->share = Share(
-          segment_.flow_.budget.admit(*segment_.sizes_, bytes, stands_for_them ? taken : 1), bytes);
-      envelope->packet = std::move(packet);
-      message.envelope = std::move(envelope);
-    } else {
+    add_alone<std::uint64_t>(segment_.counters_.back()->emitted, 1);
+    if (!outcome) {
       segment_.flow_.fail(outcome.error());
-      message.kind = Message::Kind::gap;
+    } else {
+      segment_.unsent_ = 0;
+      const std::uint64_t weight = std::exchange(segment_.weight_taken_, 0);
+      if (message.sequence >= segment_.passed_over_) {
+        message.kind = Message::Kind::packet;
+        message.envelope = admitted(std::move(packet), weight);
+      }
     }
     if (segment_.for_batch_ == ForBatch::makes_it) segment_.flow_.batch_made();
     if (segment_.points_ != nullptr && collecting_ == Collecting::packet) {
@@ -91,6 +81,18 @@ class Segment::Output final : public Emitter {
   }
 
  private:
+  /// `weight`: of the packets that were received since the last one was emitted.
+  [[nodiscard]] std::shared_ptr<Envelope> admitted(Packet packet, std::uint64_t weight) const {
+    // A batch counts as its images, except those that another branch has already counted. Packets
+    // emitted by a sampler count as one each.
+    if (!segment_.last().description().replaces_packets) weight = 1;
+    const auto bytes = static_cast<std::int64_t>(packet.bytes());
+    auto envelope = std::make_shared<Envelope>();
+    envelope->share = Share(segment_.flow_.budget.admit(*segment_.sizes_, bytes, weight), bytes);
+    envelope->packet = std::move(packet);
+    return envelope;
+  }
+
   Segment& segment_;
   Collecting collecting_;
 };
@@ -220,33 +222,22 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
 
 Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
   StageRunner& stage = *stages_[at];
+  if (stage.kind() == StageKind::collector) return collect(envelope);
   const int retries =
       specs_[at] != nullptr && specs_[at]->on_error == OnError::retry ? specs_[at]->retries : 0;
-  switch (stage.kind()) {
-    case StageKind::collector:
-      return collect(envelope);
-    case StageKind::sink: {
-      Outcome outcome = stage.consume(flow_.run, envelope.packet);
-      for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
-        outcome = stage.consume(flow_.run, envelope.packet);
-      }
-      return outcome;
-    }
-    default:
-      break;
-  }
-  if (retries == 0) {
-    Outcome outcome = stage.transform(flow_.run, envelope.packet);
-    envelope.account();
-    return outcome;
-  }
-  const Packet before = envelope.packet;  // handles only
-  Outcome outcome = stage.transform(flow_.run, envelope.packet);
+  const bool changes_packet = stage.kind() != StageKind::sink;
+  const auto call = [&] {
+    return changes_packet ? stage.transform(flow_.run, envelope.packet)
+                          : stage.consume(flow_.run, envelope.packet);
+  };
+  std::optional<Packet> before;  // handles only
+  if (retries > 0 && changes_packet) before = envelope.packet;
+  Outcome outcome = call();
   for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
-    envelope.packet = before;
-    outcome = stage.transform(flow_.run, envelope.packet);
+    if (before) envelope.packet = *before;
+    outcome = call();
   }
-  envelope.account();
+  if (changes_packet) envelope.account();
   return outcome;
 }
 

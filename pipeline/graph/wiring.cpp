@@ -1,5 +1,6 @@
 #include "pipeline/graph/wiring.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -18,77 +19,69 @@ Wiring::Wiring(const FlowSpec& flow, const FlowPlan& plan, const Segments& segme
       activity_(activity),
       compute_(compute),
       points_(points),
-      graph_(context_) {
+      graph_(context_),
+      workers_(graph_, tbb::flow::unlimited, [this](const Work& work) {
+        work();
+        activity_.end();
+        return continue_msg();
+      }) {
   for (std::size_t at = 0; at < segments_.size(); ++at) {
     Segment& segment = *segments_[at];
     const bool in_step = plan_.in_step[plan_.segments[at].nodes.front()];
-    add_segment(segment, in_step);
+    entrances_.push_back({entrance_of(segment, in_step), in_step});
     const StageKind kind = segment.last().kind();
     if (kind == StageKind::source || kind == StageKind::collector) add_pump(segment, in_step);
   }
   connect();
 }
 
-void Wiring::add_segment(Segment& segment, bool in_step) {
-  Segment* target = &segment;
-  if (in_step) {
-    entrances_.push_back(add_step([target](Message&& message) {
-      target->queue().leave_shared();
-      target->accept(std::move(message));
-    }));
-  } else if (segment.place() != Workplace::parallel_workers) {
-    entrances_.push_back(add_serial(
-        segment.place(), [target](Message&& message) { target->accept(std::move(message)); },
-        &segment.queue()));
-  } else {
-    const auto& specs = state_.options.stage_specs;
-    const auto spec = specs.find(segment.first().name());
-    std::size_t concurrency = tbb::flow::unlimited;
-    if (spec != specs.end() && spec->second.concurrency) {
-      concurrency = static_cast<std::size_t>(*spec->second.concurrency);
-    }
-    parallel_.push_back(
-        std::make_unique<MessageNode>(graph_, concurrency, [this, target](const Message& message) {
-          target->queue().leave_shared();
-          target->accept(Message(message));
-          activity_.end();
-          return continue_msg();
-        }));
-    entrances_.push_back({.parallel = parallel_.back().get()});
-  }
-}
-
-Wiring::Entrance Wiring::add_serial(Workplace place, Deliver handle, QueueCount* count) {
-  serial_.push_back(std::make_unique<Serial>(count));
-  Serial* node = serial_.back().get();
-  node->handle = std::move(handle);
-  if (place != Workplace::compute_thread) {
-    node->wake =
-        std::make_unique<WakeNode>(graph_, tbb::flow::serial, [this, node](const continue_msg&) {
-          node->inbox.drain(node->handle);
-          activity_.end();
-          return continue_msg();
-        });
-  }
-  return {.serial = node};
-}
-
-Wiring::Entrance Wiring::add_step(Deliver handle) {
-  step_.push_back(std::make_unique<const Deliver>(std::move(handle)));
-  return {.step = step_.back().get()};
-}
-
-void Wiring::put(Serial& node, Message&& message) {
-  if (!node.inbox.put(std::move(message))) return;
+void Wiring::post(WorkThread* thread, const Work& work) {
   activity_.begin();
-  if (node.wake) {
-    node.wake->try_put(continue_msg());
+  if (thread == nullptr) {
+    workers_.try_put(work);  // queueing nodes always accept
     return;
   }
-  compute_.post([this, &node] {
-    node.inbox.drain(node.handle);
+  thread->post([this, work] {
+    work();
     activity_.end();
   });
+}
+
+Deliver Wiring::entrance_of(Segment& segment, bool in_step) {
+  Deliver handle = [target = &segment](Message&& message) {
+    target->queue().leave();
+    target->accept(std::move(message));
+  };
+  if (in_step) return handle;
+  if (segment.place() != Workplace::parallel_workers) {
+    return serial_node(segment.place(), std::move(handle));
+  }
+  const auto& specs = state_.options.stage_specs;
+  const auto spec = specs.find(segment.first().name());
+  std::size_t concurrency = tbb::flow::unlimited;
+  if (spec != specs.end() && spec->second.concurrency) {
+    concurrency = static_cast<std::size_t>(*spec->second.concurrency);
+  }
+  parallel_.push_back(std::make_unique<MessageNode>(
+      graph_, concurrency, [this, handle = std::move(handle)](const Message& message) {
+        handle(Message(message));
+        activity_.end();
+        return continue_msg();
+      }));
+  return [this, node = parallel_.back().get()](Message&& message) {
+    activity_.begin();
+    node->try_put(message);
+  };
+}
+
+Deliver Wiring::serial_node(Workplace place, Deliver handle) {
+  Serial& node = serial_.emplace_back();
+  node.handle = std::move(handle);
+  WorkThread* thread = place == Workplace::compute_thread ? &compute_ : nullptr;
+  return [this, &node, thread](Message&& message) {
+    if (!node.inbox.put(std::move(message))) return;
+    post(thread, [&node] { node.inbox.drain(node.handle); });
+  };
 }
 
 void Wiring::connect() {
@@ -101,7 +94,7 @@ void Wiring::connect() {
     const std::size_t to = plan_.segment_of[node];
     if (from == to) continue;
     segments_[from]->add_edge({flow_.nodes[node].stage},
-                              edge(inputs.front(), plan_.in_step[inputs.front()], to));
+                              edge_to_segment(inputs.front(), plan_.in_step[inputs.front()], to));
   }
   // Stages after the same branches receive the same packet, joined once.
   for (const auto& [inputs, consumers] : behind_join) connect_join(inputs, consumers);
@@ -109,13 +102,13 @@ void Wiring::connect() {
 
 void Wiring::connect_join(const std::vector<std::size_t>& inputs,
                           const std::vector<std::size_t>& consumers) {
-  bool in_step = false;
-  for (const std::size_t input : inputs) in_step = in_step || plan_.in_step[input];
+  const bool in_step =
+      std::ranges::any_of(inputs, [&](std::size_t input) { return plan_.in_step[input]; });
   std::vector<std::string> names;
   std::vector<Deliver> enter;
   for (const std::size_t consumer : consumers) {
     names.push_back(flow_.nodes[consumer].stage);
-    enter.push_back(edge(inputs.front(), in_step, plan_.segment_of[consumer]));
+    enter.push_back(edge_to_segment(inputs.front(), in_step, plan_.segment_of[consumer]));
   }
   Deliver handle = [join = std::make_shared<Join>(inputs.size()),
                     enter = std::move(enter)](Message&& message) {
@@ -124,106 +117,72 @@ void Wiring::connect_join(const std::vector<std::size_t>& inputs,
     spread(std::move(*joined), enter.size(),
            [&](std::size_t at, Message&& copy) { enter[at](std::move(copy)); });
   };
-  const Entrance entrance = in_step ? add_step(std::move(handle))
-                                    : add_serial(Workplace::serial_worker, std::move(handle));
+  if (!in_step) handle = serial_node(Workplace::serial_worker, std::move(handle));
+  const Entrance& entrance = entrances_.emplace_back(Entrance{std::move(handle), in_step});
   for (std::size_t port = 0; port < inputs.size(); ++port) {
     segments_[plan_.segment_of[inputs[port]]]->add_edge(
         names, edge(inputs[port], plan_.in_step[inputs[port]], entrance, port));
   }
 }
 
-Deliver Wiring::edge(std::size_t from, bool from_step, std::size_t segment) {
-  Segment* target = segments_[segment].get();
-  const Entrance& entrance = entrances_[segment];
-  if (entrance.parallel != nullptr) {
-    return [this, target, node = entrance.parallel](const Message& message) {
-      target->queue().enter_shared();
-      activity_.begin();
-      node->try_put(message);  // queueing nodes always accept
-    };
-  }
-  if (entrance.serial != nullptr) {
-    return [this, node = entrance.serial](Message&& message) { put(*node, std::move(message)); };
-  }
-  return [target, enter = edge(from, from_step, entrance, 0)](Message&& message) {
-    target->queue().enter_shared();
-    enter(std::move(message));
-  };
-}
-
 Deliver Wiring::edge(std::size_t from, bool from_step, const Entrance& to, std::size_t port) {
-  if (to.step == nullptr) {
-    return [this, node = to.serial, port](Message&& message) {
-      message.port = port;
-      put(*node, std::move(message));
-    };
-  }
-  if (from_step) {
-    return [this, target = to.step, port](Message&& message) {
+  if (to.in_step && from_step) {
+    return [this, target = &to.deliver, port](Message&& message) {
       message.port = port;
       step_queue_.put(*target, std::move(message));
     };
   }
-  std::unique_ptr<Lane>& lane = lanes_[plan_.numbered_by[from]];
-  if (!lane) {
-    lane = std::make_unique<Lane>(step_queue_);
-    if (points_ != nullptr) {  // then this is the only lane
-      lane->lane.begin_at(state_.options.from.steps);
-      lane->lane.on_boundary = [this](std::uint64_t steps, StepLane::Boundary boundary) {
-        points_->stand_at(steps, boundary);
-      };
-    }
-    lane->entrance =
-        add_serial(Workplace::compute_thread, [target = &lane->lane](Message&& message) {
-          target->accept(std::move(message));
-        }).serial;
-  }
-  const std::size_t at = lane->lane.add_port([target = to.step, port](Message&& message) {
+  Deliver deliver = [target = &to.deliver, port](Message&& message) {
     message.port = port;
     (*target)(std::move(message));
-  });
-  return [this, node = lane->entrance, at](Message&& message) {
-    message.port = at;
-    put(*node, std::move(message));
   };
+  if (!to.in_step) return deliver;
+  Lane& lane = lane_of(from);
+  return [target = &lane.deliver, at = lane.lane.add_port(std::move(deliver))](Message&& message) {
+    message.port = at;
+    (*target)(std::move(message));
+  };
+}
+
+Deliver Wiring::edge_to_segment(std::size_t from, bool from_step, std::size_t segment) {
+  return [count = &segments_[segment]->queue(),
+          enter = edge(from, from_step, entrances_[segment], 0)](Message&& message) {
+    count->enter();
+    enter(std::move(message));
+  };
+}
+
+Wiring::Lane& Wiring::lane_of(std::size_t from) {
+  const auto [found, is_new] = lanes_.try_emplace(plan_.numbered_by[from], step_queue_);
+  Lane& lane = found->second;
+  if (!is_new) return lane;
+  if (points_ != nullptr) {  // then this is the only lane
+    lane.lane.begin_at(state_.options.from.steps);
+    lane.lane.on_boundary = [this](std::uint64_t steps, StepLane::Boundary boundary) {
+      points_->stand_at(steps, boundary);
+    };
+  }
+  lane.deliver = serial_node(Workplace::compute_thread, [target = &lane.lane](Message&& message) {
+    target->accept(std::move(message));
+  });
+  return lane;
 }
 
 std::uint64_t Wiring::steps() const {
   std::uint64_t steps = 0;
-  for (const auto& [node, lane] : lanes_) steps = std::max(steps, lane->lane.steps());
+  for (const auto& [node, lane] : lanes_) steps = std::max(steps, lane.lane.steps());
   return steps;
 }
 
 void Wiring::add_pump(Segment& segment, bool in_step) {
-  const std::size_t at = pumps_.size();
-  std::function<void()> start;
   WorkThread* thread = nullptr;
   if (segment.place() == Workplace::compute_thread) {
     thread = &compute_;
   } else if (segment.last().kind() == StageKind::source) {
     thread = source_threads_.emplace_back(std::make_unique<WorkThread>()).get();
   }
-  if (thread != nullptr) {
-    pump_nodes_.push_back(nullptr);
-    start = [this, at, thread] {
-      activity_.begin();
-      thread->post([this, at] {
-        run_pump(*pumps_[at]);
-        activity_.end();
-      });
-    };
-  } else {
-    pump_nodes_.push_back(
-        std::make_unique<WakeNode>(graph_, tbb::flow::serial, [this, at](const continue_msg&) {
-          run_pump(*pumps_[at]);
-          activity_.end();
-          return continue_msg();
-        }));
-    start = [this, at] {
-      activity_.begin();
-      pump_nodes_[at]->try_put(continue_msg());
-    };
-  }
+  const std::size_t at = pumps_.size();
+  auto start = [this, at, thread] { post(thread, [this, at] { run_pump(*pumps_[at]); }); };
   pumps_.push_back(std::make_unique<Pump>(segment, state_, std::move(start)));
   segment.on_pumping = [this, at] {
     activity_.begin();  // until the pump is done: a parked pump has no task

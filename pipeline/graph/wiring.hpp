@@ -12,6 +12,7 @@
 #include <tbb/task_group.h>
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,35 +53,42 @@ class Wiring {
 
  private:
   using MessageNode = tbb::flow::function_node<Message, tbb::flow::continue_msg>;
-  using WakeNode = tbb::flow::function_node<tbb::flow::continue_msg, tbb::flow::continue_msg>;
+  using Work = std::function<void()>;
 
-  /// A serial node: an inbox and the task that empties it.
+  /// The way into a segment or a join.
+  struct Entrance {
+    Deliver deliver;
+    bool in_step = false;  ///< then only the training step may deliver
+  };
+  /// A node that handles one message at a time.
   struct Serial {
-    explicit Serial(QueueCount* count) : inbox(count) {}
     Inbox inbox;
     Deliver handle;
-    std::unique_ptr<WakeNode> wake;  ///< null: the compute thread empties it
   };
-  /// The entrance of a segment or a join; one of the three.
-  struct Entrance {
-    MessageNode* parallel = nullptr;
-    Serial* serial = nullptr;
-    const Deliver* step = nullptr;
+  /// An entrance to the training step.
+  struct Lane {
+    explicit Lane(StepQueue& queue) : lane(queue) {}
+    StepLane lane;
+    Deliver deliver;
   };
 
-  void add_segment(Segment& segment, bool in_step);
+  [[nodiscard]] Deliver entrance_of(Segment& segment, bool in_step);
+  /// Returns a function that queues messages for `handle`, which is called with one at a time.
+  [[nodiscard]] Deliver serial_node(Workplace place, Deliver handle);
   void add_pump(Segment& segment, bool in_step);
-  /// `count`: counts waiting messages; may be null.
-  Entrance add_serial(Workplace place, Deliver handle, QueueCount* count = nullptr);
-  Entrance add_step(Deliver handle);
   void connect();
   void connect_join(const std::vector<std::size_t>& inputs,
                     const std::vector<std::size_t>& consumers);
-  /// Returns a function that passes a message from a node to a segment.
-  Deliver edge(std::size_t from, bool from_step, std::size_t segment);
-  /// The same for an entrance, without a count of waiting messages.
-  Deliver edge(std::size_t from, bool from_step, const Entrance& to, std::size_t port);
-  void put(Serial& node, Message&& message);
+  /// Returns a function that passes a message from a node to an entrance. `from_step`: whether the
+  /// training step calls it.
+  [[nodiscard]] Deliver edge(std::size_t from, bool from_step, const Entrance& to,
+                             std::size_t port);
+  /// The same for a segment, whose waiting messages are counted.
+  [[nodiscard]] Deliver edge_to_segment(std::size_t from, bool from_step, std::size_t segment);
+  /// The lane of messages that are numbered like those of the node.
+  [[nodiscard]] Lane& lane_of(std::size_t from);
+  /// Lets a worker of TBB, or the thread if it is not null, do the work.
+  void post(WorkThread* thread, const Work& work);
   void run_pump(Pump& pump);
 
   const FlowSpec& flow_;
@@ -92,18 +100,12 @@ class Wiring {
   FlowPoints* points_;
   tbb::task_group_context context_;
   tbb::flow::graph graph_;
-  std::vector<Entrance> entrances_;  // by segment
+  tbb::flow::function_node<Work> workers_;
   std::vector<std::unique_ptr<MessageNode>> parallel_;
-  std::vector<std::unique_ptr<Serial>> serial_;
-  std::vector<std::unique_ptr<const Deliver>> step_;
+  std::deque<Serial> serial_;
+  std::deque<Entrance> entrances_;  // of the segments, in order, then of the joins
   StepQueue step_queue_;
-  struct Lane {
-    explicit Lane(StepQueue& queue) : lane(queue) {}
-    StepLane lane;
-    Serial* entrance = nullptr;
-  };
-  std::map<std::size_t, std::unique_ptr<Lane>> lanes_;  // by the node whose numbers they carry
-  std::vector<std::unique_ptr<WakeNode>> pump_nodes_;
+  std::map<std::size_t, Lane> lanes_;  // by the node whose numbers they carry
   std::vector<std::unique_ptr<Pump>> pumps_;
   std::vector<std::unique_ptr<WorkThread>> source_threads_;  // last: they call what is above
 };

@@ -1,6 +1,6 @@
 #include "pipeline/plugins/description_json.hpp"
 
-#include <cstdint>
+#include <concepts>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,39 +11,119 @@
 namespace seam::host {
 namespace {
 
-// The structured bindings below name every member: a new one does not compile until it is written
-// and read here.
+// Each structure becomes an array of the members that members_of() passes to `use`. The structured
+// bindings name every member: a new one does not compile until it is named here.
 
-template <class List, class Write>
-Json list_json(const List& list, const Write& write) {
-  Json json = Json::array();
-  for (const auto& element : list) json.push_back(write(element));
-  return json;
+template <class T, class Structure>
+concept Is = std::same_as<std::remove_const_t<T>, Structure>;
+
+template <Is<ParameterInfo> T, class Use>
+void members_of(T& parameter, const Use& use) {
+  auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
+         interface, folder_with, exists_in, initial, assign, bind] = parameter;
+  use(name, doc, unit, kind, default_value, required, least, most, choices, renamed_from, interface,
+      folder_with, exists_in, initial);
 }
 
-template <class T, class Read>
-std::vector<T> list_of(const Json& json, const Read& read) {
-  std::vector<T> list;
-  list.reserve(json.size());
-  for (const Json& element : json) list.push_back(read(element));
-  return list;
+template <Is<FieldInfo> T, class Use>
+void members_of(T& field, const Use& use) {
+  auto& [name, type, contract, doc, gathered_type, gathered_contract, values, values_of] = field;
+  use(name, type, contract, doc, gathered_type, gathered_contract, values, values_of);
+}
+
+template <Is<GatheredField> T, class Use>
+void members_of(T& gathered, const Use& use) {
+  auto& [from, name] = gathered;
+  use(from, name);
+}
+
+template <Is<OfferedInterface> T, class Use>
+void members_of(T& offered, const Use& use) {
+  auto& [interface, target] = offered;
+  use(interface);
+}
+
+template <Is<UpstreamReference> T, class Use>
+void members_of(T& upstream, const Use& use) {
+  auto& [interface, doc, add, clear] = upstream;
+  use(interface, doc);
+}
+
+template <Is<Headline> T, class Use>
+void members_of(T& headline, const Use& use) {
+  auto& [metric, better] = headline;
+  use(metric, better);
+}
+
+template <Is<Configured> T, class Use>
+void members_of(T& configured, const Use& use) {
+  auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
+         replaces_packets, trains] = configured;
+  use(needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
+      replaces_packets, trains);
+}
+
+template <Is<Description> T, class Use>
+void members_of(T& description, const Use& use) {
+  using Base = std::conditional_t<std::is_const_v<T>, const Configured, Configured>;
+  use(static_cast<Base&>(description), description.doc, description.parameters, description.offers,
+      description.upstream);
+}
+
+template <Is<DescriptionCache::StageRecord> T, class Use>
+void members_of(T& record, const Use& use) {
+  auto& [kind, on_compute_thread, description, configured] = record;
+  use(kind, on_compute_thread, description, configured);
 }
 
 template <class T>
-Json optional_json(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
+concept Structure = requires(T& value) {
+  members_of(value, [](auto&... /*members*/) {});
+};
 
 template <class T>
-std::optional<T> optional_of(const Json& json) {
-  if (json.is_null()) return std::nullopt;
-  return json.get<T>();
+Json written(const T& value) {
+  return Json(value);
 }
 
 /// [position in the variant, value]: the type of an empty list is not evident from its value.
-Json value_json(const Value& value) {
+Json written(const Value& value) {
   return Json::array(
       {value.index(), std::visit([](const auto& held) { return Json(held); }, value)});
+}
+
+template <class T>
+Json written(const std::optional<T>& value) {
+  return value ? written(*value) : Json();
+}
+
+template <Structure T>
+Json written(const T& value);
+
+template <Structure T>
+Json written(const std::vector<T>& list) {
+  Json json = Json::array();
+  for (const T& element : list) json.push_back(written(element));
+  return json;
+}
+
+template <Structure T>
+Json written(const std::map<std::string, T>& map) {
+  Json json = Json::object();
+  for (const auto& [key, element] : map) json[key] = written(element);
+  return json;
+}
+
+template <Structure T>
+Json written(const T& value) {
+  Json json = Json::array();
+  members_of(value, [&](const auto&... members) { (json.push_back(written(members)), ...); });
+  return json;
+}
+
+template <class T>
+void read(const Json& json, T& value) {
+  json.get_to(value);
 }
 
 template <std::size_t... positions>
@@ -56,152 +136,44 @@ Value value_at(std::size_t position, const Json& json, std::index_sequence<posit
   return value;
 }
 
-Value value_of(const Json& json) {
-  return value_at(json.at(0).get<std::size_t>(), json.at(1),
-                  std::make_index_sequence<std::variant_size_v<Value>>());
+void read(const Json& json, Value& value) {
+  value = value_at(json.at(0).get<std::size_t>(), json.at(1),
+                   std::make_index_sequence<std::variant_size_v<Value>>());
 }
 
-Json parameter_json(const ParameterInfo& parameter) {
-  const auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, assign, bind] = parameter;
-  return {{"name", name},
-          {"doc", doc},
-          {"unit", unit},
-          {"kind", kind},
-          {"default", default_value ? value_json(*default_value) : Json()},
-          {"required", required},
-          {"least", optional_json(least)},
-          {"most", optional_json(most)},
-          {"choices", choices},
-          {"renamed_from", renamed_from},
-          {"interface", interface},
-          {"folder_with", optional_json(folder_with)},
-          {"exists_in", optional_json(exists_in)},
-          {"initial", initial}};
+template <class T>
+void read(const Json& json, std::optional<T>& value) {
+  if (!json.is_null()) read(json, value.emplace());
 }
 
-ParameterInfo parameter_of(const Json& json) {
-  ParameterInfo parameter;
-  auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, assign, bind] = parameter;
-  json.at("name").get_to(name);
-  json.at("doc").get_to(doc);
-  json.at("unit").get_to(unit);
-  json.at("kind").get_to(kind);
-  if (const Json& value = json.at("default"); !value.is_null()) default_value = value_of(value);
-  json.at("required").get_to(required);
-  least = optional_of<double>(json.at("least"));
-  most = optional_of<double>(json.at("most"));
-  json.at("choices").get_to(choices);
-  json.at("renamed_from").get_to(renamed_from);
-  json.at("interface").get_to(interface);
-  folder_with = optional_of<std::vector<std::string>>(json.at("folder_with"));
-  exists_in = optional_of<std::string>(json.at("exists_in"));
-  json.at("initial").get_to(initial);
-  return parameter;
+template <Structure T>
+void read(const Json& json, T& value);
+
+template <Structure T>
+void read(const Json& json, std::vector<T>& list) {
+  for (const Json& element : json) read(element, list.emplace_back());
 }
 
-Json field_json(const FieldInfo& field) {
-  const auto& [name, type, contract, doc, gathered_type, gathered_contract, values, values_of] =
-      field;
-  return Json::array(
-      {name, type, contract, doc, gathered_type, gathered_contract, values, values_of});
+template <Structure T>
+void read(const Json& json, std::map<std::string, T>& map) {
+  for (const auto& [key, element] : json.items()) read(element, map[key]);
 }
 
-FieldInfo field_of(const Json& json) {
-  return {json.at(0), json.at(1), json.at(2), json.at(3),
-          json.at(4), json.at(5), json.at(6), json.at(7)};
-}
-
-Json gathered_json(const GatheredField& gathered) {
-  const auto& [from, name] = gathered;
-  return Json::array({from, name});
-}
-
-Json offered_json(const OfferedInterface& offered) {
-  const auto& [interface, target] = offered;
-  return interface;
-}
-
-Json upstream_json(const UpstreamReference& upstream) {
-  const auto& [interface, doc, add, clear] = upstream;
-  return {{"interface", interface}, {"doc", doc}};
-}
-
-Json headline_json(const Headline& headline) {
-  const auto& [metric, better] = headline;
-  return Json::array({metric, better});
-}
-
-Json configured_json(const Configured& configured) {
-  const auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state,
-               state_made_by_flow, replaces_packets, trains] = configured;
-  return {{"needs", list_json(needs, field_json)},
-          {"accepts", list_json(accepts, field_json)},
-          {"provides", list_json(provides, field_json)},
-          {"gathers", list_json(gathers, gathered_json)},
-          {"labels_read", labels_read},
-          {"headlines", list_json(headlines, headline_json)},
-          {"keeps_state", keeps_state},
-          {"state_made_by_flow", state_made_by_flow},
-          {"replaces_packets", replaces_packets},
-          {"trains", trains}};
-}
-
-Configured configured_of(const Json& json) {
-  Configured configured;
-  auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
-         replaces_packets, trains] = configured;
-  needs = list_of<FieldInfo>(json.at("needs"), field_of);
-  accepts = list_of<FieldInfo>(json.at("accepts"), field_of);
-  provides = list_of<FieldInfo>(json.at("provides"), field_of);
-  gathers = list_of<GatheredField>(json.at("gathers"), [](const Json& gathered) {
-    return GatheredField{gathered.at(0), gathered.at(1)};
-  });
-  json.at("labels_read").get_to(labels_read);
-  headlines = list_of<Headline>(json.at("headlines"), [](const Json& headline) {
-    return Headline{headline.at(0), headline.at(1).get<Better>()};
-  });
-  json.at("keeps_state").get_to(keeps_state);
-  json.at("state_made_by_flow").get_to(state_made_by_flow);
-  json.at("replaces_packets").get_to(replaces_packets);
-  json.at("trains").get_to(trains);
-  return configured;
+template <Structure T>
+void read(const Json& json, T& value) {
+  std::size_t at = 0;
+  members_of(value, [&](auto&... members) { (read(json.at(at++), members), ...); });
 }
 
 }  // namespace
 
 Json json_of(const DescriptionCache::StageRecord& record) {
-  const auto& [kind, on_compute_thread, description, configured] = record;
-  Json by_values = Json::object();
-  for (const auto& [values, one] : configured) by_values[values] = configured_json(one);
-  return {{"kind", kind},
-          {"compute_thread", on_compute_thread},
-          {"doc", description.doc},
-          {"parameters", list_json(description.parameters, parameter_json)},
-          {"offers", list_json(description.offers, offered_json)},
-          {"upstream", list_json(description.upstream, upstream_json)},
-          {"unconfigured", configured_json(description)},
-          {"configured", std::move(by_values)}};
+  return written(record);
 }
 
 DescriptionCache::StageRecord record_of(const Json& json) {
   DescriptionCache::StageRecord record;
-  auto& [kind, on_compute_thread, description, configured] = record;
-  json.at("kind").get_to(kind);
-  json.at("compute_thread").get_to(on_compute_thread);
-  static_cast<Configured&>(description) = configured_of(json.at("unconfigured"));
-  json.at("doc").get_to(description.doc);
-  description.parameters = list_of<ParameterInfo>(json.at("parameters"), parameter_of);
-  description.offers = list_of<OfferedInterface>(json.at("offers"), [](const Json& offered) {
-    return OfferedInterface{offered, nullptr};
-  });
-  description.upstream = list_of<UpstreamReference>(json.at("upstream"), [](const Json& upstream) {
-    return UpstreamReference{upstream.at("interface"), upstream.at("doc"), {}, {}};
-  });
-  for (const auto& [values, one] : json.at("configured").items()) {
-    configured[values] = configured_of(one);
-  }
+  read(json, record);
   return record;
 }
 

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/text/parse.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -168,16 +170,6 @@ ManifestReading find_section(Reader& reader, std::string& manifest_text) {
   return other_library();
 }
 
-std::vector<std::string> split_at_blanks(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t blank = std::min(text.find(' '), text.size());
-    if (blank > 0) words.emplace_back(text.substr(0, blank));
-    text.remove_prefix(std::min(blank + 1, text.size()));
-  }
-  return words;
-}
-
 /// "2.13" of "2.13.0+cpu".
 std::string_view major_minor(std::string_view version) {
   const std::size_t major = version.find('.');
@@ -206,10 +198,7 @@ ManifestReading parse_manifest(std::string_view text) {
   text.remove_prefix(magic.size());
   text = text.substr(0, text.find('\0'));
   std::map<std::string, std::string, std::less<>> values;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : split(text, '\n')) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     values[std::string(line.substr(0, equals))] = line.substr(equals + 1);
@@ -235,7 +224,9 @@ ManifestReading parse_manifest(std::string_view text) {
   if (stages == values.end()) {
     return refused("its manifest lists no stages; rebuild it against this SDK");
   }
-  manifest.stages = split_at_blanks(stages->second);
+  for (const std::string_view stage : split(stages->second, ' ')) {
+    if (!stage.empty()) manifest.stages.emplace_back(stage);
+  }
   return reading;
 }
 

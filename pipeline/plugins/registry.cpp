@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -381,11 +382,8 @@ std::vector<SearchEntry> default_search_path(const std::vector<std::string>& fro
   // Read at start-up, before there are other threads.
   const char* variable =
       std::getenv("SEAM_PLUGIN_PATH");  // NOLINT(concurrency-mt-unsafe): as above
-  std::string_view rest = variable == nullptr ? std::string_view{} : std::string_view(variable);
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) entries.push_back({fs::path(rest.substr(0, colon)), "SEAM_PLUGIN_PATH"});
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  for (const std::string_view path : split(variable == nullptr ? "" : variable, ':')) {
+    if (!path.empty()) entries.push_back({fs::path(path), "SEAM_PLUGIN_PATH"});
   }
   if (const fs::path prefix = own_prefix(); !prefix.empty()) {
     entries.push_back({prefix / "lib/seam/plugins", "the program's own folder", true});

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -107,10 +108,7 @@ std::string markdown_as_text(std::string_view markdown, std::size_t width) {
     if (!table.empty()) text += table_as_text(table, width);
     table.clear();
   };
-  while (!markdown.empty()) {
-    const std::size_t end = std::min(markdown.find('\n'), markdown.size());
-    std::string_view line = markdown.substr(0, end);
-    markdown.remove_prefix(std::min(end + 1, markdown.size()));
+  for (std::string_view line : split(markdown, '\n')) {
     if (trimmed(line).starts_with('|')) {
       table.push_back(line);
       continue;

@@ -88,4 +88,10 @@ std::string enumerated(const std::vector<std::string>& names, std::size_t most) 
   return text;
 }
 
+std::string circle_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += name + " -> ";
+  return text + names.front();
+}
+
 }  // namespace seam::host

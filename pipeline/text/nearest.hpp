@@ -25,4 +25,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 /// "a, b, c", for lists in messages; at most `most` names, then "and 12 more".
 std::string enumerated(const std::vector<std::string>& names, std::size_t most = 24);
 
+/// "a -> b -> a", for messages about what leads back to its beginning.
+std::string circle_text(const std::vector<std::string>& names);
+
 }  // namespace seam::host

@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "pipeline/text/utf8.hpp"
+
 namespace seam::host {
 namespace {
 
 constexpr char escape = '\x1b';
 constexpr std::string_view ellipsis = "…";
-
-/// Whether a byte begins a character of UTF-8.
-bool begins_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-}
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never set by the program
@@ -79,11 +76,7 @@ std::size_t columns_of(std::string_view text) {
 }
 
 std::string cut(std::string_view text, std::size_t width) {
-  std::size_t at = 0;
-  for (std::size_t count = 0; at < text.size(); ++at) {
-    if (begins_character(text[at]) && ++count > width) break;
-  }
-  return std::string(text.substr(0, at));
+  return std::string(text.substr(0, byte_of_character(text, width)));
 }
 
 std::string cut_front(std::string_view text, std::size_t width) {

@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace seam::host;
   Sources sources;
-  const Source& source =
+  const SourceText& source =
       sources.add("fuzz.toml", std::string(reinterpret_cast<const char*>(data), size));
   Findings findings(sources);
   (void)read_document(source, findings);

@@ -12,14 +12,11 @@
 #include <tuple>
 #include <vector>
 
-#include "pipeline/config/load.hpp"
 #include "pipeline/config/sweep.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
 namespace host_keys_test {
-
-using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -94,38 +91,19 @@ struct Said {
   friend bool operator==(const Said&, const Said&) = default;
 };
 
-class HostKeys : public ::testing::Test {
+class HostKeys : public Load {
  protected:
   HostKeys() { fs::create_directory(folder_.path() / "mine"); }
 
-  /// The pipeline with "TABLE.KEY = value" laid over it.
-  PipelineSpec load(const std::string& text, const std::vector<std::string>& overrides = {}) {
-    LoadOptions options;
-    options.file = folder_.write("pipeline.toml", text);
-    options.overrides = overrides;
-    options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
-    LoadResult result = load_pipeline(options);
-    std::string problems;
-    for (const Problem& problem : result.problems) problems += to_text(problem);
-    EXPECT_TRUE(result.pipeline.has_value()) << text << problems;
-    return result.pipeline ? std::move(result.pipeline->spec) : PipelineSpec();
+  PipelineSpec spec(const std::string& text, const std::vector<std::string>& overrides = {}) {
+    return loaded(text, overrides).spec;
   }
 
-  TemporaryFolder folder_;
-  std::string simple_ = R"([stage.numbers]
-use = "fixture.numbers"
-[stage.scale]
-use = "fixture.scale"
-[stage.total]
-use = "fixture.total"
-[flow]
-main = "numbers -> scale -> total"
-other = "numbers -> total"
-)";
+  std::string simple_ = std::string(simple) + "other = \"numbers -> total\"\n";
 };
 
 TEST_F(HostKeys, EveryKeySurvivesAResume) {
-  const Said before(load(simple_));
+  const Said before(spec(simple_));
   PipelineSpec any;
   StageSpec any_stage;
   std::size_t tried = 0;
@@ -141,9 +119,9 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
           value.replace(at, 4, folder_.path().string());
         }
         const std::string setting = prefix + key.name + "=" + value;
-        const PipelineSpec set = load(simple_, {setting});
+        const PipelineSpec set = spec(simple_, {setting});
         EXPECT_NE(Said(set), before) << setting << " was not read";
-        EXPECT_EQ(Said(load(set.resolved)), Said(set)) << setting << " was lost in\n"
+        EXPECT_EQ(Said(spec(set.resolved)), Said(set)) << setting << " was lost in\n"
                                                        << set.resolved;
         ++tried;
       }
@@ -154,15 +132,15 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
 
 TEST_F(HostKeys, TheBestThatStopEarlyWatchesHasItsDirection) {
   const PipelineSpec set =
-      load(simple_, {"schedule.stop_early={ metric = \"total.x\", goal = \"lowest\" }",
+      spec(simple_, {"schedule.stop_early={ metric = \"total.x\", goal = \"lowest\" }",
                      "schedule.keep={ best = \"total.x\", last = 4 }"});
   EXPECT_EQ(set.schedule.keep, (KeepRule{"total.x", 4, Better::lower}));
   EXPECT_THAT(set.resolved, HasSubstr("\nkeep = { best = \"total.x\", last = 4 }\n"));
-  EXPECT_EQ(load(set.resolved).schedule, set.schedule);
+  EXPECT_EQ(spec(set.resolved).schedule, set.schedule);
 }
 
 TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {
-  const std::string resolved = load(simple_, {"limits.packets=17"}).resolved;
+  const std::string resolved = spec(simple_, {"limits.packets=17"}).resolved;
   EXPECT_THAT(resolved, HasSubstr("packets = 17\nbytes = 268435456  # default\n"));
   EXPECT_THAT(resolved, HasSubstr("# threads: not set\ndevice = \"cpu\"  # default\n"
                                   "precision = \"float32\"  # default\n"

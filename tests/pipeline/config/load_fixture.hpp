@@ -30,10 +30,12 @@ main = "numbers -> scale -> total"
 
 class Load : public ::testing::Test {
  protected:
-  LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
+  LoadResult load(const std::string& text, std::vector<std::string> overrides = {},
+                  std::vector<std::string> variants = {}) {
     LoadOptions options;
     options.file = folder_.write("pipeline.toml", text);
     options.overrides = std::move(overrides);
+    options.variants = std::move(variants);
     options.environment = environment_;
     options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
     return load_pipeline(options);

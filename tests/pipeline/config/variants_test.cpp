@@ -38,19 +38,11 @@ class VariantsTest : public Load {
  protected:
   LoadResult choose(const std::vector<std::string>& variants, std::vector<std::string> set = {},
                     const std::string& text = offered) {
-    LoadOptions options;
-    options.file = folder_.write("pipeline.toml", text);
-    options.variants = variants;
-    options.overrides = std::move(set);
-    options.search_path = {{{std::string(SEAM_TEST_PLUGINS) + "/good", "the test"}}};
-    return load_pipeline(options);
+    return load(text, std::move(set), variants);
   }
   PipelineSpec spec(const std::vector<std::string>& variants, std::vector<std::string> set = {}) {
     LoadResult result = choose(variants, std::move(set));
-    std::string problems;
-    for (const Problem& problem : result.problems) problems += to_text(problem);
-    EXPECT_TRUE(result.pipeline.has_value()) << problems;
-    EXPECT_EQ(problems, "");
+    EXPECT_THAT(codes(result), IsEmpty());
     return result.pipeline ? std::move(result.pipeline->spec) : PipelineSpec{};
   }
   Parameters parameters(const std::vector<std::string>& variants,

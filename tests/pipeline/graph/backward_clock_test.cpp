@@ -104,7 +104,7 @@ TEST_F(BackwardFlowTest, TheTimeIsTheModelsAndNotTheOptimizers) {
       [](Packet&, Context& context) { BackwardScope::listener()->made(context.stage(), 0, 1); },
       true);
   add<Backward>("adam");
-  const FlowResult result = run({"count", "model", "adam"});
+  const FlowResult result = run("count -> model -> adam");
   ASSERT_FALSE(result.error) << result.error->full_message();
   const StageCount& model = result.stages[1];
   const StageCount& adam = result.stages[2];
@@ -119,7 +119,7 @@ TEST_F(BackwardFlowTest, NobodyListensWhereNothingTrains) {
   add<Call<Transform>>(
       "model", [](Packet&, Context&) { EXPECT_EQ(BackwardScope::listener(), nullptr); }, true);
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run({"count", "model", "keep"}).error);
+  EXPECT_FALSE(run("count -> model -> keep").error);
 }
 
 }  // namespace backward_clock_test

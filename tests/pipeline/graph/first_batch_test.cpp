@@ -21,8 +21,8 @@ class FirstBatchTest : public FlowTest {
     add<ParallelCall>("decode", [](Packet&, Context&) {});
     add<Keep>("keep", kept_, &ends_);
   }
-  FlowResult whole_without_error(const FlowSpec& flow, int threads) {
-    FlowResult result = run_flow(flow, threads);
+  FlowResult whole_without_error(const std::string& flow, int threads) {
+    FlowResult result = run(flow, threads);
     EXPECT_FALSE(result.error) << result.error->full_message();
     EXPECT_FALSE(result.cancelled);
     EXPECT_THAT(result.imbalances, IsEmpty());
@@ -35,8 +35,7 @@ TEST_F(FirstBatchTest, OneBatchGoesThroughAndTheStagesEnd) {
   for (const int threads : {1, 2, 8}) {
     kept_.clear();
     ends_ = 0;
-    const FlowResult result =
-        whole_without_error(chain({"count", "decode", "batch", "keep"}), threads);
+    const FlowResult result = whole_without_error("count -> decode -> batch -> keep", threads);
     EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1 + 2)) << threads << " threads";
     EXPECT_EQ(ends_, 1);
     EXPECT_LT(result.stages[0].emitted, 100'000U) << "the source ends as well";
@@ -46,20 +45,19 @@ TEST_F(FirstBatchTest, OneBatchGoesThroughAndTheStagesEnd) {
 TEST_F(FirstBatchTest, ASamplerStopsWhereTheBatchIsMade) {
   add<Sum>("sampler", 2, 0);
   add<Sum>("batch", 2, 0);
-  const FlowResult result =
-      whole_without_error(chain({"count", "sampler", "decode", "batch", "keep"}), 2);
+  const FlowResult result = whole_without_error("count -> sampler -> decode -> batch -> keep", 2);
   EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1 + 2 + 3));
   EXPECT_LT(result.stages[1].emitted, 50'000U);
 }
 
 TEST_F(FirstBatchTest, ASmallerLastBatchIsTheFirstWhereThereIsNoOther) {
   add<Sum>("batch", 1'000'000, 5);
-  whole_without_error(chain({"count", "decode", "batch", "keep"}), 2);
+  whole_without_error("count -> decode -> batch -> keep", 2);
   EXPECT_EQ(kept_.size(), 1U);
 }
 
 TEST_F(FirstBatchTest, WithoutABatchItIsOnePacket) {
-  whole_without_error(chain({"count", "decode", "keep"}), 2);
+  whole_without_error("count -> decode -> keep", 2);
   EXPECT_THAT(numbers(kept_), ElementsAre(0));
 }
 
@@ -68,7 +66,7 @@ TEST_F(FirstBatchTest, ACollectorBehindTheModelIsNotWaitedFor) {
   add<Call<Transform>>(
       "model", [](Packet&, Context&) {}, true);
   add<Sum>("gather", 1'000, 2);
-  whole_without_error(chain({"count", "decode", "batch", "model", "gather", "keep"}), 2);
+  whole_without_error("count -> decode -> batch -> model -> gather -> keep", 2);
   EXPECT_THAT(numbers(kept_), ElementsAre(3, -1, -2)) << "it ends like a complete flow";
 }
 
@@ -77,9 +75,7 @@ TEST_F(FirstBatchTest, EachBranchGetsItsBatch) {
   add<Sum>("large", 4, 0);
   std::vector<Packet> others;
   add<Keep>("other", others);
-  FlowSpec flow = chain({"count", "decode", "small", "keep", "large", "other"});
-  flow.nodes[4].inputs = {1};
-  whole_without_error(flow, 2);
+  whole_without_error("count -> decode -> {small -> keep, large -> other}", 2);
   EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1));
   EXPECT_THAT(numbers(others), ElementsAre(0 + 1 + 2 + 3));
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/config/flow_text.hpp"
 #include "pipeline/graph/flow.hpp"
 #include "seam/testing.hpp"
 
@@ -137,14 +138,14 @@ class FlowTest : public ::testing::Test {
     stages_[name] = std::make_unique<StageRunner>(
         name, "test", std::make_unique<S>(std::forward<Arguments>(arguments)...));
   }
-  /// A chain in the given order.
-  static FlowSpec chain(const std::vector<std::string>& names) {
+  /// The flow of a text such as "count -> {square, negate} -> keep".
+  static FlowSpec flow_of(const std::string& text) {
     FlowSpec flow;
     flow.name = "test";
-    for (const std::string& name : names) {
-      FlowNode node{name, {}, {}};
-      if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
-      flow.nodes.push_back(std::move(node));
+    const FlowText parsed = parse_flow(text);
+    EXPECT_TRUE(parsed.faults.empty()) << text;
+    for (const FlowStep& step : parsed.steps) {
+      flow.nodes.push_back({step.stage, step.inputs, {}});
     }
     return flow;
   }
@@ -154,8 +155,8 @@ class FlowTest : public ::testing::Test {
     FlowEngine engine(threads);
     return engine.run(flow, stages_, options_);
   }
-  FlowResult run(const std::vector<std::string>& names, int threads = 4) {
-    return run_flow(chain(names), threads);
+  FlowResult run(const std::string& flow, int threads = 4) {
+    return run_flow(flow_of(flow), threads);
   }
   static std::vector<std::int64_t> numbers(const std::vector<Packet>& packets) {
     std::vector<std::int64_t> result;

@@ -181,7 +181,7 @@ class FlowPointsTest : public FlowTest {
   void on_step(std::function<void(std::size_t)> body) {
     static_cast<Learn&>(stages_.at("learn")->stage()).on_step = std::move(body);
   }
-  FlowResult run_chain(int threads) { return run({"count", "work", "gather", "learn"}, threads); }
+  FlowResult run_chain(int threads) { return run("count -> work -> gather -> learn", threads); }
 
   /// Resumes from the last point kept.
   FlowResult go_on(int threads) {
@@ -370,9 +370,9 @@ TEST_F(FlowPointsTest, APointThatIsRefusedEndsTheFlowAtOnce) {
 
 TEST_F(FlowPointsTest, WhatStandsInTheWayIsNamed) {
   make();
-  const auto obstacle = [this](const FlowSpec& flow) {
+  const auto obstacle = [this](const std::string& flow) {
     keeper_.obstacles.clear();
-    run_flow(flow, 1);
+    run(flow, 1);
     return keeper_.obstacles.empty() ? std::string() : keeper_.obstacles.front();
   };
   add<Call<Transform>>("serial", [](Packet&, Context&) {});
@@ -380,39 +380,35 @@ TEST_F(FlowPointsTest, WhatStandsInTheWayIsNamed) {
       "model", [](Packet&, Context&) {}, true);
   add<Keep>("keep", kept_);
   add<Gather>("inner", 2, 0);
-  EXPECT_THAT(obstacle(chain({"count", "serial", "gather", "learn"})),
+  EXPECT_THAT(obstacle("count -> serial -> gather -> learn"),
               HasSubstr("'serial' is a serial stage"));
-  EXPECT_THAT(obstacle(chain({"count", "gather", "serial", "learn"})),
-              HasSubstr("'serial' is between"));
-  EXPECT_THAT(obstacle(chain({"count", "gather", "model", "inner", "learn"})),
+  EXPECT_THAT(obstacle("count -> gather -> serial -> learn"), HasSubstr("'serial' is between"));
+  EXPECT_THAT(obstacle("count -> gather -> model -> inner -> learn"),
               HasSubstr("'inner' makes packets inside the training step"));
-  FlowSpec forked = chain({"count", "work", "gather", "learn", "keep"});
-  forked.nodes[4].inputs = {1};
-  EXPECT_THAT(obstacle(forked), HasSubstr("'keep' is a serial stage"));
-  forked = chain({"count", "gather", "learn", "model"});
-  forked.nodes[3].inputs = {1};
-  EXPECT_THAT(obstacle(forked), HasSubstr("several branches"));
+  EXPECT_THAT(obstacle("count -> work -> {gather -> learn, keep}"),
+              HasSubstr("'keep' is a serial stage"));
+  EXPECT_THAT(obstacle("count -> gather -> {learn, model}"), HasSubstr("several branches"));
   options_.stage_specs["work"].references = {{"like", "other"}};
   options_.stage_specs["other"].references = {{"like", "learn"}};
-  EXPECT_THAT(obstacle(chain({"count", "work", "gather", "learn"})),
+  EXPECT_THAT(obstacle("count -> work -> gather -> learn"),
               HasSubstr("'work' refers to a stage of the training step"));
 }
 
 TEST_F(FlowPointsTest, ACollectorBeforeTheLastIsRunAgain) {
-  const std::vector<std::string> names{"count", "sums", "work", "gather", "learn"};
+  const std::string flow = "count -> sums -> work -> gather -> learn";
   make();
   add<Sum>("sums", 2, 7);
-  EXPECT_FALSE(run(names, 1).error);
+  EXPECT_FALSE(run(flow, 1).error);
   const std::vector<std::string> expected = seen_;
   make();
   add<Sum>("sums", 2, 7);
   on_step([&](std::size_t steps) { stop_.soon = stop_.soon || steps == 6; });
-  const FlowResult stopped = run(names, 8);
+  const FlowResult stopped = run(flow, 8);
   ASSERT_TRUE(stopped.cancelled);
   stop_.soon = false;
   options_.from = keeper_.points.back();
   on_step(nullptr);
-  const FlowResult rest = run(names, 8);
+  const FlowResult rest = run(flow, 8);
   EXPECT_THAT(rest.imbalances, IsEmpty());
   EXPECT_EQ(seen_, expected);
 }
@@ -421,7 +417,7 @@ TEST_F(FlowPointsTest, APointOfAFlowThatHasNoneIsRefused) {
   make();
   add<Call<Transform>>("serial", [](Packet&, Context&) {});
   options_.from.steps = 3;
-  const FlowResult result = run({"count", "serial", "gather", "learn"});
+  const FlowResult result = run("count -> serial -> gather -> learn");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->what(), HasSubstr("'serial'"));
 }

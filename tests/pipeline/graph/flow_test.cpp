@@ -24,6 +24,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+void squared(Packet& packet, Context& /*context*/) {
+  packet.set(square, packet.get(number) * packet.get(number));
+}
+
+void doubled(Packet& packet, Context& /*context*/) {
+  packet[number] = 2 * packet.get(number);
+}
+
 /// Passes on packets, but fails on every number that ends in 3.
 class RefusesSome final : public Collector {
  public:
@@ -50,7 +58,7 @@ TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
       if (packet.get(number) % 7 == 0) std::this_thread::yield();
     });
     add<Keep>("keep", kept_, &ends_);
-    const FlowResult result = run({"count", "spin", "keep"}, threads);
+    const FlowResult result = run("count -> spin -> keep", threads);
     EXPECT_FALSE(result.error) << result.error->full_message();
     EXPECT_THAT(result.imbalances, IsEmpty());
     EXPECT_EQ(numbers(kept_), up_to(5'000)) << threads << " threads";
@@ -63,7 +71,7 @@ TEST_F(FlowTest, EndsAnEmptyFlowOnce) {
   add<ParallelCall>("parallel", [](Packet&, Context&) {});
   add<Sum>("sum", 2, 0);
   add<Keep>("keep", kept_, &ends_);
-  const FlowResult result = run({"count", "parallel", "sum", "keep"});
+  const FlowResult result = run("count -> parallel -> sum -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(kept_, IsEmpty());
   EXPECT_EQ(ends_, 1);
@@ -78,7 +86,7 @@ TEST_F(FlowTest, AccountsForDropsAndKeepsOrderAroundThem) {
     if (packet.get(number) % 3 == 0) context.drop("divisible by three");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "odd", "third", "keep"});
+  const FlowResult result = run("count -> odd -> third -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
   EXPECT_EQ(result.stages[1].dropped.at("even"), 500U);
@@ -95,7 +103,7 @@ TEST_F(FlowTest, CollectorsNumberAnewAndEmitTheRestAtTheEnd) {
   });
   add<Sum>("sum", 4, 0);
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "no_three", "sum", "keep"});
+  const FlowResult result = run("count -> no_three -> sum -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1 + 2 + 4, 5 + 6 + 7 + 8, 9));
   EXPECT_EQ(kept_.back().sequence(), 2U);
@@ -108,7 +116,7 @@ TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
   add<Count>("count", 10);
   add<Sum>("sum", 4, 0);
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run({"count", "sum", "keep"}).error);
+  EXPECT_FALSE(run("count -> sum -> keep").error);
   EXPECT_EQ(kept_.size(), 3U);
   EXPECT_EQ(progress.finished, 10U);
 }
@@ -137,7 +145,7 @@ TEST_F(FlowTest, CountsWhatASamplerSendsOnAsOneEach) {
   add<Count>("count", 10);
   add<Twice>("twice");
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run({"count", "twice", "keep"}).error);
+  EXPECT_FALSE(run("count -> twice -> keep").error);
   EXPECT_EQ(kept_.size(), 20U);
   EXPECT_EQ(progress.finished, 20U);
 }
@@ -150,7 +158,7 @@ TEST_F(FlowTest, HoldsTheBoundWhenACollectorEmitsMuchAtItsEnd) {
   add<Keep>("keep", kept_);
   for (const int threads : {1, 4}) {
     kept_.clear();
-    const FlowResult result = run({"count", "sum", "parallel", "keep"}, threads);
+    const FlowResult result = run("count -> sum -> parallel -> keep", threads);
     EXPECT_FALSE(result.error);
     EXPECT_EQ(kept_.size(), 5'001U);
     EXPECT_LE(result.packets_peak, 17U);
@@ -167,7 +175,7 @@ TEST_F(FlowTest, HoldsTheBoundBeforeASlowSink) {
     most = std::max(most, alive.load());
     --alive;
   });
-  const FlowResult result = run({"count", "enter", "slow"});
+  const FlowResult result = run("count -> enter -> slow");
   EXPECT_FALSE(result.error);
   EXPECT_LE(most, 8);
   EXPECT_LE(result.packets_peak, 8U);
@@ -210,7 +218,7 @@ TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
     most = std::max(most, inside.load());
     --inside;
   });
-  const FlowResult result = run({"large", "enter", "leave"});
+  const FlowResult result = run("large -> enter -> leave");
   EXPECT_FALSE(result.error);
   // One more while the size of the first packets is not known.
   EXPECT_LE(most, room + 1);
@@ -240,7 +248,7 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
       },
       true);
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "parallel", "model", "optimizer", "keep"});
+  const FlowResult result = run("count -> parallel -> model -> optimizer -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_EQ(threads.size(), 1U);
   EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
@@ -250,10 +258,7 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
 
 TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
   add<Count>("count", 500);
-  add<ParallelCall>(
-      "square",
-      [](Packet& packet, Context&) { packet.set(square, packet.get(number) * packet.get(number)); },
-      Sets{square});
+  add<ParallelCall>("square", squared, Sets{square});
   add<Call<Transform>>(
       "negate",
       [](Packet& packet, Context& context) {
@@ -262,10 +267,7 @@ TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
       },
       false, Sets{negated});
   add<Keep>("keep", kept_);
-  FlowSpec flow = chain({"count", "square", "negate", "keep"});
-  flow.nodes[2].inputs = {0};
-  flow.nodes[3].inputs = {1, 2};
-  const FlowResult result = run_flow(flow);
+  const FlowResult result = run("count -> {square, negate} -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
   ASSERT_EQ(kept_.size(), 450U);
@@ -279,16 +281,12 @@ TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
 TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
   add<Count>("count", 20);
   add<Call<Transform>>("same", [](Packet&, Context&) {});
-  add<Call<Transform>>("double",
-                       [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
+  add<Call<Transform>>("double", doubled);
   add<Keep>("keep", kept_);
   for (const bool changed_first : {false, true}) {
     kept_.clear();
-    FlowSpec flow = chain(
-        {"count", changed_first ? "double" : "same", changed_first ? "same" : "double", "keep"});
-    flow.nodes[2].inputs = {0};
-    flow.nodes[3].inputs = {1, 2};
-    EXPECT_FALSE(run_flow(flow).error);
+    const std::string branches = changed_first ? "{double, same}" : "{same, double}";
+    EXPECT_FALSE(run("count -> " + branches + " -> keep").error);
     ASSERT_EQ(kept_.size(), 20U);
     EXPECT_EQ(kept_[7].get(number), 14);
   }
@@ -298,20 +296,15 @@ TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
 TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
   add<Count>("count", 200);
   add<ParallelCall>("same", [](Packet&, Context&) {});
-  add<ParallelCall>("double",
-                    [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
+  add<ParallelCall>("double", doubled);
   add<Call<Transform>>("d", [](Packet&, Context&) {});
   add<ParallelCall>("e", [](Packet&, Context&) {});
   add<Keep>("keep", kept_);
   for (const bool inner_first : {false, true}) {
     kept_.clear();
-    FlowSpec flow = chain({"count", "same", "double", "d", "e", "keep"});
-    flow.nodes[2].inputs = {0};
-    flow.nodes[3].inputs = {2};
-    flow.nodes[4].inputs = {2};
-    flow.nodes[5].inputs =
-        inner_first ? std::vector<std::size_t>{3, 4, 1} : std::vector<std::size_t>{1, 3, 4};
-    const FlowResult result = run_flow(flow, 8);
+    const std::string branches =
+        inner_first ? "{double -> {d, e}, same}" : "{same, double -> {d, e}}";
+    const FlowResult result = run("count -> " + branches + " -> keep", 8);
     EXPECT_FALSE(result.error);
     EXPECT_THAT(result.imbalances, IsEmpty());
     ASSERT_EQ(kept_.size(), 200U);
@@ -325,12 +318,8 @@ TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
 TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
   add<Count>("count", 200);
   add<ParallelCall>("same", [](Packet&, Context&) {});
-  add<ParallelCall>("double",
-                    [](Packet& packet, Context&) { packet[number] = 2 * packet.get(number); });
-  add<ParallelCall>(
-      "square",
-      [](Packet& packet, Context&) { packet.set(square, packet.get(number) * packet.get(number)); },
-      Sets{square});
+  add<ParallelCall>("double", doubled);
+  add<ParallelCall>("square", squared, Sets{square});
   add<Call<Transform>>(
       "negate",
       [](Packet& packet, Context& context) {
@@ -340,12 +329,7 @@ TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
       },
       false, Sets{negated});
   add<Keep>("keep", kept_);
-  FlowSpec flow = chain({"count", "same", "double", "square", "negate", "keep"});
-  flow.nodes[2].inputs = {0};
-  flow.nodes[3].inputs = {1, 2};
-  flow.nodes[4].inputs = {1, 2};
-  flow.nodes[5].inputs = {3, 4};
-  const FlowResult result = run_flow(flow, 8);
+  const FlowResult result = run("count -> {same, double} -> {square, negate} -> keep", 8);
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
   ASSERT_EQ(kept_.size(), 160U);
@@ -361,7 +345,7 @@ TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
   add<RefusesSome>("refuses");
   add<Keep>("keep", kept_);
   options_.stage_specs["refuses"].on_error = OnError::skip;
-  const FlowResult result = run({"count", "refuses", "keep"});
+  const FlowResult result = run("count -> refuses -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
   EXPECT_EQ(kept_.size(), 90U);
@@ -372,7 +356,7 @@ TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
 TEST_F(FlowTest, ACollectorThatFailsAtItsEndLeavesTheLedgerBalanced) {
   add<Count>("count", 5);
   add<FailsAtEnd>("collector");
-  const FlowResult result = run({"count", "collector"});
+  const FlowResult result = run("count -> collector");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->full_message(), HasSubstr("too few"));
   EXPECT_THAT(result.imbalances, IsEmpty());
@@ -385,7 +369,7 @@ TEST_F(FlowTest, AFailureNamesStageAndOriginAndEndsTheFlow) {
     if (packet.get(number) == 20) throw std::runtime_error("no twenty");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "fails", "keep"});
+  const FlowResult result = run("count -> fails -> keep");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->full_message(), HasSubstr("no twenty"));
   EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
@@ -400,12 +384,7 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
     add<ParallelCall>("fails", [&](Packet& packet, Context&) {
       if (packet.get(number) == 40 * round) throw std::runtime_error("unreadable");
     });
-    add<ParallelCall>(
-        "square",
-        [](Packet& packet, Context&) {
-          packet.set(square, packet.get(number) * packet.get(number));
-        },
-        Sets{square});
+    add<ParallelCall>("square", squared, Sets{square});
     add<Call<Transform>>(
         "negate",
         [](Packet& packet, Context& context) {
@@ -414,10 +393,7 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
         },
         false, Sets{negated});
     add<Keep>("keep", kept_);
-    FlowSpec flow = chain({"count", "fails", "square", "negate", "keep"});
-    flow.nodes[3].inputs = {1};
-    flow.nodes[4].inputs = {2, 3};
-    const FlowResult result = run_flow(flow, 8);
+    const FlowResult result = run("count -> fails -> {square, negate} -> keep", 8);
     ASSERT_TRUE(result.error);
     EXPECT_THAT(result.imbalances, IsEmpty());
     const StageCount& fails = result.stages[1];
@@ -513,7 +489,7 @@ TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
       add<Listen>("listen", false);
       add<Call<Transform>>(
           "fails", [](Packet&, Context&) { throw Error("no"); }, compute);
-      const FlowResult result = run({"listen", "fails"}, 2);
+      const FlowResult result = run("listen -> fails", 2);
       ASSERT_TRUE(result.error);
       EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
       EXPECT_THAT(result.imbalances, IsEmpty());
@@ -525,14 +501,14 @@ TEST_F(FlowTest, AFailureOnTheComputeThreadWakesASourceAlsoWhereOneThreadWorks) 
   add<Listen>("listen", false);
   add<Call<Transform>>(
       "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_TRUE(run({"listen", "fails"}, 1).error);
+  EXPECT_TRUE(run("listen -> fails", 1).error);
 }
 
 TEST_F(FlowTest, AnInterruptionThatTakesItsTimeHoldsNoStageUp) {
   add<Listen>("listen", true);
   add<Call<Transform>>(
       "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_TRUE(run({"listen", "fails"}, 1).error);
+  EXPECT_TRUE(run("listen -> fails", 1).error);
 }
 
 TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
@@ -540,7 +516,7 @@ TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
   options_.max_errors = 0;
   add<Listen>("listen", false);
   add<Call<Transform>>("fails", [](Packet&, Context&) { throw Error("no"); });
-  EXPECT_TRUE(run({"listen", "fails"}, 2).error);
+  EXPECT_TRUE(run("listen -> fails", 2).error);
 }
 
 /// Loses packets that do not fill a group.
@@ -576,14 +552,14 @@ TEST_F(FlowTest, ACollectorThatForgetsPacketsIsFoundWhereThatCanBeKnown) {
   add<Keep>("keep", kept_);
   add<Forgetful>("forgets", 4, false);
   EXPECT_THAT(
-      run({"count", "forgets", "keep"}).imbalances,
+      run("count -> forgets -> keep").imbalances,
       ElementsAre(HasSubstr("'forgets' received 2 packets after the last packet it emitted")));
   add<Forgetful>("forgets", 100, false);
-  EXPECT_THAT(run({"count", "forgets", "keep"}).imbalances,
+  EXPECT_THAT(run("count -> forgets -> keep").imbalances,
               ElementsAre(HasSubstr("'forgets' received 10 packets, emitted nothing and dropped")));
-  EXPECT_THAT(run({"count", "forgets"}).imbalances, IsEmpty()) << "it has no successor";
+  EXPECT_THAT(run("count -> forgets").imbalances, IsEmpty()) << "it has no successor";
   add<Forgetful>("tells", 4, true);
-  const FlowResult result = run({"count", "tells", "keep"});
+  const FlowResult result = run("count -> tells -> keep");
   EXPECT_THAT(result.imbalances, IsEmpty());
   EXPECT_EQ(result.stages[1].dropped.at("no full group"), 2U);
 }
@@ -596,10 +572,7 @@ TEST_F(FlowTest, PacketsThatTwoBranchesGatherAreFinishedOnce) {
     add<Keep>("keep", kept_);
     FlowProgress progress;
     options_.progress = &progress;
-    FlowSpec flow = chain({"count", "sum", "other", "keep"});
-    flow.nodes[2].inputs = {0};
-    flow.nodes[3].inputs = {1};
-    EXPECT_THAT(run_flow(flow, threads).imbalances, IsEmpty());
+    EXPECT_THAT(run("count -> {sum, other -> keep}", threads).imbalances, IsEmpty());
     EXPECT_EQ(progress.finished, 84U);
   }
 }
@@ -615,7 +588,7 @@ TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
   add<Count>("count", 5);
   add<DropsTwice>("twice");
   add<Keep>("keep", kept_);
-  EXPECT_THAT(run({"count", "twice", "keep"}).imbalances,
+  EXPECT_THAT(run("count -> twice -> keep").imbalances,
               ElementsAre(HasSubstr("'twice' dropped more packets than the 5")));
 }
 
@@ -645,7 +618,7 @@ TEST_F(FlowTest, ACollectorThatChoosesSendsOnOrDropsSomethingAndNothingIsBoth) {
     add<Count>("count", 84);
     add<Choosing>("choose", sends, drops);
     add<Keep>("keep", kept_);
-    return run({"count", "choose", "keep"}).imbalances;
+    return run("count -> choose -> keep").imbalances;
   };
   EXPECT_THAT(imbalances(none, none),
               ElementsAre(HasSubstr("'choose' received 84 packets, emitted nothing")));
@@ -693,7 +666,7 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   });
   add<Gather>("gather");
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run({"count", "enter", "leave", "gather"}, 2).error);
+  EXPECT_FALSE(run("count -> enter -> leave -> gather", 2).error);
   EXPECT_GE(most, 32);
 }
 
@@ -740,7 +713,7 @@ TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
   add<Heavy>("heavy");
   add<Reverse>("reverse");
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"heavy", "reverse", "keep"});
+  const FlowResult result = run("heavy -> reverse -> keep");
   ASSERT_TRUE(result.error);
   EXPECT_EQ(result.error->fault(), Fault::configuration);
   EXPECT_THAT(result.error->what(), HasSubstr("collector 'reverse' holds 0.4"));
@@ -753,7 +726,7 @@ TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
   add<Heavy>("heavy");
   add<Reverse>("reverse");
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"heavy", "reverse", "keep"});
+  const FlowResult result = run("heavy -> reverse -> keep");
   ASSERT_FALSE(result.error) << result.error->what();
   EXPECT_GE(result.bytes_peak, 1'000'000U);
   EXPECT_LE(result.bytes_peak, 1'200'000U);
@@ -763,7 +736,7 @@ TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {
   add<Count>("count", 10);
   add<ParallelCall>("throws", [](Packet&, Context&) { throw 42; });
-  const FlowResult result = run({"count", "throws"});
+  const FlowResult result = run("count -> throws");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->full_message(), HasSubstr("not a std::exception"));
 }
@@ -775,7 +748,7 @@ TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
     if (packet.get(number) % 10 == 0) throw std::runtime_error("round number");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "fails", "keep"});
+  const FlowResult result = run("count -> fails -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
   EXPECT_EQ(kept_.size(), 90U);
@@ -783,7 +756,7 @@ TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
   EXPECT_EQ(result.failures.size(), 10U);
 
   options_.max_errors = 5;
-  EXPECT_TRUE(run({"count", "fails", "keep"}).error);
+  EXPECT_TRUE(run("count -> fails -> keep").error);
 }
 
 TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
@@ -796,9 +769,31 @@ TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
     if (++calls % 3 != 0) throw std::runtime_error("not yet");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run({"count", "shaky", "keep"});
+  const FlowResult result = run("count -> shaky -> keep");
   EXPECT_FALSE(result.error);
   EXPECT_THAT(numbers(kept_), ElementsAre(100, 101, 102, 103, 104));
+}
+
+TEST_F(FlowTest, RetriesASink) {
+  class Shaky final : public Sink {
+   public:
+    explicit Shaky(std::vector<Packet>& kept) : kept_(kept) {}
+    void declare(Declaration& d) override { d.needs(number); }
+    void process(const Packet& packet, Context& /*context*/) override {
+      if (++calls_ % 2 != 0) throw std::runtime_error("not yet");
+      kept_.push_back(packet);
+    }
+
+   private:
+    std::vector<Packet>& kept_;
+    int calls_ = 0;
+  };
+  options_.stage_specs["shaky"].on_error = OnError::retry;
+  options_.stage_specs["shaky"].retries = 1;
+  add<Count>("count", 5);
+  add<Shaky>("shaky", kept_);
+  EXPECT_FALSE(run("count -> shaky").error);
+  EXPECT_EQ(numbers(kept_), up_to(5));
 }
 
 TEST_F(FlowTest, StopsWhenAskedTo) {
@@ -809,7 +804,7 @@ TEST_F(FlowTest, StopsWhenAskedTo) {
     if (packet.get(number) == 50) stop.soon = true;
   });
   add<Keep>("keep", kept_, &ends_);
-  const FlowResult result = run({"count", "parallel", "keep"});
+  const FlowResult result = run("count -> parallel -> keep");
   EXPECT_TRUE(result.cancelled);
   EXPECT_FALSE(result.error);
   EXPECT_THAT(result.imbalances, IsEmpty());
@@ -824,7 +819,7 @@ TEST_F(FlowTest, CancelsWhenAskedTo) {
   add<Call<Transform>>("serial", [&](Packet& packet, Context&) {
     if (packet.get(number) == 50) stop.cancel = true;
   });
-  const FlowResult result = run({"count", "serial"});
+  const FlowResult result = run("count -> serial");
   EXPECT_TRUE(result.cancelled);
 }
 
@@ -836,7 +831,7 @@ TEST_F(FlowTest, AStageThatBreaksItsPromiseIsNamed) {
   };
   add<Count>("count", 3);
   add<Liar>("liar");
-  const FlowResult result = run({"count", "liar"});
+  const FlowResult result = run("count -> liar");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->full_message(),
               HasSubstr("stage 'liar' declares that it provides field 'square'"));
@@ -849,7 +844,7 @@ TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {
   options_.run.services = &services_;
   FlowEngine engine(2);
   for (int i = 0; i < 100; ++i) {
-    const FlowResult result = engine.run(chain({"count", "parallel", "keep"}), stages_, options_);
+    const FlowResult result = engine.run(flow_of("count -> parallel -> keep"), stages_, options_);
     ASSERT_FALSE(result.error);
   }
   EXPECT_EQ(kept_.size(), 5'000U);

@@ -76,9 +76,9 @@ class FlowTrainingTest : public FlowTest {
     };
   }
   /// Runs with 1, 2 and 8 threads; each time the same calls must have been made, in this order.
-  void expect(const FlowSpec& flow, const std::vector<std::string>& calls) {
+  void expect(const std::string& flow, const std::vector<std::string>& calls) {
     for (const int threads : {1, 2, 8}) {
-      const FlowResult result = run_flow(flow, threads);
+      const FlowResult result = run(flow, threads);
       EXPECT_FALSE(result.error) << result.error->full_message();
       EXPECT_THAT(result.imbalances, IsEmpty());
       EXPECT_THAT(calls_.take(), ElementsAreArray(calls)) << threads << " threads";
@@ -102,8 +102,7 @@ TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossAFork) {
   compute("loss");
   adam();
   compute("index");
-  FlowSpec flow = chain({"count", "model", "loss", "adam", "index"});
-  flow.nodes[4].inputs = {1};
+  const std::string flow = "count -> model -> {loss -> adam, index}";
   expect(flow, each(100, {"model", "loss", "adam", "index"}));
 }
 
@@ -114,7 +113,7 @@ TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossPlainStages) {
   parallel("parallel");
   compute("loss");
   adam();
-  expect(chain({"count", "model", "serial", "parallel", "loss", "adam"}),
+  expect("count -> model -> serial -> parallel -> loss -> adam",
          each(100, {"model", "serial", "parallel", "loss", "adam"}));
 }
 
@@ -126,10 +125,7 @@ TEST_F(FlowTrainingTest, OneBatchAtATimeAcrossAForkAndAJoin) {
   compute("loss");
   adam();
   parallel("behind");
-  FlowSpec flow = chain({"count", "model", "a", "b", "loss", "adam", "behind"});
-  flow.nodes[3].inputs = {1};
-  flow.nodes[4].inputs = {2, 3};
-  flow.nodes[6].inputs = {4};
+  const std::string flow = "count -> model -> {a, b} -> loss -> {adam, behind}";
   expect(flow, each(100, {"model", "a", "b", "loss", "adam", "behind"}));
 }
 
@@ -139,9 +135,7 @@ TEST_F(FlowTrainingTest, WaitsForABranchBesideTheStep) {
   late("beside");
   compute("loss");
   adam();
-  FlowSpec flow = chain({"count", "model", "beside", "loss", "adam"});
-  flow.nodes[2].inputs = {0};
-  flow.nodes[3].inputs = {1, 2};
+  const std::string flow = "count -> {model, beside} -> loss -> adam";
   expect(flow, each(100, {"model", "loss", "adam"}));
 }
 
@@ -153,10 +147,7 @@ TEST_F(FlowTrainingTest, SeveralStagesBeginAStepInTheFlowsOrder) {
   compute("loss");
   adam();
   compute("other");
-  FlowSpec flow = chain({"count", "first", "late", "second", "loss", "adam", "other"});
-  flow.nodes[2].inputs = {0};
-  flow.nodes[4].inputs = {1, 3};
-  flow.nodes[6].inputs = {0};
+  const std::string flow = "count -> {{first, late -> second} -> loss -> adam, other}";
   expect(flow, each(100, {"first", "second", "loss", "adam", "other"}));
 }
 
@@ -172,8 +163,7 @@ TEST_F(FlowTrainingTest, DropsAndFailuresEndAStepToo) {
   });
   adam();
   compute("index");
-  FlowSpec flow = chain({"count", "late", "model", "loss", "adam", "index"});
-  flow.nodes[5].inputs = {2};
+  const std::string flow = "count -> late -> model -> {loss -> adam, index}";
   std::vector<std::string> calls;
   for (int i = 0; i < 40; ++i) {
     const std::string text = " " + std::to_string(i);
@@ -196,8 +186,7 @@ TEST_F(FlowTrainingTest, ACollectorInsideTheStepSendsOnOneByOne) {
   compute("head");
   adam();
   compute("index");
-  FlowSpec flow = chain({"count", "model", "sum", "head", "adam", "index"});
-  flow.nodes[5].inputs = {2};
+  const std::string flow = "count -> model -> sum -> {head -> adam, index}";
   std::vector<std::string> calls;
   const auto through = [&](int value) {
     for (const char* stage : {"head ", "adam ", "index "}) {
@@ -221,11 +210,10 @@ TEST_F(FlowTrainingTest, EachSplitsCollectorHasItsOwnSteps) {
   adam();
   compute("other");
   add<Step>("other_adam", [this](const Packet& packet) { calls_.note("other_adam", packet); });
-  FlowSpec flow = chain({"count", "pairs", "model", "loss", "adam", "tens", "other", "other_adam"});
-  flow.nodes[5].inputs = {0};
+  const std::string flow = "count -> {pairs -> model -> loss -> adam, tens -> other -> other_adam}";
   options_.limits.packets = 4;
   for (const int threads : {1, 2, 8}) {
-    EXPECT_FALSE(run_flow(flow, threads).error);
+    EXPECT_FALSE(run(flow, threads).error);
     const std::vector<std::string> calls = calls_.take();
     EXPECT_EQ(calls.size(), 30U * 3 + 6U * 2);
     for (std::size_t at = 0; at < calls.size(); ++at) {
@@ -250,10 +238,9 @@ TEST_F(FlowTrainingTest, AFailureInsideAStepEndsTheFlow) {
   });
   adam();
   compute("index");
-  FlowSpec flow = chain({"count", "model", "plain", "loss", "adam", "index"});
-  flow.nodes[5].inputs = {1};
+  const std::string flow = "count -> model -> {plain -> loss -> adam, index}";
   for (const int threads : {1, 8}) {
-    const FlowResult result = run_flow(flow, threads);
+    const FlowResult result = run(flow, threads);
     ASSERT_TRUE(result.error);
     EXPECT_THAT(result.imbalances, IsEmpty());
     std::vector<std::string> calls = each(7, {"model", "plain", "loss", "adam", "index"});

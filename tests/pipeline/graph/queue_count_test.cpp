@@ -23,11 +23,11 @@ TEST(QueueCount, KnowsTheLongestQueueExactly) {
   EXPECT_EQ(count.most(), 7U) << "one at a time makes no queue";
 }
 
-TEST(QueueCount, CountsQueuesOfManyThreads) {
+TEST(QueueCount, CountsWhatIsLeft) {
   QueueCount count;
-  for (int i = 0; i < 4; ++i) count.enter_shared();
-  count.leave_shared();
-  count.enter_shared();
+  for (int i = 0; i < 4; ++i) count.enter();
+  count.leave();
+  count.enter();
   EXPECT_EQ(count.waiting(), 4U);
   EXPECT_EQ(count.most(), 4U);
 }

@@ -64,5 +64,10 @@ TEST(Enumerated, CutsLongLists) {
   EXPECT_EQ(enumerated({"a", "b", "c"}, 2), "a, b and 1 more");
 }
 
+TEST(CircleText, ReturnsToItsBeginning) {
+  EXPECT_EQ(circle_text({"a"}), "a -> a");
+  EXPECT_EQ(circle_text({"a", "b"}), "a -> b -> a");
+}
+
 }  // namespace nearest_test
 }  // namespace seam::host

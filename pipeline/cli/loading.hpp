@@ -1,6 +1,7 @@
-/// Error reporting, the same for all verbs.
+/// Loading of pipelines and reporting of errors, the same for all verbs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ Error missing_data_error(const std::string& doing, const std::vector<std::string
 /// Loads a pipeline for a verb that does not run it, and prints the problems. Returns nullopt if
 /// there were errors.
 std::optional<CheckedPipeline> load_or_report(LoadOptions options);
+
+/// Calls `use` for each stage type that a pipeline may use, described with the help of the user's
+/// cache. Warns of those that cannot be described.
+void for_each_stage(Registry& registry, const std::function<void(const StageRunner&)>& use);
 
 /// Returns how to load `file`, a pipeline file or a run folder. Throws seam::Error (configuration)
 /// if it is a run folder and --variant or --set have values.

@@ -1,11 +1,11 @@
-#include "pipeline/config/source.hpp"
+#include "pipeline/text/utf8.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 namespace seam::host {
-namespace source_test {
+namespace utf8_test {
 
 TEST(Utf8, KnowsWellFormedText) {
   for (const char* text :
@@ -28,5 +28,11 @@ TEST(Utf8, ReplacesTheBadBytesAlone) {
   EXPECT_EQ(as_utf8("caf\xE9/d"), "caf\xEF\xBF\xBD/d");
 }
 
-}  // namespace source_test
+TEST(Utf8, CountsCharacters) {
+  EXPECT_EQ(characters("a±b"), 3U);
+  EXPECT_EQ(byte_of_character("a±b", 2), 3U);
+  EXPECT_EQ(byte_of_character("a±b", 3), 4U) << "the end";
+}
+
+}  // namespace utf8_test
 }  // namespace seam::host

@@ -1,0 +1,30 @@
+#include "pipeline/text/parse.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace seam::host {
+namespace parse_test {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(NumberIn, IsTheWholeText) {
+  EXPECT_EQ(number_in<std::int64_t>("-12"), -12);
+  EXPECT_EQ(number_in<double>("1e-4"), 1e-4);
+  for (const char* text : {"", "12 ", " 12", "1x", "x"}) {
+    EXPECT_FALSE(number_in<double>(text)) << text;
+  }
+  EXPECT_FALSE(number_in<std::uint8_t>("256"));
+}
+
+TEST(Split, ASeparatorAtTheEndBeginsNoPart) {
+  EXPECT_THAT(split("a\n\nb\n", '\n'), ElementsAre("a", "", "b"));
+  EXPECT_THAT(split("a|b", '|'), ElementsAre("a", "b"));
+  EXPECT_THAT(split("", '|'), IsEmpty());
+}
+
+}  // namespace parse_test
+}  // namespace seam::host
