@@ -21,7 +21,7 @@ class CountedOnce {
     for (std::size_t row = 0; row < rows; ++row) {
       const std::string picture = files[row].empty() ? place_of(batch, row) : files[row];
       if (picture.empty() || seen_.insert(picture).second) continue;
-      throw Error(name_of(batch, row) +
+      throw Error(row_name(batch, row) +
                       " occurs twice in one evaluation, in which each image counts once; "
                       "remove samplers such as sampling.triplets from its flow, and read lists "
                       "that share no image",
@@ -33,11 +33,6 @@ class CountedOnce {
   static const Origin* origin_of(const Packet& batch, std::size_t row) {
     if (!batch.has(field::origins) || row >= batch[field::origins].size()) return nullptr;
     return &batch[field::origins][row];
-  }
-
-  static std::string name_of(const Packet& batch, std::size_t row) {
-    const Origin* const origin = origin_of(batch, row);
-    return origin == nullptr ? "row " + std::to_string(row) : origin->text();
   }
 
   /// Lists tell rows apart by line or index; the name alone may be that of many.

@@ -28,6 +28,12 @@ namespace seam::stages {
   return (fault ? path.lexically_normal() : file).string();
 }
 
+/// Names a row of a batch in messages: by its origin, or "row 3".
+[[nodiscard]] inline std::string row_name(const Packet& batch, std::size_t row) {
+  const bool named = batch.has(field::origins) && row < batch[field::origins].size();
+  return named ? batch[field::origins][row].text() : "row " + std::to_string(row);
+}
+
 /// Returns the file of each of the batch's `rows`, as picture_file() spells it. Empty if a row has
 /// none, as images in a file of many. Throws seam::Error if `paths` has a different number of rows.
 [[nodiscard]] inline std::vector<std::string> picture_files(const Packet& batch, std::size_t rows) {

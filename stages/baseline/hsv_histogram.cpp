@@ -5,21 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "stages/picture_paths.hpp"
+
 namespace seam::stages {
 namespace {
-
-std::string name_of(const Packet& packet, std::int64_t row) {
-  const auto at = static_cast<std::size_t>(row);
-  if (packet.has(field::origins) && at < packet.get(field::origins).size()) {
-    return packet.get(field::origins)[at].text();
-  }
-  return "row " + std::to_string(row);
-}
 
 /// The byte that `batch` converted to the value.
 std::uint8_t byte_of(float value, const Packet& packet, std::int64_t row) {
   if (!(value >= 0.F && value <= 1.F)) {
-    throw Error(name_of(packet, row) + " has a pixel value of " + std::to_string(value) +
+    throw Error(row_name(packet, static_cast<std::size_t>(row)) + " has a pixel value of " +
+                    std::to_string(value) +
                     ", but a colour histogram needs values from 0 to 1; use a batch without `mean` "
                     "and `deviation`",
                 Fault::configuration);

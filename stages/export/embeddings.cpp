@@ -1,11 +1,12 @@
 #include "stages/export/embeddings.hpp"
 
+#include <bit>
+#include <seam/error.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "stages/export/csv.hpp"
-#include "stages/export/npy.hpp"
 
 namespace seam::stages {
 namespace {
@@ -29,6 +30,20 @@ std::int64_t first_infinite_row(const Tensor& vectors) {
 }
 
 }  // namespace
+
+std::string npy_header(std::int64_t rows, std::int64_t columns) {
+  static_assert(std::endian::native == std::endian::little, "'<f4' is little-endian");
+  constexpr std::size_t size = 128;  // numpy aligns to 64; two numbers of 19 digits fit
+  std::string header("\x93NUMPY\x01\x00", 8);
+  const std::size_t length = size - header.size() - 2;
+  header += static_cast<char>(length);
+  header += '\0';
+  header += "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+            std::to_string(columns) + "), }";
+  if (header.size() >= size) throw Error("a header that does not fit", Fault::internal);
+  header.append(size - 1 - header.size(), ' ');
+  return header + '\n';
+}
 
 void Embeddings::declare(Declaration& d) {
   d.doc(
@@ -88,6 +103,12 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
 }
 
 void Embeddings::end(Context& context) {
+  if (vectors.dim() != 2 || vectors.size(0) != static_cast<std::int64_t>(origins.size())) {
+    throw Error("the fields of one batch must have the same number of rows, but 'embedding' has " +
+                    std::to_string(vectors.dim() > 0 ? vectors.size(0) : 0) +
+                    " and 'origins' has " + std::to_string(origins.size()),
+                Fault::internal);
+  }
   if (files_->rows == 0) {
     throw Error("no embedding was received, so there is nothing to export");
   }

@@ -14,6 +14,13 @@
 
 namespace seam::stages {
 
+/// The header of NumPy's .npy files, format 1.0 (numpy.lib.format describes it), for float32 with
+/// this many rows and columns, whose numbers follow row by row. Always 128 bytes, so that it can be
+/// rewritten once the rows are counted.
+///
+///     \x93NUMPY 1 0  u16 length  {'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), }
+std::string npy_header(std::int64_t rows, std::int64_t columns);
+
 class Embeddings final : public Compute<Sink> {
  public:
   static constexpr std::string_view name = "export.embeddings";

@@ -19,11 +19,6 @@ constexpr const char* remedy =
 /// The equal error rate, and the area under the curve, of random distances.
 constexpr double chance_level = 0.5;
 
-std::string row_name(const Packet& packet, std::size_t row) {
-  const bool named = packet.has(field::origins) && row < packet.get(field::origins).size();
-  return named ? packet.get(field::origins)[row].text() : "row " + std::to_string(row);
-}
-
 /// Identifies the images of the rows: their files, or their names in the list; empty if neither is
 /// known.
 std::vector<std::string> pictures_of(const Packet& packet, std::size_t rows) {
@@ -69,12 +64,11 @@ void Verification::declare(Declaration& d) {
               "false accept rates at which the true accept rate is reported, if there are enough "
               "pairs of two persons")
       .range(0, 1);
-  d.parameter("protocol", protocol_.name, "name of the pairs in the report: \"lfw-view-2\"");
-  d.parameter("images", protocol_.images, "name of the images, with their crop: \"lfw\", \"att\"");
-  d.parameter("alignment", protocol_.alignment,
-              "how faces were aligned: \"none\", \"funneled\", \"deep-funneled\"");
-  d.parameter("outside_data", protocol_.outside_data,
-              "data used for training in addition to the data set: \"none\", \"imagenet\"");
+  d.parameter(
+      "protocol", protocol_,
+      "name of the pairs in the report, with everything that changes results: crop and "
+      "alignment of the images, data used for training in addition to the data set; such as "
+      "\"lfw-view-2/alignment=deep-funneled/outside-data=none\"");
   d.parameter(
       "folder", folder_,
       "folder for the ROC curve, written as STAGE/epoch-0012/roc.csv; relative to the run folder");
@@ -261,10 +255,8 @@ void Verification::end(Context& context) {
   context.metric("auc.chance", chance_level);
   for (const auto& [far, tar] : result.tar) context.metric("tar@" + far_text(far), tar);
   context.metric("pairs", static_cast<double>(result.roc.same + result.roc.different));
-  VerificationProtocol protocol = protocol_;
-  if (input_.known()) {
-    protocol.images += (protocol.images.empty() ? "" : ",") + to_string(input_);
-  }
+  std::string protocol = protocol_.empty() ? "unnamed" : protocol_;
+  if (input_.known()) protocol += "/images=" + to_string(input_);
   std::string text = verification_table(result, settings_, protocol);
   if (!result.folds.empty() && !*has_folds_) {
     text += "The pairs do not come with folds: a person may be in several.\n";

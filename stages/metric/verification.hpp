@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "stages/export/exported_file.hpp"
-#include "stages/metric/verification_outcomes.hpp"
 #include "stages/metric/verification_report.hpp"
 #include "stages/served_items.hpp"
 
@@ -54,7 +53,7 @@ class Verification final : public Compute<Sink> {
   void write_curve(const VerificationResult& result, const Context& context) const;
 
   VerificationSettings settings_;
-  VerificationProtocol protocol_;
+  std::string protocol_;
   std::int64_t folds_ = 10;
   std::filesystem::path folder_ = "verification";
   Ref<ServedItems> trained_on_;

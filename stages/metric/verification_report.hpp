@@ -5,23 +5,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "stages/metric/pair_distance.hpp"
+#include "stages/export/outcomes.hpp"
 #include "stages/metric/verification_curve.hpp"
+#include "stages/metric/verification_report.hpp"
 
 namespace seam::stages {
-
-/// The data of a verification: with different images or a different alignment, results differ by
-/// tens of points.
-struct VerificationProtocol {
-  std::string name;
-  std::string images;
-  std::string alignment;
-  std::string outside_data;
-};
 
 struct VerificationSettings {
   VerificationDistance distance = VerificationDistance::euclidean;
@@ -46,12 +39,10 @@ struct VerificationResult {
 [[nodiscard]] VerificationResult verify(const std::vector<ScoredPair>& pairs,
                                         const VerificationSettings& settings);
 
-/// "lfw-view-2/images=100x100/alignment=deep-funneled/outside-data=none"; empty parts become
-/// "unnamed".
-[[nodiscard]] std::string to_text(const VerificationProtocol& protocol);
+/// `protocol`: "lfw-view-2/alignment=deep-funneled/images=100x100".
 [[nodiscard]] std::string verification_table(const VerificationResult& result,
                                              const VerificationSettings& settings,
-                                             const VerificationProtocol& protocol);
+                                             const std::string& protocol);
 /// One row per fold.
 [[nodiscard]] std::string fold_table(const VerificationResult& result,
                                      VerificationDistance distance);
@@ -59,5 +50,34 @@ struct VerificationResult {
 [[nodiscard]] std::string roc_csv(const Roc& roc, VerificationDistance distance);
 /// "0.1", "0.001", as in `tar@0.001`.
 [[nodiscard]] std::string far_text(double far);
+
+// Whether each pair was classified correctly, for `seam compare --paired`.
+//
+//     pairs, thresholds of their folds ──► 1 or 0 ──► outcomes/FLOW.STAGE.csv
+//     ann-bob  bob-eve  dan-dan  ──► clusters ann, ann, dan: pairs that share people are one
+
+/// Names of a pair and its two people.
+struct PairNames {
+  std::string observation;  ///< as in Outcome
+  std::string first;        ///< person, or image if people have no names; empty: unknown
+  std::string second;
+};
+
+/// Rows `first` and `first + 1` of the batch.
+[[nodiscard]] PairNames pair_names(const Packet& batch, std::size_t first);
+
+struct PairOutcomes {
+  std::vector<std::string> metrics;  ///< accuracy, accuracy_at_margin: those that are reported
+  std::vector<Outcome> outcomes;     ///< of the pairs that are reported, in their order
+};
+
+/// `result` is that of verify() for the same pairs and settings, and there is a name for each pair.
+/// The mean over the outcomes is the metric: if folds differ in size, a correct pair scores pairs /
+/// (folds * pairs of its fold) in `accuracy`, which is a mean over folds. The cluster is named
+/// after the first, in alphabetical order, of all people connected by a chain of pairs.
+[[nodiscard]] PairOutcomes outcomes_of(std::span<const ScoredPair> pairs,
+                                       std::span<const PairNames> names,
+                                       const VerificationResult& result,
+                                       const VerificationSettings& settings);
 
 }  // namespace seam::stages

@@ -1,4 +1,5 @@
-/// Many small images as one, each with a frame and two lines of text below it.
+/// Draws images of a data set small: each as a JPEG file, or many as one image, each with a frame
+/// and two lines of text below it.
 ///
 ///     ┌────┬────┬────┐
 ///     │ a  │ p  │ n  │   columns: a group that fits in one row is never split between rows
@@ -9,12 +10,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <seam/field.hpp>
+#include <seam/image.hpp>
+#include <seam/origin.hpp>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <seam/field.hpp>
-#include <seam/image.hpp>
 
 namespace seam::stages {
 
@@ -31,7 +33,25 @@ std::string role_name(Role role);
 /// for none.
 std::size_t sheet_columns(std::span<const std::int64_t> groups, std::size_t most);
 
+/// A grey image, for one that is missing.
+Image blank();
+
 /// Images are scaled to `size` pixels on their longer side. At least one cell and column.
 Image contact_sheet(std::span<const SheetCell> cells, std::size_t columns, int size);
+
+///     Origin{"inshop/Eval/list.txt", 17, "img/a.jpg"} ──► inshop/img/a.jpg ──► thumbnail ──► JPEG
+///
+/// The file of an image. File names in lists are relative to the list's folder or to one above it;
+/// `root`, if not empty, is that folder. Throws seam::Error (data) if there is no such file.
+std::filesystem::path file_of(const Origin& origin, const std::filesystem::path& root);
+
+/// The whole image with its longer side scaled to `size` pixels; smaller images stay unchanged.
+Image thumbnail_of(const Image& image, int size);
+
+/// The decoded thumbnail of an image. Throws seam::Error (data) if it cannot be read.
+Image read_thumbnail(const std::filesystem::path& file, int size);
+
+/// RGB or grey pixels as a JPEG file.
+std::vector<std::uint8_t> jpeg_of(const Image& image);
 
 }  // namespace seam::stages

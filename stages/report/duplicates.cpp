@@ -1,19 +1,13 @@
 #include "stages/report/duplicates.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <iterator>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
-#include "stages/packed_numbers.hpp"
-#include "stages/packed_texts.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
-#include "stages/report/thumbnails.hpp"
 #include "stages/table_cell.hpp"
 
 namespace seam::stages {
@@ -73,97 +67,41 @@ SheetCell cell_of(const HashedPicture& picture, int size, std::string text, Role
     cell.image = read_thumbnail(picture.file, size);
   } catch (const Error& error) {
     if (error.fault() != Fault::data) throw;
-    constexpr std::uint8_t grey = 224;
-    cell.image = Image(1, 1, 3);
-    std::fill_n(cell.image.data(), cell.image.bytes(), grey);
+    cell.image = blank();
     cell.text[1] = "cannot be read";
   }
   return cell;
 }
 
-void put_small(Archive& archive, const std::string& name, const HashedFlow& flow) {
-  constexpr std::size_t size = std::tuple_size_v<SmallPicture>;
-  Archive::Entry entry{
-      "u8",
-      {static_cast<std::int64_t>(flow.pictures.size()), static_cast<std::int64_t>(size)},
-      std::vector<std::byte>(flow.pictures.size() * size)};
-  std::byte* to = entry.bytes.data();
+/// A flow in a checkpoint: its name, and a list for each image.
+Json packed(const HashedFlow& flow) {
+  Json pictures = Json::array();
   for (const HashedPicture& picture : flow.pictures) {
-    std::memcpy(to, picture.hash.small.data(), size);
-    to += size;
+    const auto& [pixels, differences, small] = picture.hash;
+    const Origin& origin = picture.origin;
+    pictures.push_back({pixels, differences, Json::binary({small.begin(), small.end()}),
+                        origin.file ? *origin.file : std::string(), origin.line, origin.item,
+                        picture.file, picture.item});
   }
-  archive.put(name, std::move(entry));
+  return {flow.name, std::move(pictures)};
 }
 
-std::vector<SmallPicture> small_in(const Archive& archive, const std::string& name) {
-  constexpr std::size_t size = std::tuple_size_v<SmallPicture>;
-  const Archive::Entry& entry = archive.get(name, "u8");
-  std::vector<SmallPicture> pictures(entry.bytes.size() / size);
-  const std::byte* from = entry.bytes.data();
-  for (SmallPicture& picture : pictures) {
-    std::memcpy(picture.data(), from, size);
-    from += size;
-  }
-  return pictures;
-}
-
-std::string entry_of(std::size_t flow, const std::string& what) {
-  return "flow " + std::to_string(flow) + " " + what;
-}
-
-void save_flow(Archive& archive, std::size_t at, const HashedFlow& flow) {
-  const auto texts = [&](const std::string& what, const auto& text) {
-    archive.put(entry_of(at, what), packed_texts(flow.pictures, text));
-  };
-  const auto numbers = [&](const std::string& what, const auto& number) {
-    std::vector<std::int64_t> all;
-    std::ranges::transform(flow.pictures, std::back_inserter(all), number);
-    put_numbers(archive, entry_of(at, what), all);
-  };
-  archive.put(entry_of(at, "name"), flow.name);
-  numbers("pixels", [](const auto& of) { return static_cast<std::int64_t>(of.hash.pixels); });
-  numbers("differences",
-          [](const auto& of) { return static_cast<std::int64_t>(of.hash.differences); });
-  put_small(archive, entry_of(at, "small"), flow);
-  numbers("lines", [](const auto& of) { return of.origin.line; });
-  texts("lists", [](const auto& of) { return of.origin.file ? *of.origin.file : std::string(); });
-  texts("names", [](const auto& of) { return of.origin.item; });
-  texts("files", [](const auto& of) { return of.file; });
-  texts("items", [](const auto& of) { return of.item; });
-}
-
-HashedFlow loaded_flow(const Archive& archive, std::size_t at) {
-  const auto texts = [&](const std::string& what) {
-    return unpacked_texts(archive.text(entry_of(at, what)), "images");
-  };
-  const auto numbers = [&](const std::string& what) {
-    return numbers_in(archive, entry_of(at, what));
-  };
-  const std::vector<std::int64_t> pixels = numbers("pixels");
-  const std::vector<std::int64_t> differences = numbers("differences");
-  const std::vector<SmallPicture> small = small_in(archive, entry_of(at, "small"));
-  const std::vector<std::int64_t> lines = numbers("lines");
-  const std::vector<std::string> lists = texts("lists");
-  const std::vector<std::string> names = texts("names");
-  const std::vector<std::string> files = texts("files");
-  const std::vector<std::string> items = texts("items");
-  for (const std::size_t size : {differences.size(), small.size(), lines.size(), lists.size(),
-                                 names.size(), files.size(), items.size()}) {
-    if (size != pixels.size()) throw Error("the saved images and their names differ in number");
-  }
-  HashedFlow flow{archive.text(entry_of(at, "name")), {}};
+HashedFlow unpacked(const Json& packed) {
+  HashedFlow flow{packed.at(0).get<std::string>(), {}};
   std::shared_ptr<const std::string> list;  // shared by the images of a list
-  for (std::size_t row = 0; row < pixels.size(); ++row) {
-    if (lists[row].empty()) {
+  for (const Json& values : packed.at(1)) {
+    HashedPicture picture{{values.at(0), values.at(1), {}}, {}, values.at(6), values.at(7)};
+    const std::vector<std::uint8_t>& small = values.at(2).get_binary();
+    if (small.size() != picture.hash.small.size()) throw Error("a saved image has another size");
+    std::ranges::copy(small, picture.hash.small.begin());
+    const std::string file = values.at(3);
+    if (file.empty()) {
       list.reset();
-    } else if (!list || *list != lists[row]) {
-      list = std::make_shared<const std::string>(lists[row]);
+    } else if (!list || *list != file) {
+      list = std::make_shared<const std::string>(file);
     }
-    flow.pictures.push_back({{static_cast<std::uint64_t>(pixels[row]),
-                              static_cast<std::uint64_t>(differences[row]), small[row]},
-                             {list, lines[row], names[row]},
-                             files[row],
-                             items[row]});
+    picture.origin = {list, values.at(4), values.at(5)};
+    flow.pictures.push_back(std::move(picture));
   }
   return flow;
 }
@@ -362,15 +300,21 @@ void DuplicatePictures::list_drawings(const DrawnSet& set) const {
 }
 
 void DuplicatePictures::save(Archive& archive) const {
-  archive.put("flows", static_cast<std::int64_t>(flows_.size()));
-  for (std::size_t i = 0; i < flows_.size(); ++i) save_flow(archive, i, flows_[i]);
+  Json flows = Json::array();
+  for (const HashedFlow& flow : flows_) flows.push_back(packed(flow));
+  std::string bytes;
+  Json::to_msgpack(flows, bytes);
+  archive.put("flows", bytes);
 }
 
 void DuplicatePictures::load(const Archive& archive) {
   std::vector<HashedFlow> flows;
-  const std::int64_t count = archive.integer("flows");
-  for (std::int64_t i = 0; i < count; ++i) {
-    flows.push_back(loaded_flow(archive, static_cast<std::size_t>(i)));
+  try {
+    for (const Json& flow : Json::from_msgpack(archive.text("flows"))) {
+      flows.push_back(unpacked(flow));
+    }
+  } catch (const Json::exception& fault) {
+    throw Error(std::string("the saved images are damaged: ") + fault.what());
   }
   flows_ = std::move(flows);
 }

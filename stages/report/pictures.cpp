@@ -5,7 +5,6 @@
 
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"
-#include "stages/report/thumbnails.hpp"
 
 namespace seam::stages {
 namespace {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <torch/types.h>
-
 #include <cstdint>
 #include <map>
 #include <seam/archive.hpp>
@@ -17,13 +16,37 @@
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
-#include "stages/retrieval/gathered_rows.hpp"
-#include "stages/retrieval/masked_embedding.hpp"
 #include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {
 
+/// Collects vectors that arrive batch by batch in one matrix.
+///
+///     add, add, ... ──► [rows so far | room] ──► take_in_order ──► [G,E]
+///
+/// The matrix grows by half when it is full. Unused capacity takes address space but no memory, so
+/// the vectors take at most twice their size while they are copied to a larger matrix or sorted,
+/// and otherwise once.
+class GatheredRows {
+ public:
+  /// Copies `vectors`, [N,E] of any type and device, with the same number of dimensions as before.
+  void add(const torch::Tensor& vectors);
+
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  /// 0 before the first.
+  [[nodiscard]] std::int64_t dimensions() const { return rows_.defined() ? rows_.size(1) : 0; }
+
+  /// Returns f32[G,E] on the CPU, whose row i is the order[i]-th received one; `order` contains
+  /// each number once. Leaves the object empty.
+  [[nodiscard]] torch::Tensor take_in_order(std::span<const std::int64_t> order);
+
+ private:
+  torch::Tensor rows_;  ///< f32[C,E], of which `size_` are filled
+  std::int64_t size_ = 0;
+};
+
 using retrieval::GalleryRow;
+using retrieval::Mask;
 
 /// Some images with their vectors under each mask, f32[N,E].
 struct GalleryBatch {

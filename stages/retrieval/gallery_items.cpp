@@ -1,8 +1,34 @@
 #include "stages/retrieval/gallery_items.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 
 namespace seam::stages {
+namespace {
+
+std::int64_t row_of_itself(const retrieval::Gallery& gallery, const GalleryItems& items,
+                           std::int64_t id, const std::string& item, const Origin& origin) {
+  if (id < 0) {
+    throw Error("exclude_self identifies images by their 'index', which the data set of " +
+                    origin.text() + " does not provide",
+                Fault::configuration);
+  }
+  const auto row = items.row_of_id(id);
+  if (!row) return -1;
+  const retrieval::GalleryRow& found = gallery.rows()[static_cast<std::size_t>(*row)];
+  // An index is only unique within a split: row 3 of a different split may show the same item.
+  if (found.item != item || found.origin.item != origin.item) {
+    throw Error("with exclude_self, queries and gallery must be the same list, but index " +
+                    std::to_string(id) + " is item '" + item + "' of " + origin.text() +
+                    " among the queries and item '" + found.item + "' of " + found.origin.text() +
+                    " in the gallery",
+                Fault::configuration);
+  }
+  return *row;
+}
+
+}  // namespace
 
 GalleryItems::GalleryItems(std::span<const retrieval::GalleryRow> rows) {
   for (const retrieval::GalleryRow& row : rows) {
@@ -29,6 +55,18 @@ std::optional<std::int64_t> GalleryItems::row_of_id(std::int64_t id) const {
   const auto found = std::ranges::lower_bound(ids_, id);
   if (found == ids_.end() || *found != id) return std::nullopt;
   return found - ids_.begin();
+}
+
+std::vector<std::int64_t> rows_of_themselves(const retrieval::Gallery& gallery,
+                                             const GalleryItems& items, const Packet& batch) {
+  const auto& item = batch[field::items];
+  std::vector<std::int64_t> rows;
+  rows.reserve(item.size());
+  for (std::size_t i = 0; i < item.size(); ++i) {
+    rows.push_back(
+        row_of_itself(gallery, items, batch[field::indices][i], item[i], batch[field::origins][i]));
+  }
+  return rows;
 }
 
 }  // namespace seam::stages

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/leave_one_out.hpp"
+#include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
 

@@ -10,7 +10,7 @@
 #include "stages/listed_files.hpp"
 #include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
-#include "stages/retrieval/published_beside.hpp"
+#include "stages/retrieval/recall_report.hpp"
 
 namespace seam::stages {
 
@@ -353,14 +353,10 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     }
     if (!ranking_metrics_) continue;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      const std::string at = "@" + std::to_string(recall.ks[i]);
-      const RankingMeans& means = recall.ranking;
-      context.metric(mask + "ir_recall" + at, means.ir_recall[i]);
-      context.metric(mask + "precision" + at, means.precision[i]);
-      context.metric(mask + "precision_capped" + at, means.precision_capped[i]);
-      context.metric(mask + "map_relevant" + at, means.map_relevant[i]);
-      context.metric(mask + "map_capped" + at, means.map_capped[i]);
-      context.metric(mask + "map_found" + at, means.map_found[i]);
+      for (const RankingMean& mean : ranking_means) {
+        context.metric(mask + std::string(mean.metric) + "@" + std::to_string(recall.ks[i]),
+                       (recall.ranking.*mean.values)[i]);
+      }
     }
   }
 }

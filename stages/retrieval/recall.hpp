@@ -29,7 +29,7 @@ namespace seam::stages {
 /// largest K, `.r_precision` and `.map@r`. Each also has `.optimistic` and `.pessimistic`, the
 /// bounds over ties, and `.standard_error`, `.interval_low` and `.interval_high` (95 %); recall
 /// also has `.chance`. All are fractions. With `ranking_metrics`, also reports those of
-/// ranking_metrics.hpp.
+/// RankingMeans.
 class Recall final : public Sink {
  public:
   static constexpr std::string_view name = "retrieval.recall";

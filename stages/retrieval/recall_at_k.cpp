@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <seam/error.hpp>
 #include <string>
 #include <utility>
@@ -69,6 +70,52 @@ std::vector<std::int64_t> hits_without_luck(const std::vector<TieBlock>& blocks,
 }
 
 }  // namespace
+
+RankingMetrics::RankingMetrics(std::vector<std::int64_t> ks) : ks_(std::move(ks)) {
+  for (const RankingMean& mean : ranking_means) (sums_.*mean.values).resize(ks_.size());
+}
+
+void RankingMetrics::add(const std::vector<std::int64_t>& hits, std::int64_t relevant) {
+  ++queries_;
+  if (relevant == 0) return;
+  for (std::size_t i = 0; i < ks_.size(); ++i) {
+    double found = 0;
+    double precisions = 0;
+    for (const std::int64_t rank : hits) {
+      if (rank >= ks_[i]) break;
+      ++found;
+      precisions += found / static_cast<double>(rank + 1);
+    }
+    const auto all_relevant = static_cast<double>(relevant);
+    const auto capped = static_cast<double>(std::min(ks_[i], relevant));
+    sums_.ir_recall[i] += found / all_relevant;
+    sums_.precision[i] += found / static_cast<double>(ks_[i]);
+    sums_.precision_capped[i] += found / capped;
+    sums_.map_relevant[i] += precisions / all_relevant;
+    sums_.map_capped[i] += precisions / capped;
+    if (found > 0) sums_.map_found[i] += precisions / found;
+  }
+}
+
+RankingMeans RankingMetrics::means() const {
+  RankingMeans means = sums_;
+  for (const RankingMean& mean : ranking_means) {
+    for (double& value : means.*mean.values) {
+      value /= static_cast<double>(std::max<std::int64_t>(queries_, 1));
+    }
+  }
+  return means;
+}
+
+double chance_of_hit(std::int64_t gallery, std::int64_t relevant, std::int64_t k) {
+  if (relevant < 1) return 0;
+  double miss = 1;
+  for (std::int64_t rank = 0; rank < k; ++rank) {
+    if (gallery - relevant - rank < 1) return 1;
+    miss *= static_cast<double>(gallery - relevant - rank) / static_cast<double>(gallery - rank);
+  }
+  return 1 - miss;
+}
 
 RecallCounter::RecallCounter(std::vector<std::int64_t> ks, LoneQueries policy)
     : ks_(std::move(ks)), policy_(policy) {

@@ -8,6 +8,7 @@
 /// ranked by gallery row; the two bounds are the recall with the best and the worst order of ties.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,13 +17,68 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "stages/retrieval/chance.hpp"
-#include "stages/retrieval/ranking_metrics.hpp"
-
 namespace seam::stages {
+
+/// Information retrieval metrics at K, which differ from the hit rate of recall@K.
+///
+///     R = 3, hits at ranks 1 and 4, K = 5:
+///       ir_recall  2/3    precision  2/5    precision_capped  2/3
+///       AP: (1/1 + 2/4) / 3 of the relevant, / min(K, R) capped, / 2 of those found
+///
+/// Other programs use the same names with different denominators: precision@K divides by K in
+/// pytorch-metric-learning and by min(K, R) in OML, mean average precision by R or min(K, R) in
+/// TensorFlow Similarity and by the hits found in OML, where one early hit is a score of 1.
+///
+/// Means over queries; all vectors are as long as `ks`. Fractions from 0 to 1.
+struct RankingMeans {
+  std::vector<double> ir_recall;         ///< found / R
+  std::vector<double> precision;         ///< found / K
+  std::vector<double> precision_capped;  ///< found / min(K, R)
+  std::vector<double> map_relevant;      ///< sum of precision@i at hits i <= K, / R
+  std::vector<double> map_capped;        ///< ... / min(K, R)
+  std::vector<double> map_found;         ///< ... / hits among the K; 0 without hits
+};
+
+/// A mean in reports.
+struct RankingMean {
+  std::string_view metric;
+  std::string_view meaning;
+  std::vector<double> RankingMeans::*values;
+};
+inline constexpr std::array<RankingMean, 6> ranking_means{{
+    {"ir_recall", "found of R", &RankingMeans::ir_recall},
+    {"precision", "found of K", &RankingMeans::precision},
+    {"precision_capped", "found of min(K, R)", &RankingMeans::precision_capped},
+    {"map_relevant", "MAP over R", &RankingMeans::map_relevant},
+    {"map_capped", "MAP over min(K, R)", &RankingMeans::map_capped},
+    {"map_found", "MAP over those found", &RankingMeans::map_found},
+}};
+
+class RankingMetrics {
+ public:
+  RankingMetrics() = default;
+  explicit RankingMetrics(std::vector<std::int64_t> ks);
+  /// The ranks of a query's hits, from 0, ascending, at least up to the largest K; `relevant` is R.
+  /// A query with R = 0 counts as 0 in all means.
+  void add(const std::vector<std::int64_t>& hits, std::int64_t relevant);
+  /// The means over the queries so far; zeros without queries.
+  [[nodiscard]] RankingMeans means() const;
+
+ private:
+  std::vector<std::int64_t> ks_;
+  std::int64_t queries_ = 0;
+  RankingMeans sums_;
+};
+
+///     gallery of 5, 2 relevant, in random order:   . x . . x     do the first k contain one?
+///
+/// The score without a model: the probability that a random order of `gallery` images, of which
+/// `relevant` are right, has one of these among the first k. 1 if there are fewer than k others.
+[[nodiscard]] double chance_of_hit(std::int64_t gallery, std::int64_t relevant, std::int64_t k);
 
 /// How to treat a query whose item is not in the gallery.
 enum class LoneQueries : std::uint8_t {

@@ -1,11 +1,13 @@
 #include "stages/retrieval/recall_report.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
 #include "stages/listed_files.hpp"
+#include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
 #include "stages/table_cell.hpp"
 
@@ -77,6 +79,27 @@ std::string head(const RecallResult& result, const std::string& first_columns, i
   for (int i = 0; i < count; ++i) text += "---|";
   for (std::size_t i = 0; i < result.ks.size(); ++i) text += "---:|";
   return text + "\n";
+}
+
+/// Without counts and sizes, so that it matches nothing, if the run's protocol differs from the
+/// published one.
+MeasuredOn measured_on(const Evaluation& evaluation, const MaskResult& result) {
+  MeasuredOn on{.task = "recall",
+                .data = evaluation.published_data,
+                .category = "",
+                .items = result.recall.query_items,
+                .gallery = evaluation.gallery_images,
+                .mask = to_string(result.mask)};
+  const bool same_input =
+      evaluation.query_input.known() && evaluation.query_input == evaluation.gallery_input;
+  if (!same_input || evaluation.self_excluded || result.recall.lone_queries > 0 ||
+      !incomparable(evaluation, result.recall).empty()) {
+    return on;
+  }
+  on.queries = result.recall.queries;
+  on.height = evaluation.query_input.height;
+  on.width = evaluation.query_input.width;
+  return on;
 }
 
 }  // namespace
@@ -228,18 +251,12 @@ std::string ranking_table(const std::vector<MaskResult>& results) {
   if (results.empty()) throw Error("there are no results to report", Fault::internal);
   std::string text = "\n" + head(results.front().recall, "| mask | metric |", 2, "K = ");
   for (const MaskResult& result : results) {
-    const RankingMeans& means = result.recall.ranking;
-    const auto row = [&](const std::string& metric, const std::vector<double>& values) {
-      text += "| " + to_string(result.mask) + " | " + metric + " |";
-      for (const double value : values) text += " " + percent(value) + " |";
+    for (const auto& [metric, meaning, values] : ranking_means) {
+      text += "| " + to_string(result.mask) + " | " + std::string(meaning) + " (" +
+              std::string(metric) + ") |";
+      for (const double value : result.recall.ranking.*values) text += " " + percent(value) + " |";
       text += "\n";
-    };
-    row("found of R (ir_recall)", means.ir_recall);
-    row("found of K (precision)", means.precision);
-    row("found of min(K, R) (precision_capped)", means.precision_capped);
-    row("MAP over R (map_relevant)", means.map_relevant);
-    row("MAP over min(K, R) (map_capped)", means.map_capped);
-    row("MAP over those found (map_found)", means.map_found);
+    }
   }
   return text + "\nR: the gallery images of the query's item. Ties are ranked by gallery row.\n";
 }
@@ -251,6 +268,32 @@ std::string category_table(const MaskResult& result, const std::vector<std::stri
             grouped(recall.queries) + " |";
     for (const double share : recall.recall) text += " " + percent(share) + " |";
     text += "\n";
+  }
+  return text;
+}
+
+std::string published_beside(const Evaluation& evaluation, const std::vector<MaskResult>& results) {
+  std::string text;
+  for (const MaskResult& result : results) {
+    const std::string table = published_table(measured_on(evaluation, result), result.recall.ks);
+    if (!table.empty()) text += "\nMask " + to_string(result.mask) + ":\n" + table;
+  }
+  return text;
+}
+
+std::string published_categories(const Evaluation& evaluation, const MaskResult& result,
+                                 const std::vector<std::string>& names) {
+  const MeasuredOn all = measured_on(evaluation, result);
+  if (published_table(all, result.recall.ks).empty()) return {};
+  std::string text;
+  for (const auto& [category, recall] : result.recall.by_category) {
+    if (category < 0 || static_cast<std::size_t>(category) >= names.size()) continue;
+    MeasuredOn on = all;
+    on.category = names[static_cast<std::size_t>(category)];
+    on.queries = recall.queries;
+    on.items = recall.items;
+    const std::string table = published_table(on, result.recall.ks);
+    if (!table.empty() && !on.category.empty()) text += "\n" + on.category + ":\n" + table;
   }
   return text;
 }

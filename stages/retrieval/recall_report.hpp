@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stages/retrieval/recall_at_k.hpp"
+#include "stages/retrieval/recall_report.hpp"
 
 namespace seam::stages {
 
@@ -69,12 +70,27 @@ struct MaskResult {
 [[nodiscard]] std::string recall_table(const Evaluation& evaluation,
                                        const std::vector<MaskResult>& results);
 
-/// The metrics of ranking_metrics.hpp, one row each; throws if there are no results.
+/// The RankingMeans, one row each; throws if there are no results.
 [[nodiscard]] std::string ranking_table(const std::vector<MaskResult>& results);
 
 /// One row per category, for one result. `names`: of the categories, by number; categories without
 /// a name are shown as numbers.
 [[nodiscard]] std::string category_table(const MaskResult& result,
                                          const std::vector<std::string>& names);
+
+// Published recall for the report of an evaluation: shown only if data, counts, image size and
+// mask are the same.
+
+/// A table for each mask with published results; empty if nothing is comparable. The data sets must
+/// confirm that their lists are the published ones, and the user's `protocol` must name them:
+/// "inshop" or "inshop/img256".
+[[nodiscard]] std::string published_beside(const Evaluation& evaluation,
+                                           const std::vector<MaskResult>& results);
+
+/// The same by category. The category's queries and items must have the published counts too.
+/// `names`: of the categories, by number.
+[[nodiscard]] std::string published_categories(const Evaluation& evaluation,
+                                               const MaskResult& result,
+                                               const std::vector<std::string>& names);
 
 }  // namespace seam::stages

@@ -11,7 +11,7 @@
 
 #include "stages/ranking_method.hpp"
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/leave_one_out.hpp"
+#include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
 

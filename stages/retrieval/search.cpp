@@ -8,7 +8,7 @@
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/expansion.hpp"
-#include "stages/retrieval/leave_one_out.hpp"
+#include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {

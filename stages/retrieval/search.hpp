@@ -15,7 +15,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stages/retrieval/category_counts.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
 #include "stages/retrieval/sequences.hpp"

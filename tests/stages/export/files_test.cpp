@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "stages/export/csv.hpp"
+#include "stages/export/embeddings.hpp"
 #include "stages/export/exported_file.hpp"
-#include "stages/export/npy.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {

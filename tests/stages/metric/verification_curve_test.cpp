@@ -8,11 +8,11 @@
 #include <limits>
 #include <random>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "stages/metric/pair_distance.hpp"
 #include "stages/metric/verification_report.hpp"
 
 namespace seam::stages {
@@ -25,15 +25,6 @@ ScoredPair same(double distance, std::int64_t fold = 0) {
 }
 ScoredPair other(double distance, std::int64_t fold = 0) {
   return {distance, false, fold};
-}
-
-std::string error_of(const std::vector<ScoredPair>& pairs) {
-  try {
-    static_cast<void>(roc_of(pairs));
-  } catch (const Error& error) {
-    return error.full_message();
-  }
-  return "no error";
 }
 
 /// By definition: every pair of pairs, every threshold, in quadratic time.
@@ -187,10 +178,11 @@ TEST(VerificationCurve, CornersAreTheSameCurve) {
 }
 
 TEST(VerificationCurve, OneKindOfPairsOrNanIsRefused) {
-  EXPECT_THAT(error_of({}), HasSubstr("no pair"));
-  EXPECT_THAT(error_of({same(1), same(2)}), HasSubstr("all 2 pairs are of one"));
-  EXPECT_THAT(error_of({other(1)}), HasSubstr("of two"));
-  EXPECT_THAT(error_of({other(1), same(std::nan(""))}), HasSubstr("NaN"));
+  EXPECT_REFUSED(static_cast<void>(roc_of({})), Fault::data, "no pair");
+  EXPECT_REFUSED(static_cast<void>(roc_of({same(1), same(2)})), Fault::data,
+                 "all 2 pairs are of one");
+  EXPECT_REFUSED(static_cast<void>(roc_of({other(1)})), Fault::data, "of two");
+  EXPECT_REFUSED(static_cast<void>(roc_of({other(1), same(std::nan(""))})), Fault::data, "NaN");
 }
 
 TEST(CrossValidation, NineFoldsChooseTheTenthIsMeasured) {
@@ -219,17 +211,18 @@ TEST(CrossValidation, MeanAndStandardError) {
 }
 
 TEST(CrossValidation, RefusesFoldsThatCannotChoose) {
-  const auto error = [](const std::vector<ScoredPair>& pairs, std::optional<std::int64_t> only) {
-    try {
-      static_cast<void>(cross_validated(pairs, only));
-    } catch (const Error& refused) {
-      return refused.full_message();
-    }
-    return std::string("no error");
-  };
-  EXPECT_THAT(error({same(1), other(2)}, {}), HasSubstr("all pairs are in one fold"));
-  EXPECT_THAT(error({same(1), other(2, 1)}, {}), HasSubstr("threshold of fold 0"));
-  EXPECT_THAT(error({same(1), other(2, 1)}, 7), HasSubstr("no pair is in fold 7"));
+  const std::vector<ScoredPair> one_fold{same(1), other(2)};
+  const std::vector<ScoredPair> two_folds{same(1), other(2, 1)};
+  EXPECT_REFUSED(static_cast<void>(cross_validated(one_fold)), Fault::data,
+                 "all pairs are in one fold");
+  try {
+    static_cast<void>(cross_validated(two_folds));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& refused) {
+    EXPECT_THAT(refused.full_message(), HasSubstr("threshold of fold 0"));
+  }
+  EXPECT_REFUSED(static_cast<void>(cross_validated(two_folds, 7)), Fault::configuration,
+                 "no pair is in fold 7");
 }
 
 TEST(CrossValidation, DealsEachKindInTurn) {
@@ -276,9 +269,9 @@ TEST(VerificationReport, OneFoldIsMeasuredAlone) {
   EXPECT_EQ(result.accuracy.mean, 0.5);  // at 1.5, that of fold 0
   EXPECT_EQ(result.at_margin, 0.5);
   EXPECT_TRUE(result.tar.empty());
-  const std::string text = verification_table(result, settings, {"lfw", "", "none", "none"});
+  const std::string text = verification_table(result, settings, "lfw/alignment=none");
   EXPECT_THAT(text, HasSubstr("| accuracy on fold 1, threshold of the other folds | 50.00 |"));
-  EXPECT_THAT(text, HasSubstr("`lfw/images=unnamed/alignment=none/outside-data=none`"));
+  EXPECT_THAT(text, HasSubstr("Protocol: `lfw/alignment=none`."));
   EXPECT_THAT(text, HasSubstr("A FAR is omitted"));
 }
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/metric/pair_distance.hpp"
+#include "stages/metric/verification_curve.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/same.hpp"
 #include "stages/served_items.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/report/thumbnails.hpp"
+#include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace duplicates_test {
@@ -217,16 +217,10 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
   EXPECT_EQ(resumed.metric("near.training"), 1);
   EXPECT_EQ(resumed.reports().back().text, harness_.reports().back().text);
 
+  const std::string text = saved.text("flows");
   seam::Archive damaged;
-  for (const auto& [name, entry] : saved.entries()) {
-    if (name == "flow 0 items") {
-      damaged.put(name, std::string_view("x\0", 2));
-    } else {
-      damaged.put(name, entry);
-    }
-  }
-  EXPECT_REFUSED(resumed.runner().load(damaged), seam::Fault::data,
-                 "the saved images and their names differ in number");
+  damaged.put("flows", std::string_view(text).substr(0, text.size() / 2));
+  EXPECT_REFUSED(resumed.runner().load(damaged), seam::Fault::data, "the saved images are damaged");
 }
 
 TEST_F(DuplicatesTest, RefusesAFlowWithoutPictures) {
@@ -339,12 +333,8 @@ TEST(FindDuplicates, KeepsTheNearestPairsWhateverTheirNumber) {
 
 TEST(FindDuplicates, StopsWhenAskedTo) {
   const HashedFlow flow = hashed("flow", 3, 1);
-  try {
-    static_cast<void>(find_duplicates(flow, {&flow}, {4, 4, 1}, [] { return true; }));
-    FAIL() << "it was not stopped";
-  } catch (const seam::Error& error) {
-    EXPECT_EQ(error.fault(), seam::Fault::cancelled);
-  }
+  EXPECT_REFUSED(static_cast<void>(find_duplicates(flow, {&flow}, {4, 4, 1}, [] { return true; })),
+                 seam::Fault::cancelled, "stopped while images were compared");
 }
 
 }  // namespace duplicates_test

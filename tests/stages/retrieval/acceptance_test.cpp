@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/retrieval/category_counts.hpp"
+#include "stages/retrieval/gallery_items.hpp"
 #include "tests/stages/retrieval/accuracy_golden.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/oml_golden.hpp"

@@ -11,7 +11,7 @@
 #include <seam/refusal_testing.hpp>
 #include <utility>
 
-#include "stages/retrieval/masked_embedding.hpp"
+#include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 #include "tests/stages/retrieval/slow_search.hpp"

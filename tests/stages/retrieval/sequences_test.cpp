@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <seam/refusal_testing.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,13 +151,9 @@ TEST(SearchStage, RefusesToLeaveOutSequencesThatNobodyServed) {
   Retrieval stages;
   stages.search.set("exclude_sequence", true);
   stages.index.push(batch(0, {"coat"}, torch::ones({1, 2}))).finish();
-  try {
-    stages.search.push(with_sequences(batch(5, {"coat"}, torch::ones({1, 2})), {"monday"}));
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("no image of the gallery has a sequence; provide a column `sequence`"));
-  }
+  EXPECT_REFUSED(
+      stages.search.push(with_sequences(batch(5, {"coat"}, torch::ones({1, 2})), {"monday"})),
+      Fault::configuration, "no image of the gallery has a sequence; provide a column `sequence`");
 }
 
 TEST(SearchStage, RefusesSequencesThatTheGalleryDoesNotHave) {

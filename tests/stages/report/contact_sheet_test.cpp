@@ -1,19 +1,18 @@
-#include "stages/report/thumbnails.hpp"
+#include "stages/report/contact_sheet.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "stages/image/decode_image.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace thumbnails_test {
+namespace contact_sheet_test {
 
 using seam::Image;
 using seam::Origin;
 using seam::stages::file_of;
-using ::testing::HasSubstr;
 
 Origin origin(const std::filesystem::path& list, const std::string& item) {
   return {std::make_shared<const std::string>(list.string()), 1, item};
@@ -29,19 +28,12 @@ TEST(FileOf, LooksFromTheListUpwardsOrInTheRoot) {
 }
 
 TEST(FileOf, SaysWhatIsNotThere) {
-  const auto refusal = [](const Origin& of, const std::filesystem::path& root) {
-    try {
-      file_of(of, root);
-    } catch (const seam::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   const seam::test::TemporaryFolder folder;
-  EXPECT_THAT(refusal(origin(folder.path() / "list.txt", "a.jpg"), ""), HasSubstr("set 'root'"));
-  EXPECT_THAT(refusal(origin("list.txt", "a.jpg"), folder.path()), HasSubstr("no file"));
-  EXPECT_THAT(refusal(origin("list.txt", ""), ""), HasSubstr("does not provide a file"));
-  EXPECT_THAT(refusal({}, ""), HasSubstr("does not provide a file"));
+  constexpr auto fault = seam::Fault::data;
+  EXPECT_REFUSED(file_of(origin(folder.path() / "list.txt", "a.jpg"), ""), fault, "set 'root'");
+  EXPECT_REFUSED(file_of(origin("list.txt", "a.jpg"), folder.path()), fault, "no file");
+  EXPECT_REFUSED(file_of(origin("list.txt", ""), ""), fault, "does not provide a file");
+  EXPECT_REFUSED(file_of({}, ""), fault, "does not provide a file");
 }
 
 TEST(Thumbnail, KeepsTheProportions) {
@@ -60,4 +52,4 @@ TEST(Jpeg, KeepsTheColours) {
   EXPECT_NEAR(back.data()[2], 10, 6);
 }
 
-}  // namespace thumbnails_test
+}  // namespace contact_sheet_test

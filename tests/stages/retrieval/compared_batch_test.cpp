@@ -1,11 +1,11 @@
-#include "stages/retrieval/masked_embedding.hpp"
+#include "stages/retrieval/compared_batch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
-namespace masked_embedding_test {
+namespace compared_batch_test {
 
 using seam::stages::Mask;
 using seam::stages::masked_embedding;
@@ -34,4 +34,4 @@ TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
   EXPECT_TRUE(reads_labels(Mask::ground_truth));
 }
 
-}  // namespace masked_embedding_test
+}  // namespace compared_batch_test

@@ -1,4 +1,4 @@
-#include "stages/report/picture_hash.hpp"
+#include "stages/report/duplicate_pairs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
-namespace picture_hash_test {
+namespace duplicate_pairs_test {
 
 using seam::Image;
 using seam::stages::difference_hash;
@@ -126,4 +126,4 @@ TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {
   EXPECT_EQ(hash, hash_of(picture(2, 3, 3, wave)));
 }
 
-}  // namespace picture_hash_test
+}  // namespace duplicate_pairs_test

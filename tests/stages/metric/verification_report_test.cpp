@@ -1,4 +1,4 @@
-#include "stages/metric/verification_outcomes.hpp"
+#include "stages/metric/verification_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
-namespace verification_outcomes_test {
+namespace verification_report_test {
 
 using ::testing::ElementsAre;
 using ::testing::Optional;
@@ -117,5 +117,5 @@ TEST(VerificationOutcomes, APairHasNoNameWhereAPictureHasNone) {
   EXPECT_EQ(pair_names(packet, 0).observation, "");
 }
 
-}  // namespace verification_outcomes_test
+}  // namespace verification_report_test
 }  // namespace seam::stages
