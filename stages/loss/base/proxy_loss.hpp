@@ -11,7 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "stages/loss/item_proxies.hpp"
+#include "stages/loss/base/item_proxies.hpp"
+#include "stages/loss/base/measured_loss.hpp"
 #include "stages/served_items.hpp"
 
 namespace seam::stages {
@@ -35,8 +36,8 @@ class ProxyLoss : public Loss {
   void declare_proxy_loss(Declaration& d);
 
   /// The loss of rows [N,dimensions]; a row's label is its item's proxy.
-  [[nodiscard]] virtual Tensor compare(const Tensor& embedding, const Tensor& proxies,
-                                       const std::vector<std::int64_t>& labels) = 0;
+  [[nodiscard]] virtual MeasuredLoss compare(const Tensor& embedding, const Tensor& proxies,
+                                             const std::vector<std::int64_t>& labels) = 0;
 
  private:
   Tensor compute(const Packet& packet, Context& context) final;

@@ -1,4 +1,4 @@
-#include "stages/loss/item_proxies.hpp"
+#include "stages/loss/base/item_proxies.hpp"
 
 #include <seam/error.hpp>
 

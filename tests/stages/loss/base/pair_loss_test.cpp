@@ -1,4 +1,4 @@
-#include "stages/loss/pair_losses.hpp"
+#include "stages/loss/base/pair_loss.hpp"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -9,10 +9,12 @@
 #include <cmath>
 #include <vector>
 
+#include "stages/loss/contrastive.hpp"
+#include "stages/loss/double_margin.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
-namespace pair_losses_test {
+namespace pair_loss_test {
 
 class PairLossesTest : public seam::testing::EachDevice {};
 SEAM_ON_EACH_DEVICE(PairLossesTest);
@@ -117,5 +119,5 @@ TEST_P(PairLossesTest, EqualEmbeddingsHaveFiniteGradients) {
   }
 }
 
-}  // namespace pair_losses_test
+}  // namespace pair_loss_test
 }  // namespace seam::stages

@@ -1,11 +1,11 @@
-#include "stages/loss/proxy_loss.hpp"
+#include "stages/loss/base/proxy_loss.hpp"
 
 #include <torch/types.h>
 
 #include <cmath>
 #include <string>
 
-#include "stages/loss/item_labels.hpp"
+#include "stages/loss/base/item_labels.hpp"
 
 namespace seam::stages {
 namespace {
@@ -83,8 +83,7 @@ void ProxyLoss::open(Context& context) {
 }
 
 Tensor ProxyLoss::compute(const Packet& packet, Context& context) {
-  const std::vector<std::string>& items = packet.get(field::items);
-  check_items(items, packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+  check_items(packet);
   const Tensor& embedding = packet.get(field::embedding);
   if (embedding.dim() != 2 || embedding.size(1) != dimensions_) {
     // If a model does not declare its width, only its batches show it.
@@ -94,9 +93,12 @@ Tensor ProxyLoss::compute(const Packet& packet, Context& context) {
                 Fault::configuration);
   }
   if (context.training()) warn_of_proxies_left(context);
-  const std::vector<std::int64_t> labels = of_items_.number_of(
-      items, context.training() ? ItemProxies::New::join : ItemProxies::New::refused);
-  return compare(embedding, proxies_, labels);
+  const std::vector<std::int64_t> labels =
+      of_items_.number_of(packet.get(field::items),
+                          context.training() ? ItemProxies::New::join : ItemProxies::New::refused);
+  const MeasuredLoss result = compare(embedding, proxies_, labels);
+  for (const auto& [metric, value] : result.measured) measure(metric, value);
+  return result.loss;
 }
 
 void ProxyLoss::batch_accepted() {

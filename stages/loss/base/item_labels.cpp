@@ -1,23 +1,22 @@
-#include "stages/loss/item_labels.hpp"
-
-#include <seam/error.hpp>
+#include "stages/loss/base/item_labels.hpp"
 
 #include <algorithm>
 #include <map>
 
+#include "stages/loss/base/rows.hpp"
+
 namespace seam::stages {
 
-void check_items(const std::vector<std::string>& items, const std::vector<Origin>* origins) {
+void check_items(const Packet& packet) {
+  const std::vector<std::string>& items = packet.get(field::items);
   for (std::size_t row = 0; row < items.size(); ++row) {
     if (!items[row].empty()) continue;
-    throw Error((origins != nullptr ? (*origins)[row].text() : "row " + std::to_string(row)) +
+    throw Error(row_name(packet, static_cast<std::int64_t>(row)) +
                 " has no item, so its positives are unknown");
   }
 }
 
-std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
-                                      const std::vector<Origin>* origins) {
-  check_items(items, origins);
+std::vector<std::int64_t> item_labels(const std::vector<std::string>& items) {
   std::map<std::string, std::int64_t> numbers;
   std::vector<std::int64_t> labels;
   for (const std::string& item : items) {
@@ -25,6 +24,11 @@ std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
         numbers.emplace(item, static_cast<std::int64_t>(numbers.size())).first->second);
   }
   return labels;
+}
+
+std::vector<std::int64_t> item_labels(const Packet& packet) {
+  check_items(packet);
+  return item_labels(packet.get(field::items));
 }
 
 void check_pairs(const std::vector<std::int64_t>& labels) {
@@ -46,7 +50,7 @@ void check_proxy_labels(const std::vector<std::int64_t>& labels, std::int64_t ro
                     std::to_string(rows) + " embeddings",
                 Fault::internal);
   }
-  if (labels.empty()) throw Error("the batch has no rows, and a mean needs one");
+  check_rows(rows);
   for (const std::int64_t label : labels) {
     if (label >= 0 && label < proxies) continue;
     throw Error("label " + std::to_string(label) + " is not one of the " + std::to_string(proxies) +

@@ -1,7 +1,7 @@
 /// Which rows of a batch show the same item, for losses over its pairs.
 #pragma once
 
-#include <seam/origin.hpp>
+#include <seam/tensor.hpp>
 
 #include <cstdint>
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace seam::stages {
 
-/// Throws seam::Error naming the first row (by its origin, if known) without an item.
-void check_items(const std::vector<std::string>& items, const std::vector<Origin>* origins);
+/// Throws seam::Error naming the first row without an item.
+void check_items(const Packet& packet);
 
-/// A number for each row, the same for rows of one item, in order of first appearance. Throws the
-/// errors of check_items().
-[[nodiscard]] std::vector<std::int64_t> item_labels(const std::vector<std::string>& items,
-                                                    const std::vector<Origin>* origins);
+/// A number for each item, the same for equal ones, in order of first appearance.
+[[nodiscard]] std::vector<std::int64_t> item_labels(const std::vector<std::string>& items);
+/// Those of a batch's rows. Throws the error of check_items().
+[[nodiscard]] std::vector<std::int64_t> item_labels(const Packet& packet);
 
 /// Throws seam::Error if no row has both a positive and a negative, since a loss over pairs would
 /// then be 0 without anything learned.
