@@ -3,16 +3,18 @@
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 
-#include "stages/diverged.hpp"
-#include "stages/loss/item_labels.hpp"
+#include "stages/loss/base/batch_pairs.hpp"
 
 namespace seam::stages {
 namespace {
 
 constexpr double usual_margin = 0.2;  // the best of those that Hermans et al. tried
 
+Tensor selected_rows(const Tensor& matrix, const Tensor& rows) {
+  return matrix.index_select(0, rows.to(matrix.device()));
+}
 Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows) {
-  return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
+  return selected_rows(matrix, torch::tensor(rows, torch::kInt64));
 }
 
 /// The categories of the rows, if the rule needs them.
@@ -38,6 +40,28 @@ bool may_be_negative(const NegativeChoice& choice, std::size_t anchor, std::size
   if (choice.rule == Negatives::any) return true;
   const bool same = choice.categories.at(anchor) == choice.categories.at(other);
   return same == (choice.rule == Negatives::same_category);
+}
+
+/// Which triplets are of the kind, by d(anchor, positive) - d(anchor, negative).
+Tensor are_of(TripletKind kind, const Tensor& excess, double margin) {
+  switch (kind) {
+    case TripletKind::all:
+      return excess >= -margin;
+    case TripletKind::hard:
+      return excess >= 0;
+    case TripletKind::semihard:
+      return (excess < 0).logical_and(excess >= -margin);
+    case TripletKind::easy:
+      return excess < -margin;
+    case TripletKind::hardest:
+      break;
+  }
+  throw Error("the hardest triplets are not a kind of all", Fault::internal);
+}
+
+/// Row by row first: the sum then does not depend on the number of threads.
+double sum_of(const Tensor& values) {
+  return values.sum(1).sum().item<double>();
 }
 
 }  // namespace
@@ -76,12 +100,8 @@ void BatchHard::declare(Declaration& d) {
               {{"any", Negatives::any},
                {"other_category", Negatives::other_category},
                {"same_category", Negatives::same_category}});
-  d.needs(field::embedding);
   d.accepts(field::categories).doc("needed if `negatives` are chosen by category");
-  d.needs(field::items).doc("rows of one item are positives of each other");
-  d.accepts(field::origins).doc("to name an image without an item");
-  d.headline("loss", Better::lower);
-  declare_loss(d);
+  declare_batch_loss(d);
 }
 
 void BatchHard::open(Context& /*context*/) {
@@ -111,21 +131,17 @@ void BatchHard::open(Context& /*context*/) {
   }
 }
 
-Tensor BatchHard::compute(const Packet& packet, Context& /*context*/) {
+MeasuredLoss BatchHard::of(const Packet& packet, const std::vector<std::int64_t>& labels) {
   const Tensor& embedding = packet.get(field::embedding);
-  const std::vector<std::int64_t> labels = item_labels(
-      packet.get(field::items), packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
-  check_pairs(labels);
   // Mined without a gradient, and by differences, not by products of vectors: near images keep
   // their order whatever the number of threads.
   constexpr std::int64_t by_differences = 2;
   const Tensor plain = embedding.detach();
   const Tensor distances = torch::cdist(plain, plain, 2.0, by_differences).to(torch::kCPU);
-  if (!torch::isfinite(distances).all().item<bool>()) {
-    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
-  }
-  if (kind_ != TripletKind::hardest) return all_of_kind(embedding, distances, labels);
-  return hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()));
+  check_finite(distances);
+  if (kind_ != TripletKind::hardest) return {all_of_kind(embedding, distances, labels)};
+  return {
+      hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()))};
 }
 
 Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
@@ -157,26 +173,54 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
                                      : torch::nn::functional::softplus(excess).mean();
 }
 
-/// Given the triplets, the loss has one slope per pair of images, so that no list of triplets need
-/// be in memory. A term with the value 0 carries the gradient.
+/// N images have up to N³ triplets, so they are made for one anchor at a time. Given the triplets,
+/// the loss has one slope per pair of images; a term with the value 0 carries the gradient.
 Tensor BatchHard::all_of_kind(const Tensor& embedding, const Tensor& distances,
                               const std::vector<std::int64_t>& labels) {
+  const double margin = margin_.value_or(usual_margin);
+  const bool hinge = form_ == TripletForm::hinge;
   Tensor wide = distances.to(torch::kFloat64);
   if (distance_ == PairDistance::squared) wide = wide.square();
-  const BatchTriplets found =
-      batch_triplets(wide.contiguous(), labels, kind_, form_, margin_.value_or(usual_margin));
-  const auto triplets = static_cast<double>(found.triplets);
-  measure("triplets", triplets);
-  measure("without_positive", static_cast<double>(found.without_positive));
-  if (found.triplets > 0) {
-    measure("positive_distance", found.positive_distance);
-    measure("negative_distance", found.negative_distance);
-    measure("active", static_cast<double>(found.active) / triplets);
+  const BatchPairs pairs = pairs_of_batch(labels, torch::kCPU);
+  Tensor slopes = torch::zeros_like(wide);
+  double triplets = 0;
+  double active = 0;
+  double positive_distance = 0;
+  double negative_distance = 0;
+  double loss = 0;
+  for (std::int64_t anchor = 0; anchor < wide.size(0); ++anchor) {
+    const Tensor positives = pairs.positive[anchor].nonzero().squeeze(1);
+    const Tensor negatives = pairs.negative[anchor].nonzero().squeeze(1);
+    const Tensor near = wide[anchor].index_select(0, positives).unsqueeze(1);
+    const Tensor far = wide[anchor].index_select(0, negatives).unsqueeze(0);
+    const Tensor excess = near - far;
+    const Tensor chosen = are_of(kind_, excess, margin).to(torch::kFloat64);
+    const Tensor unmet = (excess + (hinge ? margin : 0) > 0).to(torch::kFloat64) * chosen;
+    constexpr double linear_from = 40;  // log(1 + exp(x)) is x in double precision
+    triplets += sum_of(chosen);
+    active += sum_of(unmet);
+    positive_distance += sum_of(near * chosen);
+    negative_distance += sum_of(far * chosen);
+    loss += sum_of(hinge ? (excess + margin) * unmet
+                         : torch::softplus(excess, 1, linear_from) * chosen);
+    const Tensor slope = hinge ? unmet : excess.sigmoid() * chosen;
+    slopes[anchor].index_add_(0, positives, slope.sum(1));
+    slopes[anchor].index_add_(0, negatives, -slope.sum(0));
   }
-  const Tensor pairs = row_distances(selected_rows(embedding, found.first),
-                                     selected_rows(embedding, found.second), distance_);
-  const Tensor slopes = torch::tensor(found.slopes, pairs.options().requires_grad(false));
-  return (slopes * (pairs - pairs.detach())).sum() + found.loss;
+  measure("triplets", triplets);
+  measure("without_positive", (pairs.positive.sum(1) == 0).sum().to(torch::kFloat64));
+  if (triplets > 0) {
+    loss /= triplets;
+    measure("positive_distance", positive_distance / triplets);
+    measure("negative_distance", negative_distance / triplets);
+    measure("active", active / triplets);
+  }
+  slopes = (slopes + slopes.t()).triu(1);
+  const Tensor rows = slopes.nonzero();  // with a slope
+  const Tensor moved = row_distances(selected_rows(embedding, rows.select(1, 0)),
+                                     selected_rows(embedding, rows.select(1, 1)), distance_);
+  const Tensor by_pair = (slopes.masked_select(slopes != 0) / triplets).to(moved.options());
+  return (by_pair * (moved - moved.detach())).sum() + loss;
 }
 
 HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels,

@@ -6,17 +6,31 @@
 /// arXiv:1703.07737, 2017, equation 5.
 #pragma once
 
-#include <seam/loss.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/loss/batch_triplets.hpp"
+#include "stages/loss/base/batch_loss.hpp"
 
 namespace seam::stages {
+
+/// Kinds are those of pytorch-metric-learning's TripletMarginMiner, by d(anchor, negative) -
+/// d(anchor, positive).
+enum class TripletKind : std::uint8_t {
+  hardest,   ///< one per anchor: its farthest positive and its nearest negative
+  all,       ///< up to the margin: all that violate it
+  hard,      ///< the negative is at most as far as the positive
+  semihard,  ///< farther than the positive, by the margin at most
+  easy,      ///< farther by more than the margin
+};
+
+/// The function of x = d(anchor, positive) - d(anchor, negative) that is the loss.
+enum class TripletForm : std::uint8_t {
+  hinge,      ///< max(0, margin + x)
+  soft_plus,  ///< log(1 + exp(x)): the soft margin of Hermans et al.
+};
 
 enum class PairDistance : std::uint8_t { euclidean, squared };
 
@@ -56,7 +70,7 @@ struct NegativeChoice {
 /// where the root's slope would be infinite.
 [[nodiscard]] Tensor row_distances(const Tensor& a, const Tensor& b, PairDistance distance);
 
-class BatchHard final : public Loss {
+class BatchHard final : public BatchLoss {
  public:
   static constexpr std::string_view name = "loss.batch_hard";
 
@@ -64,7 +78,8 @@ class BatchHard final : public Loss {
   void open(Context& context) override;
 
  private:
-  Tensor compute(const Packet& packet, Context& context) override;
+  MeasuredLoss of(const Packet& packet, const std::vector<std::int64_t>& labels) override;
+  /// `distances` f32[N,N] on the CPU, without a gradient.
   [[nodiscard]] Tensor hardest(const Tensor& embedding, const Tensor& distances,
                                const std::vector<std::int64_t>& labels,
                                const NegativeChoice& choice);

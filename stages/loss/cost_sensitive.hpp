@@ -1,9 +1,12 @@
-/// Stage `loss.cost_sensitive`: the cost of a network's mistakes, in addition to a cross entropy.
+/// Stage `loss.cost_sensitive`: the mean cost of confusing one class with another, under a
+/// network's probabilities, in addition to a cross entropy.
 ///
-///     logits [N,K], categories or items [N] ──► loss
+///     p = softmax(logits) ──► mean over rows of Σ_k M[y,k] p_k
+///
+/// Galdran et al., "Cost-Sensitive Regularization for Diabetic Retinopathy Grading from Eye Fundus
+/// Images", MICCAI 2020. Only the rows of M that a batch needs are made: O(N K), whatever the
+/// number of classes.
 #pragma once
-
-#include <seam/loss.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -11,19 +14,32 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/loss/class_labels.hpp"
+#include "stages/loss/base/class_loss.hpp"
 
 namespace seam::stages {
 
-class CostSensitive final : public Loss {
+/// `logits` [N,K], `costs` [N,K]: the rows M[y] of the labels.
+[[nodiscard]] Tensor cost_sensitive_loss(const Tensor& logits, const Tensor& costs);
+
+/// Rows of costs [N,K] like `logits`, of `labels` i64[N] from 0 to K - 1. Every other class
+/// costs 1.
+[[nodiscard]] Tensor nominal_costs(const Tensor& logits, const Tensor& labels);
+/// `within` for classes in the same super-class, 1 for others. `super_classes` i64[K].
+[[nodiscard]] Tensor super_class_costs(const Tensor& logits, const Tensor& labels,
+                                       const Tensor& super_classes, double within);
+/// (y - k)² / (K - 1)²: the loss is (y - μ)² + Var under the probabilities, in those units.
+[[nodiscard]] Tensor ordinal_costs(const Tensor& logits, const Tensor& labels);
+
+/// f64 [K,K] from a CSV file: one line per class with K costs, which are finite, not negative and 0
+/// for the class itself. Throws seam::Error naming the file and the line.
+[[nodiscard]] Tensor read_costs(const std::filesystem::path& file);
+
+class CostSensitive final : public ClassLoss {
  public:
   static constexpr std::string_view name = "loss.cost_sensitive";
 
   void declare(Declaration& d) override;
   void open(Context& context) override;
-  void save(Archive& archive) const override { labels_.save(archive); }
-  void load(const Archive& archive) override { labels_.load(archive); }
-  void batch_accepted() override;
 
  private:
   enum class Costs : std::uint8_t { nominal, super_class, ordinal, file };
@@ -33,7 +49,6 @@ class CostSensitive final : public Loss {
   void check_parameters() const;
   [[nodiscard]] Tensor costs(const Tensor& logits, const Tensor& labels) const;
 
-  ClassLabels labels_;
   Costs kind_ = Costs::nominal;
   std::vector<std::int64_t> super_classes_;
   std::optional<double> within_;

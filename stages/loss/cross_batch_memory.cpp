@@ -1,17 +1,31 @@
 #include "stages/loss/cross_batch_memory.hpp"
 
+#include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/diverged.hpp"
-#include "stages/loss/item_labels.hpp"
-#include "stages/loss/memory_loss.hpp"
+#include "stages/loss/base/batch_loss.hpp"
+#include "stages/loss/base/item_labels.hpp"
+#include "stages/nn/layers.hpp"
 #include "stages/packed_texts.hpp"
 
 namespace seam::stages {
+namespace {
+
+/// How many are above 0.
+Tensor active(const Tensor& losses) {
+  return (losses.detach() > 0).sum();
+}
+
+/// Row by row first: the sum then does not depend on the number of threads.
+Tensor mean_of_active(const Tensor& losses, const Tensor& count) {
+  return losses.sum(1).sum() / count.clamp_min(1);
+}
+
+}  // namespace
 
 void CrossBatchMemory::declare(Declaration& d) {
   d.doc(
@@ -65,7 +79,7 @@ Tensor CrossBatchMemory::compute(const Packet& packet, Context& context) {
   next_.reset();
   const Tensor& embedding = packet.get(field::embedding);
   const std::vector<std::string>& items = packet.get(field::items);
-  check_items(items, packet.has(field::origins) ? &packet.get(field::origins) : nullptr);
+  check_items(packet);
   if (items.empty()) throw Error("the batch has no rows, so there are no pairs");
   if (embedding.dim() != 2 || embedding.size(0) != static_cast<std::int64_t>(items.size())) {
     throw Error("'embedding' must have a row for each of " + counted(items.size(), "item"),
@@ -80,16 +94,14 @@ Tensor CrossBatchMemory::compute(const Packet& packet, Context& context) {
     }
     if (batches_ >= start_) compared = with(compared.rows, items);
     next_ = batches_ >= start_ ? compared : memory_;
-  } else if (!torch::isfinite(embedding).all().item<bool>()) {
+  } else {
     // In training the loss is NaN, and the optimizer rejects the batch without another wait for the
     // device.
-    throw Error(std::string("the embeddings of this batch are not finite; ") + diverged_remedy);
+    check_finite(embedding);
   }
-  const Tensor labels = torch::tensor(item_labels(compared.items, nullptr), torch::kInt64);
-  const MemoryLoss result =
-      memory_loss(embedding, compared.rows, labels.to(embedding.device()), margin_);
-  measure("positive_pairs", result.positive_pairs);
-  measure("negative_pairs", result.negative_pairs);
+  const MeasuredLoss result =
+      memory_loss(embedding, compared.rows, item_labels(compared.items), margin_);
+  for (const auto& [metric, value] : result.measured) measure(metric, value);
   measure("remembered", static_cast<double>(compared.rows.size(0) - embedding.size(0)));
   return result.loss;
 }
@@ -129,6 +141,29 @@ void CrossBatchMemory::load(const Archive& archive) {
   batches_ = archive.integer("batches");
   memory_ = std::move(loaded);
   next_.reset();
+}
+
+MeasuredLoss memory_loss(const Tensor& embedding, const Tensor& memory,
+                         const std::vector<std::int64_t>& labels, double margin) {
+  namespace functional = torch::nn::functional;
+  const std::int64_t rows = embedding.size(0);
+  const std::int64_t before = memory.size(0) - rows;
+  const Tensor similarity =
+      nn::linear(functional::normalize(embedding), functional::normalize(memory.detach()));
+  const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device());
+  const Tensor same = label.narrow(0, before, rows).unsqueeze(1) == label.unsqueeze(0);
+  const Tensor self = torch::eye(rows, same.options());
+  const Tensor others = torch::cat({torch::ones({rows, before}, self.options()), ~self}, 1);
+  const Tensor positives = (1 - similarity).clamp_min(0).masked_fill(~(same & others), 0);
+  const Tensor negatives = (similarity - margin).clamp_min(0).masked_fill(same, 0);
+  const Tensor positive_pairs = active(positives);
+  const Tensor negative_pairs = active(negatives);
+  const auto of_a_row = [rows](const Tensor& count) {
+    return count.to(torch::kFloat64) / static_cast<double>(rows);
+  };
+  return {
+      mean_of_active(positives, positive_pairs) + mean_of_active(negatives, negative_pairs),
+      {{"positive_pairs", of_a_row(positive_pairs)}, {"negative_pairs", of_a_row(negative_pairs)}}};
 }
 
 }  // namespace seam::stages

@@ -5,7 +5,12 @@
 ///                    ▼  │ compared with
 ///     memory [M,E]: the last M rows that were trained on, without a gradient
 ///
-/// Wang, Zhang, Huang, Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020.
+///     S = unit(batch) unit(memory)ᵀ ──► positives: 1 - S      negatives: max(0, S - margin)
+///     loss = mean of the positives above 0 + mean of the negatives above 0
+///
+/// Wang, Zhang, Huang, Scott, "Cross-Batch Memory for Embedding Learning", CVPR 2020, with its
+/// contrastive loss on similarities; averaged as by pytorch-metric-learning's CrossBatchMemory
+/// around ContrastiveLoss(pos_margin=1, neg_margin=margin, distance=CosineSimilarity()).
 #pragma once
 
 #include <seam/loss.hpp>
@@ -16,7 +21,16 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/loss/base/measured_loss.hpp"
+
 namespace seam::stages {
+
+/// The loss, and the pairs with a loss above 0 per row. `embedding` [N,E]; `memory` [M,E], the last
+/// N rows of which are the batch's, in order: no row is compared with itself. Rows of `memory` with
+/// one label show the same item. A kind without a pair above 0 counts as 0; an embedding that is
+/// not finite makes the loss NaN. Differentiable in the embedding only.
+[[nodiscard]] MeasuredLoss memory_loss(const Tensor& embedding, const Tensor& memory,
+                                       const std::vector<std::int64_t>& labels, double margin);
 
 class CrossBatchMemory final : public Loss {
  public:

@@ -1,19 +1,12 @@
 #include "stages/loss/triplet.hpp"
 
-#include <seam/error.hpp>
+#include <torch/types.h>
 
 #include <array>
 #include <map>
 #include <string>
 
-#include "stages/loss/triplet_loss.hpp"
-
 namespace seam::stages {
-namespace {
-
-constexpr double usual_margin = 2.0;  // SCCapsNet's released code
-
-}  // namespace
 
 void Triplet::declare(Declaration& d) {
   d.doc(
@@ -41,6 +34,7 @@ void Triplet::open(Context& /*context*/) {
 }
 
 Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
+  constexpr double usual_margin = 2.0;  // SCCapsNet's released code
   const Tensor& embedding = packet.get(field::embedding);
   const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
@@ -49,18 +43,37 @@ Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
   const Tensor anchors = select(rows.anchors);
   const Tensor positives = select(rows.positives);
   const Tensor negatives = select(rows.negatives);
-  if (form_ == Form::cosine) {
-    const CosineTripletLoss result = cosine_triplet_loss(anchors, positives, negatives);
-    measure("positive_cosine", result.positive_cosine);
-    measure("negative_cosine", result.negative_cosine);
-    return result.loss;
-  }
-  const TripletLoss result =
-      triplet_loss(anchors, positives, negatives, margin_.value_or(usual_margin));
-  measure("positive_distance", result.positive_distance);
-  measure("negative_distance", result.negative_distance);
-  measure("active", result.active);
+  const MeasuredLoss result =
+      form_ == Form::cosine
+          ? cosine_triplet_loss(anchors, positives, negatives)
+          : triplet_loss(anchors, positives, negatives, margin_.value_or(usual_margin));
+  for (const auto& [metric, value] : result.measured) measure(metric, value);
   return result.loss;
+}
+
+MeasuredLoss triplet_loss(const Tensor& anchors, const Tensor& positives, const Tensor& negatives,
+                          double margin) {
+  const Tensor positive = (anchors - positives).square().sum(1);
+  const Tensor negative = (anchors - negatives).square().sum(1);
+  const Tensor hinge = (positive - negative + margin).clamp_min(0);
+  return {hinge.mean(),
+          {{"positive_distance", positive.detach().mean()},
+           {"negative_distance", negative.detach().mean()},
+           {"active", (hinge.detach() > 0).to(torch::kFloat64).mean()}}};
+}
+
+MeasuredLoss cosine_triplet_loss(const Tensor& anchors, const Tensor& positives,
+                                 const Tensor& negatives) {
+  const auto unit = [](const Tensor& x) {
+    constexpr double shortest = 1e-16;  // squared
+    return x * torch::rsqrt(x.square().sum(1, true).clamp_min(shortest));
+  };
+  const Tensor anchor = unit(anchors);
+  const Tensor positive = (anchor * unit(positives)).sum(1);
+  const Tensor negative = (anchor * unit(negatives)).sum(1);
+  return {torch::softplus(negative - positive).mean(),
+          {{"positive_cosine", positive.detach().mean()},
+           {"negative_cosine", negative.detach().mean()}}};
 }
 
 TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vector<Role>& roles) {

@@ -9,15 +9,21 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/sampling/pair_sampling.hpp"
-
 namespace seam::stages {
+
+/// Rows of the data set.
+struct Pair {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  bool same = false;  ///< of one item
+
+  friend bool operator==(const Pair&, const Pair&) = default;
+};
 
 /// An image of the data set, by its name in lists.
 struct ListedImage {

@@ -1,14 +1,16 @@
 #include "stages/sampling/pairs.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <fstream>
 #include <iterator>
+#include <seam/error.hpp>
+#include <string>
 #include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/pair_fields.hpp"
-#include "stages/sampling/pair_list.hpp"
+#include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 namespace {
@@ -28,6 +30,19 @@ std::string text_of_list(const std::filesystem::path& file) {
                 "' cannot be read; set 'list' to a file with the columns same, first and second");
   }
   return text;
+}
+
+std::int64_t pairs_of(std::int64_t images) {
+  return images * (images - 1) / 2;
+}
+
+/// Pair `number` of {0, ..., images - 1}: (0, 1), (0, 2), (1, 2), (0, 3), ...
+std::pair<std::int64_t, std::int64_t> pair_at(std::int64_t number) {
+  auto second = static_cast<std::int64_t>((1 + std::sqrt(1 + 8 * static_cast<double>(number))) /
+                                          2);  // rounded, so the loops correct it
+  while (pairs_of(second) > number) --second;
+  while (pairs_of(second + 1) <= number) ++second;
+  return {number - pairs_of(second), second};
 }
 
 }  // namespace
@@ -89,27 +104,15 @@ void DrawnPairs::open(Context& /*context*/) {
 
 void DrawnPairs::begin(Context& context) {
   if (drawn_ == Drawn::once) flow_.enter(context);
-  rows_.clear();
-  items_.clear();
-  item_numbers_.clear();
-  sampler_.reset();
   fixed_.clear();
-  next_ = 0;
-  count_ = 0;
+  EpochSampler::begin(context);
 }
 
-void DrawnPairs::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
-  const auto next = static_cast<std::int64_t>(item_numbers_.size());
-  items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
-  rows_.push_back(std::move(packet));
-}
-
-void DrawnPairs::start(const Context& context) {
-  sampler_.emplace(items_);
+std::int64_t DrawnPairs::start(const Context& context) {
+  sampler_.emplace(items());
   switch (drawn_) {
     case Drawn::each_epoch:
-      count_ = count_wanted_.value_or(sampler_->images());
-      return;
+      return count_wanted_.value_or(sampler_->images());
     case Drawn::once:
       fixed_ = sampler_->distinct(
           count_wanted_.value_or(2 * std::min(sampler_->same_pairs(), sampler_->other_pairs())),
@@ -120,15 +123,16 @@ void DrawnPairs::start(const Context& context) {
       fixed_ = sampler_->all();
       break;
     case Drawn::list:
-      fixed_ = parse_pair_list(text_of_list(list_), list_.string(), listed(rows_));
+      fixed_ = parse_pair_list(text_of_list(list_), list_.string(), listed(rows()));
       break;
   }
-  count_ = static_cast<std::int64_t>(fixed_.size());
-  if (context.epoch() > 0) return;
+  const auto count = static_cast<std::int64_t>(fixed_.size());
+  if (context.epoch() > 0) return count;
   const auto same =
       std::count_if(fixed_.begin(), fixed_.end(), [](const Pair& pair) { return pair.same; });
-  context.info(counted(count_, "pair") + " of " + counted(rows_.size(), "image") + ", " +
+  context.info(counted(count, "pair") + " of " + counted(rows().size(), "image") + ", " +
                grouped(same) + " of them of one item");
+  return count;
 }
 
 void DrawnPairs::write_list(const Context& context) const {
@@ -137,7 +141,7 @@ void DrawnPairs::write_list(const Context& context) const {
     return;
   }
   ExportedFile file(export_path(folder_, std::string(context.stage()) + ".csv", context));
-  file.write(pair_list_text(fixed_, listed(rows_)));
+  file.write(pair_list_text(fixed_, listed(rows())));
   file.finish();
   file.commit();
 }
@@ -149,19 +153,115 @@ Pair DrawnPairs::pair(std::int64_t number, const Context& context) const {
                         static_cast<std::uint64_t>(number));
 }
 
-More DrawnPairs::end(Emitter& emitter, Context& context) {
-  if (!sampler_) {
-    if (rows_.empty()) return More::no;  // a stopped flow
-    start(context);
+std::vector<Packet> DrawnPairs::group(std::int64_t number, const Context& context) {
+  const Pair drawn = pair(number, context);
+  std::vector<Packet> packets{row(drawn.first), row(drawn.second)};
+  for (Packet& packet : packets) packet.set(field::same_item, std::int64_t{drawn.same ? 1 : 0});
+  return packets;
+}
+
+PairSampler::PairSampler(std::span<const std::int64_t> items) : index_(items) {
+  if (index_.items() < 2) {
+    throw Error("pairs need images of at least two items, but only received " +
+                counted(items.size(), "image") + " of " + counted(index_.items(), "item") +
+                "; check the split, the folds and the limit of the data set");
   }
-  const Pair drawn = pair(next_, context);
-  for (const std::int64_t row : std::array{drawn.first, drawn.second}) {
-    Packet packet = rows_[static_cast<std::size_t>(row)];
-    packet.set(field::group, next_);
-    packet.set(field::same_item, std::int64_t{drawn.same ? 1 : 0});
-    emitter.emit(std::move(packet));
+  for (std::int64_t row = 0; row < images(); ++row) {
+    if (index_.rows_of(index_.item_of(row)).size() > 1) shared_.push_back(row);
   }
-  return ++next_ < count_ ? More::yes : More::no;
+  if (shared_.empty()) {
+    throw Error(
+        "no item has two images, so there is no pair of one item; check the split and the limit "
+        "of the data set");
+  }
+  std::int64_t end = 0;
+  for (std::size_t item = 0; item < index_.items(); ++item) {
+    end += pairs_of(std::ssize(index_.rows_of(item)));
+    pair_end_of_item_.push_back(end);
+  }
+}
+
+std::int64_t PairSampler::other_pairs() const {
+  return pairs_of(images()) - same_pairs();
+}
+
+Pair PairSampler::balanced(bool same, Random& random) const {
+  if (!same) {
+    const std::int64_t row = any_row(random);
+    return {row, index_.of_other_item(row, random), false};
+  }
+  const std::int64_t row = shared_[static_cast<std::size_t>(random.index(shared_.size()))];
+  return {row, index_.other_of_item(row, random), true};
+}
+
+Pair PairSampler::released(Random& random) const {
+  const std::int64_t row = any_row(random);
+  if (!random.coin(0.5)) return pair_of(row, any_row(random));
+  const std::span<const std::int64_t> own = index_.rows_of(index_.item_of(row));
+  return {row, own[static_cast<std::size_t>(random.index(own.size()))], true};
+}
+
+Pair PairSampler::draw(PairRule rule, std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                       std::uint64_t number) const {
+  Random random(seed, stream, epoch, number);
+  if (rule == PairRule::released) return released(random);
+  // After all numbers that single pairs use.
+  Random order(seed, stream, epoch, ~(number / 2));
+  const bool same_first = order.coin(0.5);
+  return balanced(same_first == (number % 2 == 0), random);
+}
+
+Pair PairSampler::same_pair(std::int64_t number) const {
+  const auto end = std::upper_bound(pair_end_of_item_.begin(), pair_end_of_item_.end(), number);
+  const auto item = static_cast<std::size_t>(end - pair_end_of_item_.begin());
+  const std::int64_t begin = item == 0 ? 0 : pair_end_of_item_[item - 1];
+  const auto [first, second] = pair_at(number - begin);
+  const std::span<const std::int64_t> rows = index_.rows_of(item);
+  return {rows[static_cast<std::size_t>(first)], rows[static_cast<std::size_t>(second)], true};
+}
+
+Pair PairSampler::any_pair(std::int64_t number) const {
+  const auto [first, second] = pair_at(number);
+  return pair_of(first, second);
+}
+
+std::vector<Pair> PairSampler::distinct(std::int64_t count, std::uint64_t seed) const {
+  if (count < 2 || count % 2 != 0) {
+    throw Error(
+        "half of the pairs are of one item, so their number must be even, but is " + grouped(count),
+        Fault::configuration);
+  }
+  if (const std::int64_t most = std::min(same_pairs(), other_pairs()); count / 2 > most) {
+    throw Error(counted(count, "pair") + " are to be drawn, half of them of one item, but " +
+                    counted(images(), "image") + " have " + counted(same_pairs(), "pair") +
+                    " of one item and " + grouped(other_pairs()) + " of two; draw at most " +
+                    grouped(2 * most),
+                Fault::configuration);
+  }
+  const std::uint64_t stream = stream_of("pairs");
+  const Permutation same(static_cast<std::uint64_t>(same_pairs()), Random(seed, stream, 0));
+  const Permutation any(static_cast<std::uint64_t>(pairs_of(images())), Random(seed, stream, 1));
+  std::vector<Pair> pairs;
+  pairs.reserve(static_cast<std::size_t>(count));
+  std::uint64_t next = 0;
+  for (std::int64_t number = 0; number < count / 2; ++number) {
+    pairs.push_back(same_pair(static_cast<std::int64_t>(same(static_cast<std::uint64_t>(number)))));
+    Pair other = any_pair(static_cast<std::int64_t>(any(next++)));
+    while (other.same) other = any_pair(static_cast<std::int64_t>(any(next++)));
+    pairs.push_back(other);
+  }
+  return pairs;
+}
+
+std::vector<Pair> PairSampler::all() const {
+  std::vector<Pair> pairs;
+  pairs.reserve(static_cast<std::size_t>(pairs_of(images())));
+  for (std::int64_t first = 0; first < images(); ++first) {
+    for (std::int64_t second = first + 1; second < images(); ++second) {
+      pairs.push_back(pair_of(first, second));
+    }
+  }
+  return pairs;
 }
 
 }  // namespace seam::stages

@@ -1,8 +1,12 @@
 #include "stages/sampling/pk.hpp"
 
+#include <algorithm>
+#include <seam/error.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 
@@ -44,21 +48,12 @@ void Pk::open(Context& /*context*/) {
               Fault::configuration);
 }
 
-void Pk::begin(Context& /*context*/) {
-  rows_.clear();
-  items_.clear();
+void Pk::begin(Context& context) {
+  EpochSampler::begin(context);
   categories_.clear();
-  item_numbers_.clear();
-  sampler_.reset();
-  batch_.clear();
-  sent_ = 0;
-  next_ = 0;
-  count_ = 0;
 }
 
-void Pk::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
-  const auto next = static_cast<std::int64_t>(item_numbers_.size());
-  items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
+void Pk::process(Packet packet, Emitter& emitter, Context& context) {
   if (categories_per_batch_ > 0) {
     if (!packet.has(field::category) || packet.get(field::category) < 0) {
       throw Error("the image has no category, but batches are drawn from " +
@@ -68,13 +63,12 @@ void Pk::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
     }
     categories_.push_back(packet.get(field::category));
   }
-  rows_.push_back(std::move(packet));
+  EpochSampler::process(std::move(packet), emitter, context);
 }
 
-void Pk::start(const Context& context) {
-  sampler_.emplace(items_, items_per_batch_, images_per_item_, few_images_,
+std::int64_t Pk::start(const Context& context) {
+  sampler_.emplace(items(), items_per_batch_, images_per_item_, few_images_,
                    BatchCategories{categories_per_batch_, categories_});
-  count_ = per_epoch_.value_or(sampler_->round());
   const std::int64_t few = sampler_->few_image_items();
   if (few > 0 && context.epoch() == 0) {
     const bool skipped = few_images_ == FewImages::skip;
@@ -83,25 +77,118 @@ void Pk::start(const Context& context) {
                  (skipped ? (few == 1 ? "it is left out" : "they are left out")
                           : (few == 1 ? "its images are repeated" : "their images are repeated")));
   }
+  return per_epoch_.value_or(sampler_->round());
 }
 
-More Pk::end(Emitter& emitter, Context& context) {
-  if (!sampler_) {
-    if (rows_.empty()) return More::no;  // a stopped flow
-    start(context);
+std::vector<Packet> Pk::group(std::int64_t number, const Context& context) {
+  std::vector<Packet> batch;
+  for (const std::int64_t drawn : sampler_->draw(context.seed(), stream_of(context.stage()),
+                                                 static_cast<std::uint64_t>(context.epoch()),
+                                                 static_cast<std::uint64_t>(number))) {
+    batch.push_back(row(drawn));
   }
-  if (sent_ == batch_.size()) {
-    batch_ = sampler_->draw(context.seed(), stream_of(context.stage()),
-                            static_cast<std::uint64_t>(context.epoch()),
-                            static_cast<std::uint64_t>(next_++));
-    sent_ = 0;
+  return batch;
+}
+
+PkSampler::PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
+                     std::int64_t images_per_item, FewImages few, BatchCategories categories)
+    : items_per_batch_(items_per_batch),
+      images_per_item_(images_per_item),
+      categories_per_batch_(categories.count),
+      index_(items) {
+  for (std::size_t item = 0; item < index_.items(); ++item) {
+    const bool has_few = static_cast<std::int64_t>(index_.rows_of(item).size()) < images_per_item;
+    if (has_few) ++few_image_items_;
+    if (!has_few || few == FewImages::repeat) drawn_.push_back(item);
   }
-  for (std::int64_t image = 0; image < images_per_item_; ++image) {
-    Packet packet = rows_[static_cast<std::size_t>(batch_[sent_++])];
-    packet.set(field::group, next_ - 1);
-    emitter.emit(std::move(packet));
+  if (static_cast<std::int64_t>(drawn_.size()) < items_per_batch) {
+    const bool skipped = few == FewImages::skip && few_image_items_ > 0;
+    throw Error("a batch needs " + std::to_string(items_per_batch) + " items, but only received " +
+                counted(items.size(), "image") + " of " + counted(index_.items(), "item") +
+                (skipped ? ", of which " + std::to_string(few_image_items_) + " with fewer than " +
+                               counted(images_per_item, "image") + " are skipped"
+                         : "") +
+                "; lower 'items', or check the split and the limit of the data set" +
+                (skipped ? ", or set few_images = \"repeat\"" : ""));
   }
-  return sent_ < batch_.size() || next_ < count_ ? More::yes : More::no;
+  if (categories.count == 0) return;
+  std::unordered_map<std::int64_t, std::size_t> list_of;
+  for (std::size_t drawn = 0; drawn < drawn_.size(); ++drawn) {
+    const auto first_row = static_cast<std::size_t>(index_.rows_of(drawn_[drawn]).front());
+    const std::int64_t category = categories.of_rows[first_row];
+    const auto [known, fresh] = list_of.try_emplace(category, places_of_category_.size());
+    if (fresh) places_of_category_.emplace_back();
+    places_of_category_[known->second].push_back(drawn);
+  }
+  if (static_cast<std::int64_t>(places_of_category_.size()) < categories.count) {
+    throw Error("batches need " + std::to_string(categories.count) +
+                " categories, but the items are of " +
+                counted(places_of_category_.size(), "category", "categories") +
+                "; lower 'categories', or check the split and the limit of the data set");
+  }
+}
+
+std::vector<std::size_t> PkSampler::places(const Random& key, std::uint64_t in_round) const {
+  const Permutation order(drawn_.size(), key);
+  const auto count = static_cast<std::uint64_t>(items_per_batch_);
+  std::vector<std::size_t> places;
+  for (std::uint64_t at = in_round * count; at < (in_round + 1) * count; ++at) {
+    places.push_back(static_cast<std::size_t>(order(at)));
+  }
+  return places;
+}
+
+std::vector<std::size_t> PkSampler::places_by_category(Random key, std::uint64_t in_round) const {
+  const auto cells_per_batch = static_cast<std::uint64_t>(categories_per_batch_);
+  const std::uint64_t cell_size = static_cast<std::uint64_t>(items_per_batch_) / cells_per_batch;
+  const std::uint64_t seed = key.bits64();
+  const std::uint64_t stream = key.bits64();
+  const std::size_t categories = places_of_category_.size();
+  const Permutation category_order(categories, Random(seed, stream, 0));
+  std::vector<std::uint64_t> ends;  // of the categories, in that order
+  std::uint64_t end = 0;
+  for (std::size_t at = 0; at < categories; ++at) {
+    end += places_of_category_[static_cast<std::size_t>(category_order(at))].size();
+    ends.push_back(end);
+  }
+  const Permutation cell_order(drawn_.size() / cell_size, Random(seed, stream, 1));
+  std::vector<std::size_t> places;
+  for (std::uint64_t cell = in_round * cells_per_batch; cell < (in_round + 1) * cells_per_batch;
+       ++cell) {
+    const std::uint64_t first = cell_order(cell) * cell_size;
+    for (std::uint64_t at = first; at < first + cell_size; ++at) {
+      const auto in_order = std::ranges::upper_bound(ends, at) - ends.begin();
+      const auto category = static_cast<std::size_t>(category_order(in_order));
+      const std::vector<std::size_t>& of_category = places_of_category_[category];
+      const std::uint64_t begin = ends[static_cast<std::size_t>(in_order)] - of_category.size();
+      const Permutation order(of_category.size(), Random(seed, stream, 2, category));
+      places.push_back(of_category[static_cast<std::size_t>(order(at - begin))]);
+    }
+  }
+  return places;
+}
+
+std::vector<std::int64_t> PkSampler::draw(std::uint64_t seed, std::uint64_t stream,
+                                          std::uint64_t epoch, std::uint64_t number) const {
+  const auto per_round = static_cast<std::uint64_t>(round());
+  // After all numbers that single batches use.
+  const Random key(seed, stream, epoch, ~(number / per_round));
+  const auto wanted = static_cast<std::size_t>(images_per_item_);
+  Random random(seed, stream, epoch, number);
+  std::vector<std::int64_t> batch;
+  batch.reserve(static_cast<std::size_t>(items_per_batch_) * wanted);
+  for (const std::size_t place : categories_per_batch_ == 0
+                                     ? places(key, number % per_round)
+                                     : places_by_category(key, number % per_round)) {
+    const std::span<const std::int64_t> all = index_.rows_of(drawn_[place]);
+    std::vector<std::int64_t> rows(all.begin(), all.end());
+    random.shuffle(std::span(rows));
+    // Too few images: repeats all of them, and the last time only the first ones of the shuffle.
+    for (std::size_t image = 0; image < wanted; ++image) {
+      batch.push_back(rows[image % rows.size()]);
+    }
+  }
+  return batch;
 }
 
 }  // namespace seam::stages

@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <seam/stage.hpp>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace seam::stages {
@@ -17,11 +20,27 @@ class Shuffle final : public Collector {
  public:
   static constexpr std::string_view name = "sampling.shuffle";
 
-  void declare(Declaration& declaration) override;
-  void begin(Context& context) override;
-  void process(Packet packet, Emitter& emitter, Context& context) override;
+  void declare(Declaration& declaration) override {
+    declaration.doc(
+        "Collects the packets of an epoch and emits them in a new random order in every epoch, "
+        "depending on the run's seed. For losses on single images, which should not see the order "
+        "of the list.\n\nPlace it between the data set and `image.decode`, so that it collects "
+        "only the names of an epoch's images and not their pixels.");
+  }
+  void begin(Context& /*context*/) override {
+    packets_.clear();
+    sent_ = 0;
+  }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    packets_.push_back(std::move(packet));
+  }
   /// Emits one packet per call.
-  More end(Emitter& emitter, Context& context) override;
+  More end(Emitter& emitter, Context& context) override {
+    if (packets_.empty()) return More::no;
+    if (sent_ == 0) context.random(std::uint64_t{0}).shuffle(std::span(packets_));
+    emitter.emit(std::move(packets_[sent_++]));
+    return sent_ < packets_.size() ? More::yes : More::no;
+  }
 
  private:
   std::vector<Packet> packets_;

@@ -1,11 +1,12 @@
 #include "stages/sampling/triplets.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
-#include <utility>
+#include <iterator>
+#include <seam/random.hpp>
+#include <string>
 
 #include "stages/counted.hpp"
+#include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 
@@ -106,18 +107,7 @@ const MinedLists& Triplets::mined_lists(const Context& context) const {
 void Triplets::begin(Context& context) {
   if (mines_in(context)) static_cast<void>(mined_lists(context));  // before any image is read
   mined_rows_ = {};
-  rows_.clear();
-  items_.clear();
-  item_numbers_.clear();
-  sampler_.reset();
-  next_ = 0;
-  count_ = 0;
-}
-
-void Triplets::process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) {
-  const auto next = static_cast<std::int64_t>(item_numbers_.size());
-  items_.push_back(item_numbers_.try_emplace(packet.get(field::item), next).first->second);
-  rows_.push_back(std::move(packet));
+  EpochSampler::begin(context);
 }
 
 /// The row of this flow for each mined image; throws seam::Error if the images differ.
@@ -127,8 +117,8 @@ std::vector<std::int64_t> Triplets::positions_of_mined() const {
       "the same data set stage for both, and remove images that cannot be decoded from its list";
   const std::span<const MinedImage> images = mined_->images();
   std::vector<std::int64_t> row_of_image(images.size(), -1);
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    const Packet& packet = rows_[row];
+  for (std::size_t row = 0; row < rows().size(); ++row) {
+    const Packet& packet = rows()[row];
     const std::int64_t index = packet.get(field::index);
     const auto found = std::ranges::lower_bound(images, index, {}, &MinedImage::index);
     const std::string shown = packet.origin().text() + " (index " + std::to_string(index) + ")";
@@ -159,25 +149,23 @@ std::vector<std::int64_t> Triplets::positions_of_mined() const {
 
 Triplets::MinedRows Triplets::mined_rows(const MinedLists& lists) const {
   const std::vector<std::int64_t> row_of_image = positions_of_mined();
-  MinedRows rows;
+  MinedRows result;
   const auto in_rows = [&](const std::vector<std::int64_t>& mined, std::vector<std::int64_t>& to) {
     if (mined.empty()) return;
-    to.resize(rows_.size());
+    to.resize(rows().size());
     for (std::size_t image = 0; image < mined.size(); ++image) {
       to[static_cast<std::size_t>(row_of_image[image])] =
           row_of_image[static_cast<std::size_t>(mined[image])];
     }
   };
-  in_rows(lists.negatives, rows.negatives);
-  in_rows(lists.positives, rows.positives);
-  return rows;
+  in_rows(lists.negatives, result.negatives);
+  in_rows(lists.positives, result.positives);
+  return result;
 }
 
-void Triplets::start(const Context& context) {
-  sampler_.emplace(items_, anchors_, single_images_);
+std::int64_t Triplets::start(const Context& context) {
+  sampler_.emplace(items(), anchors_, single_images_);
   if (mines_in(context)) mined_rows_ = mined_rows(mined_lists(context));
-  count_ = per_epoch_.value_or(sampler_->anchors());
-  count_ = (count_ + multiple_of_ - 1) / multiple_of_ * multiple_of_;
   if (sampler_->single_image_items() > 0 && context.epoch() == 0) {
     const bool one = sampler_->single_image_items() == 1;
     const bool skipped = single_images_ == SingleImageItems::skip;
@@ -188,29 +176,65 @@ void Triplets::start(const Context& context) {
                       : (one ? "its positive is the anchor itself"
                              : "their positives are the anchors themselves")));
   }
+  const std::int64_t wanted = per_epoch_.value_or(sampler_->anchors());
+  return (wanted + multiple_of_ - 1) / multiple_of_ * multiple_of_;
 }
 
-More Triplets::end(Emitter& emitter, Context& context) {
-  if (!sampler_) {
-    if (rows_.empty()) return More::no;  // a stopped flow
-    start(context);
-  }
+std::vector<Packet> Triplets::group(std::int64_t number, const Context& context) {
   DrawnTriplet triplet = sampler_->draw(context.seed(), stream_of(context.stage()),
                                         static_cast<std::uint64_t>(context.epoch()),
-                                        static_cast<std::uint64_t>(next_));
+                                        static_cast<std::uint64_t>(number));
   const auto anchor = static_cast<std::size_t>(triplet.anchor);
   if (!mined_rows_.negatives.empty()) triplet.negative = mined_rows_.negatives[anchor];
   if (!mined_rows_.positives.empty()) triplet.positive = mined_rows_.positives[anchor];
-  const std::array<std::pair<std::int64_t, Role>, 3> parts{{{triplet.anchor, Role::anchor},
-                                                            {triplet.positive, Role::positive},
-                                                            {triplet.negative, Role::negative}}};
-  for (const auto& [row, role] : parts) {
-    Packet packet = rows_[static_cast<std::size_t>(row)];
-    packet.set(field::group, next_);
-    packet.set(field::role, role);
-    emitter.emit(std::move(packet));
+  std::vector<Packet> packets{row(triplet.anchor), row(triplet.positive), row(triplet.negative)};
+  packets[0].set(field::role, Role::anchor);
+  packets[1].set(field::role, Role::positive);
+  packets[2].set(field::role, Role::negative);
+  return packets;
+}
+
+TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
+                               SingleImageItems single_images)
+    : choice_(anchors), index_(items) {
+  if (index_.items() < 2) {
+    throw Error("triplets need images of at least two items, but only received " +
+                counted(items.size(), "image") + " of " + counted(index_.items(), "item") +
+                "; check the split and the limit of the data set");
   }
-  return ++next_ < count_ ? More::yes : More::no;
+  for (std::int64_t row = 0; row < std::ssize(items); ++row) {
+    const bool single = index_.rows_of(index_.item_of(row)).size() == 1;
+    if (single) ++single_image_items_;
+    if (!single || single_images == SingleImageItems::pair_with_itself) anchors_.push_back(row);
+  }
+  if (anchors_.empty()) {
+    throw Error(
+        "no item has two images, so there is no positive; keep single-image items, or use a "
+        "different data set");
+  }
+}
+
+std::int64_t TripletSampler::anchor_of(std::uint64_t seed, std::uint64_t stream,
+                                       std::uint64_t epoch, std::uint64_t number) const {
+  const std::uint64_t count = anchors_.size();
+  const std::uint64_t round = number / count;
+  // After all numbers that single triplets use.
+  const Random key(seed, stream, epoch, ~round);
+  const Permutation order(count, key);
+  return anchors_[static_cast<std::size_t>(order(number % count))];
+}
+
+DrawnTriplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                                  std::uint64_t number) const {
+  Random random(seed, stream, epoch, number);
+  DrawnTriplet triplet;
+  triplet.anchor = choice_ == AnchorChoice::with_replacement
+                       ? anchors_[static_cast<std::size_t>(random.index(anchors_.size()))]
+                       : anchor_of(seed, stream, epoch, number);
+  const bool single = index_.rows_of(index_.item_of(triplet.anchor)).size() == 1;
+  triplet.positive = single ? triplet.anchor : index_.other_of_item(triplet.anchor, random);
+  triplet.negative = index_.of_other_item(triplet.anchor, random);
+  return triplet;
 }
 
 }  // namespace seam::stages

@@ -3,33 +3,83 @@
 ///     images ──► [ rows ] ──► anchor 0, positive 0, negative 0, anchor 1, ...
 ///                   ▲ mined = "...": hard negatives of sampling.mined
 ///
-/// It collects names and labels, not pixels, so it belongs before the decoder.
+///     anchor      an image
+///     positive    another image of the same item
+///     negative    an image of any other item (random_other_item)
+///
+/// A triplet depends only on (seed, stream, epoch, its number), so that any part of an epoch can be
+/// drawn at any time, by any thread, without memory except the item lists.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <seam/reference.hpp>
-#include <seam/stage.hpp>
-#include <string>
+#include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "stages/sampling/base/epoch_sampler.hpp"
+#include "stages/sampling/base/item_index.hpp"
 #include "stages/sampling/mined_negatives.hpp"
-#include "stages/sampling/triplet_sampling.hpp"
 
 namespace seam::stages {
 
-class Triplets final : public Collector {
+/// Rows of the data set.
+struct DrawnTriplet {
+  std::int64_t anchor = 0;
+  std::int64_t positive = 0;
+  std::int64_t negative = 0;
+
+  friend bool operator==(const DrawnTriplet&, const DrawnTriplet&) = default;
+};
+
+/// The source of an epoch's anchors.
+enum class AnchorChoice : std::uint8_t {
+  with_replacement,  ///< uniform over images, as in the released SCCapsNet code
+  each_image_once,   ///< a new order every epoch; another round starts when all have been anchors
+};
+
+/// How to treat items with one image, whose only positive is that image.
+enum class SingleImageItems : std::uint8_t {
+  pair_with_itself,  ///< anchor and positive are the same image, as in the released code
+  skip,              ///< such images are never anchors; they stay negatives
+};
+
+class TripletSampler {
+ public:
+  /// `items[row]` is the item of a row, an arbitrary number. Throws seam::Error if there are fewer
+  /// than two items, or if every item has one image and those are skipped.
+  TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
+                 SingleImageItems single_images);
+
+  /// Triplet `number` (from 0) of an epoch. The positive is uniform over the item's other images,
+  /// the negative uniform over all images of other items (the released code achieves this by
+  /// redrawing while it hits the same item).
+  [[nodiscard]] DrawnTriplet draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                                  std::uint64_t number) const;
+
+  /// The number of images that may be anchors: the length of an epoch that uses each once.
+  [[nodiscard]] std::int64_t anchors() const { return static_cast<std::int64_t>(anchors_.size()); }
+  /// The number of items with one image.
+  [[nodiscard]] std::int64_t single_image_items() const { return single_image_items_; }
+
+ private:
+  [[nodiscard]] std::int64_t anchor_of(std::uint64_t seed, std::uint64_t stream,
+                                       std::uint64_t epoch, std::uint64_t number) const;
+
+  AnchorChoice choice_;
+  ItemIndex index_;
+  std::vector<std::int64_t> anchors_;
+  std::int64_t single_image_items_ = 0;
+};
+
+class Triplets final : public EpochSampler {
  public:
   static constexpr std::string_view name = "sampling.triplets";
 
   void declare(Declaration& declaration) override;
   void open(Context& context) override;
   void begin(Context& context) override;
-  void process(Packet packet, Emitter& emitter, Context& context) override;
-  /// Emits one triplet per call.
-  More end(Emitter& emitter, Context& context) override;
 
  private:
   /// The row of this flow for each position among mined images; empty: as drawn.
@@ -38,7 +88,8 @@ class Triplets final : public Collector {
     std::vector<std::int64_t> positives;
   };
 
-  void start(const Context& context);
+  std::int64_t start(const Context& context) override;
+  std::vector<Packet> group(std::int64_t number, const Context& context) override;
   [[nodiscard]] bool mines_in(const Context& context) const;
   [[nodiscard]] MiningRule rule() const { return {negatives_, margin_.value_or(usual_margin)}; }
   [[nodiscard]] const MinedLists& mined_lists(const Context& context) const;
@@ -56,13 +107,8 @@ class Triplets final : public Collector {
   std::optional<double> margin_;
   Ref<MinedNegatives> mined_;
 
-  std::vector<Packet> rows_;
-  std::vector<std::int64_t> items_;
-  std::unordered_map<std::string, std::int64_t> item_numbers_;
   std::optional<TripletSampler> sampler_;
   MinedRows mined_rows_;
-  std::int64_t next_ = 0;
-  std::int64_t count_ = 0;
 };
 
 }  // namespace seam::stages

@@ -31,8 +31,8 @@
 
 #include "pipeline/run/freed_memory.hpp"
 #include "stages/loss/batch_hard.hpp"
-#include "stages/loss/cost_sensitive_loss.hpp"
-#include "stages/loss/cross_entropy_loss.hpp"
+#include "stages/loss/cost_sensitive.hpp"
+#include "stages/loss/cross_entropy.hpp"
 #include "stages/model/base/residual.hpp"
 #include "stages/model/concat.hpp"
 #include "stages/model/descriptors.hpp"

@@ -16,7 +16,7 @@
 #include <seam/tensor.hpp>
 
 #include "pipeline/run/freed_memory.hpp"
-#include "stages/loss/triplet_loss.hpp"
+#include "stages/loss/triplet.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "tests/bench/adam_weights.hpp"
 #include "tests/bench/measuring.hpp"

@@ -15,7 +15,7 @@
 
 #include "stages/loss/margin.hpp"
 #include "stages/loss/reconstruction.hpp"
-#include "stages/loss/triplet_loss.hpp"
+#include "stages/loss/triplet.hpp"
 #include "stages/nn/capsule_decoder.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/train/adam.hpp"

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/loss/landmark_batch.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
 namespace attributes_test {
@@ -102,9 +102,7 @@ TEST(AttributeStage, LabelsThatDoNotFitAreRefused) {
   const auto error = [](const Tensor& labels) {
     Packet packet = landmark_batch();
     packet.set(field::true_attributes, labels);
-    seam::testing::Harness harness("loss", std::make_unique<Attributes>());
-    harness.push(packet).finish();
-    return harness.errors().empty() ? std::string("no error") : harness.errors()[0].what();
+    return test::complaint<Attributes>(packet);
   };
   EXPECT_THAT(error(torch::zeros({3, 6}, torch::kUInt8)),
               HasSubstr("the model predicts 5 attributes, but the images have 6"));

@@ -5,7 +5,6 @@
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -14,24 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "tests/stages/loss/expect_near.hpp"
-#include "tests/stages/loss/metric_learning_golden.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace batch_hard_test {
 
+using test::Labels;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<Packet> batches() {
-  std::vector<Packet> packets(3);
-  for (std::size_t at = 0; at < packets.size(); ++at) {
-    packets[at].set(field::embedding,
-                    (torch::arange(20.0F).view({5, 4}) * static_cast<float>(at + 1)).sin());
-    packets[at].set(field::items, {"a", "b", "a", "b", "a"});
-  }
-  return packets;
+  return test::labelled_batches({"a", "b", "a", "b", "a"});
 }
 
 const auto conformance = seam::testing::conformance<BatchHard>({
@@ -88,7 +80,14 @@ double by_loops(const Tensor& embedding, const std::vector<std::string>& items, 
   return sum / anchors;
 }
 
-class BatchHardLossTest : public seam::testing::EachDevice {
+/// Pushes a batch, which the stage must accept.
+void push(seam::testing::Harness& harness, const Tensor& embedding,
+          const std::vector<std::string>& items) {
+  harness.push(test::labelled(embedding, items)).finish();
+  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+}
+
+class BatchHardLossTest : public test::BatchLossTest {
  protected:
   [[nodiscard]] std::unique_ptr<seam::testing::Harness> stage() const {
     auto harness =
@@ -109,11 +108,7 @@ TEST_P(BatchHardLossTest, EqualsLoopsInAllItsForms) {
       harness->set("form", soft ? "soft_plus" : "hinge")
           .set("distance", squared ? "squared" : "euclidean");
       if (!soft) harness->set("margin", Value{0.7});
-      Packet packet;
-      packet.set(field::embedding, embedding.to(device()));
-      packet.set(field::items, items);
-      harness->push(packet).finish();
-      ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+      push(*harness, embedding.to(device()), items);
       EXPECT_NEAR(harness->metric("loss"), by_loops(embedding, items, soft, 0.7, squared), 1e-5);
       EXPECT_DOUBLE_EQ(harness->metric("without_positive"), 2);  // d and e
     }
@@ -121,26 +116,15 @@ TEST_P(BatchHardLossTest, EqualsLoopsInAllItsForms) {
 }
 
 TEST_P(BatchHardLossTest, IsThatOfPytorchMetricLearning) {
-  for (const test::PairGolden& golden : test::batch_hard_golden()) {
+  expect_golden(test::batch_hard_golden(), [this](const Tensor& embedding, const Labels& labels,
+                                                  const std::vector<double>& options) {
     const auto harness = stage();
-    harness->training(true).set("margin", Value{golden.options[0]});
+    harness->training(true).set("margin", Value{options[0]});
     std::vector<std::string> items;
-    for (const std::int64_t label : golden.labels) items.push_back(std::to_string(label));
-    const Tensor embedding = torch::tensor(golden.embedding, torch::kFloat32)
-                                 .view({static_cast<std::int64_t>(items.size()), -1})
-                                 .to(device())
-                                 .set_requires_grad(true);
-    Packet packet;
-    packet.set(field::embedding, embedding);
-    packet.set(field::items, items);
-    harness->push(packet).finish();
-    ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
-    const Tensor loss = harness->outputs().at(0).get(field::loss);
-    EXPECT_NEAR(loss.item<double>(), golden.loss, 1e-6);
-    const at::AutoGradMode gradients(true);
-    loss.backward();
-    test::expect_near(embedding.grad(), golden.gradient);
-  }
+    for (const std::int64_t label : labels) items.push_back(std::to_string(label));
+    push(*harness, embedding.to(torch::kFloat32), items);
+    return MeasuredLoss{harness->outputs().at(0).get(field::loss)};
+  });
 }
 
 TEST_P(BatchHardLossTest, HandComputed) {
@@ -148,11 +132,7 @@ TEST_P(BatchHardLossTest, HandComputed) {
   // 1, 1. With a margin of 0.5 the hinges are 2.5, 1.5, 0 and 0.
   const auto harness = stage();
   harness->set("margin", Value{0.5});
-  Packet packet;
-  packet.set(field::embedding, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {1.0F}}, device()));
-  packet.set(field::items, {"a", "a", "b", "b"});
-  harness->push(packet).finish();
-  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  push(*harness, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {1.0F}}, device()), {"a", "a", "b", "b"});
   EXPECT_NEAR(harness->metric("loss"), 1.0, 1e-5);
   EXPECT_NEAR(harness->metric("positive_distance"), 1.5, 1e-5);
   EXPECT_NEAR(harness->metric("negative_distance"), 1.25, 1e-5);
@@ -209,11 +189,7 @@ TEST_P(BatchHardLossTest, TrainsAllTripletsOfAKindAsLoopsDo) {
             .set("distance", squared ? "squared" : "euclidean");
         if (!(soft && kind == "hard")) harness->set("margin", Value{0.9});
         const Tensor embedding = numbers.to(device()).clone().set_requires_grad(true);
-        Packet packet;
-        packet.set(field::embedding, embedding);
-        packet.set(field::items, items);
-        harness->push(packet).finish();
-        ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+        push(*harness, embedding, items);
         const at::AutoGradMode gradients(true);
         Tensor loss = harness->outputs().at(0)[field::loss];
         loss.backward();
@@ -235,17 +211,13 @@ TEST_P(BatchHardLossTest, ABatchWithoutATripletOfTheKindTrainsNothing) {
   harness->training(true).set("type_of_triplets", "semihard");
   const Tensor embedding =
       torch::tensor({{0.0F}, {1.0F}, {100.0F}, {101.0F}}, device()).set_requires_grad(true);
-  Packet packet;
-  packet.set(field::embedding, embedding);
-  packet.set(field::items, {"a", "a", "b", "b"});
-  harness->push(packet).finish();
-  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  push(*harness, embedding, {"a", "a", "b", "b"});
   const at::AutoGradMode gradients(true);
   Tensor loss = harness->outputs().at(0)[field::loss];
   EXPECT_EQ(loss.item<double>(), 0);
   loss.backward();
   EXPECT_EQ(embedding.grad().abs().sum().item<double>(), 0);
-  harness->training(false).push(packet).finish();
+  push(harness->training(false), embedding, {"a", "a", "b", "b"});
   EXPECT_EQ(harness->metric("triplets"), 0);
 }
 
@@ -255,23 +227,29 @@ TEST_P(BatchHardLossTest, SemihardByHand) {
   // last, with losses of 0.5 each.
   const auto harness = stage();
   harness->set("type_of_triplets", "semihard").set("margin", Value{1.5});
-  Packet packet;
-  packet.set(field::embedding, torch::tensor({{0.0F}, {2.0F}, {3.0F}, {7.0F}}, device()));
-  packet.set(field::items, {"a", "a", "b", "b"});
-  harness->push(packet).finish();
-  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  push(*harness, torch::tensor({{0.0F}, {2.0F}, {3.0F}, {7.0F}}, device()), {"a", "a", "b", "b"});
   EXPECT_NEAR(harness->metric("loss"), 0.5, 1e-6);
   EXPECT_EQ(harness->metric("triplets"), 2);
   EXPECT_NEAR(harness->metric("positive_distance"), 3, 1e-6);
   EXPECT_NEAR(harness->metric("negative_distance"), 4, 1e-6);
 }
 
+TEST(BatchHardKinds, HaveTheSameBytesForAnyNumberOfThreads) {
+  torch::manual_seed(7);
+  std::vector<std::string> items;
+  for (int row = 0; row < 96; ++row) items.push_back(std::to_string(row / 4));
+  const auto loss = [&](const std::vector<Tensor>& inputs) {
+    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+    harness.training(true).set("type_of_triplets", "all").set("form", "soft_plus");
+    push(harness, inputs[0], items);
+    return MeasuredLoss{harness.outputs().at(0).get(field::loss)};
+  };
+  test::expect_same_bytes_for_any_threads({torch::randn({96, 368})}, loss);
+}
+
 TEST_P(BatchHardLossTest, GradientIsThatOfFiniteDifferences) {
   torch::manual_seed(3);
-  const auto random = [this] {
-    return torch::randn({6, 5}, torch::kFloat64).to(device()).requires_grad_(true);
-  };
-  const std::vector<Tensor> rows{random(), random()};
+  const std::vector<Tensor> rows{random(6, 5), random(6, 5)};
   for (const PairDistance distance : {PairDistance::euclidean, PairDistance::squared}) {
     test::expect_gradients(
         [&] {
@@ -288,11 +266,7 @@ TEST_P(BatchHardLossTest, EqualPicturesHaveAFiniteGradient) {
   const Tensor embedding =
       torch::tensor({{1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}, {1.0F, 0.0F}}, device())
           .requires_grad_(true);
-  Packet packet;
-  packet.set(field::embedding, embedding);
-  packet.set(field::items, {"a", "a", "b", "b"});
-  harness->training(true).push(packet);
-  ASSERT_TRUE(harness->errors().empty()) << harness->errors()[0].full_message();
+  push(harness->training(true), embedding, {"a", "a", "b", "b"});
   Tensor loss = harness->outputs().at(0)[field::loss];
   EXPECT_NEAR(loss.item<double>(), 0.2, 1e-6);
   loss.backward();
@@ -355,16 +329,12 @@ TEST(BatchHardStage, ChoosesNegativesByCategory) {
 }
 
 TEST(BatchHardStage, RefusesToChooseByCategoriesThatThereAreNot) {
-  const auto complaint = [](const std::vector<std::int64_t>& categories) {
-    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-    Packet packet;
-    packet.set(field::embedding, torch::ones({3, 2}));
-    packet.set(field::items, {"a", "a", "b"});
+  const auto complaint = [](const Labels& categories) {
+    Packet packet = test::labelled(torch::ones({3, 2}), {"a", "a", "b"});
     if (!categories.empty()) packet.set(field::categories, categories);
-    harness.set("negatives", "other_category").push(packet);
-    return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
+    return test::complaint<BatchHard>(packet, {{"negatives", std::string("other_category")}});
   };
-  EXPECT_EQ(complaint({0, 0, 1}), "");
+  EXPECT_EQ(complaint({0, 0, 1}), "accepted");
   EXPECT_THAT(complaint({}), HasSubstr("the batch has no categories"));
   EXPECT_THAT(complaint({0, 0, -1}), HasSubstr("image 2 of the batch has no category"));
   EXPECT_THAT(complaint({0, 0, 0}), HasSubstr("a negative of a different category"));
@@ -382,21 +352,13 @@ TEST(BatchHardStage, AllPositivesAreTheMeanOverTriplets) {
 }
 
 TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
-  const auto complaint = [](const std::vector<std::string>& items, float value = 1) {
-    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-    Packet packet;
-    packet.set(field::embedding, torch::full({static_cast<std::int64_t>(items.size()), 2}, value));
-    packet.set(field::items, items);
-    harness.push(packet);
-    return harness.errors().empty() ? std::string() : std::string(harness.errors()[0].what());
-  };
-  EXPECT_EQ(complaint({"a", "a", "b"}), "");
-  EXPECT_THAT(complaint({"a", "b", "c"}), HasSubstr("no item of this batch has a second image"));
-  EXPECT_THAT(complaint({"a", "a", "a"}), HasSubstr("all images of this batch show one item"));
-  EXPECT_THAT(complaint({}), HasSubstr("(0 images)"));
-  EXPECT_THAT(complaint({"a", "", "a"}), HasSubstr("row 1 has no item"));
-  EXPECT_THAT(complaint({"a", "a", "b"}, std::numeric_limits<float>::quiet_NaN()),
-              HasSubstr("not finite"));
+  test::expect_refuses_batches_without_pairs<BatchHard>();
+  // In training as well, where other losses leave it to the optimizer: nothing could be mined.
+  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
+  const Tensor embedding = torch::full({3, 2}, std::numeric_limits<float>::quiet_NaN());
+  harness.training(true).push(test::labelled(embedding, {"a", "a", "b"}));
+  ASSERT_EQ(harness.errors().size(), 1U);
+  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("are not finite"));
 }
 
 }  // namespace batch_hard_test

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stages/same.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace contrastive_test {
@@ -61,21 +62,16 @@ TEST(Contrastive, InTheFormOfEquation4AccuracyComparesTheSquareWithTheMargin) {
   EXPECT_NEAR(harness.metric("accuracy"), 2.0 / 3, 1e-6);
 }
 
-std::string refused(Packet packet) {
-  Harness harness("contrastive", std::make_unique<Contrastive>());
-  harness.push(std::move(packet)).finish();
-  return harness.errors().size() == 1 ? harness.errors()[0].what() : "nothing was refused";
-}
-
 TEST(Contrastive, RefusesWhatIsNoPairByName) {
-  EXPECT_THAT(refused(batch({1, 1, 0})), HasSubstr("3 rows, which are not pairs"));
-  EXPECT_THAT(refused(batch({1, 1, 0, 1})),
+  EXPECT_THAT(test::complaint<Contrastive>(batch({1, 1, 0})),
+              HasSubstr("3 rows, which are not pairs"));
+  EXPECT_THAT(test::complaint<Contrastive>(batch({1, 1, 0, 1})),
               HasSubstr("`same` differs within the pair of rows 2 and 3: 0 and 1"));
-  EXPECT_THAT(refused(batch({1, 1, 2, 2})), HasSubstr("`same` of row 2 is 2"));
-  EXPECT_THAT(refused(batch({-1, -1})), HasSubstr("`same` of row 0 is -1"));
-  EXPECT_THAT(refused(batch({})), HasSubstr("no rows"));
+  EXPECT_THAT(test::complaint<Contrastive>(batch({1, 1, 2, 2})), HasSubstr("`same` of row 2 is 2"));
+  EXPECT_THAT(test::complaint<Contrastive>(batch({-1, -1})), HasSubstr("`same` of row 0 is -1"));
+  EXPECT_THAT(test::complaint<Contrastive>(batch({})), HasSubstr("no rows"));
   // An image of group 1 and one of group 2 are missing, which the labels alone do not show.
-  EXPECT_THAT(refused(batch({1, 1, 0, 0}, {1, 2, 3, 3})),
+  EXPECT_THAT(test::complaint<Contrastive>(batch({1, 1, 0, 0}, {1, 2, 3, 3})),
               HasSubstr("rows 0 and 1 should be a pair, but belong to groups 1 and 2"));
 }
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "stages/loss/cost_sensitive_loss.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/temporary_folder.hpp"
 

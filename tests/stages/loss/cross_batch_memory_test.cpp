@@ -3,71 +3,45 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
-#include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "stages/loss/memory_loss.hpp"
-#include "tests/stages/loss/expect_near.hpp"
-#include "tests/stages/loss/metric_learning_golden.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace cross_batch_memory_test {
 
+using test::Labels;
 using ::testing::HasSubstr;
 
-Packet batch(const Tensor& embedding, const std::vector<std::string>& items) {
-  Packet packet;
-  packet.set(field::embedding, embedding);
-  packet.set(field::items, items);
-  return packet;
-}
-
-std::vector<Packet> batches() {
-  std::vector<Packet> packets;
-  for (const float factor : {1.F, 2.F, 3.F}) {
-    packets.push_back(
-        batch((torch::arange(20.0F).view({5, 4}) * factor).sin(), {"a", "b", "a", "b", "c"}));
-  }
-  return packets;
-}
-
 const auto conformance = seam::testing::conformance<CrossBatchMemory>({
-    .packets = [](seam::testing::Harness&) { return batches(); },
+    .packets = [](seam::testing::Harness&) { return test::labelled_batches(); },
     .without_effect = {{"start", "counts batches that an optimizer accepted; there is none here"}},
 });
 
-class MemoryLossTest : public seam::testing::EachDevice {};
+class MemoryLossTest : public test::BatchLossTest {};
 SEAM_ON_EACH_DEVICE(MemoryLossTest);
 
 TEST_P(MemoryLossTest, IsThatOfPytorchMetricLearning) {
   const at::AutoGradMode gradients(true);
   for (const test::MemoryGolden& golden : test::cross_batch_memory_golden()) {
-    std::vector<Tensor> rows;
-    std::vector<std::int64_t> labels;
+    std::vector<Tensor> remembered;
+    Labels labels;
     for (const test::MemoryGolden::Batch& step : golden.batches) {
-      const auto count = static_cast<std::int64_t>(step.labels.size());
-      const Tensor embedding = torch::tensor(step.embedding, torch::kFloat64)
-                                   .view({count, -1})
-                                   .to(device())
-                                   .set_requires_grad(true);
-      for (std::int64_t row = 0; row < count; ++row) rows.push_back(embedding.detach()[row]);
+      const Tensor embedding = rows(step.embedding, step.labels.size());
+      for (const Tensor& row : embedding.detach().unbind(0)) remembered.push_back(row);
       labels.insert(labels.end(), step.labels.begin(), step.labels.end());
-      const auto kept = std::min<std::ptrdiff_t>(golden.memory, std::ssize(rows));
-      rows.erase(rows.begin(), rows.end() - kept);
+      const auto kept = std::min<std::ptrdiff_t>(golden.memory, std::ssize(remembered));
+      remembered.erase(remembered.begin(), remembered.end() - kept);
       labels.erase(labels.begin(), labels.end() - kept);
-      const MemoryLoss result =
-          memory_loss(embedding, torch::stack(rows),
-                      torch::tensor(labels, torch::kInt64).to(device()), golden.margin);
+      const MeasuredLoss result =
+          memory_loss(embedding, torch::stack(remembered), labels, golden.margin);
       result.loss.backward();
       EXPECT_NEAR(result.loss.item<double>(), step.loss, 1e-6);
       test::expect_near(embedding.grad(), step.gradient);
@@ -78,67 +52,48 @@ TEST_P(MemoryLossTest, IsThatOfPytorchMetricLearning) {
 TEST_P(MemoryLossTest, ComparesNoRowWithItself) {
   // Only the batch's rows: one positive pair at 90°, in both directions, and no other pair with a
   // loss.
-  const Tensor rows = torch::tensor({{1.0, 0.0}, {0.0, 2.0}, {-1.0, 0.0}}).to(device());
-  const Tensor labels = torch::tensor({4, 4, 7}, torch::kInt64).to(device());
-  const MemoryLoss result = memory_loss(rows, rows, labels, 0.5);
+  const Tensor batch = rows({1, 0, 0, 2, -1, 0}, 3);
+  const MeasuredLoss result = memory_loss(batch, batch, {4, 4, 7}, 0.5);
   EXPECT_DOUBLE_EQ(result.loss.item<double>(), 1);
-  EXPECT_DOUBLE_EQ(result.positive_pairs.item<double>(), 2.0 / 3);
-  EXPECT_DOUBLE_EQ(result.negative_pairs.item<double>(), 0);
+  EXPECT_DOUBLE_EQ(test::measured(result, "positive_pairs"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(test::measured(result, "negative_pairs"), 0);
 }
 
 TEST_P(MemoryLossTest, ComparesWithWhatIsRemembered) {
   // One row: its item at 60° and another item at 37°, which is 0.8 - 0.5 too near.
-  const Tensor row = torch::tensor({{3.0, 0.0}}).to(device());
-  const Tensor memory =
-      torch::tensor({{0.5, std::sqrt(0.75)}, {0.8, 0.6}, {3.0, 0.0}}, torch::kFloat64).to(device());
-  const Tensor labels = torch::tensor({1, 2, 1}, torch::kInt64).to(device());
-  const MemoryLoss result = memory_loss(row.to(torch::kFloat64), memory, labels, 0.5);
+  const Tensor memory = rows({0.5, std::sqrt(0.75), 0.8, 0.6, 3, 0}, 3);
+  const MeasuredLoss result = memory_loss(rows({3, 0}, 1), memory, {1, 2, 1}, 0.5);
   EXPECT_NEAR(result.loss.item<double>(), 0.5 + 0.3, 1e-12);
 }
 
 TEST_P(MemoryLossTest, WhatIsNotFiniteMakesItNaN) {
-  for (const double wrong :
-       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    Tensor embedding = torch::eye(4, torch::kFloat64).to(device());
-    embedding[2][1] = wrong;
-    const Tensor labels = torch::tensor({0, 0, 1, 2}, torch::kInt64).to(device());
-    EXPECT_TRUE(std::isnan(memory_loss(embedding, embedding, labels, 0.5).loss.item<double>()));
-  }
+  expect_nan_of_what_is_not_finite([](const Tensor& embedding) {
+    return memory_loss(embedding, embedding, {0, 0, 1, 2}, 0.5);
+  });
 }
 
 TEST_P(MemoryLossTest, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(5);
-  const Tensor embedding = torch::randn({4, 5}, torch::kFloat64).to(device()).requires_grad_(true);
+  const Tensor embedding = random(4, 5);
   const Tensor old = torch::randn({6, 5}, torch::kFloat64).to(device());
-  const Tensor own = embedding.detach().clone();  // its values when it was remembered
-  const Tensor labels = torch::tensor({0, 1, 2, 0, 1, 3, 0, 0, 1, 3}, torch::kInt64).to(device());
+  // The batch's values when they were remembered.
+  const Tensor memory = torch::cat({old, embedding.detach().clone()});
   test::expect_gradients(
       [&] {
-        return memory_loss(embedding, torch::cat({old, own}), labels, 0.1).loss;
+        return memory_loss(embedding, memory, {0, 1, 2, 0, 1, 3, 0, 0, 1, 3}, 0.1).loss;
       },
       {embedding});
 }
 
 TEST(MemoryLoss, HasTheSameBytesForAnyNumberOfThreads) {
   torch::manual_seed(7);
-  const torch::AutoGradMode gradients(true);
   const Tensor values = torch::randn({64, 128});
   const Tensor memory = torch::cat({torch::randn({4032, 128}), values});
-  const Tensor labels = torch::randint(0, 50, {4096}, torch::kInt64);
-  std::vector<Tensor> losses;
-  std::vector<Tensor> results;
-  for (const int count : {1, 2, 8}) {
-    const test::Threads threads(count);
-    const Tensor embedding = values.clone().requires_grad_(true);
-    const MemoryLoss result = memory_loss(embedding, memory, labels, 0.1);
-    result.loss.backward();
-    losses.push_back(result.loss.detach());
-    results.push_back(embedding.grad());
-  }
-  for (std::size_t other : {1U, 2U}) {
-    EXPECT_TRUE(torch::equal(losses[0], losses[other]));
-    EXPECT_TRUE(torch::equal(results[0], results[other]));
-  }
+  Labels labels;
+  for (std::int64_t row = 0; row < 4096; ++row) labels.push_back(row * row % 50);
+  test::expect_same_bytes_for_any_threads({values}, [&](const std::vector<Tensor>& inputs) {
+    return memory_loss(inputs[0], memory, labels, 0.1);
+  });
 }
 
 /// The stage in a training flow, without an optimizer: the test decides which batches are accepted.
@@ -179,7 +134,7 @@ class Training {
 
 Packet random_batch(std::uint64_t seed, const std::vector<std::string>& items) {
   torch::manual_seed(seed);
-  return batch(torch::randn({static_cast<std::int64_t>(items.size()), 5}), items);
+  return test::labelled(torch::randn({static_cast<std::int64_t>(items.size()), 5}), items);
 }
 
 std::vector<Packet> some_batches() {
@@ -199,10 +154,9 @@ TEST(CrossBatchMemory, RemembersTheLastRows) {
     const std::int64_t kept = std::min<std::int64_t>(6, rows.size(0));
     rows = rows.narrow(0, rows.size(0) - kept, kept);
     items.erase(items.begin(), items.end() - kept);
-    std::vector<std::int64_t> labels;
+    Labels labels;
     for (const std::string& item : items) labels.push_back(item[0]);
-    const MemoryLoss expected =
-        memory_loss(embedding, rows, torch::tensor(labels, torch::kInt64), 0.5);
+    const MeasuredLoss expected = memory_loss(embedding, rows, labels, 0.5);
     EXPECT_EQ(training.step(packet), std::to_string(expected.loss.item<double>()));
     EXPECT_TRUE(torch::equal(saved_tensor(training.save(), "memory"), rows));
   }
@@ -249,12 +203,12 @@ TEST(CrossBatchMemory, ABatchThatIsSkippedLeavesNoTrace) {
 
 TEST(CrossBatchMemory, AnEvaluationComparesWithinTheBatch) {
   seam::testing::Harness harness("memory", std::make_unique<CrossBatchMemory>());
-  for (const Packet& packet : batches()) harness.push(packet);
+  for (const Packet& packet : test::labelled_batches()) harness.push(packet);
   ASSERT_TRUE(harness.errors().empty());
   for (std::size_t at = 0; at < 3; ++at) {
     Training fresh;
     EXPECT_EQ(std::to_string(harness.outputs().at(at).get(field::loss).item<double>()),
-              fresh.step(batches().at(at)));
+              fresh.step(test::labelled_batches().at(at)));
   }
 }
 
@@ -265,7 +219,7 @@ TEST(CrossBatchMemory, WhatCannotBeComparedIsRefused) {
   EXPECT_THAT(training.step(random_batch(1, {"a", ""})), HasSubstr("has no item"));
   EXPECT_THAT(training.step(random_batch(1, {})), HasSubstr("no rows"));
   training.step(random_batch(1, {"a", "b"}));
-  EXPECT_THAT(training.step(batch(torch::ones({2, 4}), {"a", "b"})),
+  EXPECT_THAT(training.step(test::labelled(torch::ones({2, 4}), {"a", "b"})),
               HasSubstr("embeddings have 4 values, but the remembered ones have 5"));
 }
 

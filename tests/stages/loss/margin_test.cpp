@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace margin_test {
@@ -89,18 +89,13 @@ TEST(MarginStage, RecordsTheAccuracyOfTheLongestCapsules) {
 }
 
 TEST(MarginStage, RefusesAnAccuracyThatIsAlwaysOne) {
-  seam::testing::Harness harness("categories", std::make_unique<Margin>());
-  harness.set("top", Value{std::vector<std::int64_t>{1, 3}}).push(batch({0, 1})).finish();
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("`top` contains 3, but there are 3 classes"));
+  EXPECT_THAT(test::complaint<Margin>(batch({0, 1}), {{"top", test::Labels{1, 3}}}),
+              HasSubstr("`top` contains 3, but there are 3 classes"));
 }
 
 TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {
   for (const std::int64_t category : {-1, 3}) {
-    seam::testing::Harness harness("categories", std::make_unique<Margin>());
-    harness.push(batch({0, category})).finish();
-    ASSERT_EQ(harness.errors().size(), 1U);
-    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("row 1"));
+    EXPECT_THAT(test::complaint<Margin>(batch({0, category})), HasSubstr("row 1"));
   }
 }
 

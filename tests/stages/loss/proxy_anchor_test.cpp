@@ -17,6 +17,7 @@
 
 #include "stages/served_items.hpp"
 #include "stages/train/adam.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace proxy_anchor_test {
@@ -26,6 +27,83 @@ using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+class ProxyAnchorLossTest : public test::BatchLossTest {};
+SEAM_ON_EACH_DEVICE(ProxyAnchorLossTest);
+
+TEST_P(ProxyAnchorLossTest, IsThatOfPytorchMetricLearning) {
+  expect_golden(test::proxy_anchor_golden(), [](const Tensor& embedding, const Tensor& proxies,
+                                                const auto& golden) {
+    return proxy_anchor_loss(embedding, proxies, golden.labels, {golden.margin, golden.alpha});
+  });
+}
+
+TEST_P(ProxyAnchorLossTest, HandComputed) {
+  // The row lies on its proxy and is at right angles to the other.
+  const Tensor proxies = rows({2, 0, 0, 5}, 2);
+  const MeasuredLoss result = proxy_anchor_loss(rows({3, 0}, 1), proxies, {0}, {0.5, 2});
+  EXPECT_NEAR(result.loss.item<double>(),
+              std::log1p(std::exp(-1.0)) + std::log1p(std::exp(1.0)) / 2, 1e-12);
+  EXPECT_NEAR(test::measured(result, "positive_similarity"), 1, 1e-12);
+  // A second row of the same item, opposite to its proxy: it joins the sum of that proxy, and the
+  // other proxy repels it too. The means are still over one and over two proxies.
+  const MeasuredLoss two = proxy_anchor_loss(rows({3, 0, -1, 0}, 2), proxies, {0, 0}, {0.5, 2});
+  EXPECT_NEAR(two.loss.item<double>(),
+              std::log1p(std::exp(-1.0) + std::exp(3.0)) + std::log1p(2 * std::exp(1.0)) / 2,
+              1e-12);
+  EXPECT_NEAR(test::measured(two, "positive_similarity"), 0, 1e-12);
+}
+
+TEST_P(ProxyAnchorLossTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(3);
+  const Tensor embedding = random(6, 4);
+  const Tensor proxies = random(5, 4);
+  test::expect_gradients(
+      [&] {
+        return proxy_anchor_loss(embedding, proxies, {3, 0, 0, 4, 3, 3}, {0.1, 4}).loss;
+      },
+      {embedding, proxies});
+}
+
+TEST_P(ProxyAnchorLossTest, WhatIsNotFiniteMakesItNaN) {
+  expect_nan_of_what_is_not_finite([this](const Tensor& embedding) {
+    return proxy_anchor_loss(embedding, random(4, 4), {0, 1, 2, 3}, {});
+  });
+}
+
+TEST(ProxyAnchorLossLabels, OfAnotherNumberOrWithoutAProxyAreRefused) {
+  const Tensor embedding = torch::randn({2, 3});
+  const Tensor proxies = torch::randn({4, 3});
+  const auto loss = [&](const std::vector<std::int64_t>& labels) {
+    (void)proxy_anchor_loss(embedding, proxies, labels, {});
+  };
+  EXPECT_NO_THROW(loss({0, 3}));
+  EXPECT_REFUSED(loss({0}), Fault::internal, "there are 1 labels for 2 embeddings");
+  EXPECT_REFUSED(loss({0, 1, 2}), Fault::internal, "there are 3 labels for 2 embeddings");
+  EXPECT_REFUSED(loss({0, 4}), Fault::internal, "label 4 is not one of the 4 proxies");
+  EXPECT_REFUSED(loss({0, -1}), Fault::internal, "label -1 is not one of the 4 proxies");
+  EXPECT_REFUSED((void)proxy_anchor_loss(torch::empty({0, 3}), proxies, {}, {}), Fault::data,
+                 "the batch has no rows");
+}
+
+TEST(ProxyAnchorLossThreads, HaveTheSameBytesForAnyNumber) {
+  torch::manual_seed(7);
+  struct Sizes {
+    std::int64_t rows;
+    std::int64_t proxies;
+    std::int64_t width;
+  };
+  for (const auto& [rows, proxies, width] :
+       {Sizes{61, 1013, 131}, Sizes{97, 3, 368}, Sizes{2, 50021, 3}}) {
+    test::Labels labels;
+    for (std::int64_t row = 0; row < rows; ++row) labels.push_back(row * row % proxies);
+    test::expect_same_bytes_for_any_threads(
+        {torch::randn({rows, width}), torch::randn({proxies, width})},
+        [&](const std::vector<Tensor>& inputs) {
+          return proxy_anchor_loss(inputs[0], inputs[1], labels, {});
+        });
+  }
+}
 
 constexpr std::int64_t dimensions = 4;
 
@@ -41,10 +119,8 @@ Packet batch(const std::vector<std::string>& items, std::uint64_t sequence = 0) 
     }
     origins.push_back({nullptr, 0, items[row] + std::to_string(row) + ".jpg"});
   }
-  Packet packet;
+  Packet packet = test::labelled(embedding, items);
   packet.set_sequence(sequence);
-  packet.set(field::embedding, embedding);
-  packet.set(field::items, items);
   packet.set(field::origins, origins);
   return packet;
 }

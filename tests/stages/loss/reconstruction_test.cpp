@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stages/reconstruction.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages {
 namespace reconstruction_test {
@@ -64,10 +64,7 @@ TEST(ReconstructionStage, ASumIsTheMeanTimesTheNumbersOfAPicture) {
 }
 
 TEST(ReconstructionStage, RefusesPicturesOfAnotherSize) {
-  seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
-  harness.push(batch(6)).finish();
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(),
+  EXPECT_THAT(test::complaint<Reconstruction>(batch(6)),
               HasSubstr("the images are 4x5 but their reconstructions 4x6 (width x height)"));
 }
 
@@ -75,10 +72,7 @@ TEST(ReconstructionStage, RefusesPicturesThatADecoderCannotDraw) {
   for (const float value : {-0.5F, 1.5F}) {
     Packet packet = batch();
     packet.set(field::images, torch::full_like(packet.get(field::images), value));
-    seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
-    harness.push(packet).finish();
-    ASSERT_EQ(harness.errors().size(), 1U);
-    EXPECT_THAT(harness.errors()[0].what(), HasSubstr("leave `mean` and `deviation`"));
+    EXPECT_THAT(test::complaint<Reconstruction>(packet), HasSubstr("leave `mean` and `deviation`"));
   }
 }
 

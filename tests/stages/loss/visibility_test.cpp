@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/loss/landmark_batch.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages {
 namespace visibility_test {
@@ -72,10 +72,7 @@ TEST(VisibilityStage, StatesThatAreNoneAreRefused) {
     Tensor states = packet.get(field::true_visibility).clone();
     states[2][3] = state;
     packet.set(field::true_visibility, states);
-    seam::testing::Harness harness("loss", std::make_unique<Visibility>());
-    harness.push(packet).finish();
-    ASSERT_EQ(harness.errors().size(), 1U);
-    EXPECT_THAT(harness.errors()[0].what(),
+    EXPECT_THAT(test::complaint<Visibility>(packet),
                 HasSubstr("row 2: landmark 4 has visibility " + std::to_string(state)));
   }
 }

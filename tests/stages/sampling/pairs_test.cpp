@@ -3,71 +3,185 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "stages/pair_fields.hpp"
+#include "tests/stages/sampling/sampler_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
 namespace pairs_test {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-/// Six images of three items.
-std::vector<Packet> six_images() {
-  std::vector<Packet> images;
-  for (int i = 0; i < 6; ++i) {
-    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
-    packet.set(field::item, "id_" + std::to_string(i % 3));
-    packet.set(field::index, std::int64_t{i});
-    images.push_back(std::move(packet));
+const std::vector<std::int64_t> items{7, 7, 7, 3, 3, 9};  // 4 pairs of one item, 11 of two
+
+TEST(PairSampler, BalancedPairsAreWhatTheySay) {
+  const PairSampler sampler(items);
+  std::map<std::pair<std::int64_t, std::int64_t>, int> drawn;
+  int same_first = 0;
+  for (std::uint64_t number = 0; number < 6000; number += 2) {
+    const Pair a = sampler.draw(PairRule::balanced, 1, 2, 3, number);
+    const Pair b = sampler.draw(PairRule::balanced, 1, 2, 3, number + 1);
+    EXPECT_NE(a.same, b.same);
+    same_first += a.same ? 1 : 0;
+    for (const Pair& pair : {a, b}) {
+      EXPECT_NE(pair.first, pair.second);
+      EXPECT_EQ(pair.same, items[static_cast<std::size_t>(pair.first)] ==
+                               items[static_cast<std::size_t>(pair.second)]);
+      ++drawn[{pair.first, pair.second}];
+    }
   }
-  return images;
+  EXPECT_NEAR(same_first, 1500, 150);
+  EXPECT_EQ(drawn.size(), 8U + 22U);  // each pair both ways
+  // One of five images that have a partner, then one of its partners: 1/10 of 3,000, or 1/5.
+  EXPECT_NEAR((drawn[{0, 1}]), 300, 80);
+  EXPECT_NEAR((drawn[{3, 4}]), 600, 110);
 }
 
-void push_images(testing::Harness& harness) {
-  for (Packet& packet : six_images()) harness.push(std::move(packet));
+TEST(PairSampler, ReleasedPairsMayBeOneImageOrOfOneItemByChance) {
+  const PairSampler sampler(items);
+  int same = 0;
+  int one_image = 0;
+  constexpr int count = 20'000;
+  for (int number = 0; number < count; ++number) {
+    const Pair pair = sampler.draw(PairRule::released, 5, 0, 0, static_cast<std::uint64_t>(number));
+    EXPECT_EQ(pair.same, items[static_cast<std::size_t>(pair.first)] ==
+                             items[static_cast<std::size_t>(pair.second)]);
+    same += pair.same ? 1 : 0;
+    one_image += pair.first == pair.second ? 1 : 0;
+  }
+  // Items have 3, 2 and 1 of 6 images: 1/2 + 1/2 (9 + 4 + 1) / 36, and 1/2 (3/6) + 1/2 (1/6).
+  EXPECT_NEAR(same / static_cast<double>(count), 0.5 + 14.0 / 72, 0.015);
+  EXPECT_NEAR(one_image / static_cast<double>(count), 1.0 / 3, 0.015);
+}
+
+TEST(PairSampler, DistinctPairsAreHalfAndHalfAndNeverTwice) {
+  const PairSampler sampler(items);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<Pair> pairs = sampler.distinct(8, seed);
+    ASSERT_EQ(pairs.size(), 8U);
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+      EXPECT_EQ(pairs[at].same, at % 2 == 0);
+      EXPECT_EQ(pairs[at].same, items[static_cast<std::size_t>(pairs[at].first)] ==
+                                    items[static_cast<std::size_t>(pairs[at].second)]);
+      EXPECT_TRUE(seen.insert(std::minmax(pairs[at].first, pairs[at].second)).second);
+    }
+  }
+  EXPECT_EQ(sampler.distinct(6, 1), sampler.distinct(6, 1));
+  EXPECT_NE(sampler.distinct(6, 1), sampler.distinct(6, 2));
+  EXPECT_THAT(test::error_of([&] { return sampler.distinct(10, 0); }),
+              AllOf(HasSubstr("4 pairs of one item and 11 of two"), HasSubstr("at most 8")));
+  EXPECT_THAT(test::error_of([&] { return sampler.distinct(3, 0); }), HasSubstr("must be even"));
+}
+
+TEST(PairSampler, DrawsTheSamePairsInEveryRelease) {
+  const PairSampler sampler(items);
+  const std::vector<Pair> balanced{{1, 2, true}, {0, 4, false}, {0, 2, true}, {1, 3, false}};
+  const std::vector<Pair> released{{3, 3, true}, {0, 1, true}, {3, 4, true}, {1, 2, true}};
+  for (std::size_t number = 0; number < 4; ++number) {
+    EXPECT_EQ(sampler.draw(PairRule::balanced, 1, 2, 3, number), balanced[number]);
+    EXPECT_EQ(sampler.draw(PairRule::released, 1, 2, 3, number), released[number]);
+  }
+  const std::vector<Pair> once{{0, 1, true}, {2, 3, false}, {3, 4, true}, {4, 5, false}};
+  const std::vector<Pair> distinct = sampler.distinct(8, 1);
+  EXPECT_EQ(std::vector<Pair>(distinct.begin(), distinct.begin() + 4), once);
+}
+
+TEST(PairSampler, AllPairs) {
+  const PairSampler sampler(items);
+  const std::vector<Pair> pairs = sampler.all();
+  EXPECT_EQ(pairs.size(), 15U);
+  EXPECT_EQ(std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.same; }),
+            sampler.same_pairs());
+  EXPECT_EQ(sampler.same_pairs(), 4);
+  EXPECT_EQ(sampler.other_pairs(), 11);
+  EXPECT_EQ(pairs.front(), (Pair{0, 1, true}));
+  EXPECT_EQ(pairs.back(), (Pair{4, 5, false}));
+}
+
+TEST(PairSampler, NeedsBothKinds) {
+  const std::vector<std::int64_t> one{1, 1, 1};
+  const std::vector<std::int64_t> lone{1, 2, 3};
+  EXPECT_THAT(test::error_of([&] { return PairSampler(one); }), HasSubstr("at least two items"));
+  EXPECT_THAT(test::error_of([&] { return PairSampler(lone); }),
+              HasSubstr("no item has two images"));
+}
+
+const std::vector<ListedImage> images{
+    {"s1/1.pgm", "s1"}, {"s1/2.pgm", "s1"}, {"s2/1.pgm", "s2"}, {"a,\"b\".pgm", "s2"}};
+
+std::string refused_list(const std::string& text) {
+  return test::error_of([&] { return parse_pair_list(text, "pairs.csv", images); });
+}
+
+TEST(PairList, IsReadAsItWasWritten) {
+  const std::vector<Pair> pairs{{0, 1, true}, {3, 0, false}, {2, 3, true}};
+  EXPECT_EQ(parse_pair_list(pair_list_text(pairs, images), "pairs.csv", images), pairs);
+}
+
+TEST(PairList, TakesColumnsInAnyOrderAndOthersToo) {
+  const std::vector<Pair> pairs{{0, 1, true}, {2, 0, false}};
+  EXPECT_EQ(parse_pair_list("second,note,first,same\r\ns1/2.pgm,x,s1/1.pgm,1\r\n"
+                            "s1/1.pgm,,s2/1.pgm,0\r\n",
+                            "pairs.csv", images),
+            pairs);
+}
+
+TEST(PairList, NamesTheLineThatIsWrong) {
+  const std::string head = "same,first,second\n";
+  const std::string good = "1,s1/1.pgm,s1/2.pgm\n";
+  EXPECT_THAT(refused_list(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(refused_list("same,first\n"), HasSubstr("pairs.csv:1: there is no column 'second'"));
+  EXPECT_THAT(refused_list("same,first,second,same\n"), HasSubstr("'same' occurs twice"));
+  EXPECT_THAT(refused_list(head + good + "0,s1/1.pgm\n"), HasSubstr("pairs.csv:3: 2 cells"));
+  EXPECT_THAT(refused_list(head + good + "no,s1/1.pgm,s2/1.pgm\n"),
+              HasSubstr("pairs.csv:3: 'same' is"));
+  EXPECT_THAT(refused_list(head + good + "0,s1/1.pgm,s9/1.pgm\n"),
+              HasSubstr("pairs.csv:3: the data set has no image 's9/1.pgm'"));
+  EXPECT_THAT(refused_list(head + good + "1,s1/1.pgm,s2/1.pgm\n"), HasSubstr("of 's1' and 's2'"));
+  EXPECT_THAT(refused_list(head + good + "1,s1/1.pgm,s1/1.pgm\n"), HasSubstr("same image twice"));
+  EXPECT_THAT(refused_list(head + good + "1,s1/2.pgm,s1/1.pgm\n"),
+              HasSubstr("pairs.csv:3: the pair is already on line 2"));
+  EXPECT_THAT(refused_list(head + good), HasSubstr("all of one item"));
+  const std::vector<ListedImage> twice{{"a", "x"}, {"a", "y"}};
+  EXPECT_THAT(test::error_of([&] { return parse_pair_list(head, "pairs.csv", twice); }),
+              HasSubstr("two images of the data set have the name 'a'"));
+}
+
+std::vector<Packet> six_images() {
+  return test::images_of_items(6, 3);
 }
 
 /// (index, group, same_item) of everything that came out.
 using Sent = std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
-Sent sent(const testing::Harness& harness) {
-  Sent out;
-  for (const Packet& packet : harness.outputs()) {
-    out.emplace_back(packet.get(field::index), packet.get(field::group),
-                     packet.get(field::same_item));
-  }
-  return out;
-}
 
 Sent run(const std::vector<std::pair<std::string, std::string>>& parameters, std::uint64_t seed = 1,
          std::int64_t epoch = 0, const std::filesystem::path& folder = {}) {
   testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
   for (const auto& [key, value] : parameters) harness.set(key, value.c_str());
   harness.seed(seed).epoch(epoch).run_directory(folder);
-  push_images(harness);
-  harness.finish();
+  test::push_epoch(harness, six_images());
   EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  return sent(harness);
+  return test::sent(harness, field::same_item);
 }
 
 std::string refused(const std::vector<std::pair<std::string, Value>>& parameters) {
-  try {
-    testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
-    for (const auto& [key, value] : parameters) harness.set(key, value);
-    push_images(harness);
-    harness.finish();
-    return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
-  } catch (const Error& error) {
-    return error.full_message();
-  }
+  testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
+  for (const auto& [key, value] : parameters) harness.set(key, value);
+  return test::error_of_epoch(harness, six_images());
 }
 
 const auto conformance = testing::conformance<DrawnPairs>({

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/sampling/sampler_testing.hpp"
+
 namespace seam::stages {
 namespace pk_test {
 
@@ -23,12 +25,7 @@ using ::testing::SizeIs;
 using Rows = std::vector<std::int64_t>;
 
 std::string error_of(const Rows& items, std::int64_t p, std::int64_t k, FewImages few) {
-  try {
-    const PkSampler sampler(items, p, k, few);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { return PkSampler(items, p, k, few); });
 }
 
 /// `images` rows of each of `items` items, one item after the other.
@@ -139,6 +136,15 @@ TEST(PkSampler, SkipsItemsWithFewImages) {
   }
 }
 
+TEST(PkSampler, DrawsTheSameBatchesInEveryRelease) {
+  const Rows items = even_items(4, 3);
+  const Rows categories{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1};
+  const PkSampler any(items, 2, 2, FewImages::repeat);
+  EXPECT_EQ(any.draw(1, 2, 3, 1), (Rows{2, 1, 5, 3}));
+  const PkSampler of_one(items, 2, 2, FewImages::repeat, {1, categories});
+  EXPECT_EQ(of_one.draw(1, 2, 3, 1), (Rows{5, 4, 11, 9}));
+}
+
 TEST(PkSampler, RefusesTooFewItems) {
   EXPECT_THAT(error_of({0, 0, 1}, 3, 2, FewImages::repeat),
               AllOf(HasSubstr("a batch needs 3 items, but only received 3 images of 2 items"),
@@ -210,13 +216,8 @@ TEST(PkSampler, WithCategoriesShowsEachItemOnceARoundInANewOrder) {
 TEST(PkSampler, RefusesMoreCategoriesThanThereAre) {
   const Categorised data;
   EXPECT_NO_THROW(static_cast<void>(data.sampler(12, 3)));
-  try {
-    static_cast<void>(data.sampler(12, 4));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("batches need 4 categories, but the items are of 3 categories"));
-  }
+  EXPECT_REFUSED(static_cast<void>(data.sampler(12, 4)), Fault::data,
+                 "batches need 4 categories, but the items are of 3 categories");
 }
 
 TEST(PkSampler, WhereACategoryEndsACellHoldsTwo) {
@@ -230,21 +231,8 @@ TEST(PkSampler, WhereACategoryEndsACellHoldsTwo) {
   EXPECT_LE(mixed, 2);
 }
 
-void push_images(testing::Harness& harness) {
-  for (int i = 0; i < 12; ++i) {
-    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
-    packet.set(field::item, "id_" + std::to_string(i % 4));
-    packet.set(field::index, std::int64_t{i});
-    harness.push(std::move(packet));
-  }
-}
-
-std::vector<std::pair<std::int64_t, std::int64_t>> sent(const testing::Harness& harness) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> out;
-  for (const Packet& packet : harness.outputs()) {
-    out.emplace_back(packet.get(field::index), packet.get(field::group));
-  }
-  return out;
+std::vector<Packet> twelve_images() {
+  return test::images_of_items(12, 4);
 }
 
 std::unique_ptr<testing::Harness> pk(std::int64_t items, std::int64_t images) {
@@ -259,7 +247,7 @@ const auto conformance = testing::conformance<Pk>({
 
 TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
   const auto harness = pk(2, 3);
-  push_images(*harness);
+  for (const Packet& packet : twelve_images()) harness->push(packet);
   EXPECT_THAT(harness->outputs(), SizeIs(0));
   harness->finish();
   ASSERT_THAT(harness->outputs(), SizeIs(12));  // two batches
@@ -273,8 +261,7 @@ TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
 TEST(PkStage, BeginsANewRoundWhereMoreBatchesAreAskedFor) {
   const auto harness = pk(4, 1);
   harness->set("per_epoch", 5);
-  push_images(*harness);
-  harness->finish();
+  test::push_epoch(*harness, twelve_images());
   ASSERT_THAT(harness->outputs(), SizeIs(20));
   for (std::size_t batch = 0; batch < 5; ++batch) {
     std::set<std::string> items;
@@ -289,9 +276,8 @@ TEST(PkStage, DependsOnSeedAndEpochAlone) {
   const auto run = [](std::uint64_t seed, std::int64_t epoch) {
     const auto harness = pk(2, 2);
     harness->seed(seed).epoch(epoch);
-    push_images(*harness);
-    harness->finish();
-    return sent(*harness);
+    test::push_epoch(*harness, twelve_images());
+    return test::sent(*harness, field::item);
   };
   EXPECT_EQ(run(1, 0), run(1, 0));
   EXPECT_NE(run(1, 0), run(2, 0));
@@ -300,8 +286,7 @@ TEST(PkStage, DependsOnSeedAndEpochAlone) {
 
 TEST(PkStage, SaysWhatBecomesOfItemsWithFewImages) {
   const auto harness = pk(4, 4);
-  push_images(*harness);
-  harness->finish();
+  test::push_epoch(*harness, twelve_images());
   EXPECT_THAT(harness->log(),
               Contains(::testing::Field(&testing::LogLine::text,
                                         HasSubstr("4 items have fewer than 4 images"))));
@@ -310,24 +295,21 @@ TEST(PkStage, SaysWhatBecomesOfItemsWithFewImages) {
 TEST(PkStage, RefusesToDrawFromCategoriesThatItDoesNotKnow) {
   const auto harness = pk(2, 2);
   harness->set("categories", std::int64_t{1});
-  push_images(*harness);
-  ASSERT_FALSE(harness->errors().empty());
-  EXPECT_THAT(harness->errors()[0].what(), HasSubstr("the image has no category"));
+  EXPECT_THAT(test::error_of_epoch(*harness, twelve_images()),
+              HasSubstr("the image has no category"));
 }
 
 TEST(PkStage, RefusesCategoriesThatDoNotDivideABatch) {
   const auto harness = pk(4, 2);
   harness->set("categories", std::int64_t{3});
-  EXPECT_REFUSED(push_images(*harness), Fault::configuration,
+  EXPECT_REFUSED(test::push_epoch(*harness, twelve_images()), Fault::configuration,
                  "set 'categories' to a divisor of 'items'");
 }
 
 TEST(PkStage, RefusesWhatCannotFillABatch) {
   const auto harness = pk(5, 2);
-  push_images(*harness);
-  harness->finish();
-  ASSERT_THAT(harness->errors(), SizeIs(1));
-  EXPECT_THAT(harness->errors()[0].what(), HasSubstr("a batch needs 5 items"));
+  EXPECT_THAT(test::error_of_epoch(*harness, twelve_images()), HasSubstr("a batch needs 5 items"));
+  EXPECT_THAT(harness->errors(), SizeIs(1));
 }
 
 }  // namespace pk_test

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/sampling/sampler_testing.hpp"
+
 namespace seam::stages {
 namespace shuffle_test {
 
@@ -24,10 +26,8 @@ const auto conformance = testing::conformance<Shuffle>({});
 Indices shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
   testing::Harness harness("shuffle", std::make_unique<Shuffle>());
   harness.seed(seed).epoch(epoch);
-  for (std::int64_t i = 0; i < count; ++i) {
-    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
-    packet.set(field::index, i);
-    harness.push(std::move(packet));
+  for (const Packet& packet : test::images_of_items(static_cast<int>(count), 1)) {
+    harness.push(packet);
   }
   EXPECT_TRUE(harness.outputs().empty()) << "before the whole epoch is known";
   harness.finish();

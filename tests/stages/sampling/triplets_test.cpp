@@ -3,13 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "tests/stages/sampling/sampler_testing.hpp"
 
 namespace seam::stages {
 namespace triplets_test {
@@ -17,23 +23,150 @@ namespace triplets_test {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-/// Six images of three items.
-void push_images(testing::Harness& harness) {
-  for (int i = 0; i < 6; ++i) {
-    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
-    packet.set(field::item, "id_" + std::to_string(i % 3));
-    packet.set(field::index, std::int64_t{i});
-    harness.push(std::move(packet));
+// Items of 3, 1, 4 and 2 images; rows of one item are not adjacent.
+const std::vector<std::int64_t> items{70, 50, 70, 90, 90, 10, 70, 90, 10, 90};
+
+TripletSampler sampler(AnchorChoice anchors = AnchorChoice::with_replacement,
+                       SingleImageItems single = SingleImageItems::pair_with_itself) {
+  return {items, anchors, single};
+}
+
+std::int64_t item_of(std::int64_t row) {
+  return items[static_cast<std::size_t>(row)];
+}
+
+TEST(TripletSampler, PositivesShareTheItemAndNegativesDoNot) {
+  const TripletSampler triplets = sampler();
+  for (std::uint64_t number = 0; number < 2000; ++number) {
+    const DrawnTriplet triplet = triplets.draw(1, 2, 3, number);
+    EXPECT_EQ(item_of(triplet.anchor), item_of(triplet.positive));
+    EXPECT_NE(item_of(triplet.anchor), item_of(triplet.negative));
+    if (item_of(triplet.anchor) == 50) {
+      EXPECT_EQ(triplet.anchor, triplet.positive);
+    } else {
+      EXPECT_NE(triplet.anchor, triplet.positive);
+    }
   }
 }
 
-/// (index, group, role) of everything that came out.
-std::vector<std::tuple<std::int64_t, std::int64_t, Role>> sent(const testing::Harness& harness) {
-  std::vector<std::tuple<std::int64_t, std::int64_t, Role>> out;
-  for (const Packet& packet : harness.outputs()) {
-    out.emplace_back(packet.get(field::index), packet.get(field::group), packet.get(field::role));
+TEST(TripletSampler, DrawsUniformly) {
+  const TripletSampler triplets = sampler();
+  constexpr int draws = 60'000;
+  std::map<std::int64_t, int> anchors;
+  std::map<std::int64_t, int> positives_of_row_0;
+  std::map<std::int64_t, int> negatives_of_item_90;
+  int of_row_0 = 0;
+  int of_item_90 = 0;
+  for (int number = 0; number < draws; ++number) {
+    const DrawnTriplet triplet = triplets.draw(5, 0, 0, static_cast<std::uint64_t>(number));
+    ++anchors[triplet.anchor];
+    if (triplet.anchor == 0) {
+      ++of_row_0;
+      ++positives_of_row_0[triplet.positive];
+    }
+    if (item_of(triplet.anchor) == 90) {
+      ++of_item_90;
+      ++negatives_of_item_90[triplet.negative];
+    }
   }
-  return out;
+  for (const auto& [row, count] : anchors) EXPECT_NEAR(count, draws / 10.0, 400) << row;
+  ASSERT_EQ(positives_of_row_0.size(), 2U);
+  for (const auto& [row, count] : positives_of_row_0)
+    EXPECT_NEAR(count, of_row_0 / 2.0, 250) << row;
+  ASSERT_EQ(negatives_of_item_90.size(), 6U);
+  for (const auto& [row, count] : negatives_of_item_90) {
+    EXPECT_NEAR(count, of_item_90 / 6.0, 300) << row;
+  }
+}
+
+TEST(TripletSampler, UsesEachImageOnceAnEpoch) {
+  const TripletSampler triplets = sampler(AnchorChoice::each_image_once);
+  std::vector<std::int64_t> first;
+  std::vector<std::int64_t> second;
+  std::vector<std::int64_t> next_epoch;
+  for (std::uint64_t number = 0; number < 10; ++number) {
+    first.push_back(triplets.draw(1, 0, 0, number).anchor);
+    second.push_back(triplets.draw(1, 0, 0, 10 + number).anchor);
+    next_epoch.push_back(triplets.draw(1, 0, 1, number).anchor);
+  }
+  std::vector<std::int64_t> all(10);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_THAT(first, ::testing::UnorderedElementsAreArray(all));
+  EXPECT_THAT(second, ::testing::UnorderedElementsAreArray(all));
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, next_epoch);
+  EXPECT_NE(first, all);
+}
+
+TEST(TripletSampler, OrdersOfAnySizeAreComplete) {
+  for (const std::int64_t size : {2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 1000}) {
+    std::vector<std::int64_t> own(static_cast<std::size_t>(size));
+    std::iota(own.begin(), own.end(), 0);
+    const TripletSampler triplets(own, AnchorChoice::each_image_once,
+                                  SingleImageItems::pair_with_itself);
+    std::set<std::int64_t> seen;
+    for (std::int64_t number = 0; number < size; ++number) {
+      seen.insert(triplets.draw(1, 2, 3, static_cast<std::uint64_t>(number)).anchor);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), size);
+  }
+}
+
+TEST(TripletSampler, SkipsSingleImageItemsAsAnchorsOnly) {
+  const TripletSampler triplets = sampler(AnchorChoice::with_replacement, SingleImageItems::skip);
+  EXPECT_EQ(triplets.anchors(), 9);
+  EXPECT_EQ(triplets.single_image_items(), 1);
+  bool is_negative = false;
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    const DrawnTriplet triplet = triplets.draw(1, 2, 3, number);
+    EXPECT_NE(triplet.anchor, 1);
+    EXPECT_NE(triplet.anchor, triplet.positive);
+    is_negative = is_negative || triplet.negative == 1;
+  }
+  EXPECT_TRUE(is_negative);
+}
+
+TEST(TripletSampler, DependsOnItsArgumentsAlone) {
+  const TripletSampler triplets = sampler();
+  const DrawnTriplet later = triplets.draw(9, 8, 7, 1000);
+  (void)triplets.draw(9, 8, 7, 3);
+  EXPECT_EQ(triplets.draw(9, 8, 7, 1000), later);
+
+  int changed = 0;
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    const DrawnTriplet here = triplets.draw(9, 8, 7, number);
+    changed += here == triplets.draw(10, 8, 7, number) ? 0 : 1;
+    changed += here == triplets.draw(9, 9, 7, number) ? 0 : 1;
+    changed += here == triplets.draw(9, 8, 8, number) ? 0 : 1;
+  }
+  EXPECT_GT(changed, 270);
+}
+
+TEST(TripletSampler, DrawsTheSameTripletsInEveryRelease) {
+  const std::vector<DrawnTriplet> any{{1, 1, 5}, {6, 2, 4}, {5, 8, 4}, {1, 1, 3}};
+  const std::vector<DrawnTriplet> once{{8, 5, 4}, {3, 9, 2}, {5, 8, 3}, {4, 9, 0}};
+  for (std::size_t number = 0; number < 4; ++number) {
+    EXPECT_EQ(sampler().draw(1, 2, 3, number), any[number]);
+    EXPECT_EQ(sampler(AnchorChoice::each_image_once).draw(1, 2, 3, number), once[number]);
+  }
+}
+
+TEST(TripletSampler, SaysWhatIsMissing) {
+  const auto error_of = [](const std::vector<std::int64_t>& own, SingleImageItems single) {
+    return test::error_of(
+        [&] { return TripletSampler(own, AnchorChoice::with_replacement, single); });
+  };
+  EXPECT_THAT(error_of({}, SingleImageItems::skip), HasSubstr("two items"));
+  EXPECT_THAT(error_of({4}, SingleImageItems::skip),
+              HasSubstr("but only received 1 image of 1 item"));
+  EXPECT_THAT(error_of({4, 4, 4}, SingleImageItems::skip),
+              HasSubstr("but only received 3 images of 1 item"));
+  EXPECT_THAT(error_of({1, 2, 3}, SingleImageItems::skip), HasSubstr("no positive"));
+  EXPECT_EQ(error_of({1, 2, 3}, SingleImageItems::pair_with_itself), "no error");
+}
+
+std::vector<Packet> six_images() {
+  return test::images_of_items(6, 3);
 }
 
 const auto conformance = testing::conformance<Triplets>({
@@ -42,7 +175,7 @@ const auto conformance = testing::conformance<Triplets>({
 
 TEST(TripletsStage, SendsThreePicturesATriplet) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
-  push_images(harness);
+  for (const Packet& packet : six_images()) harness.push(packet);
   EXPECT_THAT(harness.outputs(), SizeIs(0));
   harness.finish();
 
@@ -65,8 +198,7 @@ TEST(TripletsStage, SendsThreePicturesATriplet) {
 
 TEST(TripletsStage, KeepsWhatCameWithAnImage) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
-  push_images(harness);
-  harness.finish();
+  test::push_epoch(harness, six_images());
 
   for (const Packet& packet : harness.outputs()) {
     const std::int64_t index = packet.get(field::index);
@@ -79,9 +211,8 @@ TEST(TripletsStage, TheSameSeedAndEpochGiveTheSameTriplets) {
   const auto run = [](std::uint64_t seed, std::int64_t epoch) {
     testing::Harness harness("triplets", std::make_unique<Triplets>());
     harness.seed(seed).epoch(epoch);
-    push_images(harness);
-    harness.finish();
-    return sent(harness);
+    test::push_epoch(harness, six_images());
+    return test::sent(harness, field::role);
   };
   EXPECT_EQ(run(1, 4), run(1, 4));
   EXPECT_NE(run(1, 4), run(1, 5));
@@ -90,29 +221,25 @@ TEST(TripletsStage, TheSameSeedAndEpochGiveTheSameTriplets) {
 
 TEST(TripletsStage, StartsAnewWithEveryFlow) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
-  push_images(harness);
-  harness.finish();
-  const auto first = sent(harness);
+  test::push_epoch(harness, six_images());
+  const auto first = test::sent(harness, field::role);
   (void)harness.take_outputs();
 
-  push_images(harness);
-  harness.finish();
-  EXPECT_EQ(sent(harness), first);
+  test::push_epoch(harness, six_images());
+  EXPECT_EQ(test::sent(harness, field::role), first);
 }
 
 TEST(TripletsStage, SendsAsManyAsAskedFor) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   harness.set("per_epoch", 40).set("anchors", "each_image_once");
-  push_images(harness);
-  harness.finish();
+  test::push_epoch(harness, six_images());
   EXPECT_THAT(harness.outputs(), SizeIs(120));
 }
 
 TEST(TripletsStage, RoundsUpToFullBatches) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   harness.set("per_epoch", 40).set("multiple_of", 32);
-  push_images(harness);
-  harness.finish();
+  test::push_epoch(harness, six_images());
   EXPECT_THAT(harness.outputs(), SizeIs(3 * 64));
 }
 
@@ -145,25 +272,16 @@ class MadeUpMining final : public MinedNegatives {
 };
 
 std::string message_of(testing::Harness& harness) {
-  try {
-    push_images(harness);
-    harness.finish();
-    if (!harness.errors().empty()) return harness.errors().front().full_message();
-  } catch (const Error& error) {
-    return error.full_message();
-  }
-  return "accepted";
+  return test::error_of_epoch(harness, six_images());
 }
 
 TEST(TripletsStage, TakesMinedNegatives) {
   MadeUpMining mined;
   testing::Harness random("triplets", std::make_unique<Triplets>());
-  push_images(random);
-  random.finish();
+  test::push_epoch(random, six_images());
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   harness.set("negatives", "hardest_other_category").refer<MinedNegatives>("mined", mined);
-  push_images(harness);
-  harness.finish();
+  test::push_epoch(harness, six_images());
   EXPECT_EQ(mined.wanted.negatives, NegativeSource::hardest_other_category);
 
   ASSERT_THAT(harness.outputs(), SizeIs(18));
@@ -181,14 +299,9 @@ TEST(TripletsStage, TakesMinedPositivesOfSemiHardTriplets) {
   mined.mine_positives();
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   harness.set("negatives", "semi_hard").set("margin", 0.5).refer<MinedNegatives>("mined", mined);
-  // In reverse: what counts is an image's index.
-  for (int i = 5; i >= 0; --i) {
-    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
-    packet.set(field::item, "id_" + std::to_string(i % 3));
-    packet.set(field::index, std::int64_t{i});
-    harness.push(std::move(packet));
-  }
-  harness.finish();
+  std::vector<Packet> images = six_images();
+  std::reverse(images.begin(), images.end());  // what counts is an image's index
+  test::push_epoch(harness, images);
   EXPECT_EQ(mined.wanted, (MiningRule{NegativeSource::semi_hard, 0.5}));
   for (std::size_t i = 0; i < 18; i += 3) {
     const std::int64_t anchor = harness.outputs()[i].get(field::index);
@@ -203,7 +316,7 @@ TEST(TripletsStage, BeginsWithRandomEpochs) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
   harness.set("negatives", "hardest_same_category").set("random_epochs", 2);
   harness.refer<MinedNegatives>("mined", mined).epoch(1);
-  EXPECT_EQ(message_of(harness), "accepted");
+  EXPECT_EQ(message_of(harness), "no error");
   harness.epoch(2);
   EXPECT_THAT(message_of(harness), HasSubstr("no negatives have been mined yet"));
 }
@@ -254,16 +367,7 @@ TEST(TripletsStage, RefusesParametersWithoutEffect) {
 
 TEST(TripletsStage, NeedsTwoItems) {
   testing::Harness harness("triplets", std::make_unique<Triplets>());
-  Packet packet;
-  packet.set(field::item, std::string("id_1"));
-  std::string message;
-  try {
-    harness.push(packet).finish();
-    if (!harness.errors().empty()) message = harness.errors().front().full_message();
-  } catch (const Error& error) {
-    message = error.full_message();
-  }
-  EXPECT_THAT(message, HasSubstr("two items"));
+  EXPECT_THAT(test::error_of_epoch(harness, test::images_of_items(1, 1)), HasSubstr("two items"));
 }
 
 }  // namespace triplets_test

@@ -1,0 +1,83 @@
+#include "stages/loss/base/class_loss.hpp"
+
+#include <torch/types.h>
+
+#include <limits>
+#include <string>
+
+#include "stages/loss/base/item_labels.hpp"
+#include "stages/loss/base/rows.hpp"
+
+namespace seam::stages {
+
+Tensor category_labels(const Packet& packet, std::int64_t classes, const torch::Device& device,
+                       LabelWords words) {
+  const std::vector<std::int64_t>& labels = packet.get(field::categories);
+  const auto rows = static_cast<std::int64_t>(labels.size());
+  check_rows(rows);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t label = labels[static_cast<std::size_t>(row)];
+    if (label < 0) {
+      throw Error(row_name(packet, row) + " has no category (" + std::to_string(label) + "), but " +
+                  std::string(words.loss) + " needs one for each image");
+    }
+    if (label >= classes) {
+      throw Error(row_name(packet, row) + " has category " + std::to_string(label) + ", but the " +
+                  std::string(words.scores) + " are for " + std::to_string(classes) +
+                  " classes, 0 to " + std::to_string(classes - 1) +
+                  "; the model needs more classes");
+    }
+  }
+  return torch::tensor(labels, torch::kInt64).to(device);
+}
+
+void ClassLoss::declare_class_loss(Declaration& d) {
+  d.parameter("labels", labels_,
+              "what the classes are: categories, or items; the training list must not have more "
+              "items than there are logits",
+              {{"category", Labels::category}, {"item", Labels::item}});
+  if (labels_are_items()) {
+    d.needs(field::items).doc("the classes");
+    d.keeps_state();
+  } else {
+    d.needs(field::categories).doc("the labels, from 0");
+  }
+  d.accepts(field::origins).doc("to name an image whose label is rejected");
+  d.headline("loss", Better::lower);
+  declare_loss(d);
+}
+
+void ClassLoss::open(Context& /*context*/) {
+  // Their maximum number is known from the first batch on.
+  items_ = ItemProxies(std::numeric_limits<std::int64_t>::max(),
+                       {"class", "classes", "the model's `classes`"});
+}
+
+Tensor ClassLoss::labels_of(const Packet& packet, const Tensor& logits, const Context& context,
+                            LabelWords words) {
+  if (!labels_are_items()) {
+    return category_labels(packet, logits.size(1), logits.device(), words);
+  }
+  check_items(packet);
+  items_.set_number(logits.size(1));
+  const std::vector<std::int64_t> labels =
+      items_.number_of(packet.get(field::items),
+                       context.training() ? ItemProxies::New::join : ItemProxies::New::refused);
+  check_rows(static_cast<std::int64_t>(labels.size()));
+  return torch::tensor(labels, torch::kInt64).to(logits.device());
+}
+
+void ClassLoss::batch_accepted() {
+  Loss::batch_accepted();
+  items_.accept();
+}
+
+void ClassLoss::save(Archive& archive) const {
+  if (labels_are_items()) items_.save(archive);
+}
+
+void ClassLoss::load(const Archive& archive) {
+  if (labels_are_items()) items_.load(archive);
+}
+
+}  // namespace seam::stages

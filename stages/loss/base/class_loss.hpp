@@ -1,0 +1,54 @@
+/// Base class of losses over logits whose classes are categories, or items of the training list.
+///
+///     categories [N] ──┐
+///     items [N] ───────┴─► labels [N], from 0
+///
+/// Items are numbered in order of first appearance, which a checkpoint keeps.
+#pragma once
+
+#include <seam/loss.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stages/loss/base/item_proxies.hpp"
+
+namespace seam::stages {
+
+/// Words for messages: the loss that needs labels, and the values that exist once per class.
+struct LabelWords {
+  std::string_view loss = "cross entropy";
+  std::string_view scores = "logits";
+};
+
+/// The categories of a batch as i64[N] on the device. Throws seam::Error for no rows, and naming
+/// the first row whose category is not one of `classes`.
+[[nodiscard]] Tensor category_labels(const Packet& packet, std::int64_t classes,
+                                     const torch::Device& device, LabelWords words = {});
+
+class ClassLoss : public Loss {
+ public:
+  void open(Context& context) override;
+  void save(Archive& archive) const override;
+  void load(const Archive& archive) override;
+  void batch_accepted() override;
+
+ protected:
+  /// Declares `labels`, the fields it needs and what every loss declares; call it at the end.
+  void declare_class_loss(Declaration& d);
+  /// The labels of a batch with `logits` [N,K], i64[N] on their device. Throws seam::Error naming
+  /// an image without a label.
+  [[nodiscard]] Tensor labels_of(const Packet& packet, const Tensor& logits, const Context& context,
+                                 LabelWords words = {});
+
+  [[nodiscard]] bool labels_are_items() const { return labels_ == Labels::item; }
+
+ private:
+  enum class Labels : std::uint8_t { category, item };
+
+  Labels labels_ = Labels::category;
+  ItemProxies items_;
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,101 @@
+#include "stages/loss/base/item_proxies.hpp"
+
+#include <seam/error.hpp>
+
+#include <utility>
+
+#include "stages/packed_numbers.hpp"
+
+namespace seam::stages {
+namespace {
+
+std::vector<std::int64_t> lengths_of(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(texts.size());
+  for (const std::string& text : texts) lengths.push_back(static_cast<std::int64_t>(text.size()));
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>& items, New fresh) {
+  joining_.clear();
+  std::map<std::string, std::int64_t> joining;
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(items.size());
+  for (const std::string& item : items) {
+    if (const auto known = numbers_.find(item); known != numbers_.end()) {
+      numbers.push_back(known->second);
+      continue;
+    }
+    if (fresh == New::refused) {
+      throw Error("item '" + item + "' has no " + std::string(words_.one) +
+                  ": it has not occurred in any training batch. Leave this loss out of flows with "
+                  "items that are not in the training list");
+    }
+    const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
+    const auto [place, added] = joining.emplace(item, next);
+    if (added && next >= proxies_) {
+      throw Error("item '" + item + "' has no " + std::string(words_.one) + ": all " +
+                      std::to_string(proxies_) + " belong to other items; set " +
+                      std::string(words_.set) + " to the number of items in the training list",
+                  Fault::configuration);
+    }
+    numbers.push_back(place->second);
+  }
+  joining_.resize(joining.size());
+  for (const auto& [name, number] : joining) {
+    joining_[static_cast<std::size_t>(number) - names_.size()] = name;
+  }
+  return numbers;
+}
+
+void ItemProxies::accept() {
+  for (std::string& name : std::exchange(joining_, {})) {
+    numbers_.emplace(name, static_cast<std::int64_t>(names_.size()));
+    names_.push_back(std::move(name));
+  }
+}
+
+void ItemProxies::set_number(std::int64_t proxies) {
+  if (static_cast<std::int64_t>(names_.size()) > proxies) {
+    throw Error(std::to_string(names_.size()) + " items have been seen, but there are only " +
+                    std::to_string(proxies) + " " + std::string(words_.several) + "; set " +
+                    std::string(words_.set) + " to the number of items in the training list",
+                Fault::configuration);
+  }
+  proxies_ = proxies;
+}
+
+void ItemProxies::save(Archive& archive) const {
+  put_numbers(archive, "item_lengths", lengths_of(names_));
+  std::string text;
+  for (const std::string& name : names_) text += name;
+  archive.put("items", text);
+}
+
+void ItemProxies::load(const Archive& archive) {
+  const std::vector<std::int64_t> lengths = numbers_in(archive, "item_lengths");
+  const std::string text = archive.text("items");
+  ItemProxies loaded(proxies_, words_);
+  std::size_t from = 0;
+  for (const std::int64_t length : lengths) {
+    if (length <= 0 || static_cast<std::uint64_t>(length) > text.size() - from) {
+      throw Error("the saved item names do not have the saved lengths; the checkpoint is damaged");
+    }
+    std::string name = text.substr(from, static_cast<std::size_t>(length));
+    from += name.size();
+    if (!loaded.numbers_.emplace(name, static_cast<std::int64_t>(loaded.names_.size())).second) {
+      throw Error("item '" + name + "' has two saved " + std::string(words_.several) +
+                  "; the checkpoint is damaged");
+    }
+    loaded.names_.push_back(std::move(name));
+  }
+  if (from != text.size() || loaded.left() < 0) {
+    throw Error("the saved item names do not fit " + std::to_string(proxies_) + " " +
+                std::string(words_.several) + "; the checkpoint is damaged");
+  }
+  *this = std::move(loaded);
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,115 @@
+#include "stages/loss/base/item_proxies.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+namespace item_proxies_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using New = ItemProxies::New;
+
+std::string complaint(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ItemProxies, AreInOrderOfFirstAppearance) {
+  ItemProxies proxies(4);
+  EXPECT_THAT(proxies.number_of({"skirt", "dress", "skirt"}, New::join), ElementsAre(0, 1, 0));
+  proxies.accept();
+  EXPECT_THAT(proxies.number_of({"coat", "dress", "coat", "blazer"}, New::join),
+              ElementsAre(2, 1, 2, 3));
+  proxies.accept();
+  EXPECT_EQ(proxies.left(), 0);
+  EXPECT_THAT(proxies.number_of({"blazer", "skirt"}, New::refused), ElementsAre(3, 0));
+}
+
+TEST(ItemProxies, ABatchThatDoesNotCountLeavesNothingBehind) {
+  ItemProxies proxies(2);
+  EXPECT_THAT(proxies.number_of({"a", "b"}, New::join), ElementsAre(0, 1));
+  EXPECT_THAT(proxies.number_of({"c"}, New::join), ElementsAre(0));
+  proxies.accept();
+  proxies.accept();
+  EXPECT_EQ(proxies.left(), 1);
+  EXPECT_THAT(proxies.number_of({"b", "c"}, New::join), ElementsAre(1, 0));
+  EXPECT_REFUSED((void)proxies.number_of({"b", "d"}, New::join), Fault::configuration,
+                 "all 2 belong to other items");
+  proxies.accept();
+  EXPECT_EQ(proxies.left(), 1) << "items of the rejected batch are not kept";
+}
+
+TEST(ItemProxies, AnItemWithoutOneIsNamed) {
+  ItemProxies proxies(2);
+  EXPECT_THAT(complaint([&] {
+                (void)proxies.number_of({"a", "b", "c"}, New::join);
+              }),
+              HasSubstr("item 'c' has no proxy: all 2 belong to other items; set `items`"));
+  EXPECT_THAT(complaint([&] { (void)proxies.number_of({"a"}, New::refused); }),
+              HasSubstr("item 'a' has no proxy: it has not occurred in any training batch"));
+}
+
+Archive saved(const std::vector<std::string>& items, std::int64_t count) {
+  ItemProxies proxies(count);
+  (void)proxies.number_of(items, New::join);
+  proxies.accept();
+  Archive archive;
+  proxies.save(archive);
+  return archive;
+}
+
+TEST(ItemProxies, AreRestoredWithWhateverNames) {
+  const std::string odd("a\0b\n", 4);
+  for (const std::vector<std::string>& items :
+       {std::vector<std::string>{}, {"b", "a"}, {odd, "a", "\xff"}}) {
+    const Archive archive = saved(items, 4);
+    ItemProxies proxies(4);
+    (void)proxies.number_of({"forgotten"}, New::join);
+    proxies.accept();
+    proxies.load(archive);
+    EXPECT_EQ(proxies.left(), 4 - static_cast<std::int64_t>(items.size()));
+    const std::vector<std::int64_t> numbers = proxies.number_of(items, New::refused);
+    for (std::size_t at = 0; at < items.size(); ++at) {
+      EXPECT_EQ(numbers[at], static_cast<std::int64_t>(at));
+    }
+    Archive again;
+    proxies.save(again);
+    EXPECT_EQ(again, archive);
+  }
+}
+
+TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
+  const auto refusal = [](Archive archive) {
+    ItemProxies proxies(2);
+    (void)proxies.number_of({"kept"}, New::join);
+    proxies.accept();
+    std::string text = complaint([&] { proxies.load(archive); });
+    EXPECT_THAT(proxies.number_of({"kept"}, New::refused), ElementsAre(0));
+    return text;
+  };
+  EXPECT_THAT(refusal(saved({"a", "b", "c"}, 3)), HasSubstr("do not fit 2 proxies"));
+  EXPECT_THAT(refusal(Archive()), HasSubstr("item_lengths"));
+  Archive longer = saved({"a", "bc"}, 2);
+  longer.put("items", "abcd");
+  EXPECT_THAT(refusal(longer), HasSubstr("do not fit 2 proxies"));
+  Archive shorter = saved({"a", "bc"}, 2);
+  shorter.put("items", "ab");
+  EXPECT_THAT(refusal(shorter), HasSubstr("do not have the saved lengths"));
+  Archive doubled = saved({"a", "b"}, 2);
+  doubled.put("items", "aa");
+  EXPECT_THAT(refusal(doubled), HasSubstr("item 'a' has two saved proxies"));
+}
+
+}  // namespace item_proxies_test
+}  // namespace seam::stages

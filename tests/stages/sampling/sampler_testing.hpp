@@ -1,0 +1,63 @@
+/// Images, outputs and errors for the tests of samplers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <seam/testing.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace seam::test {
+
+/// `image 0`, `image 1`, ... of the items `id_0`, `id_1`, ... in turn.
+inline std::vector<Packet> images_of_items(int images, int items) {
+  std::vector<Packet> packets;
+  for (int i = 0; i < images; ++i) {
+    Packet packet(Origin{nullptr, i + 1, "image " + std::to_string(i)});
+    packet.set(field::item, "id_" + std::to_string(i % items));
+    packet.set(field::index, std::int64_t{i});
+    packets.push_back(std::move(packet));
+  }
+  return packets;
+}
+
+/// An epoch of these images.
+inline void push_epoch(seam::testing::Harness& harness, std::vector<Packet> images) {
+  for (Packet& packet : images) harness.push(std::move(packet));
+  harness.finish();
+}
+
+/// (index, group, value of `label`) of everything that came out.
+template <class T>
+std::vector<std::tuple<std::int64_t, std::int64_t, T>> sent(const seam::testing::Harness& harness,
+                                                            const Field<T>& label) {
+  std::vector<std::tuple<std::int64_t, std::int64_t, T>> out;
+  for (const Packet& packet : harness.outputs()) {
+    out.emplace_back(packet.get(field::index), packet.get(field::group), packet.get(label));
+  }
+  return out;
+}
+
+/// The error of an action, or "no error".
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    static_cast<void>(action());
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "no error";
+}
+
+/// The same of an epoch in a stage.
+inline std::string error_of_epoch(seam::testing::Harness& harness, std::vector<Packet> images) {
+  return error_of([&]() -> int {
+    push_epoch(harness, std::move(images));
+    if (!harness.errors().empty()) throw harness.errors().front();
+    return 0;
+  });
+}
+
+}  // namespace seam::test
