@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "4";  // of the files; others are ignored
+constexpr std::string_view format = "5";  // of the files; others are ignored
 
 std::string values_text(const DescriptionCache::Values& values) {
   std::string text;

@@ -61,14 +61,40 @@ Value value_of(const Json& json) {
                   std::make_index_sequence<std::variant_size_v<Value>>());
 }
 
+Json optional_value_json(const std::optional<Value>& value) {
+  return value ? value_json(*value) : Json();
+}
+
+std::optional<Value> optional_value_of(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(value_of(json));
+}
+
+Json condition_json(const std::optional<Condition>& condition) {
+  if (!condition) return {};
+  const auto& [parameter, values] = *condition;
+  return {{"parameter", parameter}, {"values", list_json(values, value_json)}};
+}
+
+std::optional<Condition> condition_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Condition{json.at("parameter"), list_of<Value>(json.at("values"), value_of)};
+}
+
+Json defaults_json(const std::map<std::string, std::optional<Value>>& defaults) {
+  Json json = Json::object();
+  for (const auto& [preset, value] : defaults) json[preset] = optional_value_json(value);
+  return json;
+}
+
 Json parameter_json(const ParameterInfo& parameter) {
   const auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, assign, bind] = parameter;
+               interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults,
+               assign, bind] = parameter;
   return {{"name", name},
           {"doc", doc},
           {"unit", unit},
           {"kind", kind},
-          {"default", default_value ? value_json(*default_value) : Json()},
+          {"default", optional_value_json(default_value)},
           {"required", required},
           {"least", optional_json(least)},
           {"most", optional_json(most)},
@@ -77,18 +103,22 @@ Json parameter_json(const ParameterInfo& parameter) {
           {"interface", interface},
           {"folder_with", optional_json(folder_with)},
           {"exists_in", optional_json(exists_in)},
-          {"initial", initial}};
+          {"initial", initial},
+          {"only_with", condition_json(only_with)},
+          {"is_preset", is_preset},
+          {"preset_defaults", defaults_json(preset_defaults)}};
 }
 
 ParameterInfo parameter_of(const Json& json) {
   ParameterInfo parameter;
   auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, assign, bind] = parameter;
+         interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults, assign,
+         bind] = parameter;
   json.at("name").get_to(name);
   json.at("doc").get_to(doc);
   json.at("unit").get_to(unit);
   json.at("kind").get_to(kind);
-  if (const Json& value = json.at("default"); !value.is_null()) default_value = value_of(value);
+  default_value = optional_value_of(json.at("default"));
   json.at("required").get_to(required);
   least = optional_of<double>(json.at("least"));
   most = optional_of<double>(json.at("most"));
@@ -98,6 +128,11 @@ ParameterInfo parameter_of(const Json& json) {
   folder_with = optional_of<std::vector<std::string>>(json.at("folder_with"));
   exists_in = optional_of<std::string>(json.at("exists_in"));
   json.at("initial").get_to(initial);
+  only_with = condition_of(json.at("only_with"));
+  json.at("is_preset").get_to(is_preset);
+  for (const auto& [preset, value] : json.at("preset_defaults").items()) {
+    preset_defaults[preset] = optional_value_of(value);
+  }
   return parameter;
 }
 
