@@ -33,7 +33,7 @@
 #include "stages/loss/batch_hard.hpp"
 #include "stages/loss/cost_sensitive_loss.hpp"
 #include "stages/loss/cross_entropy_loss.hpp"
-#include "stages/nn/capsule_module.hpp"
+#include "stages/model/capsule_module.hpp"
 #include "stages/nn/concat_module.hpp"
 #include "stages/nn/global_descriptors.hpp"
 #include "stages/nn/residual.hpp"
