@@ -71,7 +71,7 @@ Json element(const ParameterInfo& parameter) {
 }
 
 std::string documentation(const ParameterInfo& parameter) {
-  std::string text = parameter.doc;
+  std::string text = documentation_of(parameter);
   if (!parameter.unit.empty()) text += " (" + parameter.unit + ")";
   if (parameter.required) text += "; required";
   if (parameter.kind == ValueKind::reference) {

@@ -25,9 +25,19 @@ void print_rows(const std::string& title, Rows rows) {
   std::cout << "\n" << title << "\n" << columns(rows, {});
 }
 
-std::string default_text(const ParameterInfo& parameter) {
-  if (parameter.default_value) return seam::to_text(*parameter.default_value);
+std::string default_text(const ParameterInfo& parameter, const std::optional<Value>& value) {
+  if (value) return seam::to_text(*value);
   return parameter.required ? "required" : "not set";
+}
+
+/// "64 (as_published: 32)": the default, and those of other presets.
+std::string default_text(const ParameterInfo& parameter) {
+  std::string others;
+  for (const auto& [preset, value] : parameter.preset_defaults) {
+    others += fmt::format("{}{}: {}", others.empty() ? " (" : ", ", preset,
+                          default_text(parameter, value));
+  }
+  return default_text(parameter, parameter.default_value) + (others.empty() ? "" : others + ")");
 }
 
 /// " with a, b or c"
@@ -88,7 +98,8 @@ std::optional<Value> set_value(const StageSpec& spec, const std::string& paramet
 
 std::string value_text(const StageSpec& spec, const ParameterInfo& parameter) {
   if (const auto value = set_value(spec, parameter.name)) return seam::to_text(*value);
-  return default_text(parameter) + (parameter.default_value ? " (default)" : "");
+  return default_text(parameter, parameter.default_value) +
+         (parameter.default_value ? " (default)" : "");
 }
 
 /// A cell of a Markdown table.
@@ -145,6 +156,24 @@ std::string_view kind_key(ValueKind kind) {
   return "";
 }
 
+template <class List, class Write>
+Json list_json(const List& list, const Write& write) {
+  Json array = Json::array();
+  for (const auto& element : list) array.push_back(write(element));
+  return array;
+}
+
+Json condition_json(const std::optional<Condition>& condition) {
+  if (!condition) return {};
+  return {{"parameter", condition->parameter},
+          {"values", list_json(condition->values, value_json)}};
+}
+
+Json default_json(const std::pair<const std::string, std::optional<Value>>& preset) {
+  return {{"preset", preset.first},
+          {"default", preset.second ? value_json(*preset.second) : Json()}};
+}
+
 Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
   const auto bound = [](const std::optional<double>& value) {
     return value ? value_json(Value{*value}) : Json();
@@ -162,19 +191,14 @@ Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
                {"interface", parameter.interface},
                {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()},
                {"must_exist", parameter.exists_in.has_value()},
-               {"initial", parameter.initial}};
+               {"initial", parameter.initial},
+               {"only_with", condition_json(parameter.only_with)},
+               {"preset_defaults", list_json(parameter.preset_defaults, default_json)}};
   if (spec == nullptr) return json;
   const auto set = set_value(*spec, parameter.name);
   json["value"] = set ? value_json(*set) : json["default"];
   json["set"] = set.has_value();
   return json;
-}
-
-template <class List, class Write>
-Json list_json(const List& list, const Write& write) {
-  Json array = Json::array();
-  for (const auto& element : list) array.push_back(write(element));
-  return array;
 }
 
 Json fields_json(const std::vector<FieldInfo>& fields) {
@@ -218,7 +242,7 @@ void print_text(const Inspected& inspected) {
   for (const ParameterInfo& parameter : description.parameters) {
     parameters.push_back({parameter.name,
                           spec != nullptr ? value_text(*spec, parameter) : default_text(parameter),
-                          accepted_text(parameter), parameter.doc});
+                          accepted_text(parameter), documentation_of(parameter)});
   }
   print_rows(
       spec != nullptr ? "parameters: name, value, accepted" : "parameters: name, default, accepted",
@@ -277,7 +301,8 @@ void print_markdown(const StageRunner& stage) {
     const std::string value =
         parameter.default_value ? code(cell(default_text(parameter))) : default_text(parameter);
     std::cout << "| " << code(parameter.name) << " | " << value << " | "
-              << cell(accepted_text(parameter)) << " | " << cell(parameter.doc) << " |\n";
+              << cell(accepted_text(parameter)) << " | " << cell(documentation_of(parameter))
+              << " |\n";
   }
   print_fields_markdown("needs", description.needs);
   print_fields_markdown("uses if present", description.accepts);

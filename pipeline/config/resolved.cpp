@@ -9,7 +9,8 @@
 namespace seam::host {
 namespace {
 
-std::string parameter_line(const ParameterInfo& parameter, const StageSpec& spec) {
+std::string parameter_line(const ParameterInfo& parameter, const Description& description,
+                           const StageSpec& spec) {
   const auto reference = spec.references.find(parameter.name);
   if (reference != spec.references.end()) {
     return fmt::format("{} = {}\n", parameter.name, written(Value{reference->second}));
@@ -19,7 +20,9 @@ std::string parameter_line(const ParameterInfo& parameter, const StageSpec& spec
       (!parameter.default_value || written(*parameter.default_value) != written(set->second))) {
     return fmt::format("{} = {}\n", parameter.name, written(set->second));
   }
-  if (parameter.default_value) {
+  // Where the line is read again, the parameter is set, and one without an effect would be
+  // rejected.
+  if (parameter.default_value && !without_effect(parameter, description, spec.values)) {
     return fmt::format("{} = {}  # default\n", parameter.name, written(*parameter.default_value));
   }
   return fmt::format("# {}: not set\n", parameter.name);
@@ -40,8 +43,9 @@ std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft
   text += "\n[limits]\n" + keys_of(spec.limits, limits_table);
   for (const StageDraft& stage : stages) {
     text += fmt::format("\n[stage.{}]\n", stage.spec.name) + keys_of(stage.spec, stage_table);
-    for (const ParameterInfo& parameter : stage.runner->description().parameters) {
-      text += parameter_line(parameter, stage.spec);
+    const Description& description = stage.runner->description();
+    for (const ParameterInfo& parameter : description.parameters) {
+      text += parameter_line(parameter, description, stage.spec);
     }
   }
   if (!spec.paths.empty()) text += "\n[path]\n";

@@ -64,6 +64,7 @@ class StageReader {
     read_parameters(entry, *table, draft);
     const bool broken = std::any_of(table->entries.begin(), table->entries.end(),
                                     [](const Entry& key) { return key.node.broken; });
+    check_effects(draft);
     if (findings_.errors() == errors_before && !broken) configure(draft, *table->find("use"));
     return draft;
   }
@@ -260,6 +261,20 @@ class StageReader {
       draft.spec.values[parameter.name] = *value;
     }
     return true;
+  }
+
+  /// Reports the parameters that the values of others leave without an effect.
+  void check_effects(const StageDraft& draft) {
+    const Description& description = draft.runner->description();
+    for (const ParameterInfo& parameter : description.parameters) {
+      const auto place = draft.value_places.find(parameter.name);
+      if (place == draft.value_places.end()) continue;
+      if (const auto problem = without_effect(parameter, description, draft.spec.values)) {
+        findings_.error("no-effect", place->second,
+                        fmt::format("'{}' of {} {}", parameter.name, draft.spec.use, *problem),
+                        {like_note(draft)});
+      }
+    }
   }
 
   void configure(StageDraft& draft, const Entry& use) {

@@ -1,6 +1,7 @@
 #include "pipeline/plugins/description_json.hpp"
 
 #include <concepts>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,12 +18,19 @@ namespace {
 template <class T, class Structure>
 concept Is = std::same_as<std::remove_const_t<T>, Structure>;
 
+template <Is<Condition> T, class Use>
+void members_of(T& condition, const Use& use) {
+  auto& [parameter, values] = condition;
+  use(parameter, values);
+}
+
 template <Is<ParameterInfo> T, class Use>
 void members_of(T& parameter, const Use& use) {
   auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, assign, bind] = parameter;
+         interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults, assign,
+         bind] = parameter;
   use(name, doc, unit, kind, default_value, required, least, most, choices, renamed_from, interface,
-      folder_with, exists_in, initial);
+      folder_with, exists_in, initial, only_with, is_preset, preset_defaults);
 }
 
 template <Is<FieldInfo> T, class Use>
@@ -100,14 +108,14 @@ Json written(const std::optional<T>& value) {
 template <Structure T>
 Json written(const T& value);
 
-template <Structure T>
+template <class T>
 Json written(const std::vector<T>& list) {
   Json json = Json::array();
   for (const T& element : list) json.push_back(written(element));
   return json;
 }
 
-template <Structure T>
+template <class T>
 Json written(const std::map<std::string, T>& map) {
   Json json = Json::object();
   for (const auto& [key, element] : map) json[key] = written(element);
@@ -149,12 +157,12 @@ void read(const Json& json, std::optional<T>& value) {
 template <Structure T>
 void read(const Json& json, T& value);
 
-template <Structure T>
+template <class T>
 void read(const Json& json, std::vector<T>& list) {
   for (const Json& element : json) read(element, list.emplace_back());
 }
 
-template <Structure T>
+template <class T>
 void read(const Json& json, std::map<std::string, T>& map) {
   for (const auto& [key, element] : json.items()) read(element, map[key]);
 }

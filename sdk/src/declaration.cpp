@@ -241,6 +241,55 @@ std::string accepted_by(const ParameterInfo& parameter) {
   return text;
 }
 
+namespace {
+
+/// `"a", "b" or "c"`
+std::string alternatives(const std::vector<Value>& values) {
+  std::string text;
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    if (at > 0) text += at + 1 == values.size() ? " or " : ", ";
+    text += to_text(values[at]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<Value> default_of(const ParameterInfo& parameter, const Description& description,
+                                const Values& set) {
+  for (const ParameterInfo& preset : description.parameters) {
+    const auto chosen = set.find(preset.name);
+    if (!preset.is_preset || chosen == set.end()) continue;
+    const auto found = parameter.preset_defaults.find(std::get<std::string>(chosen->second));
+    if (found != parameter.preset_defaults.end()) return found->second;
+  }
+  return parameter.default_value;
+}
+
+std::optional<std::string> without_effect(const ParameterInfo& parameter,
+                                          const Description& description, const Values& set) {
+  if (!parameter.only_with) return std::nullopt;
+  const auto& [name, values] = *parameter.only_with;
+  const auto other = std::ranges::find(description.parameters, name, &ParameterInfo::name);
+  if (other == description.parameters.end()) {
+    throw Error("parameter '" + parameter.name + "' depends on '" + name +
+                    "', which the stage does not declare",
+                Fault::internal);
+  }
+  const auto chosen = set.find(name);
+  const std::optional<Value> value =
+      chosen != set.end() ? chosen->second : default_of(*other, description, set);
+  if (value && std::ranges::find(values, *value) != values.end()) return std::nullopt;
+  return "has no effect " + (value ? "with " + name + " = " + to_text(*value) : "without " + name) +
+         "; remove it, or set " + name + " to " + alternatives(values);
+}
+
+std::string documentation_of(const ParameterInfo& parameter) {
+  if (!parameter.only_with) return parameter.doc;
+  return parameter.doc + "; only with " + parameter.only_with->parameter + " = " +
+         alternatives(parameter.only_with->values);
+}
+
 ParameterBuilder& ParameterBuilder::range(double least, double most) {
   return at_least(least).at_most(most);
 }
@@ -293,6 +342,21 @@ ParameterBuilder& ParameterBuilder::must_exist(std::string folder) {
 
 ParameterBuilder& ParameterBuilder::initial() {
   parameter_->initial = true;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::only_with(std::string parameter, const char* value) {
+  return only_with(std::move(parameter), Value{std::string(value)});
+}
+
+ParameterBuilder& ParameterBuilder::only_with(std::string parameter, Value value) {
+  parameter_->only_with = {std::move(parameter), {std::move(value)}};
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::only_with(std::string parameter,
+                                              std::vector<std::string> values) {
+  parameter_->only_with = {std::move(parameter), {values.begin(), values.end()}};
   return *this;
 }
 

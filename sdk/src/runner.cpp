@@ -170,7 +170,7 @@ void StageRunner::guarded_or_throw(std::string_view doing, Body&& body) const {
   if (!outcome) throw outcome.error();
 }
 
-void StageRunner::configure(const std::map<std::string, Value>& values) {
+void StageRunner::configure(const Values& values) {
   Description& description = declaration_.description();
   for (const auto& [name, value] : values) {
     const auto found = std::ranges::find(description.parameters, name, &ParameterInfo::name);
@@ -184,9 +184,18 @@ void StageRunner::configure(const std::map<std::string, Value>& values) {
                       accepted_by(*found),
                   Fault::configuration);
     }
-    found->assign(fitted);
+    set_[name] = fitted;
   }
-  // Contracts may depend on the new values. Parameters keep their first defaults.
+  for (ParameterInfo& parameter : description.parameters) {
+    parameter.default_value = default_of(parameter, description, set_);
+  }
+  for (const bool presets : {true, false}) {  // what the file sets overrides its preset
+    for (const ParameterInfo& parameter : description.parameters) {
+      const auto set = set_.find(parameter.name);
+      if (set != set_.end() && parameter.is_preset == presets) parameter.assign(set->second);
+    }
+  }
+  // Contracts may depend on the new values. Parameters keep their defaults.
   Declaration again;
   guarded_or_throw("declaring its parameters and fields", [&] { stage_->declare(again); });
   static_cast<Configured&>(description) = std::move(again.description());
@@ -223,6 +232,13 @@ void StageRunner::bind_upstream(const std::vector<StageRunner*>& before) {
 }
 
 void StageRunner::open(const RunState& run) {
+  for (const ParameterInfo& parameter : description().parameters) {
+    if (!set_.contains(parameter.name)) continue;
+    if (const auto problem = without_effect(parameter, description(), set_)) {
+      throw Error("parameter '" + parameter.name + "' of stage '" + name_ + "' " + *problem,
+                  Fault::configuration);
+    }
+  }
   guarded_or_throw("opening", [&] {
     Context context = this->context(run);
     stage_->enter_thread(context);

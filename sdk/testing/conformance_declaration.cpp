@@ -20,7 +20,8 @@ bool is_name(std::string_view text) {
   return is_stage_name(text) && text.find('.') == std::string_view::npos;
 }
 
-void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
+void describe_parameter(const ParameterInfo& parameter, const Description& description,
+                        Findings& findings) {
   const std::string which = "parameter '" + parameter.name + "' ";
   if (!is_name(parameter.name)) {
     findings.push_back(which + "must consist of lower-case letters, digits and underscores");
@@ -37,6 +38,26 @@ void describe_parameter(const ParameterInfo& parameter, Findings& findings) {
     findings.push_back(which + "has a default that is not one of its choices");
   }
   if (of_choices && parameter.choices.empty()) findings.push_back(which + "has no values");
+  for (const ParameterInfo& other : description.parameters) {
+    if (!other.is_preset || !other.default_value) continue;
+    const auto& first = std::get<std::string>(*other.default_value);
+    if (parameter.preset_defaults.contains(first)) {
+      findings.push_back(which + "does not begin with the value of preset '" + first +
+                         "'; initialise the options with this preset");
+    }
+  }
+  if (!parameter.only_with) return;
+  const auto& [name, values] = *parameter.only_with;
+  const auto other = std::ranges::find(description.parameters, name, &ParameterInfo::name);
+  if (other == description.parameters.end()) {
+    findings.push_back(which + "depends on '" + name + "', which is not a parameter");
+    return;
+  }
+  for (const Value& value : values) {
+    if (const auto problem = problem_with(*other, value)) {
+      findings.push_back(which + "depends on a value that '" + name + "' rejects: " + *problem);
+    }
+  }
 }
 
 void describe_fields(const std::vector<FieldInfo>& fields, const std::string& what,
@@ -136,7 +157,7 @@ Findings describes_itself(const Candidate& candidate) {
       findings.push_back("declare() does not describe the stage: add d.doc(...)");
     std::set<std::string> names;
     for (const ParameterInfo& parameter : description.parameters) {
-      describe_parameter(parameter, findings);
+      describe_parameter(parameter, description, findings);
       std::vector<std::string> all = parameter.renamed_from;
       all.push_back(parameter.name);
       for (const std::string& name : all) {

@@ -138,7 +138,7 @@ class ParameterCheck {
  public:
   explicit ParameterCheck(const Candidate& candidate) : candidate_(candidate) {}
 
-  void check(const ParameterInfo& parameter, Findings& findings) {
+  void check(const ParameterInfo& parameter, const Description& description, Findings& findings) {
     const Example& example = candidate_.example;
     const auto second = example.second.find(parameter.name);
     const auto given = example.given.find(parameter.name);
@@ -146,11 +146,11 @@ class ParameterCheck {
     if (!example.name.empty() && !listed) return;
     const Example::Parameters with =
         given == example.given.end() ? Example::Parameters() : given->second;
-    std::optional<Value> now = parameter.default_value;
-    if (const auto set = example.parameters.find(parameter.name); set != example.parameters.end()) {
-      now = set->second;
-    }
-    if (const auto set = with.find(parameter.name); set != with.end()) now = set->second;
+    Example::Parameters all = with;
+    all.insert(example.parameters.begin(), example.parameters.end());
+    const auto set = all.find(parameter.name);
+    const std::optional<Value> now =
+        set != all.end() ? set->second : default_of(parameter, description, all);
     const std::vector<Value> values = second != example.second.end()
                                           ? std::vector<Value>{second->second}
                                           : other_values(parameter, now);
@@ -216,7 +216,9 @@ Findings each_parameter_matters(const Candidate& candidate) {
       }
     }
     ParameterCheck check(candidate);
-    for (const ParameterInfo& parameter : parameters) check.check(parameter, findings);
+    for (const ParameterInfo& parameter : parameters) {
+      check.check(parameter, runner.description(), findings);
+    }
   });
   return findings;
 }

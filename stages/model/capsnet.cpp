@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "stages/model/declare_routing.hpp"
 #include "stages/nn/initialisation.hpp"
 
 namespace seam::stages {
@@ -10,6 +11,7 @@ Capsnet::Capsnet() {
   options_.features = nn::FeatureKind::one_convolution;
   options_.classes = 10;
   options_.width = 256;
+  options_.first_stride = 1;
   options_.capsule_size = 8;
   options_.channels = 1;
   options_.dropout = 0;
@@ -33,7 +35,8 @@ void Capsnet::declare(Declaration& d) {
   d.parameter("image_width", options_.images.width, "width of the input images").range(1, 4096);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
   d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
-  d.parameter("first_stride", first_stride_, "stride of the first convolution").range(1, 16);
+  d.parameter("first_stride", options_.first_stride, "stride of the first convolution")
+      .range(1, 16);
   d.parameter("primary_capsules", primary_capsules_,
               "primary capsules at each position of the second convolution")
       .range(1, 4096);
@@ -46,20 +49,8 @@ void Capsnet::declare(Declaration& d) {
       .range(1, 16);
   d.parameter("class_capsule_size", options_.class_capsule_size, "size of a class capsule")
       .range(1, 1024);
-  d.parameter("iterations", options_.routing.iterations, "routing iterations").range(1, 100);
-  d.parameter("gradient", options_.routing.gradient,
-              "how many routing iterations are differentiated: all, or only the last one",
-              {{"all_iterations", nn::RoutingGradient::all_iterations},
-               {"last_iteration", nn::RoutingGradient::last_iteration}});
-  d.parameter(
-       "weight_deviation", options_.weight_deviation,
-       "standard deviation of the routing weights' initial values, which are then normally "
-       "distributed; default: Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"")
-      .range(1e-9, 100);
-  d.parameter("compat", compat_,
-              "routes_softmax repeats an error of well-known ports, to compare with their results: "
-              "coupling coefficients sum to 1 over the primary capsules instead of the classes",
-              {{"none", Compat::none}, {"routes_softmax", Compat::routes_softmax}});
+  declare_own_routing(d, options_.routing, options_.weight_deviation,
+                      "Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"");
   d.needs(field::images)
       .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
                 std::to_string(options_.images.width) + "]");
@@ -87,12 +78,7 @@ void Capsnet::begin(Context& context) {
 
 nn::CapsuleNetwork Capsnet::make() const {
   nn::NetworkOptions all = options_;
-  all.first_stride = first_stride_;
   all.primary_channels = primary_capsules_ * options_.capsule_size;
-  if (compat_ == Compat::routes_softmax) {
-    all.routing.softmax = nn::RoutingSoftmax::input_capsules;
-    if (!all.weight_deviation) all.weight_deviation = 1;
-  }
   return nn::CapsuleNetwork(all, nn::generator_seed());
 }
 

@@ -27,16 +27,12 @@ class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
   void begin(Context& context) override;
 
  private:
-  enum class Compat : std::uint8_t { none, routes_softmax };
-
   [[nodiscard]] nn::CapsuleNetwork make() const override;
   void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) override;
 
   nn::NetworkOptions options_;
   ClassVocabulary vocabulary_;
   std::int64_t primary_capsules_ = 32;
-  std::int64_t first_stride_ = 1;
-  Compat compat_ = Compat::none;
 };
 
 }  // namespace seam::stages

@@ -1,16 +1,61 @@
-/// Stage `model.capsule_decoder`: draws images from class capsules.
+/// Stage `model.capsule_decoder`: draws an image from one class capsule; the others are masked.
 ///
 ///     capsules, predicted_category, (training: categories) ──► reconstruction
+///
+///     capsules [N,K,D], one kept ─► dense, ReLU ─► [N,c,h,w] ─► transposed convolution, norm,
+///         LeakyReLU ─► ... ─► transposed convolution, sigmoid ─► [N,3,H,W]
+///
+/// Each transposed convolution multiplies height and width by its stride: its padding is "SAME", as
+/// the gradient of such a convolution. The dense layer's outputs are ordered pixel by pixel, as in
+/// Keras. Used by the classifiers SCCapsNet-CLS and RCCapsNet-CLS (Kınlı 2019, section 5.2.4).
 #pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 
 #include <seam/module.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "stages/nn/capsule_decoder.hpp"
+#include "stages/nn/capsule_network.hpp"
+
+namespace seam::nn {
+
+struct CapsuleDecoderOptions {
+  std::int64_t classes = 46;
+  std::int64_t capsule_size = 16;
+  ImageSize images{224, 224};
+  std::int64_t dense_channels = 256;  ///< of the dense layer's output
+  // Of the transposed convolutions; the last one has 3 channels, which are not listed.
+  std::vector<std::int64_t> channels = {256, 128, 64, 32};
+  std::vector<std::int64_t> kernels = {9, 9, 9, 9, 9};
+  std::vector<std::int64_t> strides = {2, 2, 2, 2, 2};
+  double slope = 0.3;  ///< of LeakyReLU below zero
+};
+
+/// Submodules are named "dense", "conv1", "bn1", "conv2", ...; the last convolution has no "bn".
+class CapsuleDecoderImpl : public torch::nn::Module {
+ public:
+  /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
+  CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint64_t seed);
+
+  /// Draws images, RGB from 0 to 1, from capsules [N,K,D], of which only those of `categories`, i64
+  /// [N], are kept. Throws seam::Error for categories out of range.
+  torch::Tensor forward(const torch::Tensor& capsules, const torch::Tensor& categories);
+
+ private:
+  CapsuleDecoderOptions options_;
+  std::int64_t height_ = 1;  // of the dense layer's output
+  std::int64_t width_ = 1;
+  Linear dense_{nullptr};
+  std::vector<ConvTranspose2d> convolutions_;
+  std::vector<BatchNorm2d> norms_;
+};
+TORCH_MODULE(CapsuleDecoder);
+
+}  // namespace seam::nn
 
 namespace seam::stages {
 
@@ -21,17 +66,10 @@ class CapsuleDecoder final : public ModuleStage<nn::CapsuleDecoder> {
   void declare(Declaration& d) override;
 
  private:
-  enum class Architecture : std::uint8_t { kernels_9, kernels_4, retrieval };
-
   [[nodiscard]] nn::CapsuleDecoder make() const override;
   void forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) override;
-  /// The architecture, overridden by the file's parameters.
-  [[nodiscard]] nn::CapsuleDecoderOptions options() const;
 
-  Architecture architecture_ = Architecture::kernels_9;
   nn::CapsuleDecoderOptions options_;
-  std::optional<std::int64_t> image_height_, image_width_;
-  std::vector<std::int64_t> channels_, kernels_, strides_;
 };
 
 }  // namespace seam::stages

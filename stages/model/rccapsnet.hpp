@@ -14,10 +14,16 @@ class Rccapsnet final : public CapsuleStage {
  public:
   static constexpr std::string_view name = "model.rccapsnet";
 
-  void declare(Declaration& d) override;
+  Rccapsnet() : CapsuleStage(nn::rccapsnet_as_released(), nn::rccapsnet_as_published()) {}
 
- private:
-  [[nodiscard]] nn::NetworkOptions preset(Preset which) const override;
+  void declare(Declaration& d) override {
+    d.doc(
+        "RCCapsNet, the residual capsule network for clothing retrieval (Kınlı 2019). A 7x7 "
+        "convolution and three residual blocks, all of stride 2, primary capsules, and dynamic "
+        "routing with one weight matrix shared by all input capsules. With the defaults it has "
+        "4,845,952 weights and running statistics. Any image size.");
+    declare_network(d);
+  }
 };
 
 }  // namespace seam::stages

@@ -14,10 +14,16 @@ class Sccapsnet final : public CapsuleStage {
  public:
   static constexpr std::string_view name = "model.sccapsnet";
 
-  void declare(Declaration& d) override;
+  Sccapsnet() : CapsuleStage(nn::sccapsnet_as_released(), nn::sccapsnet_as_published()) {}
 
- private:
-  [[nodiscard]] nn::NetworkOptions preset(Preset which) const override;
+  void declare(Declaration& d) override {
+    d.doc(
+        "SCCapsNet, the stacked-convolution capsule network for clothing retrieval (Kınlı 2019). "
+        "Four 7x7 convolutions of stride 2, primary capsules, and dynamic routing with one weight "
+        "matrix shared by all input capsules. With the defaults it has 2,425,536 weights and "
+        "running statistics. Any image size.");
+    declare_network(d);
+  }
 };
 
 }  // namespace seam::stages

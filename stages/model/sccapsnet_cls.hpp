@@ -15,12 +15,18 @@ class SccapsnetCls final : public CapsuleStage {
  public:
   static constexpr std::string_view name = "model.sccapsnet_cls";
 
-  SccapsnetCls() : CapsuleStage(TrainMask::none, Towers::together) {}
+  SccapsnetCls()
+      : CapsuleStage(nn::sccapsnet_cls_as_released(), nn::sccapsnet_cls_as_published(),
+                     TrainMask::none, Towers::together) {}
 
-  void declare(Declaration& d) override;
-
- private:
-  [[nodiscard]] nn::NetworkOptions preset(Preset which) const override;
+  void declare(Declaration& d) override {
+    d.doc(
+        "SCCapsNet-CLS, the classifier with stacked convolutions (Kınlı 2019): one class capsule "
+        "per category, whose length shows how much of the category is in the image. As released, "
+        "five 9x9 convolutions without padding for images of 224x224, and each primary capsule has "
+        "its own weights; as published, the convolutions of SCCapsNet and shared weights.");
+    declare_network(d);
+  }
 };
 
 }  // namespace seam::stages

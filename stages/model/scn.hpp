@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "stages/model/siamese_stage.hpp"
+#include "stages/model/siamese.hpp"
 
 namespace seam::stages {
 
@@ -16,7 +16,14 @@ class Scn final : public SiameseStage {
  public:
   static constexpr std::string_view name = "model.scn";
 
-  void declare(Declaration& d) override;
+  void declare(Declaration& d) override {
+    d.doc(
+        "The Siamese capsule network SCNet (O'Neill 2018): a convolution, primary capsules, "
+        "dynamic routing to face capsules with separate weights for each primary capsule, and a "
+        "dense layer whose outputs are compared. Both images of a pair go through it as rows of "
+        "one batch.");
+    declare_network(d);
+  }
 
  private:
   [[nodiscard]] std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const override {

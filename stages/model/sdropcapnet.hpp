@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/model/siamese_stage.hpp"
+#include "stages/model/siamese.hpp"
 
 namespace seam::stages {
 

@@ -187,6 +187,37 @@ NetworkOptions rccapsnet_cls_as_released() {
   return options;
 }
 
+NetworkOptions siamese_capsules_as_published() {
+  NetworkOptions options;
+  options.features = FeatureKind::one_convolution;
+  options.classes = 20;
+  options.width = 256;
+  options.primary_channels = 256;
+  options.capsule_size = 8;
+  options.first_stride = 3;
+  options.channels = 1;
+  options.dropout = 0.2;
+  options.weights = CapsuleWeights::own;
+  options.images = {100, 100};
+  options.routing.iterations = 4;
+  options.routing.logits = Logits::accumulate;
+  options.routing.squash = SquashForm::tanh;
+  options.primary_squash = SquashForm::epsilon_in_root;
+  options.norm_axis = NormAxis::none;
+  return options;
+}
+
+NetworkOptions siamese_capsules_released_default() {
+  NetworkOptions options = siamese_capsules_as_published();
+  options.features = FeatureKind::mirrored;
+  options.width = 16;
+  options.primary_channels = 128;
+  options.first_stride.reset();
+  options.routing.iterations = 3;
+  options.routing.squash = SquashForm::sigmoid;
+  return options;
+}
+
 std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
                                                   std::uint64_t seed) {
   switch (options.features) {
@@ -264,8 +295,9 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
       throw Error(error.what(), Fault::configuration);  // the options name the size
     }
   }
-  if (options_.weight_deviation) {
-    return normal_values(sizes, *options_.weight_deviation, seed, extractor->streams());
+  const bool as_in_ports = options_.routing.softmax == RoutingSoftmax::input_capsules;
+  if (options_.weight_deviation || as_in_ports) {
+    return normal_values(sizes, options_.weight_deviation.value_or(1), seed, extractor->streams());
   }
   if (options_.glorot_fans == GlorotFans::matrix || sizes.size() == 2) {
     return glorot_uniform(sizes, options_.capsule_size, columns, seed, extractor->streams());
@@ -274,9 +306,6 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
   return glorot_uniform(sizes, all * options_.capsule_size, all * options_.class_capsule_size, seed,
                         extractor->streams());
 }
-
-CapsuleNetworkImpl::CapsuleNetworkImpl(const NetworkOptions& options)
-    : CapsuleNetworkImpl(options, DropoutKey::drawn().seed) {}
 
 ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images) const {
   const Tensor u =

@@ -96,8 +96,10 @@ struct NetworkOptions {
   double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
   double dropout = 0.3;
   CapsuleWeights weights = CapsuleWeights::shared;
-  ImageSize images;                        ///< with own weights, the only size
-  std::optional<double> weight_deviation;  ///< normal routing weights; Glorot-uniform if unset
+  ImageSize images;  ///< with own weights, the only size
+  /// Of normal routing weights. If unset they are Glorot-uniform, or with the softmax of some ports
+  /// as in these: normal with a deviation of 1.
+  std::optional<double> weight_deviation;
   GlorotFans glorot_fans = GlorotFans::matrix;
   RoutingOptions routing;
   std::optional<SquashForm> primary_squash;  ///< of primary capsules; routing's if unset
@@ -119,6 +121,17 @@ struct NetworkOptions {
 /// only the last is padded, for images of 224x224, and separate weights for each primary capsule.
 [[nodiscard]] NetworkOptions sccapsnet_cls_as_released();
 [[nodiscard]] NetworkOptions rccapsnet_cls_as_released();
+
+/// The Siamese network as described in the paper (O'Neill 2018): one convolution 9x9/3 of 256
+/// channels with dropout 0.2, 32 primary capsules of size 8 per pixel, 20 face capsules of size 16
+/// with separate weights for each primary capsule, 4 iterations, tanh instead of squash for face
+/// capsules. Its three statements on the number of face capsules exclude each other; 20 of 16 are
+/// the released code's.
+[[nodiscard]] NetworkOptions siamese_capsules_as_published();
+/// As built by the released code by default: 3x3 convolutions with mirrored borders, 16 primary
+/// capsules per pixel, sigmoid instead of squash, 3 iterations, and for images of 100x100 21 x 21 x
+/// 16 primary capsules. Softmax is over output capsules: its error is not a default here.
+[[nodiscard]] NetworkOptions siamese_capsules_released_default();
 
 /// The features of these options, with Glorot-uniform weights by `seed`. Throws seam::Error for
 /// sizes that do not fit.
@@ -155,8 +168,6 @@ class CapsuleNetworkImpl : public torch::nn::Module {
  public:
   /// Glorot-uniform weights by `seed`. Throws seam::Error for sizes that do not fit.
   CapsuleNetworkImpl(const NetworkOptions& options, std::uint64_t seed);
-  /// Weights from LibTorch's generator.
-  explicit CapsuleNetworkImpl(const NetworkOptions& options = {});
 
   /// One call is one tower: in training its batch statistics are its own. Dropout's key is drawn
   /// from LibTorch's generator if none is given.

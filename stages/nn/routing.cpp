@@ -43,41 +43,30 @@ void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
   if (u.scalar_type() != weight.scalar_type()) refuse("capsules and weight differ in type");
 }
 
-struct Plain {
-  Tensor v;
-  Tensor couplings;  // [B,K,N]
-};
-
 /// The dimension of logits [B,K,N] that the coupling coefficients sum to one over.
 std::int64_t softmax_dimension(const RoutingOptions& options) {
   return options.softmax == RoutingSoftmax::classes ? 1 : 2;
 }
 
-/// û as [B,K,N,O].
-Tensor predictions_of(const Tensor& u, const Tensor& weight, std::int64_t classes) {
-  const std::int64_t size = weight.size(-1) / classes;
-  const Tensor all =
-      weight.dim() == 2 ? u.matmul(weight) : u.transpose(0, 1).bmm(weight).transpose(0, 1);
-  return all.reshape({u.size(0), u.size(1), classes, size}).permute({0, 2, 1, 3});
-}
-
-Plain route_direct(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                   const RoutingOptions& options) {
-  const Tensor predictions = predictions_of(u, weight, classes);
+/// With weights [N,D,K*O].
+Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                         const RoutingOptions& options) {
+  const Tensor predictions = u.transpose(0, 1)
+                                 .bmm(weight)
+                                 .view({u.size(1), u.size(0), classes, -1})
+                                 .permute({1, 2, 0, 3});  // û [B,K,N,O]
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
-  Plain result;
-  for (std::int64_t t = 0; t < options.iterations; ++t) {
-    result.couplings = torch::softmax(logits, softmax_dimension(options));
-    const Tensor s = result.couplings.unsqueeze(2).matmul(predictions).squeeze(2);
-    result.v = squash_reference(s, options.squash, options.epsilon);
-    if (t + 1 == options.iterations) break;
+  for (std::int64_t t = 0;; ++t) {
+    const Tensor couplings = torch::softmax(logits, softmax_dimension(options));
+    const Tensor s = couplings.unsqueeze(2).matmul(predictions).squeeze(2);
+    const Tensor v = squash_reference(s, options.squash, options.epsilon);
+    if (t + 1 == options.iterations) return v;
     const bool stop = options.gradient == RoutingGradient::last_iteration;
     const Tensor agreement = (stop ? predictions.detach() : predictions)
-                                 .matmul((stop ? result.v.detach() : result.v).unsqueeze(-1))
+                                 .matmul((stop ? v.detach() : v).unsqueeze(-1))
                                  .squeeze(-1);
     logits = options.logits == Logits::replace ? agreement : logits + agreement;
   }
-  return result;
 }
 
 /// Products of each class' rows [B,K,x] and its matrix [K,x,y]: [B,K,y].
@@ -86,8 +75,8 @@ Tensor by_class(const Tensor& rows, const Tensor& matrices) {
 }
 
 /// Never makes a tensor of images times capsules times classes times their size.
-Plain route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                     const RoutingOptions& options) {
+Tensor route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                      const RoutingOptions& options) {
   const std::int64_t size = weight.size(1) / classes;
   const Tensor matrices = weight.view({u.size(2), classes, size}).transpose(0, 1);  // [K,D,O]
   const bool stop = options.gradient == RoutingGradient::last_iteration;
@@ -98,27 +87,21 @@ Plain route_factored(const Tensor& u, const Tensor& weight, std::int64_t classes
   const double equal = 1.0 / static_cast<double>(over_classes ? classes : u.size(1));
   Tensor logits;  // [B,K,N]
   Tensor sums = (u.sum(1, true) * equal).expand({u.size(0), classes, u.size(2)});
-  Plain result{{},
-               torch::full({1, 1, 1}, equal, u.options().requires_grad(false))
-                   .expand({u.size(0), classes, u.size(1)})};
   for (std::int64_t t = 0;; ++t) {
-    result.v = squash_reference(by_class(sums, matrices), options.squash, options.epsilon);
-    if (t + 1 == options.iterations) return result;
-    const Tensor agreement =
-        by_class(stop ? result.v.detach() : result.v, transposed).matmul(capsules);
+    const Tensor v = squash_reference(by_class(sums, matrices), options.squash, options.epsilon);
+    if (t + 1 == options.iterations) return v;
+    const Tensor agreement = by_class(stop ? v.detach() : v, transposed).matmul(capsules);
     logits = t == 0 || options.logits == Logits::replace ? agreement : logits + agreement;
-    result.couplings = torch::softmax(logits, softmax_dimension(options));
-    sums = result.couplings.matmul(u);
+    sums = torch::softmax(logits, softmax_dimension(options)).matmul(u);
   }
 }
 
-Plain plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
-            const RoutingOptions& options) {
+Tensor plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
+             const RoutingOptions& options) {
   // Sums over thousands of capsules are computed in the capsules' own type.
   const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-  const bool direct = options.form == RoutingForm::direct || weight.dim() == 3;
-  return direct ? route_direct(u, weight, classes, options)
-                : route_factored(u, weight, classes, options);
+  return weight.dim() == 3 ? route_predictions(u, weight, classes, options)
+                           : route_factored(u, weight, classes, options);
 }
 
 kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64_t classes,
@@ -148,7 +131,7 @@ Tensor scratch_of(std::int64_t size, const Tensor& like) {
 
 template <class T>
 Routed forward_kernels(const Tensor& u, const Tensor& weight, const kernels::RoutingShape& shape,
-                       double epsilon, Tensor* couplings) {
+                       double epsilon) {
   const auto& kernels = kernels::routing_kernels<T>();
   const std::int64_t batch = u.size(0);
   const std::int64_t output = shape.outputs * shape.output_size;
@@ -158,12 +141,10 @@ Routed forward_kernels(const Tensor& u, const Tensor& weight, const kernels::Rou
   at::parallel_for(0, batch, 1, [&](std::int64_t first, std::int64_t last) {
     T* memory = scratch.data_ptr<T>() + at::get_thread_num() * scratch.size(1);
     for (std::int64_t image = first; image < last; ++image) {
-      kernels.forward(
-          shape, static_cast<T>(epsilon), u.data_ptr<T>() + image * u.size(1) * u.size(2),
-          weight.data_ptr<T>(), memory, result.saved.data_ptr<T>() + image * result.saved.size(1),
-          result.v.data_ptr<T>() + image * output,
-          couplings == nullptr ? nullptr
-                               : couplings->data_ptr<T>() + image * u.size(1) * shape.outputs);
+      kernels.forward(shape, static_cast<T>(epsilon),
+                      u.data_ptr<T>() + image * u.size(1) * u.size(2), weight.data_ptr<T>(), memory,
+                      result.saved.data_ptr<T>() + image * result.saved.size(1),
+                      result.v.data_ptr<T>() + image * output);
     }
   });
   return result;
@@ -209,8 +190,8 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
     const kernels::RoutingShape shape = shape_of(u, weight, classes, options);
     const Routed result =
         u.scalar_type() == torch::kFloat32
-            ? forward_kernels<float>(plain_u, plain_weight, shape, options.epsilon, nullptr)
-            : forward_kernels<double>(plain_u, plain_weight, shape, options.epsilon, nullptr);
+            ? forward_kernels<float>(plain_u, plain_weight, shape, options.epsilon)
+            : forward_kernels<double>(plain_u, plain_weight, shape, options.epsilon);
     context->save_for_backward({plain_u, plain_weight, result.saved});
     context->saved_data["classes"] = classes;
     context->saved_data["iterations"] = options.iterations;
@@ -242,8 +223,7 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
 };
 
 bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& options) {
-  return options.form == RoutingForm::factored && weight.dim() == 2 &&
-         options.softmax == RoutingSoftmax::classes &&
+  return weight.dim() == 2 && options.softmax == RoutingSoftmax::classes &&
          options.squash == SquashForm::epsilon_in_root && u.device().is_cpu() && u.numel() > 0 &&
          (u.scalar_type() == torch::kFloat32 || u.scalar_type() == torch::kFloat64);
 }
@@ -258,7 +238,7 @@ Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
   }
   if (!covered(u, weight, options)) {
     return by_parts(u, weight, [classes, options](const Tensor& rows, const Tensor& matrices) {
-      return plain(rows, matrices, classes, options).v;
+      return plain(rows, matrices, classes, options);
     });
   }
   return RoutingFunction::apply(u, weight, classes, options);
@@ -267,25 +247,7 @@ Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
 Tensor route_plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
                    const RoutingOptions& options) {
   check(u, weight, classes, options);
-  return plain(u, weight, classes, options).v;
-}
-
-Tensor routing_couplings(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                         const RoutingOptions& options) {
-  check(u, weight, classes, options);
-  const torch::NoGradGuard no_gradient;
-  if (!covered(u, weight, options)) {
-    return plain(u, weight, classes, options).couplings.transpose(1, 2).contiguous();
-  }
-  const kernels::RoutingShape shape = shape_of(u, weight, classes, options);
-  Tensor couplings = torch::empty({u.size(0), u.size(1), classes}, u.options());
-  if (u.scalar_type() == torch::kFloat32) {
-    forward_kernels<float>(u.contiguous(), weight.contiguous(), shape, options.epsilon, &couplings);
-  } else {
-    forward_kernels<double>(u.contiguous(), weight.contiguous(), shape, options.epsilon,
-                            &couplings);
-  }
-  return couplings;
+  return plain(u, weight, classes, options);
 }
 
 }  // namespace seam::nn

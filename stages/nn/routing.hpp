@@ -6,16 +6,13 @@
 ///                        └── b_ij from û_ij · v_j, `iterations` times ──┘
 ///
 /// Sabour, Frosst, Hinton, NIPS 2017, procedure 1, with the sharing of weights of "FashionCaps"
-/// (the clothing retrieval thesis of Kınlı, 2019). Two forms give the same results:
+/// (the clothing retrieval thesis of Kınlı, 2019). With a shared matrix û, 12 MB per image in the
+/// published network, never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) ·
+/// u_i: N·(K+D) values per image and iteration instead of N·K·O. On CPUs in float32 and float64
+/// forward and backward are passes over u only, by our own kernels; on other devices and for other
+/// types they are a few matrix products.
 ///
-///   direct    û is made: K·O values per input capsule, 12 MB per image in the published network
-///   factored  û never exists, since s_j = W_j (Σ_i c_ij u_i) and û_ij · v_j = (W_jᵀ v_j) · u_i:
-///             N·(K+D) values per image and iteration instead of N·K·O. On CPUs in float32 and
-///             float64 forward and backward are passes over u only, by our own kernels; on
-///             other devices and for other types they are a few matrix products
-///
-/// Separate weights for each input capsule (Sabour et al.) only have the direct form:
-/// own_routing.hpp makes û once.
+/// For separate weights of each input capsule (Sabour et al.) own_routing.hpp makes û once.
 #pragma once
 
 #include <torch/types.h>
@@ -38,8 +35,6 @@ enum class RoutingGradient : std::uint8_t {
   last_iteration,  ///< coupling coefficients count as constants
 };
 
-enum class RoutingForm : std::uint8_t { direct, factored };
-
 /// The index over which the coupling coefficients c_ij sum to one.
 enum class RoutingSoftmax : std::uint8_t {
   classes,         ///< each input capsule's: Sabour et al., and the released code
@@ -50,28 +45,22 @@ struct RoutingOptions {
   std::int64_t iterations = 3;
   Logits logits = Logits::replace;
   RoutingGradient gradient = RoutingGradient::all_iterations;
-  RoutingForm form = RoutingForm::factored;
   RoutingSoftmax softmax = RoutingSoftmax::classes;
   SquashForm squash = SquashForm::epsilon_in_root;
   double epsilon = squash_epsilon;
 };
 
 /// Routes u [B,N,D] through weight [D,K*O], or [N,D,K*O] for separate weights of each input
-/// capsule, to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. With the kernels, the
-/// factored form is differentiable once, and every image is routed separately, in an order that
-/// does not depend on threads. Autocast does not change the type of the computation. Throws
+/// capsule, to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. With the kernels, it is
+/// differentiable once, and every image is routed separately, in an order that does not depend on
+/// threads. Autocast does not change the type of the computation. Throws
 /// seam::Error for shapes that do not fit and for iterations below 1.
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
 
-/// The same by LibTorch's operations, in the form given by the options, on any device and
-/// differentiable any number of times: the reference for tests of the kernels.
+/// The same by LibTorch's operations, as other devices and types have it: on any device and
+/// differentiable any number of times.
 [[nodiscard]] torch::Tensor route_plain(const torch::Tensor& u, const torch::Tensor& weight,
                                         std::int64_t classes, const RoutingOptions& options = {});
-
-/// The coupling coefficients [B,N,K] of the last iteration.
-[[nodiscard]] torch::Tensor routing_couplings(const torch::Tensor& u, const torch::Tensor& weight,
-                                              std::int64_t classes,
-                                              const RoutingOptions& options = {});
 
 }  // namespace seam::nn

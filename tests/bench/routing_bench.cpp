@@ -29,6 +29,7 @@
 #include "stages/nn/routing.hpp"
 #include "tests/bench/measuring.hpp"
 #include "tests/bench/torch_threads.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace {
 
@@ -36,7 +37,6 @@ using seam::bench::Clock;
 using seam::bench::median;
 using seam::bench::peak_mebibytes;
 using seam::nn::Logits;
-using seam::nn::RoutingForm;
 using torch::Tensor;
 
 enum class Weights : std::uint8_t { own, shared };
@@ -105,9 +105,11 @@ struct Problem {
     seam::nn::RoutingOptions options;
     options.logits = network.logits;
     options.iterations = network.iterations;
-    options.form = way == Way::direct ? RoutingForm::direct : RoutingForm::factored;
-    const Tensor v = way == Way::seam ? seam::nn::route(u, weight, network.classes, options)
-                                      : seam::nn::route_plain(u, weight, network.classes, options);
+    const bool by_predictions = way == Way::direct && network.weights == Weights::shared;
+    const auto routing = way == Way::seam ? seam::nn::route
+                         : by_predictions ? seam::test::route_by_predictions
+                                          : seam::nn::route_plain;
+    const Tensor v = routing(u, weight, network.classes, options);
     const Tensor loss = v.square().sum();
     loss.backward();
     return loss.item<double>();

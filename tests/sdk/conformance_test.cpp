@@ -123,6 +123,30 @@ TEST(Conformance, AStageSaysWhatItIs) {
   EXPECT_THAT(found, Contains("a headline names no metric"));
 }
 
+class Unfounded final : public Double {
+ public:
+  void declare(Declaration& d) override {
+    Double::declare(d);
+    d.preset("preset", options_, "which", {{"small", Options{1}}, {"large", Options{2}}});
+    d.parameter("size", options_.size, "of it").only_with("preset", "huge");
+    d.parameter("form", form_, "of it").only_with("shape", "round");
+  }
+
+ private:
+  struct Options {
+    int size = 3;
+  };
+  Options options_;
+  int form_ = 0;
+};
+
+TEST(Conformance, PresetsAndConditionsAreSound) {
+  const Findings found = findings<Unfounded>("DescribesItself");
+  EXPECT_THAT(found, Contains(HasSubstr("does not begin with the value of preset 'small'")));
+  EXPECT_THAT(found, Contains(HasSubstr("depends on a value that 'preset' rejects: \"huge\"")));
+  EXPECT_THAT(found, Contains("parameter 'form' depends on 'shape', which is not a parameter"));
+}
+
 class Trusting final : public Double {
  public:
   void open(Context& /*context*/) override {

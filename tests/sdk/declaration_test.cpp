@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <optional>
 #include <seam/declaration.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -179,6 +182,91 @@ TEST(Declaration, ReferencesHandOverTheInterface) {
   EXPECT_EQ(all.size(), 1U);
   upstream.clear();
   EXPECT_TRUE(all.empty());
+}
+
+/// A stage with presets.
+struct Network {
+  struct Options {
+    Mode mode = Mode::accumulate;
+    std::int64_t width = 64;
+    std::optional<int> stride;
+    struct {
+      double rate = 0.3;
+    } dropout;
+  };
+  Options options;
+  double margin = 0.2;
+
+  void declare(Declaration& d) {
+    d.preset("preset", options, "whose",
+             {{"released", Options{}},
+              {"published", Options{Mode::replace, 64, 2, {0.5}}},
+              {"small", Options{Mode::accumulate, 8, std::nullopt, {0.3}}}});
+    d.parameter("mode", options.mode, "which",
+                {{"replace", Mode::replace}, {"accumulate", Mode::accumulate}});
+    d.parameter("width", options.width, "channels");
+    d.parameter("stride", options.stride, "steps");
+    d.parameter("rate", options.dropout.rate, "share");
+    d.parameter("margin", margin, "room").only_with("mode", "replace");
+    d.parameter("deep", deep, "whether").only_with("width", Value{std::int64_t{64}});
+    d.parameter("limit", limit, "most").only_with("stride", Value{std::int64_t{2}});
+  }
+
+  bool deep = false;
+  std::optional<int> limit;
+};
+
+using Defaults = std::map<std::string, std::optional<Value>>;
+
+const ParameterInfo& parameter(const Declaration& declaration, const std::string& name) {
+  for (const ParameterInfo& info : declaration.description().parameters) {
+    if (info.name == name) return info;
+  }
+  throw std::out_of_range(name);
+}
+
+TEST(Declaration, PresetsAreTheDefaultsOfTheOptionsMembers) {
+  Network network;
+  Declaration declaration;
+  network.declare(declaration);
+  const auto others = [&](const char* name) {
+    return parameter(declaration, name).preset_defaults;
+  };
+  EXPECT_EQ(parameter(declaration, "preset").default_value, Value{std::string("released")});
+  EXPECT_THAT(parameter(declaration, "preset").choices,
+              ElementsAre("released", "published", "small"));
+  EXPECT_EQ(others("mode"), (Defaults{{"published", Value{std::string("replace")}}}));
+  EXPECT_EQ(others("width"), (Defaults{{"small", Value{std::int64_t{8}}}}));
+  EXPECT_EQ(others("stride"), (Defaults{{"published", Value{std::int64_t{2}}}}));
+  EXPECT_EQ(others("rate"), (Defaults{{"published", Value{0.5}}}));
+  EXPECT_EQ(others("margin"), Defaults{}) << "it is not a member of the options";
+  parameter(declaration, "width").assign(std::int64_t{7});
+  parameter(declaration, "preset").assign(std::string("published"));
+  EXPECT_EQ(network.options.stride, 2);
+  EXPECT_EQ(network.options.width, 64);
+}
+
+TEST(Declaration, AParameterHasNoEffectWithOtherValuesOfTheOneItDependsOn) {
+  Network network;
+  Declaration declaration;
+  network.declare(declaration);
+  const auto why = [&](const char* name, const Values& set) {
+    return without_effect(parameter(declaration, name), declaration.description(), set);
+  };
+  EXPECT_EQ(why("margin", {}),
+            "has no effect with mode = \"accumulate\"; remove it, or set mode to \"replace\"");
+  EXPECT_EQ(why("margin", {{"mode", std::string("replace")}}), std::nullopt);
+  EXPECT_EQ(why("margin", {{"preset", std::string("published")}}), std::nullopt);
+  EXPECT_NE(
+      why("margin", {{"preset", std::string("published")}, {"mode", std::string("accumulate")}}),
+      std::nullopt);
+  EXPECT_EQ(why("deep", {}), std::nullopt);
+  EXPECT_NE(why("deep", {{"preset", std::string("small")}}), std::nullopt);
+  EXPECT_EQ(why("limit", {}), "has no effect without stride; remove it, or set stride to 2");
+  EXPECT_EQ(why("mode", {}), std::nullopt) << "it has no condition";
+  EXPECT_EQ(documentation_of(parameter(declaration, "margin")),
+            "room; only with mode = \"replace\"");
+  EXPECT_EQ(documentation_of(parameter(declaration, "mode")), "which");
 }
 
 }  // namespace declaration_test

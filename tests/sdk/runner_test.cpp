@@ -120,6 +120,52 @@ TEST(Runner, RefusesUnknownParametersAndValuesOutOfRange) {
   }
 }
 
+/// Adds what a preset and the file say.
+class AddByPreset final : public ParallelTransform {
+ public:
+  void declare(Declaration& d) override {
+    d.preset("which", options_, "how much", {{"little", Options{}}, {"much", Options{10, 20}}});
+    d.parameter("amount", options_.amount, "what is added");
+    d.parameter("once_more", options_.more, "what is added as well").only_with("which", "much");
+    d.needs(number);
+    d.provides(number);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    packet[number] += options_.amount + options_.more;
+  }
+
+ private:
+  struct Options {
+    std::int64_t amount = 1;
+    std::int64_t more = 2;
+  };
+  Options options_;
+};
+
+TEST(Runner, WhatIsSetOverridesAPreset) {
+  const auto added = [](const Values& values) {
+    Harness harness("add", std::make_unique<AddByPreset>());
+    for (const auto& [name, value] : values) harness.set(name, value);
+    harness.push(packet_of(0));
+    return numbers_of(harness.outputs()).at(0);
+  };
+  EXPECT_EQ(added({}), 3);
+  EXPECT_EQ(added({{"which", std::string("much")}}), 30);
+  EXPECT_EQ(added({{"amount", std::int64_t{5}}, {"which", std::string("much")}}), 25);
+  EXPECT_EQ(added({{"once_more", std::int64_t{5}}, {"which", std::string("much")}}), 15);
+  StageRunner runner("add", "test.add", std::make_unique<AddByPreset>());
+  runner.configure({{"which", std::string("much")}});
+  EXPECT_EQ(runner.description().parameters[1].default_value, Value{std::int64_t{10}});
+}
+
+TEST(Runner, RefusesAParameterWithoutAnEffect) {
+  Harness harness("add", std::make_unique<AddByPreset>());
+  harness.set("once_more", 5);
+  EXPECT_REFUSED(harness.open(), Fault::configuration,
+                 "parameter 'once_more' of stage 'add' has no effect with which = \"little\"; "
+                 "remove it, or set which to \"much\"");
+}
+
 TEST(Runner, ADroppedPacketGoesNoFurtherAndKeepsItsReason) {
   Harness harness("add", std::make_unique<Add>());
   harness.push(packet_of(13, "thirteen.jpg")).finish();

@@ -16,6 +16,8 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +60,14 @@ SEAM_EXPORT std::string_view kind_name(ValueKind kind);
 /// The value in TOML notation.
 SEAM_EXPORT std::string to_text(const Value& value);
 
+/// A parameter, and those of its values with which another one has an effect.
+struct Condition {
+  std::string parameter;
+  std::vector<Value> values;
+
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
 struct ParameterInfo {
   std::string name;
   std::string doc;
@@ -78,6 +88,12 @@ struct ParameterInfo {
   std::optional<std::string> exists_in;
   /// Defines how a network starts; it has no effect if its state is restored.
   bool initial = false;
+  /// Only then has the parameter an effect; otherwise it must not be set. None: always.
+  std::optional<Condition> only_with;
+  /// Chooses the defaults of others: see Declaration::preset.
+  bool is_preset = false;
+  /// Defaults that differ from `default_value`, by the preset that has them.
+  std::map<std::string, std::optional<Value>> preset_defaults;
 
   /// Sets the member. Only for values that `problem_with` accepts.
   std::function<void(const Value&)> assign;
@@ -160,6 +176,9 @@ struct Configured {
   bool trains = false;              ///< a flow that reaches this stage is a training flow
 };
 
+/// Parameters as written in a file, by name.
+using Values = std::map<std::string, Value>;
+
 /// The complete description of a stage, used by check, inspect, --set, the docs and the JSON
 /// Schema.
 struct Description : Configured {
@@ -168,6 +187,17 @@ struct Description : Configured {
   std::vector<OfferedInterface> offers;
   std::vector<UpstreamReference> upstream;
 };
+
+/// The parameter's default if the file sets these values, one of which may be a preset.
+SEAM_EXPORT std::optional<Value> default_of(const ParameterInfo& parameter,
+                                            const Description& description, const Values& set);
+/// Returns why the parameter has no effect if the file sets these values, such as `has no effect
+/// with form = "cosine"; remove it, or set form to "hinge"`, or nullopt.
+SEAM_EXPORT std::optional<std::string> without_effect(const ParameterInfo& parameter,
+                                                      const Description& description,
+                                                      const Values& set);
+/// The parameter's text, with its condition: `margin; only with form = "hinge"`.
+SEAM_EXPORT std::string documentation_of(const ParameterInfo& parameter);
 
 /// How a C++ type is written in a file.
 template <class T>
@@ -203,6 +233,11 @@ class SEAM_EXPORT ParameterBuilder {
   ParameterBuilder& initial();
   /// An older name that files may still use.
   ParameterBuilder& renamed_from(std::string old_name);
+  /// The parameter has no effect unless another parameter has this value, or one of these values. A
+  /// file that sets it nevertheless is rejected.
+  ParameterBuilder& only_with(std::string parameter, const char* value);
+  ParameterBuilder& only_with(std::string parameter, Value value);
+  ParameterBuilder& only_with(std::string parameter, std::vector<std::string> values);
 
  private:
   ParameterInfo* parameter_;  // in the Declaration, which outlives this builder's full expression
@@ -237,7 +272,7 @@ class SEAM_EXPORT Declaration {
                   "d.parameter(name, member, doc, {{\"replace\", Logits::replace}, ...})");
     ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
     info.kind = ParameterType<T>::kind;
-    info.default_value = ParameterType<T>::to_value(member);
+    note_defaults(info, member, [](const T& value) { return ParameterType<T>::to_value(value); });
     ParameterType<T>::limit(info);
     info.assign = [&member](const Value& value) { member = ParameterType<T>::from_value(value); };
     return ParameterBuilder(info);
@@ -250,9 +285,12 @@ class SEAM_EXPORT Declaration {
     ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
     info.kind = ValueKind::enumeration;
     const std::vector<std::pair<std::string, E>> known = keep(info, choices);
-    for (const auto& [text, value] : known) {
-      if (value == member) info.default_value = Value{text};
-    }
+    note_defaults(info, member, [&known](E value) -> std::optional<Value> {
+      for (const auto& [text, candidate] : known) {
+        if (candidate == value) return Value{text};
+      }
+      return std::nullopt;
+    });
     info.assign = [&member, known](const Value& value) {
       member = find_choice(known, std::get<std::string>(value));
     };
@@ -277,6 +315,29 @@ class SEAM_EXPORT Declaration {
       member.clear();
       for (const std::string& text : std::get<std::vector<std::string>>(value)) {
         member.push_back(find_choice(known, text));
+      }
+    };
+    return ParameterBuilder(info);
+  }
+
+  /// A parameter that chooses among named options. The first ones are the default, with which the
+  /// member must be initialised. Call it before the parameters that are bound to the options'
+  /// members: a preset provides their defaults, whatever the order in the file.
+  template <class Options>
+  ParameterBuilder preset(std::string name, Options& options, std::string doc,
+                          std::vector<std::pair<std::string, Options>> presets) {
+    ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
+    info.kind = ValueKind::enumeration;
+    info.is_preset = true;
+    info.default_value = Value{presets.front().first};
+    presets_ = {bytes(&options), bytes(&options + 1), {}};
+    for (const auto& [text, values] : presets) {
+      info.choices.push_back(text);
+      presets_.all.emplace_back(text, std::make_shared<Options>(values));
+    }
+    info.assign = [&options, presets = std::move(presets)](const Value& value) {
+      for (const auto& [text, values] : presets) {
+        if (text == std::get<std::string>(value)) options = values;
       }
     };
     return ParameterBuilder(info);
@@ -353,7 +414,30 @@ class SEAM_EXPORT Declaration {
   [[nodiscard]] Description& description() { return description_; }
 
  private:
+  /// The options of preset(), and the copies of them that have other values.
+  struct Presets {
+    const std::byte* first = nullptr;
+    const std::byte* end = nullptr;
+    std::vector<std::pair<std::string, std::shared_ptr<const void>>> all;
+  };
+
+  static const std::byte* bytes(const void* object) {
+    return static_cast<const std::byte*>(object);
+  }
   ParameterInfo& add_parameter(std::string name, std::string doc);
+  /// The default is the member's value; if it is a member of the presets' options, those of the
+  /// presets stand at the same place of their copies.
+  template <class T, class ToValue>
+  void note_defaults(ParameterInfo& info, const T& member, const ToValue& to_value) {
+    info.default_value = to_value(member);
+    const std::byte* const at = bytes(&member);
+    if (std::less<>()(at, presets_.first) || !std::less<>()(at, presets_.end)) return;
+    for (const auto& [name, options] : presets_.all) {
+      const void* const there = bytes(options.get()) + (at - presets_.first);
+      const std::optional<Value> value = to_value(*static_cast<const T*>(there));
+      if (value != info.default_value) info.preset_defaults[name] = value;
+    }
+  }
   /// Throws seam::Error if a shared field's name is used with a different type.
   static FieldBuilder add_field(std::vector<FieldInfo>& fields, FieldInfo field);
   template <class T>
@@ -385,6 +469,7 @@ class SEAM_EXPORT Declaration {
   }
 
   Description description_;
+  Presets presets_;
 };
 
 template <>

@@ -59,9 +59,10 @@ class SEAM_EXPORT StageRunner {
   [[nodiscard]] const Description& description() const { return declaration_.description(); }
   [[nodiscard]] Stage& stage() { return *stage_; }
 
-  /// Sets parameters by name (references excluded: see bind); a single value is accepted as a list
-  /// of one. Throws seam::Error (Fault::configuration) for an unknown name or an invalid value.
-  void configure(const std::map<std::string, Value>& values);
+  /// Sets parameters by name (references excluded: see bind), in addition to those of earlier
+  /// calls; a single value is accepted as a list of one. Throws seam::Error (Fault::configuration)
+  /// for an unknown name or an invalid value.
+  void configure(const Values& values);
   /// The interface with that name as void*, or null if the stage does not provide it.
   [[nodiscard]] void* interface(std::string_view name) const;
   /// Points a reference parameter at another stage's interface.
@@ -74,7 +75,7 @@ class SEAM_EXPORT StageRunner {
   void forget_initial();
 
   // Each of the following throws seam::Error with the stage in its chain; exceptions of any type
-  // from a plugin are converted.
+  // from a plugin are converted. open() rejects parameters that are set without an effect.
   void open(const RunState& run);
   void begin(const RunState& run);
   void close();
@@ -125,6 +126,7 @@ class SEAM_EXPORT StageRunner {
   std::uint64_t stream_;
   std::unique_ptr<Stage> stage_;
   Declaration declaration_;
+  Values set_;
   mutable std::atomic<bool> broke_declaration_ = false;
 };
 

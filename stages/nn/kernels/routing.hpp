@@ -35,10 +35,9 @@ struct RoutingKernels {
   std::int64_t (*scratch_size)(const RoutingShape&);
   std::int64_t (*saved_size)(const RoutingShape&);
 
-  /// u [N][D], weight [D][K*O] -> v [K][O]. `couplings` [N][K] receives the last iteration's
-  /// coefficients unless it is null.
+  /// u [N][D], weight [D][K*O] -> v [K][O].
   void (*forward)(const RoutingShape&, T epsilon, const T* u, const T* weight, T* scratch, T* saved,
-                  T* v, T* couplings);
+                  T* v);
   /// The gradients of u [N][D] and, for this image only, of weight [D][K*O].
   void (*backward)(const RoutingShape&, T epsilon, const T* u, const T* weight, const T* saved,
                    const T* v_gradient, T* scratch, T* u_gradient, T* weight_gradient);

@@ -232,7 +232,7 @@ struct RoutingBody {
   }
 
   static void forward(const RoutingShape& s, T epsilon, const T* u, const T* weight, T* memory,
-                      T* saved, T* v, T* couplings) {
+                      T* saved, T* v) {
     alignas(64) T zeros[block] = {};
     const Scratch scratch = divide(s, memory);
     const Index row = padded(s);
@@ -240,11 +240,8 @@ struct RoutingBody {
     arrange(s, u, scratch);
     for (Index t = 0; t < s.iterations; ++t) {
       T* const sums = saved + t * matrix_size(s);
-      const bool last = t + 1 == s.iterations;
       if (t == 0) {
         uniform_sum(s, scratch, sums);
-        if (last && couplings != nullptr)
-          fill(couplings, s.inputs * s.outputs, T(1) / T(s.outputs));
       } else {
         agreement_of(s, weight, scratch.output, t, scratch.agreement);
         fill(sums, matrix_size(s), T(0));
@@ -252,19 +249,11 @@ struct RoutingBody {
           couplings_of(s, scratch.agreement, scratch.lanes + b * block * s.input_size, zeros,
                        scratch.couplings);
           gather(s, scratch.couplings, scratch.capsules + b * block * row, sums);
-          if (last && couplings != nullptr) write_couplings(s, scratch.couplings, b, couplings);
         }
       }
       T* const output = scratch.output + t * step;
       to_output(s, weight, sums, output);
-      squash(s.outputs, s.output_size, epsilon, output, last ? v : output);
-    }
-  }
-  static void write_couplings(const RoutingShape& s, const T* from, Index b, T* couplings) {
-    for (Index i = 0; i < block && b * block + i < s.inputs; ++i) {
-      for (Index j = 0; j < s.outputs; ++j) {
-        couplings[(b * block + i) * s.outputs + j] = from[j * block + i];
-      }
+      squash(s.outputs, s.output_size, epsilon, output, t + 1 == s.iterations ? v : output);
     }
   }
 

@@ -316,10 +316,13 @@ index = "gallery"
 [stage.scale]
 concurrency = 2
 factor = 1.0
+[stage.blur]
+use = "fixture.blur"
+preset = "theirs"
 [flow]
 gallery = "numbers -> gallery"
 search = '''
-  numbers -> search
+  numbers -> search -> blur
     -> all'''
 [schedule]
 epochs = 4
@@ -330,6 +333,10 @@ stop_early = { metric = "total.total", patience = 2, goal = "lowest" }
               AllOf(HasSubstr("factor = 1.0  # default"), HasSubstr("# limit: not set"),
                     HasSubstr("weights = [0.1, 1e-20, 1.0]\n"), HasSubstr("cost: $$5"),
                     HasSubstr("index = \"gallery\"")));
+  EXPECT_THAT(first.spec.resolved,
+              AllOf(HasSubstr("preset = \"theirs\"\n"), HasSubstr("radius = 5  # default"),
+                    HasSubstr("# sharpness: not set")))
+      << "a parameter that has no effect would be rejected when this is read again";
   environment_.clear();
   const CheckedPipeline second = loaded(first.spec.resolved);
   EXPECT_EQ(second.spec.resolved, first.spec.resolved);

@@ -108,6 +108,9 @@ class Talkative final : public Stage {
       p.folder_with = {"img", "a|b"};
       p.exists_in = "root";
       p.initial = true;
+      p.only_with = Condition{"mode", {value, Value{std::string("a")}}};
+      p.is_preset = std::holds_alternative<std::string>(value);
+      p.preset_defaults = {{"published", value}, {"released", std::nullopt}};
     }
     d.parameters.emplace_back().folder_with.emplace();
     d.parameters.emplace_back();
@@ -130,11 +133,14 @@ class Talkative final : public Stage {
 // The bindings name every member, so that a new one cannot be forgotten here.
 void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
   const auto& [name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, assign, bind] = a;
-  EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-                     interface, folder_with, exists_in, initial),
-            std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
-                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial))
+               interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults,
+               assign, bind] = a;
+  EXPECT_EQ(
+      std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
+               interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults),
+      std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
+               b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial,
+               b.only_with, b.is_preset, b.preset_defaults))
       << name;
 }
 

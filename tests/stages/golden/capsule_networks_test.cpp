@@ -16,7 +16,7 @@
 #include "stages/loss/margin.hpp"
 #include "stages/loss/reconstruction.hpp"
 #include "stages/loss/triplet.hpp"
-#include "stages/nn/capsule_decoder.hpp"
+#include "stages/model/capsule_decoder.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/train/adam.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
@@ -61,7 +61,9 @@ class Network {
       decoder.capsule_size = 4;
       decoder.images = {32, 16};
       decoder.dense_channels = 3;
-      decoder.layers = {{4, 5, 2}, {3, 4, 2}};
+      decoder.channels = {4};
+      decoder.kernels = {5, 4};
+      decoder.strides = {2, 2};
       decoder_ = nn::CapsuleDecoder(decoder, 1);
       decoder_->to(torch::kFloat64);
       for (const auto& item : decoder_->named_parameters()) {

@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "stages/model/sccapsnet.hpp"
-
 namespace seam::stages {
 namespace rccapsnet_test {
 
@@ -47,9 +45,8 @@ const auto conformance = seam::testing::conformance<Rccapsnet>({
           return std::vector<Packet>{training_batch(), training_batch()};
         },
     .refused = {{{"primary_channels", std::int64_t{33}}},
-                {{"activation", std::string("relu")}, {"slope", 0.1}},
                 {{"image_height", std::int64_t{32}}},
-                {{"features", std::string("stacked_convolutional")}, {"residual_slope", 0.1}}},
+                {{"image_width", std::int64_t{32}}}},
 });
 
 const auto conformance_of_own_weights = seam::testing::conformance<Rccapsnet>({
@@ -95,33 +92,12 @@ bool same(const Pass& a, const Pass& b) {
          torch::equal(a.gradient, b.gradient);
 }
 
-TEST(Rccapsnet, IsSccapsnetWithOtherFeatures) {
-  const auto text = [](const char* value) { return Value{std::string(value)}; };
-  for (const char* preset : {"as_published", "as_released"}) {
-    const Pass residual = pass_of<Rccapsnet>({{"preset", text(preset)}}, "f.stem.c.weight");
-    const Pass rewired = pass_of<Sccapsnet>(
-        {{"preset", text(preset)}, {"features", text("residual")}}, "f.stem.c.weight");
-    EXPECT_TRUE(same(residual, rewired)) << preset;
-  }
-}
-
-TEST(Rccapsnet, EveryChoiceOfAPresetCanBeSetAlone) {
+TEST(Rccapsnet, PresetsAreOtherNetworks) {
   const auto text = [](const char* value) { return Value{std::string(value)}; };
   const std::string weight = "f.stem.c.weight";
-  const Pass published = pass_of<Rccapsnet>({{"preset", text("as_published")}}, weight);
-  const Pass released = pass_of<Rccapsnet>({{"preset", text("as_released")}}, weight);
-  EXPECT_FALSE(same(published, released));
-  EXPECT_TRUE(same(published, pass_of<Rccapsnet>({{"preset", text("as_released")},
-                                                  {"activation", text("leaky_relu")},
-                                                  {"slope", Value{0.1}},
-                                                  {"residual_slope", Value{0.1}},
-                                                  {"logits", text("accumulate")}},
-                                                 weight)));
-  EXPECT_TRUE(same(released, pass_of<Rccapsnet>({{"preset", text("as_published")},
-                                                 {"activation", text("relu")},
-                                                 {"residual_slope", Value{0.3}},
-                                                 {"logits", text("replace")}},
-                                                weight)));
+  const Pass usual = pass_of<Rccapsnet>({}, weight);
+  EXPECT_TRUE(same(usual, pass_of<Rccapsnet>({{"preset", text("as_released")}}, weight)));
+  EXPECT_FALSE(same(usual, pass_of<Rccapsnet>({{"preset", text("as_published")}}, weight)));
 }
 
 TEST(Rccapsnet, EachParameterHasAnEffect) {
@@ -129,17 +105,11 @@ TEST(Rccapsnet, EachParameterHasAnEffect) {
   const std::string weight = "w";
   const Pass usual = pass_of<Rccapsnet>({}, weight);
   const std::vector<std::pair<std::string, Value>> settings{
-      {"first_stride", Value{std::int64_t{1}}},
-      {"activation", text("leaky_relu")},
-      {"slope", Value{0.2}},
-      {"residual_slope", Value{0.0}},
       {"dropout", Value{0.0}},
       {"capsule_size", Value{std::int64_t{8}}},
       {"class_capsule_size", Value{std::int64_t{8}}},
       {"iterations", Value{std::int64_t{2}}},
-      {"logits", text("accumulate")},
       {"gradient", text("last_iteration")},
-      {"softmax", text("input_capsules")},
       {"squash", text("tanh")},
       {"squash", text("sigmoid")},
       {"squash", text("epsilon_after_root")},

@@ -210,17 +210,10 @@ std::vector<Setting> settings() {
          o.slope = 0.1;
          o.routing.logits = nn::Logits::accumulate;
        }},
-      {"slope", Value{0.25},
-       [](nn::NetworkOptions& o) {
-         o.activation = nn::Activation::leaky_relu;
-         o.slope = 0.25;
-       }},
       {"dropout", Value{0.75}, [](nn::NetworkOptions& o) { o.dropout = 0.75; }},
       {"iterations", integer(1), [](nn::NetworkOptions& o) { o.routing.iterations = 1; }},
       {"gradient", text("last_iteration"),
        [](nn::NetworkOptions& o) { o.routing.gradient = nn::RoutingGradient::last_iteration; }},
-      {"routing", text("direct"),
-       [](nn::NetworkOptions& o) { o.routing.form = nn::RoutingForm::direct; }},
       {"norm_axis", text("class"),
        [](nn::NetworkOptions& o) { o.norm_axis = nn::NormAxis::class_capsules; }},
   };
@@ -335,14 +328,6 @@ TEST(Sccapsnet, FrozenConvolutionsGetNoGradientAndKeepTheirStatistics) {
   EXPECT_EQ(stage.weights()[0].name, "w");
   const Archive after = harness.runner().save();
   EXPECT_EQ(after.get("f.0.bn.running_mean").bytes, before.get("f.0.bn.running_mean").bytes);
-}
-
-TEST(Sccapsnet, RoutingInEitherFormGivesTheSameNumbers) {
-  const Pass factored = passes({}).stage;
-  const Pass direct =
-      passes({"routing", Value{std::string("direct")}, [](nn::NetworkOptions&) {}}).stage;
-  EXPECT_TRUE(torch::allclose(direct.capsules, factored.capsules, 1e-4, 1e-5));
-  EXPECT_TRUE(torch::allclose(direct.gradient, factored.gradient, 1e-3, 1e-4));
 }
 
 TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {

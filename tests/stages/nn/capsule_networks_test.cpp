@@ -1,6 +1,6 @@
 /// Checks every network here for known errors of ports of capsule networks: results that depend on
 /// the other images of a batch, gradients that are not finite if capsules are zero, and wrong
-/// gradients. capsule_layers_test.cpp checks the routing that all of them share: coupling
+/// gradients. routing_test.cpp checks the routing that all of them share: coupling
 /// coefficients sum to one over the classes, and the order of input capsules does not matter.
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "stages/nn/capsule_network.hpp"
-#include "stages/nn/siamese_capsules.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
@@ -131,42 +130,8 @@ TEST_P(CapsuleNetworksTest, GradientsAreThoseOfFiniteDifferences) {
       network->parameters(), samples, step);
 }
 
-/// Weights of each primary capsule's own have the direct form alone.
-class SharedCapsuleNetworksTest : public CapsuleNetworksTest {};
-
-TEST_P(SharedCapsuleNetworksTest, GiveTheSameInBothForms) {
-  torch::manual_seed(3);
-  const Tensor images = pictures(3).to(torch::kFloat32);
-  const auto run = [&](RoutingForm form) {
-    NetworkOptions of_form = options();
-    of_form.routing.form = form;
-    CapsuleNetwork network(of_form, 5);
-    network->eval();
-    const ClassCapsules out = network->forward(images);
-    (out.capsules.pow(3).sum() + out.lengths.square().sum()).backward();
-    return std::vector<Tensor>{out.capsules.detach(), network->routing_weight.grad()};
-  };
-  const std::vector<Tensor> direct = run(RoutingForm::direct);
-  const std::vector<Tensor> factored = run(RoutingForm::factored);
-  EXPECT_TRUE(torch::allclose(direct[0], factored[0], 1e-5, 1e-5));
-  EXPECT_TRUE(torch::allclose(direct[1], factored[1], 1e-4, 1e-5));
-}
-
-std::vector<NamedNetwork> shared_networks() {
-  std::vector<NamedNetwork> shared = networks();
-  std::erase_if(shared, [](const NamedNetwork& network) {
-    return network.options.weights == CapsuleWeights::own;
-  });
-  return shared;
-}
-
-std::string name_of(const ::testing::TestParamInfo<NamedNetwork>& network) {
-  return network.param.name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksTest, ::testing::ValuesIn(networks()), name_of);
-INSTANTIATE_TEST_SUITE_P(Networks, SharedCapsuleNetworksTest,
-                         ::testing::ValuesIn(shared_networks()), name_of);
+INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksTest, ::testing::ValuesIn(networks()),
+                         [](const auto& network) { return network.param.name; });
 
 }  // namespace capsule_networks_test
 }  // namespace seam::nn

@@ -8,13 +8,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 
 #include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace seam::nn {
 namespace routing_test {
@@ -56,12 +62,13 @@ Tensor weights(const Case& c, torch::ScalarType type = torch::kFloat32) {
 struct Gradients {
   Tensor v, u, weight;
 };
-Gradients run(const Tensor& u, const Tensor& weight, std::int64_t classes, RoutingOptions options,
-              RoutingForm form) {
-  options.form = form;
+using Routing = Tensor (*)(const Tensor&, const Tensor&, std::int64_t, const RoutingOptions&);
+
+Gradients run(Routing routing, const Tensor& u, const Tensor& weight, std::int64_t classes,
+              const RoutingOptions& options = {}) {
   const Tensor a = u.detach().clone().requires_grad_(true);
   const Tensor b = weight.detach().clone().requires_grad_(true);
-  const Tensor v = route(a, b, classes, options);
+  const Tensor v = routing(a, b, classes, options);
   const Tensor direction =
       torch::linspace(-1, 2, v.numel(), v.options().requires_grad(false)).view(v.sizes());
   (v * direction).sum().backward();
@@ -78,8 +85,8 @@ TEST(Routing, FactoredEqualsDirect) {
     const Tensor u = capsules(3, c);
     const Tensor w = weights(c);
     for (const RoutingOptions& options : all_options()) {
-      const Gradients direct = run(u, w, c.classes, options, RoutingForm::direct);
-      const Gradients factored = run(u, w, c.classes, options, RoutingForm::factored);
+      const Gradients direct = run(test::route_by_predictions, u, w, c.classes, options);
+      const Gradients factored = run(route, u, w, c.classes, options);
       EXPECT_LT(largest_difference(factored.v, direct.v), 1e-5);
       EXPECT_LT(largest_difference(factored.u, direct.u), 1e-5);
       EXPECT_LT(largest_difference(factored.weight, direct.weight), 1e-5)
@@ -88,44 +95,19 @@ TEST(Routing, FactoredEqualsDirect) {
   }
 }
 
-/// The factored form by LibTorch's operations.
-Gradients run_plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                    const RoutingOptions& options) {
-  const Tensor a = u.detach().clone().requires_grad_(true);
-  const Tensor b = weight.detach().clone().requires_grad_(true);
-  const Tensor v = route_plain(a, b, classes, options);
-  const Tensor direction =
-      torch::linspace(-1, 2, v.numel(), v.options().requires_grad(false)).view(v.sizes());
-  (v * direction).sum().backward();
-  return {v.detach(), a.grad(), b.grad()};
-}
-
 TEST(Routing, FactoredInTensorOperationsEqualsDirectInDouble) {
   torch::manual_seed(11);
   for (const Case& c : cases) {
     const Tensor u = capsules(3, c, torch::kFloat64);
     const Tensor w = weights(c, torch::kFloat64);
     for (const RoutingOptions& options : all_options()) {
-      const Gradients direct = run(u, w, c.classes, options, RoutingForm::direct);
-      const Gradients plain = run_plain(u, w, c.classes, options);
+      const Gradients direct = run(test::route_by_predictions, u, w, c.classes, options);
+      const Gradients plain = run(route_plain, u, w, c.classes, options);
       EXPECT_LT(largest_difference(plain.v, direct.v), 1e-12);
       EXPECT_LT(largest_difference(plain.u, direct.u), 1e-12);
       EXPECT_LT(largest_difference(plain.weight, direct.weight), 1e-12)
           << c.inputs << " inputs, " << options.iterations << " iterations";
     }
-  }
-}
-
-TEST(Routing, GradientsInTensorOperationsAreThoseOfFiniteDifferences) {
-  torch::manual_seed(12);
-  const Case c{9, 5, 4, 3};
-  for (const RoutingOptions& options : all_options()) {
-    if (options.gradient == RoutingGradient::last_iteration) continue;
-    const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
-    const Tensor w = weights(c, torch::kFloat64).requires_grad_(true);
-    const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
-    test::expect_gradients(
-        [&] { return (route_plain(u, w, c.classes, options) * direction).sum(); }, {u, w});
   }
 }
 
@@ -135,10 +117,8 @@ std::atomic<std::int64_t>& largest_result() {
   return numbers;
 }
 
-std::int64_t largest_result_of(RoutingForm form, const Tensor& u, const Tensor& weight,
+std::int64_t largest_result_of(Routing routing, const Tensor& u, const Tensor& weight,
                                std::int64_t classes) {
-  RoutingOptions options;
-  options.form = form;
   const Tensor a = u.detach().requires_grad_(true);
   const Tensor b = weight.detach().requires_grad_(true);
   const auto start = [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
@@ -153,7 +133,7 @@ std::int64_t largest_result_of(RoutingForm form, const Tensor& u, const Tensor& 
   largest_result() = 0;
   const at::CallbackHandle handle =
       at::addGlobalCallback(at::RecordFunctionCallback(start, end).needsOutputs(true));
-  route_plain(a, b, classes, options).sum().backward();
+  routing(a, b, classes, {}).sum().backward();
   at::removeCallback(handle);
   return largest_result();
 }
@@ -162,8 +142,8 @@ TEST(Routing, FactoredInTensorOperationsNeverMakesThePredictions) {
   const Case c{512, 16, 23, 16};
   const Tensor u = capsules(2, c);
   const Tensor w = weights(c);
-  EXPECT_EQ(largest_result_of(RoutingForm::factored, u, w, c.classes), 2 * c.inputs * c.classes);
-  EXPECT_GE(largest_result_of(RoutingForm::direct, u, w, c.classes),
+  EXPECT_EQ(largest_result_of(route_plain, u, w, c.classes), 2 * c.inputs * c.classes);
+  EXPECT_GE(largest_result_of(test::route_by_predictions, u, w, c.classes),
             2 * c.inputs * c.classes * c.output_size);
 }
 
@@ -177,19 +157,6 @@ TEST(Routing, AutocastLeavesTensorOperationsAsPrecise) {
   EXPECT_TRUE(torch::equal(route_plain(u, w, c.classes), expected));
 }
 
-TEST(Routing, GradientsAreThoseOfFiniteDifferences) {
-  torch::manual_seed(2);
-  const Case c{9, 5, 4, 3};
-  for (RoutingOptions options : all_options()) {
-    if (options.gradient == RoutingGradient::last_iteration) continue;
-    const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
-    const Tensor w = weights(c, torch::kFloat64).requires_grad_(true);
-    const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
-    test::expect_gradients([&] { return (route(u, w, c.classes, options) * direction).sum(); },
-                           {u, w});
-  }
-}
-
 TEST(Routing, DoesNotDependOnBatchMates) {
   torch::manual_seed(3);
   const Case c = cases[0];
@@ -201,181 +168,12 @@ TEST(Routing, DoesNotDependOnBatchMates) {
   }
 }
 
-TEST(Routing, OrderOfInputCapsulesDoesNotMatter) {
-  torch::manual_seed(4);
-  const Case c = cases[0];
-  const Tensor u = capsules(2, c);
-  const Tensor w = weights(c);
-  const Tensor shuffled = u.index_select(1, torch::randperm(c.inputs));
-  EXPECT_LT(largest_difference(route(shuffled, w, c.classes), route(u, w, c.classes)), 1e-6);
-}
-
-TEST(Routing, CouplingsOfAnInputCapsuleSumToOne) {
-  torch::manual_seed(5);
-  for (const Case& c : cases) {
-    for (RoutingOptions options : all_options()) {
-      const Tensor u = capsules(2, c);
-      const Tensor w = weights(c);
-      const Tensor factored = routing_couplings(u, w, c.classes, options);
-      EXPECT_LT((factored.sum(2) - 1).abs().max().item<double>(), 1e-5);
-      options.form = RoutingForm::direct;
-      EXPECT_LT(largest_difference(factored, routing_couplings(u, w, c.classes, options)), 1e-5);
-    }
-  }
-}
-
-TEST(Routing, IsFiniteForZeroCapsules) {
-  const Case c = cases[0];
-  const Gradients at_zero = run(torch::zeros({2, c.inputs, c.input_size}), weights(c), c.classes,
-                                {}, RoutingForm::factored);
-  for (const Tensor& tensor : {at_zero.v, at_zero.u, at_zero.weight}) {
-    EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>());
-  }
-}
-
 TEST(Routing, LargeAgreementsDoNotOverflow) {
   torch::manual_seed(6);
   const Case c = cases[0];
-  const Gradients large =
-      run(capsules(2, c) * 50, weights(c) * 50, c.classes, {}, RoutingForm::factored);
+  const Gradients large = run(route, capsules(2, c) * 50, weights(c) * 50, c.classes);
   for (const Tensor& tensor : {large.v, large.u, large.weight}) {
     EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>());
-  }
-}
-
-TEST(Routing, ThreadsDoNotChangeAByte) {
-  torch::manual_seed(7);
-  const Case c{257, 16, 23, 16};
-  const Tensor u = capsules(13, c);
-  const Tensor w = weights(c);
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    return run(u, w, c.classes, {}, RoutingForm::factored);
-  };
-  const Gradients one = with_threads(1);
-  const Gradients eight = with_threads(8);
-  EXPECT_TRUE(torch::equal(one.v, eight.v));
-  EXPECT_TRUE(torch::equal(one.u, eight.u));
-  EXPECT_TRUE(torch::equal(one.weight, eight.weight));
-}
-
-/// Routing with separate weights [N,D,K*O] for each input capsule, capsule by capsule.
-Tensor by_loops(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                const RoutingOptions& options) {
-  const std::int64_t size = weight.size(2) / classes;
-  std::vector<Tensor> images;
-  for (std::int64_t b = 0; b < u.size(0); ++b) {
-    Tensor logits = torch::zeros({u.size(1), classes}, torch::kFloat64);
-    Tensor v;
-    for (std::int64_t t = 0; t < options.iterations; ++t) {
-      const Tensor couplings =
-          torch::softmax(logits, options.softmax == RoutingSoftmax::classes ? 1 : 0);
-      std::vector<Tensor> of_classes;
-      Tensor agreement = torch::zeros_like(logits);
-      for (std::int64_t k = 0; k < classes; ++k) {
-        Tensor s = torch::zeros({size}, torch::kFloat64);
-        const auto prediction = [&](std::int64_t i) {
-          return u[b][i].matmul(weight[i].narrow(1, k * size, size));
-        };
-        for (std::int64_t i = 0; i < u.size(1); ++i) s += couplings[i][k] * prediction(i);
-        of_classes.push_back(squash_reference(s, options.squash, options.epsilon));
-        for (std::int64_t i = 0; i < u.size(1); ++i) {
-          agreement[i][k] = prediction(i).dot(of_classes.back());
-        }
-      }
-      v = torch::stack(of_classes);
-      logits = options.logits == Logits::replace ? agreement : logits + agreement;
-    }
-    images.push_back(v);
-  }
-  return torch::stack(images);
-}
-
-std::vector<RoutingOptions> options_without_kernels() {
-  std::vector<RoutingOptions> all;
-  for (const RoutingSoftmax softmax : {RoutingSoftmax::classes, RoutingSoftmax::input_capsules}) {
-    for (const SquashForm squash : {SquashForm::epsilon_in_root, SquashForm::epsilon_after_root,
-                                    SquashForm::tanh, SquashForm::sigmoid}) {
-      for (const Logits logits : {Logits::replace, Logits::accumulate}) {
-        RoutingOptions options;
-        options.softmax = softmax;
-        options.squash = squash;
-        options.logits = logits;
-        all.push_back(options);
-      }
-    }
-  }
-  return all;
-}
-
-TEST(Routing, WithWeightsOfItsOwnEachCapsulePredictsByThem) {
-  torch::manual_seed(21);
-  const torch::NoGradGuard no_gradient;
-  const Case c{7, 5, 4, 3};
-  const Tensor u = capsules(2, c, torch::kFloat64);
-  const Tensor own =
-      torch::randn({c.inputs, c.input_size, c.classes * c.output_size}, torch::kFloat64);
-  const Tensor shared = weights(c, torch::kFloat64);
-  const Tensor repeated = shared.expand({c.inputs, c.input_size, shared.size(1)});
-  for (const RoutingOptions& options : options_without_kernels()) {
-    EXPECT_LT(
-        largest_difference(route(u, own, c.classes, options), by_loops(u, own, c.classes, options)),
-        1e-12);
-    // Separate weights that are equal are the same as shared ones, in either form.
-    for (const RoutingForm form : {RoutingForm::factored, RoutingForm::direct}) {
-      RoutingOptions in_form = options;
-      in_form.form = form;
-      EXPECT_LT(largest_difference(route(u, shared, c.classes, in_form),
-                                   by_loops(u, repeated, c.classes, options)),
-                1e-12);
-    }
-  }
-}
-
-TEST(Routing, GradientsWithoutKernelsAreThoseOfFiniteDifferences) {
-  const test::Threads one(1);  // many small passes
-  torch::manual_seed(22);
-  const Case c{6, 5, 3, 4};
-  for (const RoutingOptions& options : options_without_kernels()) {
-    for (const bool own : {false, true}) {
-      const Tensor u = capsules(2, c, torch::kFloat64).requires_grad_(true);
-      const Tensor w = (own ? torch::randn({c.inputs, c.input_size, c.classes * c.output_size},
-                                           torch::kFloat64) *
-                                  0.5
-                            : weights(c, torch::kFloat64))
-                           .requires_grad_(true);
-      const Tensor direction = torch::randn({2, c.classes, c.output_size}, torch::kFloat64);
-      test::expect_gradients([&] { return (route(u, w, c.classes, options) * direction).sum(); },
-                             {u, w});
-    }
-  }
-}
-
-TEST(Routing, CouplingsSumToOneOverTheAskedAxis) {
-  torch::manual_seed(23);
-  const Case c{9, 4, 3, 5};
-  for (const RoutingOptions& options : options_without_kernels()) {
-    const Tensor couplings = routing_couplings(capsules(2, c), weights(c), c.classes, options);
-    const std::int64_t axis = options.softmax == RoutingSoftmax::classes ? 2 : 1;
-    EXPECT_LT((couplings.sum(axis) - 1).abs().max().item<double>(), 1e-5);
-  }
-}
-
-TEST(Routing, ThreadsDoNotChangeAByteOfOwnWeights) {
-  torch::manual_seed(24);
-  const Case c{288, 16, 46, 16};
-  const Tensor u = capsules(13, c);
-  const Tensor w = torch::randn({c.inputs, c.input_size, c.classes * c.output_size}) * 0.1;
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    return run(u, w, c.classes, {}, RoutingForm::direct);
-  };
-  const Gradients one = with_threads(1);
-  for (const int count : {2, 3, 8}) {
-    const Gradients more = with_threads(count);
-    EXPECT_TRUE(torch::equal(one.v, more.v)) << count;
-    EXPECT_TRUE(torch::equal(one.u, more.u)) << count;
-    EXPECT_TRUE(torch::equal(one.weight, more.weight)) << count;
   }
 }
 
@@ -393,6 +191,247 @@ TEST(Routing, RefusesShapesThatDoNotFit) {
   none.iterations = 0;
   EXPECT_REFUSED((void)route(u, torch::zeros({16, 32}), 2, none), Fault::internal,
                  "at least one iteration is needed");
+}
+
+/// Checks every form for errors of well-known capsule networks: logits that images of a batch
+/// share, infinite gradients at zero, a softmax over the wrong axis.
+constexpr std::int64_t inputs = 37;
+constexpr std::int64_t input_size = 5;
+constexpr std::int64_t classes = 4;
+constexpr std::int64_t output_size = 3;
+
+struct Layer {
+  std::string name;
+  bool own = false;  ///< separate weights for each input capsule
+  RoutingOptions options;
+};
+
+void PrintTo(const Layer& layer, std::ostream* out) {
+  *out << layer.name;
+}
+
+std::vector<Layer> all_layers() {
+  std::vector<Layer> layers;
+  const std::vector<std::pair<std::string, SquashForm>> squashes{
+      {"_squash", SquashForm::epsilon_in_root},
+      {"_squash_after_root", SquashForm::epsilon_after_root},
+      {"_tanh", SquashForm::tanh},
+      {"_sigmoid", SquashForm::sigmoid}};
+  for (const auto& [squash, form] : squashes) {
+    for (const bool own : {false, true}) {
+      for (const Logits logits : {Logits::replace, Logits::accumulate}) {
+        for (const RoutingSoftmax softmax :
+             {RoutingSoftmax::classes, RoutingSoftmax::input_capsules}) {
+          Layer layer;
+          layer.name = (own ? "own" : "shared") + squash +
+                       (logits == Logits::replace ? "_replace" : "_accumulate") +
+                       (softmax == RoutingSoftmax::classes ? "" : "_over_inputs");
+          layer.own = own;
+          layer.options.squash = form;
+          layer.options.logits = logits;
+          layer.options.softmax = softmax;
+          layer.options.iterations = 4;
+          layers.push_back(layer);
+        }
+      }
+    }
+  }
+  return layers;
+}
+
+class CapsuleLayer : public ::testing::TestWithParam<Layer> {
+ protected:
+  static Tensor drawn(std::int64_t images, torch::ScalarType type) {
+    return torch::randn({images, inputs, input_size}, type) * 0.7;
+  }
+  static Tensor matrices(torch::ScalarType type) {
+    std::vector<std::int64_t> sizes{input_size, classes * output_size};
+    if (GetParam().own) sizes.insert(sizes.begin(), inputs);
+    return torch::randn(sizes, type) * 0.5;
+  }
+  static Tensor routed(const Tensor& u, const Tensor& weight) {
+    return route(u, weight, classes, GetParam().options);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CapsuleLayer, ::testing::ValuesIn(all_layers()),
+                         [](const auto& layer) { return layer.param.name; });
+
+TEST_P(CapsuleLayer, AnImageDoesNotDependOnTheOthersOfItsBatch) {
+  torch::manual_seed(1);
+  // In double: a product of one row is rounded differently from one of eleven rows, and routing
+  // amplifies the difference.
+  const Tensor u = drawn(11, torch::kFloat64);
+  const Tensor w = matrices(torch::kFloat64);
+  const Tensor together = routed(u, w);
+  for (std::int64_t image = 0; image < 11; ++image) {
+    const Tensor alone = routed(u.narrow(0, image, 1), w)[0];
+    EXPECT_LT((alone - together[image]).abs().max().item<double>(), 1e-12) << image;
+  }
+}
+
+TEST_P(CapsuleLayer, TheOrderOfInputCapsulesWithTheirWeightsDoesNotMatter) {
+  torch::manual_seed(2);
+  const Tensor u = drawn(3, torch::kFloat64);
+  const Tensor w = matrices(torch::kFloat64);
+  const Tensor order = torch::randperm(inputs);
+  const Tensor permuted =
+      routed(u.index_select(1, order), GetParam().own ? w.index_select(0, order) : w);
+  EXPECT_LT((permuted - routed(u, w)).abs().max().item<double>(), 1e-12);
+}
+
+TEST_P(CapsuleLayer, GradientsAtZeroAreFinite) {
+  for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat64}) {
+    const Tensor u = torch::zeros({2, inputs, input_size}, type).requires_grad_(true);
+    const Tensor w = matrices(type).requires_grad_(true);
+    const Tensor v = routed(u, w);
+    v.sum().backward();
+    for (const Tensor& tensor : {v, u.grad(), w.grad()}) {
+      EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>());
+    }
+  }
+}
+
+void squash_in_place(std::vector<double>& s, SquashForm form, double epsilon) {
+  double square = 0;
+  for (const double x : s) square += x * x;
+  for (double& x : s) {
+    switch (form) {
+      case SquashForm::epsilon_in_root:
+        x *= square / (1 + square) / std::sqrt(square + epsilon);
+        break;
+      case SquashForm::epsilon_after_root:
+        x *= square / (1 + square) / (std::sqrt(square) + epsilon);
+        break;
+      case SquashForm::tanh:
+        x = std::tanh(x);
+        break;
+      case SquashForm::sigmoid:
+        x = 1 / (1 + std::exp(-x));
+        break;
+    }
+  }
+}
+
+/// Values [rows][columns], or [rows][columns][third].
+using Matrix = std::vector<std::vector<double>>;
+using Cube = std::vector<Matrix>;
+
+/// û of one image.
+Cube predicted_by_loops(const Tensor& u, const Tensor& weight, const Layer& layer) {
+  Cube predicted;
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    const Tensor matrix = layer.own ? weight[i] : weight;
+    Matrix of_input;
+    for (std::int64_t j = 0; j < classes; ++j) {
+      std::vector<double> capsule;
+      for (std::int64_t o = 0; o < output_size; ++o) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < input_size; ++d) {
+          sum += matrix[d][j * output_size + o].item<double>() * u[i][d].item<double>();
+        }
+        capsule.push_back(sum);
+      }
+      of_input.push_back(capsule);
+    }
+    predicted.push_back(of_input);
+  }
+  return predicted;
+}
+
+/// Softmax of an input capsule's logits, or of a class'.
+Matrix couplings_of(const Matrix& logits, RoutingSoftmax softmax) {
+  Matrix couplings = logits;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    for (std::size_t j = 0; j < logits[i].size(); ++j) {
+      double sum = 0;
+      if (softmax == RoutingSoftmax::classes) {
+        for (const double b : logits[i]) sum += std::exp(b);
+      } else {
+        for (const auto& of_input : logits) sum += std::exp(of_input[j]);
+      }
+      couplings[i][j] = std::exp(logits[i][j]) / sum;
+    }
+  }
+  return couplings;
+}
+
+/// Procedure 1 of Sabour et al. for one image, in plain loops.
+std::vector<double> by_loops(const Tensor& u, const Tensor& weight, const Layer& layer) {
+  const Cube predicted = predicted_by_loops(u, weight, layer);
+  Matrix logits(inputs, std::vector<double>(classes));
+  Matrix v;
+  for (std::int64_t t = 0; t < layer.options.iterations; ++t) {
+    v.assign(classes, std::vector<double>(output_size));
+    const Matrix couplings = couplings_of(logits, layer.options.softmax);
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      for (std::size_t j = 0; j < v.size(); ++j) {
+        for (std::size_t o = 0; o < v[j].size(); ++o) {
+          v[j][o] += couplings[i][j] * predicted[i][j][o];
+        }
+      }
+    }
+    for (auto& capsule : v) squash_in_place(capsule, layer.options.squash, layer.options.epsilon);
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      for (std::size_t j = 0; j < v.size(); ++j) {
+        double agreement = 0;
+        for (std::size_t o = 0; o < v[j].size(); ++o) agreement += predicted[i][j][o] * v[j][o];
+        logits[i][j] = agreement + (layer.options.logits == Logits::accumulate ? logits[i][j] : 0);
+      }
+    }
+  }
+  std::vector<double> all;
+  for (const auto& capsule : v) all.insert(all.end(), capsule.begin(), capsule.end());
+  return all;
+}
+
+TEST_P(CapsuleLayer, EqualsLoops) {
+  torch::manual_seed(4);
+  const torch::NoGradGuard no_gradient;
+  const Tensor u = drawn(2, torch::kFloat64);
+  const Tensor w = matrices(torch::kFloat64);
+  const Tensor exact = routed(u, w).flatten(1);
+  const Tensor plain = route_plain(u, w, classes, GetParam().options).flatten(1);
+  const Tensor single = routed(u.to(torch::kFloat32), w.to(torch::kFloat32)).flatten(1);
+  for (std::int64_t image = 0; image < 2; ++image) {
+    const std::vector<double> expected = by_loops(u[image], w, GetParam());
+    for (std::int64_t at = 0; at < classes * output_size; ++at) {
+      const double value = expected[static_cast<std::size_t>(at)];
+      EXPECT_NEAR(exact[image][at].item<double>(), value, 1e-12);
+      EXPECT_NEAR(plain[image][at].item<double>(), value, 1e-12);
+      EXPECT_NEAR(single[image][at].item<double>(), value, 1e-5);
+    }
+  }
+}
+
+TEST_P(CapsuleLayer, GradientsAreThoseOfFiniteDifferences) {
+  const test::Threads one(1);  // many small passes
+  torch::manual_seed(5);
+  const Tensor u = drawn(3, torch::kFloat64).requires_grad_(true);
+  const Tensor w = matrices(torch::kFloat64).requires_grad_(true);
+  const Tensor direction = torch::randn({3, classes, output_size}, torch::kFloat64);
+  test::expect_gradients([&] { return (routed(u, w) * direction).sum(); }, {u, w});
+}
+
+TEST_P(CapsuleLayer, ThreadsDoNotChangeAByte) {
+  torch::manual_seed(6);
+  const Tensor u = drawn(13, torch::kFloat32);
+  const Tensor w = matrices(torch::kFloat32);
+  const auto with_threads = [&](int count) {
+    const test::Threads threads(count);
+    const Tensor a = u.clone().requires_grad_(true);
+    const Tensor b = w.clone().requires_grad_(true);
+    const Tensor v = routed(a, b);
+    v.square().sum().backward();
+    return std::vector<Tensor>{v.detach(), a.grad(), b.grad()};
+  };
+  const std::vector<Tensor> one = with_threads(1);
+  for (const int count : {2, 5}) {
+    const std::vector<Tensor> more = with_threads(count);
+    for (std::size_t at = 0; at < one.size(); ++at) {
+      EXPECT_TRUE(torch::equal(one[at], more[at])) << count << " threads, tensor " << at;
+    }
+  }
 }
 
 }  // namespace routing_test

@@ -1,7 +1,10 @@
-/// The Siamese capsule network: face capsules, and an embedding of all their elements.
+/// The Siamese capsule network, and the base class of its stages.
+///
+///     model.scn ──────────┐
+///     model.sdropcapnet ──┴─► SiameseStage: options of a variant ─► nn::SiameseCapsules
 ///
 ///     image ─► convolution ─► primary capsules ─► routing ─► face capsules [K,D]
-///           ─► (concrete dropout) ─► dense [K·D -> E] ─► (unit length) ─► embedding
+///           ─► (concrete dropout) ─► dense [K·D -> E] ─► (unit length) ─► embedding [E]
 ///
 /// O'Neill, "Siamese capsule networks", 2018. Both images of a pair go through the same network, so
 /// a batch of pairs is a batch of images.
@@ -9,6 +12,8 @@
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
+
+#include <seam/module.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -24,16 +29,6 @@ struct SiameseCapsulesOptions {
   bool unit_length = true;
   std::optional<ConcreteDropoutOptions> dropout;  ///< of face capsules; their number applies to it
 };
-
-/// As described in the paper: one convolution 9x9/3 of 256 channels with dropout 0.2, 32 primary
-/// capsules of size 8 per pixel, 20 face capsules of size 16 with separate weights for each primary
-/// capsule, 4 iterations, tanh instead of squash for face capsules. Its three statements on the
-/// number of face capsules exclude each other; 20 of 16 are the released code's.
-[[nodiscard]] NetworkOptions siamese_capsules_as_published();
-/// As built by the released code by default: 3x3 convolutions with mirrored borders, 16 primary
-/// capsules per pixel, sigmoid instead of squash, 3 iterations, and for images of 100x100 21 x 21 x
-/// 16 primary capsules. Softmax is over output capsules: its error is not a default here.
-[[nodiscard]] NetworkOptions siamese_capsules_released_default();
 
 /// The results of a pass for N images.
 struct SiameseResult {
@@ -59,3 +54,34 @@ class SiameseCapsulesImpl : public torch::nn::Module {
 TORCH_MODULE(SiameseCapsules);
 
 }  // namespace seam::nn
+
+namespace seam::stages {
+
+class SiameseStage : public ModuleStage<nn::SiameseCapsules> {
+ protected:
+  /// The fields, and all parameters except those that only one stage has; call it at the end of
+  /// declare().
+  void declare_network(Declaration& d);
+
+  void forward(nn::SiameseCapsules& net, Packet& packet, Context& context) override;
+
+ private:
+  struct Options {
+    nn::NetworkOptions network;          ///< except for primary_channels
+    std::int64_t primary_capsules = 32;  ///< at each position
+  };
+
+  /// The options of the stage's concrete dropout, or nullopt if it has none.
+  [[nodiscard]] virtual std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const = 0;
+
+  [[nodiscard]] nn::SiameseCapsules make() const final;
+
+  void declare_images(Declaration& d);
+  void declare_capsules(Declaration& d);
+
+  Options options_{nn::siamese_capsules_as_published(), 32};
+  std::int64_t dimensions_ = 20;
+  bool unit_length_ = true;
+};
+
+}  // namespace seam::stages

@@ -1,4 +1,4 @@
-#include "stages/nn/siamese_capsules.hpp"
+#include "stages/model/siamese.hpp"
 
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
@@ -12,7 +12,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::nn {
-namespace siamese_capsules_test {
+namespace siamese_test {
 
 using torch::Tensor;
 
@@ -150,5 +150,5 @@ TEST(SiameseCapsules, ThreadsDoNotChangeAByte) {
   }
 }
 
-}  // namespace siamese_capsules_test
+}  // namespace siamese_test
 }  // namespace seam::nn
