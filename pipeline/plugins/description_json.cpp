@@ -100,13 +100,13 @@ Json written(const Value& value) {
       {value.index(), std::visit([](const auto& held) { return Json(held); }, value)});
 }
 
+template <Structure T>
+Json written(const T& value);
+
 template <class T>
 Json written(const std::optional<T>& value) {
   return value ? written(*value) : Json();
 }
-
-template <Structure T>
-Json written(const T& value);
 
 template <class T>
 Json written(const std::vector<T>& list) {
@@ -149,13 +149,13 @@ void read(const Json& json, Value& value) {
                    std::make_index_sequence<std::variant_size_v<Value>>());
 }
 
+template <Structure T>
+void read(const Json& json, T& value);
+
 template <class T>
 void read(const Json& json, std::optional<T>& value) {
   if (!json.is_null()) read(json, value.emplace());
 }
-
-template <Structure T>
-void read(const Json& json, T& value);
 
 template <class T>
 void read(const Json& json, std::vector<T>& list) {

@@ -58,8 +58,8 @@ struct RoutingOptions {
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
 
-/// The same by LibTorch's operations, as other devices and types have it: on any device and
-/// differentiable any number of times.
+/// The same by LibTorch's operations: for any device and type, and differentiable any number of
+/// times.
 [[nodiscard]] torch::Tensor route_plain(const torch::Tensor& u, const torch::Tensor& weight,
                                         std::int64_t classes, const RoutingOptions& options = {});
 

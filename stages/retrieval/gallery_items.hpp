@@ -1,5 +1,4 @@
-/// What a search knows about the rows of its gallery: their items and categories, and which row is
-/// the query itself.
+/// The items and categories of a gallery's rows, and which row is the query itself.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""inputs_of_cases.py FOLDER FILE.case...: writes the pipeline of each case in tests/bad_pipelines as a file of its own."""
+"""inputs_of_cases.py FOLDER FILE.case...: writes the pipeline of each case in tests/bad_pipelines into a separate file."""
 
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 /// Transcripts: the cases of tests/system/transcripts/*.run, each a test `FILE.Case`.
 ///
-///     --- Case            a case; it runs in a folder of its own
+///     --- Case            a case; it runs in a separate folder
 ///     file NAME           writes the indented lines that follow
 ///     env NAME=VALUE      sets a variable of the following commands
 ///     needs COMMAND       skips the case if the command fails

@@ -425,8 +425,8 @@ class SEAM_EXPORT Declaration {
     return static_cast<const std::byte*>(object);
   }
   ParameterInfo& add_parameter(std::string name, std::string doc);
-  /// The default is the member's value; if it is a member of the presets' options, those of the
-  /// presets stand at the same place of their copies.
+  /// The default is the member's value. If it is a member of the presets' options, the defaults of
+  /// the presets are at the same offset in their copies.
   template <class T, class ToValue>
   void note_defaults(ParameterInfo& info, const T& member, const ToValue& to_value) {
     info.default_value = to_value(member);

@@ -50,7 +50,7 @@ class ItemIndex {
     const std::int64_t drawn = all[static_cast<std::size_t>(random.index(all.size() - 1))];
     return drawn == row ? all.back() : drawn;
   }
-  /// One of the rows of all other items, of which there must be one.
+  /// One of the rows of all other items; there must be one.
   [[nodiscard]] std::int64_t of_other_item(std::int64_t row, Random& random) const {
     const std::size_t item = item_of(row);
     const std::size_t own = first_[item + 1] - first_[item];

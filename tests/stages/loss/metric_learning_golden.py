@@ -10,7 +10,7 @@ import pytorch_metric_learning
 import torch
 from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
 from pytorch_metric_learning.losses import (
-    ArcFaceLoss, ContrastiveLoss, CrossBatchMemory, MultiSimilarityLoss, ProxyAnchorLoss, SupConLoss, TripletMarginLoss
+    ArcFaceLoss, CircleLoss, ContrastiveLoss, CrossBatchMemory, MultiSimilarityLoss, ProxyAnchorLoss, SupConLoss, TripletMarginLoss
 )
 from pytorch_metric_learning.miners import BatchHardMiner, MultiSimilarityMiner
 from pytorch_metric_learning.reducers import MeanReducer
@@ -47,6 +47,13 @@ SUPERVISED_CONTRASTIVE = [
     (0.1, 4, [0, 0, 1, 1, 2, 2]),
     (0.1, 5, [0, 0, 0, 1, 2, 1, 0, 3]),
     (1.5, 3, [7, 7, 3]),
+]
+
+# margin, scale, dimensions, labels: also rows without a positive
+CIRCLE = [
+    (0.4, 80.0, 4, [0, 0, 1, 1, 2, 2]),
+    (0.25, 2.0, 5, [0, 0, 0, 1, 2, 1, 0, 3]),
+    (0.0, 256.0, 3, [7, 7, 3]),
 ]
 
 # margin, rows of the memory, dimensions, labels of batches in a row: the memory is filled, and holds less than all of them
@@ -101,7 +108,7 @@ print("""  };
 }
 
 /// Row by row as above. `options`: alpha, beta, lambda, epsilon of multi-similarity, the margin of
-/// batch-hard.
+/// batch-hard, margin and scale of circle.
 struct PairGolden {
   std::vector<double> options;
   std::vector<std::int64_t> labels;
@@ -194,4 +201,7 @@ for margin, memory, dimensions, batches in CROSS_BATCH_MEMORY:
        {listed(embedding.grad)}}},""")
     print("}},")
 print("  };\n}\n")
+pairs("circle_golden", [
+    ([margin, scale], dimensions, labels, CircleLoss(margin, scale)) for margin, scale, dimensions, labels in CIRCLE
+])
 print("}  // namespace seam::test")
