@@ -103,12 +103,6 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
 }
 
 void Embeddings::end(Context& context) {
-  if (vectors.dim() != 2 || vectors.size(0) != static_cast<std::int64_t>(origins.size())) {
-    throw Error("the fields of one batch must have the same number of rows, but 'embedding' has " +
-                    std::to_string(vectors.dim() > 0 ? vectors.size(0) : 0) +
-                    " and 'origins' has " + std::to_string(origins.size()),
-                Fault::internal);
-  }
   if (files_->rows == 0) {
     throw Error("no embedding was received, so there is nothing to export");
   }
