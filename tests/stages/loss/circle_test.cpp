@@ -54,7 +54,8 @@ TEST_P(CircleLossTest, IsThePapersSumOverPairsOfPairs) {
         torch::randn({static_cast<std::int64_t>(labels.size()), 5}, torch::kFloat64);
     for (const CircleOptions& options : {CircleOptions{}, {0.25, 4}, {0, 1}}) {
       const MeasuredLoss result = circle_loss(embedding.to(device()), labels, options);
-      EXPECT_NEAR(result.loss.item<double>(), by_loops(embedding, labels, options), 1e-10);
+      // LibTorch's softplus(x) is x from 20 on, which leaves out exp(-x).
+      EXPECT_NEAR(result.loss.item<double>(), by_loops(embedding, labels, options), 3e-9);
     }
   }
 }
