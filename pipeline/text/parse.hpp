@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -15,8 +16,9 @@ namespace seam::host {
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = std::to_address(text.begin());
+  const char* const end = begin + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, number);
   if (error != std::errc() || stopped != end) return std::nullopt;
   return number;
 }

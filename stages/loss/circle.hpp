@@ -30,7 +30,7 @@ struct CircleOptions {
   double scale = 80;
 };
 
-/// The mean over the anchors that have a positive and a negative, of which there must be one.
+/// The mean over the anchors that have a positive and a negative; there must be at least one.
 /// `embedding` [N,E] is compared by cosine; rows of one label show the same item. An embedding that
 /// is not finite makes the loss NaN. Differentiable in the embedding, computed in its type.
 [[nodiscard]] inline MeasuredLoss circle_loss(const Tensor& embedding,

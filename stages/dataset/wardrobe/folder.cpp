@@ -170,7 +170,8 @@ void draw(const fs::path& folder, const WardrobeOptions& options,
   std::int64_t done = 0;
   const auto draw_item = [&](int item) {
     GarmentArtist artist(options.seed, item, options.colours, options.size);
-    const auto count = static_cast<std::size_t>(options.colours * options.views);
+    const auto count =
+        static_cast<std::size_t>(options.colours) * static_cast<std::size_t>(options.views);
     std::vector<std::uint8_t> bytes;
     for (const WardrobeImage& image :
          std::span(images).subspan(static_cast<std::size_t>(item) * count, count)) {
@@ -214,7 +215,8 @@ std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
   for (std::size_t i = 0; i < test_items; ++i) tests[static_cast<std::size_t>(order[i])] = true;
 
   std::vector<WardrobeImage> images;
-  images.reserve(order.size() * static_cast<std::size_t>(options.colours * options.views));
+  images.reserve(order.size() * static_cast<std::size_t>(options.colours) *
+                 static_cast<std::size_t>(options.views));
   const auto& categories = garment_categories();
   for (int item = 0; item < options.items; ++item) {
     const GarmentCategory& category =

@@ -14,8 +14,6 @@
 namespace seam::host {
 namespace numerics_test {
 
-using ::testing::HasSubstr;
-
 std::vector<std::string> one_cpu() {
   return {"cpu"};
 }

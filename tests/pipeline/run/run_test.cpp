@@ -91,7 +91,7 @@ class Scripted final : public Sink {
   std::int64_t flows_ = 0;
 };
 
-MATCHER_P2(FailsWith, code, message, "") {
+MATCHER_P2(fails_with, code, message, "") {
   return ExplainMatchResult(code, arg.code, result_listener) && arg.error.has_value() &&
          ExplainMatchResult(message, arg.error->full_message(), result_listener);
 }
@@ -347,7 +347,7 @@ TEST_F(RunPipelineTest, AStageThatCannotOpenClosesThoseThatAreOpen) {
 
 TEST_F(RunPipelineTest, AStageThatCannotSaveEndsTheRun) {
   add_stage("model", {.keeps_state = true, .fails_in = "save"}, "train");
-  EXPECT_THAT(run(), FailsWith(ExitCode::data, HasSubstr("stage 'model'")));
+  EXPECT_THAT(run(), fails_with(ExitCode::data, HasSubstr("stage 'model'")));
 }
 
 TEST_F(RunPipelineTest, AStageThatCannotCloseIsTheRunsFaultAtTheEnd) {
@@ -477,9 +477,10 @@ TEST_F(PointTest, OfAnotherScheduleItIsRefused) {
   run();
   pipeline_.spec.flows.front().name = "fit";
   pipeline_.spec.schedule.each_epoch = {{"fit", 1}};
-  EXPECT_THAT(go_on(), FailsWith(ExitCode::configuration,
-                                 HasSubstr("within flow 'train', but at this point the schedule in "
-                                           "resolved.toml runs flow 'fit'")));
+  EXPECT_THAT(go_on(),
+              fails_with(ExitCode::configuration,
+                         HasSubstr("within flow 'train', but at this point the schedule in "
+                                   "resolved.toml runs flow 'fit'")));
 }
 
 TEST_F(PointTest, AStopBeforeTheFlowGoesOnLeavesItsPoint) {
@@ -590,7 +591,7 @@ TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
   pipeline_.spec.schedule.epochs = 5;  // otherwise there is nothing left to do
   add_stage("model", {.keeps_state = true}, "train");
   EXPECT_THAT(resume(),
-              FailsWith(ExitCode::configuration, HasSubstr("no state for stage 'model'")));
+              fails_with(ExitCode::configuration, HasSubstr("no state for stage 'model'")));
 }
 
 TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
@@ -601,7 +602,7 @@ TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
   pipeline_.stages.erase("model");
   pipeline_.spec.stages.pop_back();
   add_stage("model", {.keeps_state = true, .fails_in = "load"}, "");
-  EXPECT_THAT(resume(), FailsWith(ExitCode::configuration, HasSubstr("loading its saved state")));
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration, HasSubstr("loading its saved state")));
 }
 
 /// train and fill every 2nd epoch, evaluate every epoch: `gallery` is filled by fill and read by
@@ -648,8 +649,8 @@ TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
   pipeline_.spec.schedule.each_epoch[1].every = 7;
   pipeline_.spec.schedule.epochs = 9;
   EXPECT_THAT(go_on(),
-              FailsWith(ExitCode::configuration, AllOf(HasSubstr("no state for stage 'gallery'"),
-                                                       HasSubstr("restore the schedule"))));
+              fails_with(ExitCode::configuration, AllOf(HasSubstr("no state for stage 'gallery'"),
+                                                        HasSubstr("restore the schedule"))));
 }
 
 TEST_F(RunPipelineTest, AChangedPipelineIsRefusedByKey) {
@@ -737,8 +738,8 @@ TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
 TEST_F(FromRunTest, WithoutItsCheckpointsItDoesNotBeginAgain) {
   begin();
   fs::remove_all(fresh("checkpoints"));
-  EXPECT_THAT(resume(), FailsWith(ExitCode::configuration,
-                                  HasSubstr("started from run/epoch-3.safetensors")));
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration,
+                                   HasSubstr("started from run/epoch-3.safetensors")));
 }
 
 TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
@@ -746,7 +747,7 @@ TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
   fs::remove_all(folder_.path() / "run/checkpoints");
   start_from_it();
   EXPECT_THAT(run(),
-              FailsWith(ExitCode::configuration, HasSubstr("no checkpoint between two epochs")));
+              fails_with(ExitCode::configuration, HasSubstr("no checkpoint between two epochs")));
   EXPECT_FALSE(fs::exists(folder_.path() / "new"));
 }
 

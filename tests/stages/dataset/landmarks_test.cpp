@@ -14,7 +14,6 @@
 namespace seam::stages {
 namespace landmarks_test {
 
-using seam::testing::Harness;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;

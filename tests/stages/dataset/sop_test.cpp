@@ -15,7 +15,6 @@
 namespace seam::stages {
 namespace sop_test {
 
-using seam::testing::Harness;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
