@@ -20,12 +20,14 @@ std::string parameter_line(const ParameterInfo& parameter, const Description& de
       (!parameter.default_value || written(*parameter.default_value) != written(set->second))) {
     return fmt::format("{} = {}\n", parameter.name, written(set->second));
   }
-  // Where the line is read again, the parameter is set, and one without an effect would be
-  // rejected.
-  if (parameter.default_value && !without_effect(parameter, description, spec.values)) {
-    return fmt::format("{} = {}  # default\n", parameter.name, written(*parameter.default_value));
+  if (!parameter.default_value || without_effect(parameter, description, spec.values)) {
+    return fmt::format("# {}: not set\n", parameter.name);
   }
-  return fmt::format("# {}: not set\n", parameter.name);
+  // A value that is read again is set. It would override another preset, or be rejected if the run
+  // is evaluated with other values: a default that depends on them is a comment.
+  const bool depends = parameter.only_with || !parameter.preset_defaults.empty();
+  return fmt::format("{}{} = {}  # default\n", depends ? "# " : "", parameter.name,
+                     written(*parameter.default_value));
 }
 
 /// `table` says which of the host's tables a spec's is; its keys are bound to copies.

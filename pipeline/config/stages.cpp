@@ -254,6 +254,7 @@ class StageReader {
     const auto value = read_parameter_value(key, parameter, draft.spec.use, findings_);
     if (!value) return false;
     draft.value_places[parameter.name] = key.node.place;
+    if (!key.inherited_from.empty()) draft.inherited.insert(parameter.name);
     if (parameter.kind == ValueKind::reference) {
       draft.spec.references[parameter.name] = *key.node.text();
       draft.reference_nodes[parameter.name] = key.node;
@@ -263,16 +264,30 @@ class StageReader {
     return true;
   }
 
-  /// Reports the parameters that the values of others leave without an effect.
-  void check_effects(const StageDraft& draft) {
+  /// Whether the values are known on which the parameter's effect depends.
+  static bool knows_effect(const ParameterInfo& parameter, const StageDraft& draft) {
+    const auto is_faulty = [&](const std::string& name) { return draft.faulty.contains(name); };
+    if (parameter.only_with && is_faulty(parameter.only_with->parameter)) return false;
+    return std::ranges::none_of(
+        draft.runner->description().parameters,
+        [&](const ParameterInfo& other) { return other.is_preset && is_faulty(other.name); });
+  }
+
+  /// Reports the parameters that the values of others leave without an effect; drops those that
+  /// `like` took from another stage, for which they may have one.
+  void check_effects(StageDraft& draft) {
     const Description& description = draft.runner->description();
     for (const ParameterInfo& parameter : description.parameters) {
       const auto place = draft.value_places.find(parameter.name);
-      if (place == draft.value_places.end()) continue;
-      if (const auto problem = without_effect(parameter, description, draft.spec.values)) {
+      if (place == draft.value_places.end() || !knows_effect(parameter, draft)) continue;
+      const auto problem = without_effect(parameter, description, draft.spec.values);
+      if (!problem) continue;
+      if (draft.inherited.contains(parameter.name)) {
+        draft.spec.values.erase(parameter.name);
+        draft.value_places.erase(place);
+      } else {
         findings_.error("no-effect", place->second,
-                        fmt::format("'{}' of {} {}", parameter.name, draft.spec.use, *problem),
-                        {like_note(draft)});
+                        fmt::format("'{}' of {} {}", parameter.name, draft.spec.use, *problem));
       }
     }
   }

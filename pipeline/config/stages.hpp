@@ -23,6 +23,7 @@ struct StageDraft {
   std::map<std::string, Node> reference_nodes;  ///< where each reference is written
   std::map<std::string, Place> value_places;    ///< of the parameters that the file sets
   std::set<std::string> faulty;                 ///< parameters with rejected values
+  std::set<std::string> inherited;              ///< parameters that `like` took from another stage
   bool sound = false;  ///< configured completely; otherwise its fields are uncertain
 };
 

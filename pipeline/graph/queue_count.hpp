@@ -14,11 +14,13 @@ class QueueCount {
   /// A message arrives.
   void enter() {
     const std::uint64_t entered = entered_.fetch_add(1, std::memory_order_relaxed) + 1;
-    const std::uint64_t most = most_.load(std::memory_order_relaxed);
+    std::uint64_t most = most_.load(std::memory_order_relaxed);
     if (entered <= left_seen_.load(std::memory_order_relaxed) + most) return;
     const std::uint64_t left = left_.load(std::memory_order_relaxed);
     left_seen_.store(left, std::memory_order_relaxed);
-    if (entered > left + most) most_.store(entered - left, std::memory_order_relaxed);
+    while (entered > left + most &&
+           !most_.compare_exchange_weak(most, entered - left, std::memory_order_relaxed)) {
+    }
   }
   /// A message is taken.
   void leave() { left_.fetch_add(1, std::memory_order_relaxed); }

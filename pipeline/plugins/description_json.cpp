@@ -13,7 +13,8 @@ namespace seam::host {
 namespace {
 
 // Each structure becomes an array of the members that members_of() passes to `use`. The structured
-// bindings name every member: a new one does not compile until it is named here.
+// bindings name every member: a new one does not compile until it is named here. Description has a
+// base class, which bindings do not allow: a new member of it must not be forgotten.
 
 template <class T, class Structure>
 concept Is = std::same_as<std::remove_const_t<T>, Structure>;
