@@ -199,9 +199,10 @@ SopLists Sop::read() const {
   require_folder(root_, " with the data set; set 'root' to the folder that holds Ebay_train.txt");
   const std::string what = "a list of image_id, class_id, super_class_id and path";
   const fs::path info = root_ / "Ebay_info.txt";
+  std::error_code fault;
   return join_sop_lists(
       read_list_text(root_ / "Ebay_train.txt", what), read_list_text(root_ / "Ebay_test.txt", what),
-      fs::exists(info) ? std::optional(read_list_text(info, what)) : std::nullopt);
+      fs::exists(info, fault) ? std::optional(read_list_text(info, what)) : std::nullopt);
 }
 
 std::string Sop::difference_of(const SopLists& lists) const {

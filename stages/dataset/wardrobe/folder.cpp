@@ -142,10 +142,14 @@ class PartFolder {
   PartFolder& operator=(PartFolder&&) = delete;
   ~PartFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    if (!path_.empty()) fs::remove_all(path_, ignored);
   }
 
   [[nodiscard]] const fs::path& path() const { return path_; }
+  void rename_to(const fs::path& target, std::error_code& fault) {
+    fs::rename(path_, target, fault);
+    if (!fault) path_.clear();  // its name may already be another process's
+  }
 
  private:
   fs::path path_;
@@ -251,10 +255,14 @@ WardrobeOutcome provide_wardrobe(const fs::path& root, const WardrobeOptions& op
     if (holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;
     fs::path target = fs::weakly_canonical(fs::absolute(root));  // not a link to it
     if (!target.has_filename()) target = target.parent_path();
-    const PartFolder part(target);
-    draw(part.path(), options, images, threads, progress);
+    // Before drawing: a root that cannot be replaced, such as a mount point, is an error.
     std::error_code fault;
-    fs::rename(part.path(), target, fault);
+    fs::remove(target, fault);
+    if (fault && holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;
+    if (fault) throw fs::filesystem_error("cannot replace the empty folder", target, fault);
+    PartFolder part(target);
+    draw(part.path(), options, images, threads, progress);
+    part.rename_to(target, fault);
     if (!fault) return WardrobeOutcome::drawn;
     // Others may have drawn it meanwhile.
     if (holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;

@@ -334,7 +334,7 @@ stop_early = { metric = "total.total", patience = 2, goal = "lowest" }
                     HasSubstr("weights = [0.1, 1e-20, 1.0]\n"), HasSubstr("cost: $$5"),
                     HasSubstr("index = \"gallery\"")));
   EXPECT_THAT(first.spec.resolved,
-              AllOf(HasSubstr("preset = \"theirs\"\n"), HasSubstr("radius = 5  # default"),
+              AllOf(HasSubstr("preset = \"theirs\"\n"), HasSubstr("# radius = 5  # default"),
                     HasSubstr("# sharpness: not set")))
       << "a parameter that has no effect would be rejected when this is read again";
   environment_.clear();
@@ -344,6 +344,27 @@ stop_early = { metric = "total.total", patience = 2, goal = "lowest" }
   EXPECT_EQ(second.spec.flows.size(), first.spec.flows.size());
   EXPECT_EQ(second.spec.flows[2].nodes.size(), first.spec.flows[2].nodes.size());
   EXPECT_EQ(second.spec.schedule.stop_early->goal, Goal::lowest);
+}
+
+TEST_F(Load, ResolvedTakesAnotherPresetAndOtherConditions) {
+  folder_.write("base.toml", simple);
+  const auto blurred = [&](const std::string& keys) {
+    return loaded("extends = \"base.toml\"\n[stage.blur]\nuse = \"fixture.blur\"\n" + keys +
+                  "[flow]\nmore = \"numbers -> blur\"\n")
+        .spec.resolved;
+  };
+  const auto with = [&](std::string resolved, const std::string& from, const std::string& to) {
+    resolved.replace(resolved.find(from), from.size(), to);
+    return loaded(resolved).spec.resolved;
+  };
+  const std::string theirs = "preset = \"theirs\"\n";
+  const std::string ours = "preset = \"ours\"\n";
+  EXPECT_THAT(with(blurred(theirs), theirs, ours),
+              AllOf(HasSubstr("# mode = \"linear\"  # default"), HasSubstr("# radius = 2")));
+  const std::string cubic = blurred("mode = \"cubic\"\n");
+  EXPECT_THAT(cubic, HasSubstr("# sharpness = 0.5  # default"));
+  EXPECT_THAT(with(cubic, "mode = \"cubic\"", "mode = \"nearest\""),
+              HasSubstr("# sharpness: not set"));
 }
 
 TEST_F(Load, WarningsLeaveThePipelineSound) {
