@@ -26,6 +26,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -149,6 +150,9 @@ class Transcript : public ::testing::Test {
   }
 
   void TestBody() override {
+    const bool runs =
+        std::ranges::any_of(statements_, [](const Statement& one) { return one.verb == "$"; });
+    EXPECT_TRUE(runs) << "the case runs nothing";
     for (std::size_t i = 0; i < statements_.size(); ++i) {
       const Statement& one = statements_[i];
       if (one.verb == "$") {
@@ -175,8 +179,12 @@ class Transcript : public ::testing::Test {
         << finished_.out << finished_.err;
   }
 
+  /// A statement that says more than is checked would pass for nothing.
   void check(const Statement& one) {
     const auto [first, second] = divided(one.rest);
+    const bool without_lines =
+        std::set<std::string>{"env", "same", "exists", "absent"}.contains(one.verb);
+    if (without_lines && !one.block.empty()) fail(one, "it takes no indented lines");
     if (one.verb == "file") {
       folder_.write(one.rest, joined(one.block, '\n'));
     } else if (one.verb == "env") {
@@ -186,6 +194,9 @@ class Transcript : public ::testing::Test {
       const std::string text = text_of(one, first);
       if (text != text_of(one, second)) fail(one, first + " and " + second + " differ");
     } else if (one.verb == "exists" || one.verb == "absent") {
+      if (one.rest.empty() || one.rest.find_first_of(" $") != std::string::npos) {
+        fail(one, "it takes the name of one file");
+      }
       const bool exists = fs::exists(folder_.path() / one.rest);
       if (exists != (one.verb == "exists")) fail(one, exists ? "it exists" : "it is missing");
     } else if (one.verb == "exit") {
@@ -199,6 +210,7 @@ class Transcript : public ::testing::Test {
   void check_text(const Statement& one, const std::string& subject, const std::string& verb,
                   const std::string& text) const {
     const std::string actual = text_of(one, subject);
+    if (!text.empty() && !one.block.empty()) fail(one, "it takes a text or indented lines");
     std::vector<std::string> texts = one.block;
     if (verb == "is" && !one.block.empty()) texts = {joined(one.block, '\n')};
     if (one.block.empty()) texts = {text};
