@@ -15,17 +15,18 @@ std::string parameter_line(const ParameterInfo& parameter, const Description& de
   if (reference != spec.references.end()) {
     return fmt::format("{} = {}\n", parameter.name, written(Value{reference->second}));
   }
+  // A value that is read again is set. It would override another preset, or be rejected if the run
+  // is evaluated with other values: a default that depends on them is a comment, and a value that
+  // was set is written even if it equals the default.
+  const bool depends = parameter.only_with || !parameter.preset_defaults.empty();
   const auto set = spec.values.find(parameter.name);
-  if (set != spec.values.end() &&
-      (!parameter.default_value || written(*parameter.default_value) != written(set->second))) {
+  if (set != spec.values.end() && (depends || !parameter.default_value ||
+                                   written(*parameter.default_value) != written(set->second))) {
     return fmt::format("{} = {}\n", parameter.name, written(set->second));
   }
   if (!parameter.default_value || without_effect(parameter, description, spec.values)) {
     return fmt::format("# {}: not set\n", parameter.name);
   }
-  // A value that is read again is set. It would override another preset, or be rejected if the run
-  // is evaluated with other values: a default that depends on them is a comment.
-  const bool depends = parameter.only_with || !parameter.preset_defaults.empty();
   return fmt::format("{}{} = {}  # default\n", depends ? "# " : "", parameter.name,
                      written(*parameter.default_value));
 }

@@ -186,7 +186,13 @@ void StageRunner::configure(const Values& values) {
     }
     set_[name] = fitted;
   }
+  const auto preset = std::ranges::find(description.parameters, true, &ParameterInfo::is_preset);
   for (ParameterInfo& parameter : description.parameters) {
+    if (!parameter.preset_defaults.empty() && preset != description.parameters.end()) {
+      // Kept, because a later call may choose the first preset again.
+      parameter.preset_defaults.emplace(std::get<std::string>(*preset->default_value),
+                                        parameter.default_value);
+    }
     parameter.default_value = default_of(parameter, description, set_);
   }
   for (const bool presets : {true, false}) {  // what the file sets overrides its preset

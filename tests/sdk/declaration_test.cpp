@@ -225,6 +225,21 @@ const ParameterInfo& parameter(const Declaration& declaration, const std::string
   throw std::out_of_range(name);
 }
 
+TEST(Declaration, PresetsAreTheDefaultsOfListsOfChoices) {
+  struct Options {
+    std::vector<Mode> modes{Mode::replace};
+  };
+  Options options;
+  Declaration d;
+  d.preset("preset", options, "whose",
+           {{"ours", Options{}}, {"theirs", Options{{Mode::accumulate, Mode::replace}}}});
+  d.parameter("modes", options.modes, "which",
+              {{"replace", Mode::replace}, {"accumulate", Mode::accumulate}});
+  const std::vector<std::string> both{"accumulate", "replace"};
+  EXPECT_EQ(parameter(d, "modes").default_value, Value{std::vector<std::string>{"replace"}});
+  EXPECT_EQ(parameter(d, "modes").preset_defaults, (Defaults{{"theirs", Value{both}}}));
+}
+
 TEST(Declaration, PresetsAreTheDefaultsOfTheOptionsMembers) {
   Network network;
   Declaration declaration;

@@ -156,6 +156,8 @@ TEST(Runner, WhatIsSetOverridesAPreset) {
   StageRunner runner("add", "test.add", std::make_unique<AddByPreset>());
   runner.configure({{"which", std::string("much")}});
   EXPECT_EQ(runner.description().parameters[1].default_value, Value{std::int64_t{10}});
+  runner.configure({{"which", std::string("little")}});
+  EXPECT_EQ(runner.description().parameters[1].default_value, Value{std::int64_t{1}});
 }
 
 TEST(Runner, RefusesAParameterWithoutAnEffect) {

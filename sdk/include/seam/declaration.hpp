@@ -304,13 +304,15 @@ class SEAM_EXPORT Declaration {
     ParameterInfo& info = add_parameter(std::move(name), std::move(doc));
     info.kind = ValueKind::enumerations;
     const std::vector<std::pair<std::string, E>> known = keep(info, choices);
-    std::vector<std::string> texts;
-    for (const E value : member) {
-      for (const auto& [text, candidate] : known) {
-        if (value == candidate) texts.push_back(text);
+    note_defaults(info, member, [&known](const std::vector<E>& values) {
+      std::vector<std::string> texts;
+      for (const E value : values) {
+        for (const auto& [text, candidate] : known) {
+          if (value == candidate) texts.push_back(text);
+        }
       }
-    }
-    info.default_value = Value{texts};
+      return std::optional(Value{texts});
+    });
     info.assign = [&member, known](const Value& value) {
       member.clear();
       for (const std::string& text : std::get<std::vector<std::string>>(value)) {

@@ -361,6 +361,8 @@ TEST_F(Load, ResolvedTakesAnotherPresetAndOtherConditions) {
   const std::string ours = "preset = \"ours\"\n";
   EXPECT_THAT(with(blurred(theirs), theirs, ours),
               AllOf(HasSubstr("# mode = \"linear\"  # default"), HasSubstr("# radius = 2")));
+  EXPECT_THAT(with(blurred(theirs + "radius = 5\n"), theirs, ours), HasSubstr("\nradius = 5\n"))
+      << "a value of the file stays, even if it was the other preset's default";
   const std::string cubic = blurred("mode = \"cubic\"\n");
   EXPECT_THAT(cubic, HasSubstr("# sharpness = 0.5  # default"));
   EXPECT_THAT(with(cubic, "mode = \"cubic\"", "mode = \"nearest\""),
