@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "pipeline/run/files.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -67,15 +67,6 @@ class CsvLines {
   std::string_view text_;
   std::size_t at_ = 0;
 };
-
-template <class T>
-std::optional<T> number_in(const std::string& cell) {
-  T number{};
-  const char* const end = cell.data() + cell.size();
-  const auto [stopped, error] = std::from_chars(cell.data(), end, number);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return number;
-}
 
 /// The position of the metric's column.
 std::size_t column_of(const Cells& head, const std::string& metric) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -15,6 +14,7 @@
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/config/variants.hpp"
 #include "pipeline/report/pictures.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -46,9 +46,9 @@ std::optional<RecallName> recall_name(std::string_view name) {
   }
   constexpr std::string_view mark = "r@";
   if (!name.starts_with(mark)) return std::nullopt;
-  const char* const end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + mark.size(), end, found.k);
-  if (error != std::errc() || stopped != end || found.k < 1) return std::nullopt;
+  const auto k = number_in<decltype(found.k)>(name.substr(mark.size()));
+  if (!k || *k < 1) return std::nullopt;
+  found.k = *k;
   return found;
 }
 

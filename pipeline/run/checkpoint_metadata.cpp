@@ -3,11 +3,11 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/parse.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "seam/error.hpp"
 
@@ -17,15 +17,6 @@ namespace {
 
 const std::string run_keys = "seam.run.";
 const std::string mean_keys = "seam.mean.";
-
-/// `base`: of integers.
-template <class T, class... Base>
-std::optional<T> parsed(std::string_view text, Base... base) {
-  T value{};
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value, base...);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// The shortest text that reads back as the same number.
 std::string exactly(double number) {
@@ -51,13 +42,13 @@ class RunValues {
   }
   [[nodiscard]] std::int64_t count(const char* name) const {
     const std::string value = text(run_keys + name);
-    const auto number = parsed<std::int64_t>(value);
+    const auto number = number_in<std::int64_t>(value);
     if (!number) throw Error("its '" + (run_keys + name) + "' is '" + value + "', not a number");
     if (*number < 0) throw Error("its '" + (run_keys + name) + "' is negative");
     return *number;
   }
   [[nodiscard]] static double number(const std::string& key, const std::string& value) {
-    const auto number = parsed<double>(value);
+    const auto number = number_in<double>(value);
     if (!number) throw Error("its '" + key + "' is '" + value + "', not a number");
     return *number;
   }
@@ -109,7 +100,7 @@ std::string unescaped(std::string_view text) {
       bytes += text[at];
       continue;
     }
-    const auto number = parsed<unsigned char>(text.substr(at + 1, 2), 16);
+    const auto number = number_in<unsigned char>(text.substr(at + 1, 2), 16);
     if (!number || at + 2 >= text.size()) {
       throw Error("'" + std::string(text) + "' has a '%' without two digits");
     }

@@ -12,13 +12,13 @@
 
 namespace seam::host {
 
-/// The number that the whole text is, or nullopt.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
+/// The number that the whole text is, or nullopt. `base`: of integers, if it is not 10.
+template <class Number, class... Base>
+std::optional<Number> number_in(std::string_view text, Base... base) {
   Number number{};
   const char* const begin = std::to_address(text.begin());
   const char* const end = begin + text.size();
-  const auto [stopped, error] = std::from_chars(begin, end, number);
+  const auto [stopped, error] = std::from_chars(begin, end, number, base...);
   if (error != std::errc() || stopped != end) return std::nullopt;
   return number;
 }
