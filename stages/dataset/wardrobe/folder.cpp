@@ -130,11 +130,17 @@ class PartFolder {
  public:
   explicit PartFolder(const fs::path& root) {
     fs::create_directories(root.parent_path());
-    int number = ::getpid();
-    do {  // the number may be taken: by a stage of this process, another computer, a killed run
+    std::error_code fault;
+    // The number may be taken: by a stage of this process, another computer, a killed run.
+    for (int number = ::getpid();; ++number) {
       path_ = root;
-      path_ += ".part-" + std::to_string(number++);
-    } while (!fs::create_directory(path_));
+      path_ += ".part-" + std::to_string(number);
+      if (fs::create_directory(path_, fault)) return;
+      // "File exists" about a folder that another one has renamed meanwhile.
+      if (fault && fault != std::errc::file_exists) {
+        throw fs::filesystem_error("cannot create a folder", path_, fault);
+      }
+    }
   }
   PartFolder(const PartFolder&) = delete;
   PartFolder(PartFolder&&) = delete;
@@ -255,18 +261,19 @@ WardrobeOutcome provide_wardrobe(const fs::path& root, const WardrobeOptions& op
     if (holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;
     fs::path target = fs::weakly_canonical(fs::absolute(root));  // not a link to it
     if (!target.has_filename()) target = target.parent_path();
-    // Before drawing: a root that cannot be replaced, such as a mount point, is an error.
+    // Before drawing: a root that cannot be replaced, such as a mount point, is an error. It is
+    // replaced by an empty folder rather than removed, because others may be looking at it.
     std::error_code fault;
-    fs::remove(target, fault);
-    if (fault && holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;
-    if (fault) throw fs::filesystem_error("cannot replace the empty folder", target, fault);
-    PartFolder part(target);
-    draw(part.path(), options, images, threads, progress);
-    part.rename_to(target, fault);
-    if (!fault) return WardrobeOutcome::drawn;
+    if (fs::exists(target)) PartFolder(target).rename_to(target, fault);
+    if (!fault) {
+      PartFolder part(target);
+      draw(part.path(), options, images, threads, progress);
+      part.rename_to(target, fault);
+      if (!fault) return WardrobeOutcome::drawn;
+    }
     // Others may have drawn it meanwhile.
     if (holds_wardrobe(root, options, images)) return WardrobeOutcome::reused;
-    throw fs::filesystem_error("cannot rename", part.path(), target, fault);
+    throw fs::filesystem_error("cannot replace the folder", target, fault);
   } catch (const fs::filesystem_error& error) {
     throw Error("cannot draw a wardrobe in '" + root.string() + "': " + error.what());
   }
