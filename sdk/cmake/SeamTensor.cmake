@@ -1,5 +1,7 @@
 # Defines Seam::tensor: the SDK with LibTorch, for Seam's own build and for plugin authors alike.
+set(CMAKE_MESSAGE_LOG_LEVEL ERROR)  # the wheel's own files warn of a library that they do without
 find_package(Torch REQUIRED)
+unset(CMAKE_MESSAGE_LOG_LEVEL)
 find_package(OpenMP REQUIRED)  # at::parallel_for is an inline function: parallel only under -fopenmp
 
 # LibTorch's targets refer to each other by name wherever they are used (in 1.13), but are known only in the folder that

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
+#include <seam/error.hpp>
 
 #include <string>
 
@@ -22,11 +23,21 @@ Tensor padded(const Tensor& x) {
 
 }  // namespace
 
+std::int64_t ConvolutionalEmbeddingOptions::features() const {
+  if (pooling != Pooling::none) return channels;
+  std::int64_t height = image_height;
+  std::int64_t over = image_width;
+  for (int layer = 0; layer < 4; ++layer) {
+    height = same_size(height, stride);
+    over = same_size(over, stride);
+  }
+  return channels * height * over;
+}
+
 ConvolutionalEmbeddingImpl::ConvolutionalEmbeddingImpl(const ConvolutionalEmbeddingOptions& options)
-    : pool_(register_module("pool", GlobalPooling(options.pooling))),
-      embedding_(register_module("embedding", Linear(options.channels, options.dimensions))),
-      dropout_(options.dropout),
-      unit_length_(options.unit_length) {
+    : options_(options),
+      pool_(register_module("pool", GlobalPooling(options.pooling))),
+      embedding_(register_module("embedding", Linear(options.features(), options.dimensions))) {
   const std::vector<std::int64_t> channels{3, options.width, 2 * options.width, options.width,
                                            options.channels};
   for (std::size_t at = 1; at < channels.size(); ++at) {
@@ -44,13 +55,23 @@ ConvolutionalEmbeddingImpl::ConvolutionalEmbeddingImpl(const ConvolutionalEmbedd
 }
 
 Tensor ConvolutionalEmbeddingImpl::forward(const Tensor& images) {
+  if (options_.pooling == Pooling::none &&
+      (images.size(2) != options_.image_height || images.size(3) != options_.image_width)) {
+    const auto text = [](std::int64_t width, std::int64_t height) {
+      return std::to_string(width) + "x" + std::to_string(height);
+    };
+    throw Error("images of " + text(images.size(3), images.size(2)) +
+                " (width x height), but without pooling the dense layer is for those of " +
+                text(options_.image_width, options_.image_height) +
+                "; resize them, or set `image_height` and `image_width`");
+  }
   Tensor x = images;
   for (std::size_t at = 0; at < norms_.size(); ++at) {
     x = norms_[at](convolutions_[at](padded(x))).relu_();
-    x = torch::feature_dropout(x, dropout_, is_training());
+    x = torch::feature_dropout(x, options_.dropout, is_training());
   }
   const Tensor embedding = embedding_(pool_(convolutions_.back()(padded(x)).relu_()));
-  return unit_length_ ? unit(embedding) : embedding;
+  return options_.unit_length ? unit(embedding) : embedding;
 }
 
 }  // namespace seam::nn
@@ -66,9 +87,17 @@ void CnnEmbedding::declare(Declaration& d) {
   d.parameter("channels", options_.channels, "channels of the last convolution").range(1, 65536);
   d.parameter("dropout", options_.dropout, "probability that a whole channel is zeroed in training")
       .range(0, 0.99);
-  d.parameter(
-      "pooling", options_.pooling, "pooling of the last convolution over the pixels",
-      {{"average", nn::Pooling::average}, {"generalised_mean", nn::Pooling::generalised_mean}});
+  d.parameter("pooling", options_.pooling, "pooling of the last convolution over the pixels",
+              {{"average", nn::Pooling::average},
+               {"generalised_mean", nn::Pooling::generalised_mean},
+               {"none", nn::Pooling::none}});
+  d.parameter("image_height", options_.image_height,
+              "height of the images, on which the dense layer's size depends without pooling")
+      .range(1, 65536)
+      .only_with("pooling", "none");
+  d.parameter("image_width", options_.image_width, "width of the images, likewise")
+      .range(1, 65536)
+      .only_with("pooling", "none");
   d.needs(field::images);
   declare_embedding(d);
 }

@@ -5,7 +5,7 @@
 ///       conv1 7x7/2   3 ->  w   norm1, ReLU, spatial dropout
 ///       conv2 7x7/2   w -> 2w   norm2, ReLU, spatial dropout
 ///       conv3 7x7/2  2w ->  w   norm3, ReLU, spatial dropout
-///       conv4 7x7/2   w -> c    ReLU, pooling over the pixels       [N,c]
+///       conv4 7x7/2   w -> c    ReLU, pooling over the pixels       [N,c], unpooled [N,c*h*w]
 ///       embedding     c -> E    to unit length                      [N,E]
 ///
 /// With w = 64, c = 460 and E = 368 it has 2,426,172 elements, and SCCapsNet 2,425,536: its last
@@ -32,21 +32,26 @@ struct ConvolutionalEmbeddingOptions {
   std::int64_t dimensions = 368;
   double dropout = 0.3;
   Pooling pooling = Pooling::average;
+  std::int64_t image_height = 256;  ///< only without pooling: the dense layer depends on it
+  std::int64_t image_width = 256;   ///< likewise
   bool unit_length = true;
+
+  /// c, or c*h*w without pooling.
+  [[nodiscard]] std::int64_t features() const;
 };
 
 class ConvolutionalEmbeddingImpl : public torch::nn::Module {
  public:
   explicit ConvolutionalEmbeddingImpl(const ConvolutionalEmbeddingOptions& options);
+  /// Throws seam::Error for images of another size if nothing pools them.
   Tensor forward(const Tensor& images);
 
  private:
+  ConvolutionalEmbeddingOptions options_;
   std::vector<Conv2d> convolutions_;
   std::vector<BatchNorm2d> norms_;  // of all convolutions except the last
   GlobalPooling pool_;
   Linear embedding_;
-  double dropout_;
-  bool unit_length_;
 };
 TORCH_MODULE(ConvolutionalEmbedding);
 

@@ -17,6 +17,7 @@ torch::Tensor GlobalPoolingImpl::forward(const torch::Tensor& feature_map) const
   const bool narrow = feature_map.scalar_type() == torch::kBFloat16;
   const torch::Tensor map = narrow ? feature_map.to(torch::kFloat32) : feature_map;
   if (pooling_ == Pooling::maximum) return map.amax({2, 3});
+  if (pooling_ == Pooling::none) return map.flatten(1);
   if (!p_.defined()) return map.mean({2, 3});
   // In parts, since LibTorch's power rounds differently at the end of a thread's share.
   return by_parts(map, p_, generalised_mean);

@@ -16,6 +16,7 @@ enum class Pooling : std::uint8_t {
   generalised_mean,             ///< GeM: one p for all channels
   generalised_mean_by_channel,  ///< GeMmp: a p for each channel
   maximum,                      ///< MAC: Tolias, Sicre, Jégou 2016
+  none,                         ///< all pixels side by side: [N,C*H*W]
 };
 
 /// Over the pixels of each channel, in float32 if the map is in bfloat16:
@@ -23,6 +24,7 @@ enum class Pooling : std::uint8_t {
 ///     average             mean(x)
 ///     generalised_mean    mean(max(x, 1e-6)^p)^(1/p), p = 3 at first and trained as "p"
 ///     maximum             max(x)
+///     none                x
 ///
 /// The second is equation 3 of Radenović, Tolias, Chum, "Fine-tuning CNN image retrieval with no
 /// human annotation", 2018.
