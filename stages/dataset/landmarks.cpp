@@ -181,7 +181,8 @@ void Landmarks::declare(Declaration& declaration) {
   declaration
       .parameter("expect_attributes", expected_attributes_,
                  "number of attributes that must be listed (463 in the official list)")
-      .at_least(1);
+      .at_least(1)
+      .only_with("attributes", "field");
   declaration.provides(field::landmarks).doc("in pixels of the image in the file");
   declaration.provides(field::visibility);
   if (attributes_ == Attributes::field) declaration.provides(field::attributes);
@@ -189,12 +190,6 @@ void Landmarks::declare(Declaration& declaration) {
 
 void Landmarks::open(Context& context) {
   const bool with_attributes = attributes_ == Attributes::field;
-  if (expected_attributes_ && !with_attributes) {
-    throw Error(
-        "`expect_attributes` has no effect without `attributes = \"field\"`; remove it, or set "
-        "`attributes = \"field\"`",
-        Fault::configuration);
-  }
   const InshopList partition = serve_list(root_, list_, expected_, context);
   tell_difference(context);
   const std::string partition_name = (root_ / list_).string();

@@ -97,7 +97,8 @@ void Erase::declare(Declaration& d) {
               "content of the rectangle: the colour `value`, or random noise, uniform in 0 to 255 "
               "for every channel of every pixel",
               {{"constant", Fill::constant}, {"random", Fill::random}});
-  d.parameter("value", value_, "constant: one number, or three (RGB); default: 0 (black)");
+  d.parameter("value", value_, "the colour: one number, or three (RGB)")
+      .only_with("fill", "constant");
   d.needs(field::image).doc("with 1 or 3 channels");
   d.accepts(field::landmarks).doc("not moved");
   d.accepts(field::visibility)
@@ -108,13 +109,8 @@ void Erase::declare(Declaration& d) {
 void Erase::open(Context& /*context*/) {
   check_order(ranges_.area_least, ranges_.area_most, "area");
   check_order(ranges_.aspect_least, ranges_.aspect_most, "aspect");
-  if (value_ && fill_ == Fill::random) {
-    throw Error("`value` has no effect with `fill = \"random\"`; remove it, or choose \"constant\"",
-                Fault::configuration);
-  }
-  colour_ = value_.value_or(std::vector<std::uint8_t>{0});
-  if (colour_.size() != 1 && colour_.size() != 3) {
-    throw Error("`value` has " + counted(colour_.size(), "number") +
+  if (value_.size() != 1 && value_.size() != 3) {
+    throw Error("`value` has " + counted(value_.size(), "number") +
                     "; accepted are one, or three: red, green and blue",
                 Fault::configuration);
   }
@@ -126,7 +122,7 @@ void Erase::check_channels(const Image& image) const {
     throw Error("the image has " + std::to_string(channels) +
                 " channels; image.erase accepts images with 1 or 3");
   }
-  if (channels == 1 && colour_.size() == 3) {
+  if (channels == 1 && value_.size() == 3) {
     throw Error(
         "the image has 1 channel, but `value` has three numbers: set one number for grey images");
   }
@@ -142,7 +138,7 @@ void Erase::process(Packet& packet, Context& context) const {
   const std::optional<Region> region = random_erased_region(image, ranges_, random);
   if (!region) return;
   packet.set(field::image, fill_ == Fill::random ? erase_with_noise(image, *region, random)
-                                                 : erase_region(image, *region, colour_));
+                                                 : erase_region(image, *region, value_));
   if (!landmarks) return;
   constexpr auto visible = static_cast<std::int64_t>(LandmarkState::visible);
   for (std::size_t i = 0; i < landmark_count; ++i) {

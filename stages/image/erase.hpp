@@ -57,8 +57,7 @@ class Erase final : public ParallelTransform {
   SideRanges ranges_{
       .area_least = 0.02, .area_most = 0.33, .aspect_least = 0.3, .aspect_most = 3.3};
   Fill fill_ = Fill::constant;
-  std::optional<std::vector<std::uint8_t>> value_;
-  std::vector<std::uint8_t> colour_;  // from open() on: the value, or black
+  std::vector<std::uint8_t> value_{0};  // black
 };
 
 }  // namespace seam::stages

@@ -59,12 +59,15 @@ void CostSensitive::declare(Declaration& d) {
        {"super_class", Costs::super_class},
        {"ordinal", Costs::ordinal},
        {"file", Costs::file}});
-  d.parameter("super_classes", super_classes_, "super_class: the super-class of each class")
-      .range(0, 1e9);
-  d.parameter("within", within_, "super_class: the cost within a super-class; default: 0.5")
-      .range(0, 1);
-  d.parameter("file", file_, "file: CSV with one line per class, which has the cost of every class")
-      .must_exist();
+  d.parameter("super_classes", super_classes_, "the super-class of each class")
+      .range(0, 1e9)
+      .only_with("costs", "super_class");
+  d.parameter("within", within_, "the cost within a super-class")
+      .range(0, 1)
+      .only_with("costs", "super_class");
+  d.parameter("file", file_, "CSV with one line per class, which has the cost of every class")
+      .must_exist()
+      .only_with("costs", "file");
   d.needs(field::logits);
   declare_class_loss(d);
 }
@@ -80,14 +83,6 @@ void CostSensitive::check_parameters() const {
     wrong("`costs = \"super_class\"` needs `super_classes`, a number for each class");
   }
   if (kind_ == Costs::file && !file_) wrong("`costs = \"file\"` needs `file`, a CSV file of costs");
-  const auto unread = [&](const char* parameter, const char* kind) {
-    wrong("`" + std::string(parameter) + "` has no effect without `costs = \"" + kind +
-          "\"`; remove it, or choose that");
-  };
-  if (kind_ != Costs::super_class && !super_classes_.empty())
-    unread("super_classes", "super_class");
-  if (kind_ != Costs::super_class && within_) unread("within", "super_class");
-  if (kind_ != Costs::file && file_) unread("file", "file");
 }
 
 void CostSensitive::open(Context& context) {
@@ -101,12 +96,11 @@ void CostSensitive::open(Context& context) {
 }
 
 Tensor CostSensitive::costs(const Tensor& logits, const Tensor& labels) const {
-  constexpr double usual = 0.5;
   switch (kind_) {
     case Costs::nominal:
       return nominal_costs(logits, labels);
     case Costs::super_class:
-      return super_class_costs(logits, labels, table_, within_.value_or(usual));
+      return super_class_costs(logits, labels, table_, within_);
     case Costs::ordinal:
       return ordinal_costs(logits, labels);
     case Costs::file:

@@ -51,7 +51,7 @@ class CostSensitive final : public ClassLoss {
 
   Costs kind_ = Costs::nominal;
   std::vector<std::int64_t> super_classes_;
-  std::optional<double> within_;
+  double within_ = 0.5;
   std::optional<std::filesystem::path> file_;
   Tensor table_;  // of super_class i64[K], of file f32[K,K], on the run's device
 };

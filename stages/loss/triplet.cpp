@@ -16,9 +16,10 @@ void Triplet::declare(Declaration& d) {
   d.parameter("form", form_, "the loss of a triplet",
               {{"hinge", Form::hinge}, {"cosine", Form::cosine}});
   d.parameter("margin", margin_,
-              "hinge: how much farther away the negative must be; default: 2. Distances of unit "
-              "vectors are 0 to 4. cosine has no margin")
-      .range(0, 1e6);
+              "how much farther away the negative must be. Distances of unit vectors are 0 to 4. "
+              "SCCapsNet's released code has 2")
+      .range(0, 1e6)
+      .only_with("form", "hinge");
   d.needs(field::embedding);
   d.needs(field::groups);
   d.needs(field::roles).values({"anchor", "positive", "negative"});
@@ -26,15 +27,7 @@ void Triplet::declare(Declaration& d) {
   declare_loss(d);
 }
 
-void Triplet::open(Context& /*context*/) {
-  if (form_ == Form::cosine && margin_) {
-    throw Error("`margin` has no effect with `form = \"cosine\"`; remove it, or choose \"hinge\"",
-                Fault::configuration);
-  }
-}
-
 Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
-  constexpr double usual_margin = 2.0;  // SCCapsNet's released code
   const Tensor& embedding = packet.get(field::embedding);
   const TripletRows rows = triplet_rows(packet.get(field::groups), packet.get(field::roles));
   const auto select = [&](const std::vector<std::int64_t>& chosen) {
@@ -43,10 +36,9 @@ Tensor Triplet::compute(const Packet& packet, Context& /*context*/) {
   const Tensor anchors = select(rows.anchors);
   const Tensor positives = select(rows.positives);
   const Tensor negatives = select(rows.negatives);
-  const MeasuredLoss result =
-      form_ == Form::cosine
-          ? cosine_triplet_loss(anchors, positives, negatives)
-          : triplet_loss(anchors, positives, negatives, margin_.value_or(usual_margin));
+  const MeasuredLoss result = form_ == Form::cosine
+                                  ? cosine_triplet_loss(anchors, positives, negatives)
+                                  : triplet_loss(anchors, positives, negatives, margin_);
   for (const auto& [metric, value] : result.measured) measure(metric, value);
   return result.loss;
 }

@@ -4,7 +4,6 @@
 #include <seam/loss.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -40,7 +39,6 @@ class Triplet final : public Loss {
   static constexpr std::string_view name = "loss.triplet";
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
 
  private:
   enum class Form : std::uint8_t { hinge, cosine };
@@ -48,7 +46,7 @@ class Triplet final : public Loss {
   Tensor compute(const Packet& packet, Context& context) override;
 
   Form form_ = Form::hinge;
-  std::optional<double> margin_;
+  double margin_ = 2.0;
 };
 
 }  // namespace seam::stages

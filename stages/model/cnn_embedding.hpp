@@ -43,7 +43,7 @@ struct ConvolutionalEmbeddingOptions {
 class ConvolutionalEmbeddingImpl : public torch::nn::Module {
  public:
   explicit ConvolutionalEmbeddingImpl(const ConvolutionalEmbeddingOptions& options);
-  /// Throws seam::Error for images of another size if nothing pools them.
+  /// Without pooling, throws seam::Error for images of a different size.
   Tensor forward(const Tensor& images);
 
  private:

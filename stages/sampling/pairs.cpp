@@ -71,7 +71,8 @@ void DrawnPairs::declare(Declaration& declaration) {
       .parameter("count", count_wanted_,
                  "number of pairs for each_epoch or once; default: the number of images, or for "
                  "once, the largest balanced number")
-      .at_least(1);
+      .at_least(1)
+      .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
   declaration.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
   declaration
       .parameter("list", list_,
@@ -91,11 +92,6 @@ void DrawnPairs::open(Context& /*context*/) {
   if ((drawn_ == Drawn::list) != !list_.empty()) {
     refuse(list_.empty() ? "pairs is \"list\", but 'list' is not set"
                          : "'list' is set, but pairs is not \"list\"");
-  }
-  if (count_wanted_ && (drawn_ == Drawn::all || drawn_ == Drawn::list)) {
-    refuse(
-        "'count' has no effect with this value of 'pairs'; remove it, or set pairs to "
-        "\"each_epoch\" or \"once\"");
   }
   if (rule_ == PairRule::released && drawn_ != Drawn::each_epoch) {
     refuse("rule = \"released\" only applies to pairs = \"each_epoch\"; set that");

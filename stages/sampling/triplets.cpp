@@ -42,13 +42,15 @@ void Triplets::declare(Declaration& declaration) {
       .optional();
   declaration
       .parameter("margin", margin_,
-                 "semi_hard: how much the squared distance of the negative may exceed that of the "
-                 "positive; default: 2, like the margin of loss.triplet")
-      .range(1e-6, 1e6);
+                 "how much the squared distance of the negative may exceed that of the positive")
+      .range(1e-6, 1e6)
+      .only_with("negatives", "semi_hard");
   declaration
       .parameter("random_epochs", random_epochs_,
                  "number of initial epochs that use random_other_item, whatever `negatives` is")
-      .at_least(0);
+      .at_least(0)
+      .only_with("negatives", std::vector<std::string>{"hardest_other_category",
+                                                       "hardest_same_category", "semi_hard"});
   declaration
       .parameter("per_epoch", per_epoch_,
                  "number of triplets per epoch; default: the number of anchors")
@@ -69,15 +71,11 @@ void Triplets::declare(Declaration& declaration) {
 void Triplets::open(Context& /*context*/) {
   const std::string chosen = "`negatives = \"" + std::string(to_string(negatives_)) + "\"`";
   const bool mines = negatives_ != NegativeSource::random_other_item;
-  const auto refuse_useless = [&](bool useless, const char* parameter) {
-    if (!useless) return;
-    throw Error(std::string("`") + parameter + "` has no effect with " + chosen +
+  if (mined_.bound() && !mines) {
+    throw Error("`mined` has no effect with " + chosen +
                     "; remove it, or choose a different value of `negatives`",
                 Fault::configuration);
-  };
-  refuse_useless(mined_.bound() && !mines, "mined");
-  refuse_useless(random_epochs_ > 0 && !mines, "random_epochs");
-  refuse_useless(margin_ && negatives_ != NegativeSource::semi_hard, "margin");
+  }
   if (!mines) return;
   if (!mined_) {
     throw Error(chosen +

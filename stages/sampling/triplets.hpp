@@ -91,12 +91,10 @@ class Triplets final : public EpochSampler {
   std::int64_t start(const Context& context) override;
   std::vector<Packet> group(std::int64_t number, const Context& context) override;
   [[nodiscard]] bool mines_in(const Context& context) const;
-  [[nodiscard]] MiningRule rule() const { return {negatives_, margin_.value_or(usual_margin)}; }
+  [[nodiscard]] MiningRule rule() const { return {negatives_, margin_}; }
   [[nodiscard]] const MinedLists& mined_lists(const Context& context) const;
   [[nodiscard]] MinedRows mined_rows(const MinedLists& lists) const;
   [[nodiscard]] std::vector<std::int64_t> positions_of_mined() const;
-
-  static constexpr double usual_margin = 2.0;  // that of loss.triplet
 
   AnchorChoice anchors_ = AnchorChoice::with_replacement;
   SingleImageItems single_images_ = SingleImageItems::pair_with_itself;
@@ -104,7 +102,7 @@ class Triplets final : public EpochSampler {
   std::optional<std::int64_t> per_epoch_;
   std::int64_t multiple_of_ = 1;
   std::int64_t random_epochs_ = 0;
-  std::optional<double> margin_;
+  double margin_ = 2;  // as in loss.triplet
   Ref<MinedNegatives> mined_;
 
   std::optional<TripletSampler> sampler_;

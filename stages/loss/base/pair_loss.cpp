@@ -84,10 +84,9 @@ void PairLoss::declare_pairs(Declaration& d) {
       "distance between a pair's embeddings: Euclidean, or 1 - exp(-|x - y|₁) of the Manhattan "
       "distance, which is below 1",
       {{"euclidean", PairedDistance::euclidean}, {"exp_manhattan", PairedDistance::exp_manhattan}});
-  d.parameter(
-       "epsilon", epsilon_,
-       "euclidean: added to each difference, as in PyTorch's pairwise_distance; default: 1e-6")
-      .range(0, 1);
+  d.parameter("epsilon", epsilon_, "added to each difference, as in PyTorch's pairwise_distance")
+      .range(0, 1)
+      .only_with("distance", "euclidean");
   d.needs(field::embedding);
   d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
   d.accepts(field::groups).doc("to reject rows that are not a pair");
@@ -97,10 +96,6 @@ void PairLoss::declare_pairs(Declaration& d) {
 
 void PairLoss::check_distance(const std::string& parameter, double margin) const {
   if (distance_ == PairedDistance::euclidean) return;
-  if (epsilon_) {
-    throw Error("`epsilon` has no effect with `distance = \"exp_manhattan\"`; remove it",
-                Fault::configuration);
-  }
   if (margin >= 1) {
     throw Error("`" + parameter + "` is " + text_of(margin) +
                     ", but with `distance = \"exp_manhattan\"` distances are below 1, and no pair "
@@ -111,8 +106,7 @@ void PairLoss::check_distance(const std::string& parameter, double margin) const
 
 Tensor PairLoss::compute(const Packet& packet, Context& /*context*/) {
   const Pairs pairs = pairs_of(packet);
-  const Tensor distances =
-      pair_distances(pairs.first, pairs.second, distance_, epsilon_.value_or(pair_epsilon));
+  const Tensor distances = pair_distances(pairs.first, pairs.second, distance_, epsilon_);
   const Tensor known = distances.detach();
   const Tensor matching = known.masked_select(pairs.same == 1);
   const Tensor other = known.masked_select(pairs.same == 0);

@@ -6,7 +6,6 @@
 #include <seam/loss.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace seam::stages {
@@ -41,7 +40,7 @@ class PairLoss : public Loss {
   Tensor compute(const Packet& packet, Context& context) final;
 
   PairedDistance distance_ = PairedDistance::euclidean;
-  std::optional<double> epsilon_;
+  double epsilon_ = pair_epsilon;
 };
 
 }  // namespace seam::stages

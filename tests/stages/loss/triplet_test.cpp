@@ -133,7 +133,7 @@ TEST(Triplet, ByCosinesItHasNoMargin) {
   EXPECT_NEAR(harness.metric("positive_cosine"), 0.6, 1e-6);
   seam::testing::Harness contradicted("loss", std::make_unique<Triplet>());
   contradicted.set("form", "cosine").set("margin", Value{1.0});
-  EXPECT_REFUSED(contradicted.open(), Fault::configuration, "`margin` has no effect");
+  EXPECT_REFUSED(contradicted.open(), Fault::configuration, "has no effect with form = \"cosine\"");
 }
 
 TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {

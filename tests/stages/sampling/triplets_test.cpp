@@ -357,12 +357,12 @@ TEST(TripletsStage, RefusesParametersWithoutEffect) {
   EXPECT_THAT(refusal("random_other_item", nullptr, false, true),
               HasSubstr("`mined` has no effect"));
   EXPECT_THAT(refusal("random_other_item", "random_epochs", std::int64_t{1}, false),
-              HasSubstr("`random_epochs` has no effect"));
+              HasSubstr("has no effect with negatives"));
   EXPECT_THAT(refusal("random_other_item", "margin", 1.0, false),
-              HasSubstr("`margin` has no effect"));
+              HasSubstr("has no effect with negatives"));
   EXPECT_THAT(refusal("semi_hard", nullptr, false, false), HasSubstr("needs `mined`"));
   EXPECT_THAT(refusal("hardest_same_category", "margin", 1.0, true),
-              HasSubstr("`margin` has no effect"));
+              HasSubstr("has no effect with negatives"));
 }
 
 TEST(TripletsStage, NeedsTwoItems) {
