@@ -118,7 +118,7 @@ std::set<std::string> decided_by_files(const std::vector<const ScoredRun*>& runs
   return decided;
 }
 
-/// "capsules-hard" for each file; with its folder if two files have the same name.
+/// "sccapsnet" for each file; with its folder if two files have the same name.
 std::map<std::string, std::string> names_of_files(const std::vector<ScoredRun>& runs) {
   std::map<std::string, std::string> names;
   std::map<std::string, int> uses;

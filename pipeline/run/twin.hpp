@@ -2,7 +2,7 @@
 /// the other and the keys in which they differ:
 ///
 ///     [pipeline]
-///     twin       = "capsules-hard.toml"
+///     twin       = "sccapsnet.toml"
 ///     differs_in = ["stage.model", "path.embed"]      keys, or beginnings of keys
 ///
 /// `seam check` reports other differences.
