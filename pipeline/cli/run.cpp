@@ -103,8 +103,9 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
     to_load.overrides.push_back(std::move(one));
   }
   const std::string training = trained.loaded.pipeline->spec.resolved;
+  const PipelineSpec& changed = prepared.loaded.pipeline->spec;
   for (const Difference& one :
-       in_results(differences_between(training, prepared.loaded.pipeline->spec.resolved))) {
+       in_results(differences_between(training, changed.resolved), changed.roles)) {
     options.evaluated_with[one.key] = one.now.value_or("");
   }
   prepared = prepare_run(std::move(to_load), arguments.threads);
@@ -138,7 +139,7 @@ void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& ask
                            const RunArguments& arguments, Display& display) {
   const std::vector<Difference> all =
       set_by_users(differences_between(recorded.resolved, asked.resolved));
-  const std::vector<Difference> differences = in_results(all);
+  const std::vector<Difference> differences = in_results(all, asked.roles);
   if (!differences.empty()) {
     throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +
                     arguments.file + "': " + to_text(differences) +

@@ -82,6 +82,7 @@ std::string traits_text(const StageRunner& stage) {
   if (description.keeps_state) text += ", keeps state";
   if (description.replaces_packets) text += ", replaces its packets";
   if (description.trains) text += ", trains";
+  if (description.only_writes) text += ", only writes";
   return text;
 }
 
@@ -192,6 +193,8 @@ Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
                {"folder_with", parameter.folder_with ? Json(*parameter.folder_with) : Json()},
                {"must_exist", parameter.exists_in.has_value()},
                {"initial", parameter.initial},
+               {"role", to_string(parameter.role)},
+               {"unused_with", condition_json(parameter.unused_with)},
                {"only_with", condition_json(parameter.only_with)},
                {"preset_defaults", list_json(parameter.preset_defaults, default_json)}};
   if (spec == nullptr) return json;
@@ -347,6 +350,7 @@ void print_json(const Inspected& inspected, const std::optional<NetworkPart>& ne
                {"state_made_by_flow", description.state_made_by_flow},
                {"replaces_packets", description.replaces_packets},
                {"trains", description.trains},
+               {"only_writes", description.only_writes},
                {"parameters", list_json(description.parameters, described)},
                {"needs", fields_json(description.needs)},
                {"accepts", fields_json(description.accepts)},

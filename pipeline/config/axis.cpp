@@ -225,9 +225,4 @@ std::vector<Axis> parse_axes(const std::vector<std::string>& texts, const Varian
   return axes;
 }
 
-bool is_replicate_key(std::string_view key) {
-  return key == "pipeline.seed" ||
-         (key.starts_with("stage.") && (key.ends_with(".fold") || key.ends_with("_fold")));
-}
-
 }  // namespace seam::host

@@ -43,8 +43,4 @@ Axis parse_axis(const std::string& text);
 std::vector<Axis> parse_axes(const std::vector<std::string>& texts,
                              const VariantNames& variants = {});
 
-/// Whether runs that differ only in this key repeat the same experiment: the run's seed, and the
-/// fold that a stage uses, leaves out or measures (`fold`, `leave_out_fold`).
-bool is_replicate_key(std::string_view key);
-
 }  // namespace seam::host

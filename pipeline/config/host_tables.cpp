@@ -21,7 +21,7 @@ constexpr double most_minutes = 1e6;
 HostTable pipeline_table(PipelineSpec& spec) {
   auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
          plugin_paths, tensorboard, twin, differs_in, limits, stages, paths, flows, schedule,
-         chosen, resolved] = spec;
+         chosen, roles, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "names the run's folder and its reports");
   table.default_is("the file's name");

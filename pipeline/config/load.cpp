@@ -134,6 +134,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);
+  spec.roles = roles_of(stages);
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
   pipeline.missing_data = check_folders(

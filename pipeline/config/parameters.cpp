@@ -74,14 +74,6 @@ void add_variants(Parameters& parameters) {
   }
 }
 
-/// Whether the key is one of these, or in a table or stage that is.
-bool stands_in(const std::vector<std::string>& keys, std::string_view key) {
-  return std::ranges::any_of(keys, [&](const std::string& one) {
-    return key == one ||
-           (key.starts_with(one) && key.size() > one.size() && key[one.size()] == '.');
-  });
-}
-
 Parameters variants_in(const Parameters& parameters) {
   Parameters variants;
   for (auto at = parameters.lower_bound("variant");
@@ -92,6 +84,13 @@ Parameters variants_in(const Parameters& parameters) {
 }
 
 }  // namespace
+
+bool stands_in(const std::vector<std::string>& keys, std::string_view key) {
+  return std::ranges::any_of(keys, [&](const std::string& one) {
+    return key == one ||
+           (key.starts_with(one) && key.size() > one.size() && key[one.size()] == '.');
+  });
+}
 
 std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& pipelines) {
   std::vector<std::string> decided;
@@ -139,19 +138,6 @@ Parameters parameters_of(const std::string& resolved, const std::string& file) {
   flatten(*root.table(), "", parameters);
   add_variants(parameters);
   return parameters;
-}
-
-bool changes_results(std::string_view key) {
-  static const std::vector<std::string> without_effect{"pipeline.name",
-                                                       "pipeline.threads",
-                                                       "pipeline.plugins",
-                                                       "pipeline.tensorboard",
-                                                       "schedule.checkpoint_every",
-                                                       "schedule.keep",
-                                                       "limits",
-                                                       "chosen"};
-  return !stands_in(without_effect, key) && !is_variant_key(key) && !key.ends_with(".threads") &&
-         !key.ends_with(".concurrency");
 }
 
 }  // namespace seam::host

@@ -29,7 +29,7 @@ std::set<std::string> decided_by_variants(const std::vector<const Parameters*>& 
 /// this only if their file has variants.
 bool is_set_by_user(const Parameters& parameters, std::string_view key);
 
-/// Whether a parameter can change what a run computes; its name or its threads cannot.
-bool changes_results(std::string_view key);
+/// Whether the key is one of these, or in a table or stage that is.
+bool stands_in(const std::vector<std::string>& keys, std::string_view key);
 
 }  // namespace seam::host

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/config/roles.hpp"
+
 #include "seam/context.hpp"
 #include "seam/declaration.hpp"
 
@@ -181,6 +183,7 @@ struct PipelineSpec {
   std::vector<FlowSpec> flows;
   ScheduleSpec schedule;
   ChosenSpec chosen;
+  Roles roles;  ///< of the keys in `resolved`
   std::string
       resolved;  ///< the whole description as one TOML text without extends, variables, --set
 };

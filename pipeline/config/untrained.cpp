@@ -12,9 +12,6 @@
 namespace seam::host {
 namespace {
 
-constexpr std::string_view predicted = "predicted_category";
-constexpr std::string_view loss = "loss";
-
 bool has(const std::vector<FieldInfo>& fields, std::string_view name) {
   return std::ranges::find(fields, name, &FieldInfo::name) != fields.end();
 }
@@ -51,7 +48,8 @@ bool imports_weights(const CheckedPipeline& pipeline, const std::string& model) 
 }
 
 bool is_loss_of(const Description& stage, std::string_view scores) {
-  return has(stage.provides, loss) && (has(stage.needs, scores) || has(stage.accepts, scores));
+  return has(stage.provides, field_name::loss) &&
+         (has(stage.needs, scores) || has(stage.accepts, scores));
 }
 
 enum class Training { none, of_other_fields, of_scores };
@@ -76,8 +74,9 @@ Training training_of(const CheckedPipeline& pipeline, const std::string& model,
 /// Finds stages of the flow that read a prediction that nothing trains.
 std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                            std::size_t node) {
-  if (!has(description_at(pipeline, flow, node).needs, predicted)) return std::nullopt;
-  const auto from = provider(pipeline, flow, node, predicted);
+  if (!has(description_at(pipeline, flow, node).needs, field_name::predicted_category))
+    return std::nullopt;
+  const auto from = provider(pipeline, flow, node, field_name::predicted_category);
   if (!from) return std::nullopt;
   const Description& model = description_at(pipeline, flow, *from);
   const std::string& name = flow.nodes[*from].stage;
@@ -85,8 +84,8 @@ std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, cons
       class_scores, [&](std::string_view field) { return has(model.provides, field); });
   if (scores == class_scores.end() || imports_weights(pipeline, name)) return std::nullopt;
   if (training_of(pipeline, name, *scores) != Training::of_other_fields) return std::nullopt;
-  return UntrainedField{flow.name, flow.nodes[node].stage, std::string(predicted), name,
-                        std::string(*scores)};
+  return UntrainedField{flow.name, flow.nodes[node].stage,
+                        std::string(field_name::predicted_category), name, std::string(*scores)};
 }
 
 }  // namespace

@@ -8,15 +8,16 @@
 
 #include <array>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "seam/field.hpp"
 
 namespace seam::host {
 
 struct CheckedPipeline;
 
-/// The fields with a score for each class. By name, because the host does not depend on LibTorch.
-inline constexpr std::array<std::string_view, 2> class_scores{"class_lengths", "logits"};
+/// The fields with a score for each class.
+inline constexpr std::array class_scores{field_name::class_lengths, field_name::logits};
 
 struct UntrainedField {
   std::string flow;    ///< which evaluates

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/config/axis.hpp"
 #include "pipeline/config/variants.hpp"
 #include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/metric_choice.hpp"
@@ -60,11 +59,15 @@ Parameters only(const Parameters& parameters, const std::set<std::string>& keys)
   return chosen;
 }
 
+bool is_used_replicate(const ScoredRun& run, const std::string& key) {
+  return run.roles.is_replicate(key) && run.roles.is_used(key, run.parameters);
+}
+
 /// Seed and folds.
-Parameters replicate_of(const Parameters& parameters) {
+Parameters replicate_of(const ScoredRun& run) {
   Parameters replicate;
-  for (const auto& [key, value] : parameters) {
-    if (is_replicate_key(key) && is_set(parameters, key)) replicate[key] = value;
+  for (const auto& [key, value] : run.parameters) {
+    if (is_used_replicate(run, key)) replicate[key] = value;
   }
   return replicate;
 }
@@ -143,16 +146,17 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::set<std::string> decided = decided_by_variants(all);
   std::set<std::string> variants = keys;
   std::erase_if(variants, [](const std::string& key) { return !is_variant_key(key); });
-  std::set<std::string> folds;
+  std::set<std::string> folds;  // used by some of the runs
   for (const std::string& key : keys) {
-    if (is_replicate_key(key) && key != "pipeline.seed") folds.insert(key);
+    const auto uses = [&](const ScoredRun* run) { return is_used_replicate(*run, key); };
+    const auto used = std::ranges::count_if(runs, uses);
+    if (used > 0 && used < std::ssize(runs)) folds.insert(key);
   }
-  std::erase_if(folds, [&](const std::string& key) {
-    return std::ranges::all_of(all, [&](const Parameters* one) { return is_set(*one, key); }) ||
-           std::ranges::none_of(all, [&](const Parameters* one) { return is_set(*one, key); });
+  std::erase_if(keys, [&](const std::string& key) {
+    return std::ranges::any_of(runs, [&](const ScoredRun* run) {
+      return run->roles.is_replicate(key) || !run->roles.changes_results(key);
+    });
   });
-  std::erase_if(
-      keys, [](const std::string& key) { return is_replicate_key(key) || !changes_results(key); });
   if (files.size() > 1) by_files = decided_by_files(runs, keys, variants);
   decided.insert(by_files.begin(), by_files.end());
   std::vector<Group> groups;
@@ -160,7 +164,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   for (const ScoredRun* run : runs) {
     Parameters own = only(run->parameters, keys);
     for (const std::string& key : folds) {
-      own[key] = is_set(run->parameters, key) ? one_fold : "not set";
+      own[key] = is_used_replicate(*run, key) ? one_fold : "not set";
     }
     const auto identity = std::ranges::find(identities, own);
     auto group = groups.begin() + (identity - identities.begin());
@@ -172,7 +176,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
       if (files.size() > 1) own["file"] = files.at(run->file);
       group->parameters = own;
     }
-    const Parameters replicate = replicate_of(run->parameters);
+    const Parameters replicate = replicate_of(*run);
     const auto twin = std::ranges::find(group->members, replicate, &GroupMember::replicate);
     if (twin != group->members.end()) {
       const bool same = twin->value == run->value;
@@ -369,8 +373,10 @@ bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comp
     note_data(run, own->flow, scored);
     scored.further.push_back(own->value);
     scored.further_beside.push_back(beside_of(headlines, metric, *own));
-    const std::string protocol = "stage." + metric.substr(0, metric.find('.')) + ".protocol";
-    scored.data[protocol] = text_parameter(run.parameters, protocol);
+    const std::string stage = metric.substr(0, metric.find('.'));
+    if (const std::string key = run.roles.protocol_of(stage, run.parameters); !key.empty()) {
+      scored.data[key] = text_parameter(run.parameters, key);
+    }
     if (is_biased(headlines, *own) &&
         std::ranges::find(comparison.biased, run.name) == comparison.biased.end()) {
       comparison.biased.push_back(run.name);
@@ -444,6 +450,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     ScoredRun own;
     own.name = run->name;
     own.parameters = run->parameters;
+    own.roles = run->roles;
     own.value = value->value;
     own.epoch = value->epoch;
     own.file = file_of(*run);
@@ -461,7 +468,8 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
         std::ranges::find(comparison.biased, run->name) == comparison.biased.end()) {
       comparison.biased.push_back(run->name);
     }
-    own.data["protocol"] = text_parameter(run->parameters, "stage." + stage + ".protocol");
+    own.data["protocol"] =
+        text_parameter(run->parameters, run->roles.protocol_of(stage, run->parameters));
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {

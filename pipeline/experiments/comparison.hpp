@@ -27,6 +27,7 @@ namespace seam::host {
 struct ScoredRun {
   std::string name;
   Parameters parameters;
+  Roles roles;
   Parameters data;    ///< equal within a ranking: data sets of the evaluation, protocol
   Parameters counts;  ///< packets by flow and fold: equal if both runs have them
   double value = 0;

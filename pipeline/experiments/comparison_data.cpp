@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "pipeline/config/axis.hpp"
 #include "pipeline/config/flow_text.hpp"
 
 namespace seam::host {
@@ -106,25 +105,24 @@ std::set<std::string> measuring_stages(const Flows& flows,
 }
 
 /// Adds the settings of a stage that measures.
-void add_settings(const Parameters& parameters, const std::string& stage, Parameters& data) {
-  const std::string use = text_parameter(parameters, "stage." + stage + ".use");
-  if (use.starts_with("report.") || use.starts_with("export.")) return;  // they only write
-  for_each_parameter(parameters, stage, [&](const std::string& key, const std::string& value) {
-    if (is_replicate_key(key)) {
-      if (is_set(parameters, key)) data[key] = one_fold;
-    } else if (changes_results(key)) {
+void add_settings(const RunFolder& run, const std::string& stage, Parameters& data) {
+  if (run.roles.only_writes(stage, run.parameters)) return;
+  for_each_parameter(run.parameters, stage, [&](const std::string& key, const std::string& value) {
+    if (run.roles.is_replicate(key)) {
+      if (run.roles.is_used(key, run.parameters)) data[key] = one_fold;
+    } else if (run.roles.changes_results(key)) {
       data[key] = value;
     }
   });
 }
 
 /// Adds the settings of a flow's source. Returns its folds as a text.
-std::string add_source(const Parameters& parameters, const std::string& source, Parameters& data) {
+std::string add_source(const RunFolder& run, const std::string& source, Parameters& data) {
   std::string folds;
-  for_each_parameter(parameters, source, [&](const std::string& key, const std::string& value) {
-    if (is_replicate_key(key)) {
+  for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string& value) {
+    if (run.roles.is_replicate(key)) {
       folds += ", fold " + value;
-    } else if (changes_results(key)) {
+    } else if (run.roles.changes_results(key)) {
       data[key] = value;
     }
   });
@@ -148,23 +146,17 @@ const std::string* find(const Parameters& parameters, const std::string& key) {
   return found == parameters.end() ? nullptr : &found->second;
 }
 
-bool is_set(const Parameters& parameters, const std::string& replicate_key) {
-  const std::string* folds = find(parameters, replicate_key + "s");
-  const bool whole = replicate_key.ends_with(".fold") && folds != nullptr && *folds == "1";
-  return !whole && find(parameters, replicate_key) != nullptr;
-}
-
 void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored) {
   const Flows flows = flows_of(run.parameters);
   if (!flows.contains(flow)) return;
   const std::set<std::string> measured = flows_measured(run.parameters, flows, flow);
   for (const std::string& stage : measuring_stages(flows, measured)) {
-    add_settings(run.parameters, stage, scored.data);
+    add_settings(run, stage, scored.data);
   }
   for (const std::string& name : measured) {
     const std::vector<std::string>& stages = flows.at(name);
     if (stages.empty()) continue;
-    const std::string folds = add_source(run.parameters, stages.front(), scored.data);
+    const std::string folds = add_source(run, stages.front(), scored.data);
     add_counts(run, name, folds, scored.counts);
   }
 }

@@ -10,9 +10,6 @@ namespace seam::host {
 /// Returns the value of a parameter, or null if it is not set.
 [[nodiscard]] const std::string* find(const Parameters& parameters, const std::string& key);
 
-/// Returns whether a run has a value for a seed or a fold; a data set without folds has none.
-[[nodiscard]] bool is_set(const Parameters& parameters, const std::string& replicate_key);
-
 /// For grouping: runs on different folds belong together, but not with runs on all folds.
 inline constexpr const char* one_fold = "one of the folds";
 

@@ -117,6 +117,7 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     const Launch launch = read_launch(folder);
     run.started = launch.started;
     run.pipeline = launch.file;
+    run.roles = launch.roles;
     run.parameters = read_parameters(folder / "resolved.toml");
     constexpr std::size_t digits = 12;  // of a hash, for display
     for (const auto& [key, hash] : launch.data) {

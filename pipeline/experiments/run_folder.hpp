@@ -51,6 +51,7 @@ struct RunFolder {
   /// checkpoint of another run that it started from, if any. An evaluation (evaluates_key) has the
   /// values with which its networks were trained.
   Parameters parameters;
+  Roles roles;  ///< of those keys
   /// Values of the keys that an evaluation's user changed.
   Parameters evaluated_with;
   std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended

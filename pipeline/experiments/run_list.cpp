@@ -105,12 +105,15 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
       for (const auto& [key, value] : parameters[at]) keys.insert(key);
     }
     std::vector<const Parameters*> started;
+    Roles roles;
     for (const std::size_t at : members) {
-      if (runs[at].state != RunState::missing) started.push_back(&parameters[at]);
+      if (runs[at].state == RunState::missing) continue;
+      started.push_back(&parameters[at]);
+      roles = runs[at].roles;
     }
     const std::set<std::string> decided = decided_by_variants(started);
     for (const std::string& key : keys) {
-      if (!changes_results(key) && !is_variant_key(key)) continue;
+      if (!roles.changes_results(key) && !is_variant_key(key)) continue;
       if (decided.contains(key)) continue;
       std::map<std::size_t, std::string> values;  // by run
       for (const std::size_t at : members) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -12,6 +13,7 @@
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/config/parameters.hpp"
+#include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/plugins/description_cache.hpp"
@@ -73,8 +75,9 @@ void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::st
   }
 }
 
-SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec,
-                  const VariantNames& variants) {
+/// `roles_with` returns the roles of the keys in one of the runs.
+SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const VariantNames& variants,
+                  const std::function<Roles(const PlannedRun&)>& roles_with) {
   SweepPlan plan;
   plan.over = request.over.empty() ? spec.over : request.over;
   plan.random = request.random ? request.random : spec.random;
@@ -87,7 +90,10 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec,
   }
   std::optional<RandomSearch> random;
   if (plan.random) random = {*plan.random, plan.random_seed};
-  plan.runs = plan_runs(parse_axes(plan.over, variants), random);
+  const std::vector<Axis> axes = parse_axes(plan.over, variants);
+  Roles roles = roles_of({});
+  if (random) roles = roles_with(plan_runs(axes, RandomSearch{1, plan.random_seed}, roles).front());
+  plan.runs = plan_runs(axes, random, roles);
   plan.file = fs::absolute(request.file).lexically_normal().string();
   plan.started = time_text(std::chrono::system_clock::now());
   plan.working_directory = fs::current_path().string();
@@ -344,11 +350,8 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     sweep.problems = table.problems;
     return sweep;
   }
-  sweep.plan = plan_of(request, table.spec, table.variants);
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
-  bool sound = true;
-  for (const PlannedRun& run : sweep.plan.runs) {
-    if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
+  const auto prepare = [&](const PlannedRun& run) {
     LoadOptions options;
     options.file = request.file;
     options.variants = request.variants;
@@ -357,7 +360,16 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     options.plugin_paths = request.plugin_paths;
     options.environment = request.environment;
     options.descriptions = descriptions.get();
-    PreparedRun prepared = prepare_run(std::move(options), request.threads);
+    return prepare_run(std::move(options), request.threads);
+  };
+  sweep.plan = plan_of(request, table.spec, table.variants, [&](const PlannedRun& run) {
+    const PreparedRun prepared = prepare(run);  // its errors are those of the runs below
+    return prepared.loaded.pipeline ? prepared.loaded.pipeline->spec.roles : Roles();
+  });
+  bool sound = true;
+  for (const PlannedRun& run : sweep.plan.runs) {
+    if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
+    PreparedRun prepared = prepare(run);
     problems.add(prepared.loaded.problems);
     sound = sound && prepared.loaded.pipeline.has_value();
     if (!sound) continue;

@@ -160,7 +160,7 @@ void make_names_differ(std::vector<PlannedRun>& runs) {
 }  // namespace
 
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
-                                  const std::optional<RandomSearch>& random) {
+                                  const std::optional<RandomSearch>& random, const Roles& roles) {
   if (axes.empty())
     refuse_plan("there are no parameters to vary; set a parameter and its values with --over");
   std::vector<const Axis*> drawn;
@@ -172,7 +172,7 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
           axis.keys.front()));
     }
     const bool replicate = std::ranges::all_of(
-        axis.keys, [](const std::string& key) { return is_replicate_key(key); });
+        axis.keys, [&](const std::string& key) { return roles.is_replicate(key); });
     const bool by_chance = random && (axis.interval || !replicate);
     (by_chance ? drawn : crossed).push_back(&axis);
   }

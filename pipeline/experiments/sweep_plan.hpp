@@ -34,10 +34,10 @@ struct RandomSearch {
 };
 
 /// All combinations, the last axis changing fastest. With `random`, draws that number of different
-/// combinations; each is run with all seeds and folds. Throws seam::Error (configuration) if there
-/// are too many, or fewer than to be drawn.
+/// combinations; each is run with all values of the replicates among the axes, such as seeds and
+/// folds. Throws seam::Error (configuration) if there are too many, or fewer than to be drawn.
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
-                                  const std::optional<RandomSearch>& random);
+                                  const std::optional<RandomSearch>& random, const Roles& roles);
 
 struct SweepPlan {
   std::string name;               ///< the pipeline's

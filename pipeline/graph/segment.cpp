@@ -260,7 +260,7 @@ Outcome Segment::collect(Envelope& envelope) {
                          " MiB of packets, more than `bytes` of [limits] allows (" +
                          mebibytes(flow_.options.limits.bytes) +
                          " MiB); place it before the stages that make packets large, such as "
-                         "image.decode, or raise limits.bytes",
+                         "those that decode images, or raise limits.bytes",
                      Fault::configuration));
   }
   return outcome;

@@ -28,10 +28,10 @@ void members_of(T& condition, const Use& use) {
 template <Is<ParameterInfo> T, class Use>
 void members_of(T& parameter, const Use& use) {
   auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults, assign,
-         bind] = parameter;
+         interface, folder_with, exists_in, initial, role, unused_with, only_with, is_preset,
+         preset_defaults, assign, bind] = parameter;
   use(name, doc, unit, kind, default_value, required, least, most, choices, renamed_from, interface,
-      folder_with, exists_in, initial, only_with, is_preset, preset_defaults);
+      folder_with, exists_in, initial, role, unused_with, only_with, is_preset, preset_defaults);
 }
 
 template <Is<FieldInfo> T, class Use>
@@ -67,9 +67,9 @@ void members_of(T& headline, const Use& use) {
 template <Is<Configured> T, class Use>
 void members_of(T& configured, const Use& use) {
   auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
-         replaces_packets, trains] = configured;
+         replaces_packets, trains, only_writes] = configured;
   use(needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
-      replaces_packets, trains);
+      replaces_packets, trains, only_writes);
 }
 
 template <Is<Description> T, class Use>

@@ -44,7 +44,7 @@ std::optional<RecallName> recall_name(std::string_view name) {
     found.mask = name.substr(0, point);
     name.remove_prefix(point + 1);
   }
-  constexpr std::string_view mark = "r@";
+  constexpr std::string_view mark = metric_name::recall_at;
   if (!name.starts_with(mark)) return std::nullopt;
   const auto k = number_in<decltype(found.k)>(name.substr(mark.size()));
   if (!k || *k < 1) return std::nullopt;
@@ -280,7 +280,8 @@ Json scores_of(const RunRecord& record) {
   Json scores = Json::array();
   for (const Json& recall : recall_of(record.metrics)) {
     const auto mask = recall.at("mask").get<std::string>();
-    const std::string name = (mask.empty() ? "" : mask + ".") + "r@" +
+    const std::string name = (mask.empty() ? "" : mask + ".") +
+                             std::string(metric_name::recall_at) +
                              std::to_string(recall.at("k").front().get<std::int64_t>());
     const auto series = std::ranges::find_if(record.metrics, [&](const MetricSeries& each) {
       return each.name == name && recall.at("stage") == each.stage &&
@@ -291,7 +292,7 @@ Json scores_of(const RunRecord& record) {
   }
   if (!scores.empty()) return scores;
   for (const MetricSeries& series : record.metrics) {
-    if (series.name == "loss") scores.push_back(score_of(series, "lower", ""));
+    if (series.name == metric_name::loss) scores.push_back(score_of(series, "lower", ""));
   }
   return scores;
 }

@@ -15,6 +15,7 @@
 #include "seam/category_names.hpp"
 #include "seam/error.hpp"
 #include "seam/field.hpp"
+#include "seam/network.hpp"
 
 namespace seam::host {
 namespace {
@@ -164,7 +165,7 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     if (!difference) continue;
     const std::string what = "the weights for stage '" + stage.name + "' in '" + file +
                              "' were trained on different classes: " + *difference;
-    if (!has_values(stage, "skip")) {
+    if (!has_values(stage, std::string(skip_parameter))) {
       throw Error(what +
                       ". Use data with the same categories, or exclude the class-dependent weights "
                       "with 'skip' (`seam inspect` lists the names)",

@@ -24,11 +24,10 @@ std::optional<fs::path> file_of(const StageSpec& stage, const ParameterInfo& par
     if (given != nullptr) text = *given;
   }
   if (text.empty()) return std::nullopt;
+  const std::string folder = text_value(stage, parameter.exists_in.value_or(""));
+  fs::path path = fs::path(folder) / text;
   std::error_code error;
-  for (const fs::path& path : {fs::path(text), fs::path(text_value(stage, "root")) / text}) {
-    if (fs::is_regular_file(path, error)) return path;
-  }
-  return std::nullopt;
+  return fs::is_regular_file(path, error) ? std::optional(std::move(path)) : std::nullopt;
 }
 
 std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {

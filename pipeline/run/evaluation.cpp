@@ -105,8 +105,8 @@ void import_weights(const StageSpec& stage, const Description& description, cons
       is_trainable(description) && std::ranges::any_of(initial, [](const ParameterInfo* one) {
         return one->kind == ValueKind::path;
       });
-  const bool only_writes = stage.use.starts_with("report.") || stage.use.starts_with("export.");
-  if (!imports && description.keeps_state && !description.state_made_by_flow && !only_writes) {
+  if (!imports && description.keeps_state && !description.state_made_by_flow &&
+      !description.only_writes) {
     refuse(
         fmt::format("the flows that evaluate use stage '{}', but {} has no parameter that "
                     "imports its state; evaluate without it: --set flow.NAME=...",

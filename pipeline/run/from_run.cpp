@@ -85,8 +85,9 @@ std::vector<Difference> set_by_users(std::vector<Difference> differences) {
   return differences;
 }
 
-std::vector<Difference> in_results(std::vector<Difference> differences) {
-  std::erase_if(differences, [](const Difference& one) { return !changes_results(one.key); });
+std::vector<Difference> in_results(std::vector<Difference> differences, const Roles& roles) {
+  std::erase_if(differences,
+                [&](const Difference& one) { return !roles.changes_results(one.key); });
   return differences;
 }
 

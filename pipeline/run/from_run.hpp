@@ -38,7 +38,8 @@ struct Difference {
 /// Those of the differences that are not in [chosen], which only records how the others came about.
 [[nodiscard]] std::vector<Difference> set_by_users(std::vector<Difference> differences);
 /// Those of the differences that can change the results of a run.
-[[nodiscard]] std::vector<Difference> in_results(std::vector<Difference> differences);
+[[nodiscard]] std::vector<Difference> in_results(std::vector<Difference> differences,
+                                                 const Roles& roles);
 /// "schedule.epochs = 48 (was 24), stage.adam.rate = 0.0001 (was 0.001)"
 [[nodiscard]] std::string to_text(const std::vector<Difference>& differences);
 

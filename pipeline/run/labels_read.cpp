@@ -13,8 +13,6 @@ namespace seam::host {
 namespace {
 
 constexpr std::array labels{field::category.name, field::categories.name};
-/// The field to which losses are added; by name, because the host does not depend on LibTorch.
-constexpr std::string_view loss = "loss";
 
 bool reads(const StageRunner& stage, std::string_view label) {
   const Description& says = stage.description();
@@ -23,7 +21,7 @@ bool reads(const StageRunner& stage, std::string_view label) {
       stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
   return transforms && std::ranges::find(says.needs, label, &FieldInfo::name) != says.needs.end() &&
          std::ranges::any_of(says.provides,
-                             [](const FieldInfo& field) { return field.name != loss; });
+                             [](const FieldInfo& field) { return field.name != field_name::loss; });
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ void Metrics::record(std::string_view stage, std::string_view name, double value
     values = stream->second.emplace(name, std::vector<double>{}).first;
   }
   values->second.push_back(value);
-  if (name == "loss" || !latest_ || latest_->first != "loss") {
+  if (name == metric_name::loss || !latest_ || latest_->first != metric_name::loss) {
     latest_.emplace(std::string(name), value);
   }
 }

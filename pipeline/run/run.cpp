@@ -192,6 +192,7 @@ void Run::start() {
 Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   Launch launch = make_launch(spec_, pipeline_.plugins);
   launch.data = data_files(pipeline_);
+  launch.roles = spec_.roles;
   launch.evaluates = options_.evaluates;
   launch.trained_with = options_.trained_with;
   launch.evaluated_with = options_.evaluated_with;
@@ -340,7 +341,7 @@ void Run::check_data() const {
 void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {
   if (!begin_.pipeline || *begin_.pipeline == identity_.pipeline) return;
   const std::vector<Difference> differences =
-      in_results(differences_between(*begin_.pipeline, identity_.pipeline));
+      in_results(differences_between(*begin_.pipeline, identity_.pipeline), spec_.roles);
   if (differences.empty()) return;
   throw Error(
       fmt::format("resolved.toml was changed after '{}' was written: {}; the pipeline of a run "

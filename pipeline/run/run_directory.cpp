@@ -133,6 +133,7 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     for (const auto& [key, value] : of_keys) line(quoted(key) + " = " + quoted(value));
   };
   values("data", launch.data);
+  values("roles", launch.roles.texts());
   const auto origin = [&](const std::string& table, const RunOrigin& run) {
     if (run.run.empty()) return;
     line("[" + table + "]");
@@ -173,6 +174,7 @@ Launch parse_launch(const std::string& text, const std::string& file) {
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
     });
     launch.data = texts_of(table, "data");
+    launch.roles = Roles(texts_of(table, "roles"));
     launch.trained_with = texts_of(table, "trained_with");
     launch.evaluated_with = texts_of(table, "evaluated_with");
     const auto origin = [&table](std::string_view key) {

@@ -39,7 +39,7 @@ struct Score {
     friend bool operator==(const Best&, const Best&) = default;
   };
   std::optional<Best> best;  ///< none if all values were NaN
-  std::string protocol;      ///< the stage's parameter of that name; may be empty
+  std::string protocol;      ///< protocol_of() its stage; may be empty
   /// How the epoch with the evaluated weights was selected: the worst of `weights`.
   SelectedOn selected_on = SelectedOn::last;
   std::vector<SelectedWeights> weights;  ///< imported weights that were or may have been selected

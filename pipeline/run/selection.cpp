@@ -10,7 +10,6 @@
 
 #include "pipeline/config/initial_weights.hpp"
 #include "pipeline/config/load.hpp"
-#include "pipeline/config/parameters.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/data_files.hpp"
@@ -44,7 +43,7 @@ Json source_json(const StageSpec& stage, const Description& description) {
   bool has_file = false;
   for (const ParameterInfo& parameter : description.parameters) {
     if (parameter.kind == ValueKind::reference) continue;
-    if (!changes_results("stage." + stage.name + "." + parameter.name)) continue;
+    if (parameter.role == ParameterRole::same_results) continue;
     const auto set = stage.values.find(parameter.name);
     if (set == stage.values.end() && !parameter.default_value) continue;
     const Value& value = set == stage.values.end() ? *parameter.default_value : set->second;
@@ -147,7 +146,10 @@ SelectedOn selected_on(const std::optional<Choice>& by, const std::string& data)
 
 std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage) {
   const StageSpec* const spec = spec_of(pipeline, stage);
-  return spec == nullptr ? std::string() : text_value(*spec, "protocol");
+  if (spec == nullptr) return {};
+  const auto& parameters = pipeline.stages.at(stage)->description().parameters;
+  const auto found = std::ranges::find(parameters, ParameterRole::protocol, &ParameterInfo::role);
+  return found == parameters.end() ? std::string() : text_value(*spec, found->name);
 }
 
 std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow) {

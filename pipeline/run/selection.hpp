@@ -32,14 +32,13 @@ struct Choice {
   std::string metric;  ///< "stage.metric"
   std::string flow;    ///< that records it; empty: written by a version of Seam without this value
   Purpose purpose = Purpose::measures;
-  std::string protocol;  ///< the stage's parameter of that name; may be empty
+  std::string protocol;  ///< protocol_of() its stage; may be empty
   std::string data;      ///< measured_data() of the flow
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// The stage's parameter `protocol`, which describes the results that its numbers may be compared
-/// with; empty if it has none.
+/// The value of the stage's parameter with the role ParameterRole::protocol; empty if it has none.
 [[nodiscard]] std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage);
 
 /// Weights that a stage of the run imported from a checkpoint.

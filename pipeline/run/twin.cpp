@@ -31,7 +31,8 @@ fs::path twin_of(const PipelineSpec& spec) {
 }
 
 std::vector<Problem> check_twin(const PipelineSpec& spec, const std::string& twin) {
-  const std::vector<Difference> differences = in_results(differences_between(twin, spec.resolved));
+  const std::vector<Difference> differences =
+      in_results(differences_between(twin, spec.resolved), spec.roles);
   const auto named = [&](const Difference& one) {
     return std::ranges::any_of(spec.differs_in,
                                [&](const std::string& name) { return begins(name, one.key); });

@@ -178,6 +178,20 @@ std::string_view kind_name(ValueKind kind) {
   return "a value";
 }
 
+std::string_view to_string(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::setting:
+      return "setting";
+    case ParameterRole::replicate:
+      return "replicate";
+    case ParameterRole::protocol:
+      return "protocol";
+    case ParameterRole::same_results:
+      return "same_results";
+  }
+  return "";
+}
+
 std::string to_text(const Value& value) {
   struct Writer {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
@@ -342,6 +356,26 @@ ParameterBuilder& ParameterBuilder::must_exist(std::string folder) {
 
 ParameterBuilder& ParameterBuilder::initial() {
   parameter_->initial = true;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::replicate() {
+  parameter_->role = ParameterRole::replicate;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::replicate(std::string unless, Value value) {
+  parameter_->unused_with = {std::move(unless), {std::move(value)}};
+  return replicate();
+}
+
+ParameterBuilder& ParameterBuilder::protocol() {
+  parameter_->role = ParameterRole::protocol;
+  return *this;
+}
+
+ParameterBuilder& ParameterBuilder::same_results() {
+  parameter_->role = ParameterRole::same_results;
   return *this;
 }
 

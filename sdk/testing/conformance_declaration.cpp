@@ -46,16 +46,18 @@ void describe_parameter(const ParameterInfo& parameter, const Description& descr
                          "'; initialise the options with this preset");
     }
   }
-  if (!parameter.only_with) return;
-  const auto& [name, values] = *parameter.only_with;
-  const auto other = std::ranges::find(description.parameters, name, &ParameterInfo::name);
-  if (other == description.parameters.end()) {
-    findings.push_back(which + "depends on '" + name + "', which is not a parameter");
-    return;
-  }
-  for (const Value& value : values) {
-    if (const auto problem = problem_with(*other, value)) {
-      findings.push_back(which + "depends on a value that '" + name + "' rejects: " + *problem);
+  for (const std::optional<Condition>& condition : {parameter.only_with, parameter.unused_with}) {
+    if (!condition) continue;
+    const auto& [name, values] = *condition;
+    const auto other = std::ranges::find(description.parameters, name, &ParameterInfo::name);
+    if (other == description.parameters.end()) {
+      findings.push_back(which + "depends on '" + name + "', which is not a parameter");
+      continue;
+    }
+    for (const Value& value : values) {
+      if (const auto problem = problem_with(*other, value)) {
+        findings.push_back(which + "depends on a value that '" + name + "' rejects: " + *problem);
+      }
     }
   }
 }

@@ -61,7 +61,9 @@ void Folds::declare(Declaration& declaration) {
       .parameter("folds", folds_,
                  "number of cross-validation folds, each item in exactly one; 1: no folds")
       .range(1, 1'000'000);
-  declaration.parameter("fold", fold_, "which fold is held out, from 0").range(0, 999'999);
+  declaration.parameter("fold", fold_, "which fold is held out, from 0")
+      .range(0, 999'999)
+      .replicate("folds", std::int64_t{1});
   declaration
       .parameter(
           "hold_out", hold_out_,

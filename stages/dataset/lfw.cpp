@@ -54,7 +54,8 @@ void Lfw::declare(Declaration& declaration) {
   declaration
       .parameter("leave_out_fold", leave_out_fold_,
                  "leave out only the people in this fold of leave_out, from 0")
-      .range(0, 999'999);
+      .range(0, 999'999)
+      .replicate();
   declare_rows(declaration, {.item = "the person's name",
                              .category = "the person's number in the order of names, from 0",
                              .index = "position in the whole data set, from 0"});

@@ -136,7 +136,8 @@ void LfwPairs::declare(Declaration& declaration) {
       "part", part_, "all: all pairs; train: the list's folds except `fold`; held_out: only `fold`",
       {{"all", Part::all}, {"train", Part::train}, {"held_out", Part::held_out}});
   declaration.parameter("fold", fold_, "which of the list's folds is held out, from 0")
-      .range(0, 999'999);
+      .range(0, 999'999)
+      .replicate();
   declaration
       .parameter(
           "expect", expect_,

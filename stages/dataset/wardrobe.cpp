@@ -29,7 +29,8 @@ void Wardrobe::declare(Declaration& declaration) {
   declaration.parameter("seed", options_.seed, "seed of the wardrobe");
   declaration
       .parameter("threads", threads_, "number of threads that draw; the images do not depend on it")
-      .range(1, 256);
+      .range(1, 256)
+      .same_results();
 }
 
 void Wardrobe::open(Context& context) {

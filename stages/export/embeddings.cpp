@@ -52,6 +52,7 @@ void Embeddings::declare(Declaration& d) {
       "name in the data set), `index`, `item`, `category` and `list` (the list or folder that "
       "named it). The files are written when the flow has ended and are replaced if it runs again. "
       "Embeddings with NaN or infinite elements are rejected.");
+  d.only_writes();
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
   d.parameter("name", file_name_,
               "name of both files, without an extension; empty: the stage's name");

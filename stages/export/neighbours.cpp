@@ -24,6 +24,7 @@ void NearestNeighbours::declare(Declaration& d) {
       "after re-ranking `similarity` is empty: distances are then those of the re-ranking. One "
       "line per neighbour and searched mask. The file is written when the flow has ended and is "
       "replaced if it runs again.");
+  d.only_writes();
   d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
   d.parameter("k", k_, "number of neighbours to write; the search must find at least this many")
       .range(1, 100000);

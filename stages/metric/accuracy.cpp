@@ -146,7 +146,8 @@ void Accuracy::declare(Declaration& d) {
               {{"logits", From::logits}, {"class_lengths", From::class_lengths}});
   d.parameter("per_class", per_class_, "whether to add a table by class");
   d.parameter("protocol", protocol_,
-              "name of the data in the report, such as 'deepfashion-category-test/img224'");
+              "name of the data in the report, such as 'deepfashion-category-test/img224'")
+      .protocol();
   const auto largest = std::max_element(ks_.begin(), ks_.end());
   const std::int64_t least = largest == ks_.end() || *largest < 1 ? 2 : *largest + 1;
   d.needs(field()).contract("f32[N," + std::to_string(least) + "+]");

@@ -59,16 +59,18 @@ void Verification::declare(Declaration& d) {
       .range(1, 1'000'000);
   d.parameter("fold", settings_.fold,
               "report only this fold, counted from 0: for a model that was trained on the others")
-      .range(0, 999'999);
+      .range(0, 999'999)
+      .replicate();
   d.parameter("far", settings_.far,
               "false accept rates at which the true accept rate is reported, if there are enough "
               "pairs of two persons")
       .range(0, 1);
   d.parameter(
-      "protocol", protocol_,
-      "name of the pairs in the report, with everything that changes results: crop and "
-      "alignment of the images, data used for training in addition to the data set; such as "
-      "\"lfw-view-2/alignment=deep-funneled/outside-data=none\"");
+       "protocol", protocol_,
+       "name of the pairs in the report, with everything that changes results: crop and "
+       "alignment of the images, data used for training in addition to the data set; such as "
+       "\"lfw-view-2/alignment=deep-funneled/outside-data=none\"")
+      .protocol();
   d.parameter(
       "folder", folder_,
       "folder for the ROC curve, written as STAGE/epoch-0012/roc.csv; relative to the run folder");

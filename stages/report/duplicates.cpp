@@ -115,6 +115,7 @@ void DuplicatePictures::declare(Declaration& d) {
       "images have the same size and pixels, whatever their file names. Near duplicates have "
       "similar difference hashes (dHash, 64 bits) and similar 16x16 pixels. Reports and draws the "
       "pairs, and warns about identical ones.");
+  d.only_writes();
   d.parameter("near_bits", near_bits_,
               "for near duplicates: how many of the 64 bits of the difference hashes may differ")
       .range(0, 16)

@@ -107,6 +107,7 @@ void DrawnNeighbours::declare(Declaration& d) {
       "`pictures/STAGE/epoch-0012.json` in the run folder, with a folder of JPEG files next to it. "
       "Its `sheet.jpg` shows the first 100 queries, one per row, for TensorBoard. Of several "
       "masks, the first is shown.");
+  d.only_writes();
   d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
   d.parameter("k", k_, "number of neighbours to show; the search must find at least this many")
       .range(1, 100);

@@ -61,6 +61,7 @@ void FedPictures::declare(Declaration& d) {
       "it. After a decoder, it draws each image's reconstruction next to it. Writes "
       "`pictures/STAGE/epoch-0000.json` into the run folder, with a folder of JPEG files next to "
       "it.");
+  d.only_writes();
   d.parameter("batches", batches_, "number of batches to draw per epoch").range(1, 1000);
   d.parameter("every", every_, "draw every N epochs; default: only in the first")
       .at_least(1)

@@ -17,6 +17,15 @@ namespace seam::stages {
 using retrieval::Ranking;
 using retrieval::Rankings;
 
+namespace {
+
+/// "r@5"
+std::string recall_at(std::int64_t k) {
+  return std::string(metric_name::recall_at) + std::to_string(k);
+}
+
+}  // namespace
+
 void Recall::declare(Declaration& d) {
   d.doc(
       "Recall@K over all queries of a flow, with the bounds that ties allow, under every mask that "
@@ -31,7 +40,8 @@ void Recall::declare(Declaration& d) {
   d.parameter("ranking_metrics", ranking_metrics_,
               "whether to also record information retrieval metrics at every K, under names that "
               "state their denominator");
-  d.parameter("protocol", protocol_, "name of the data in the report, such as 'inshop/img256'");
+  d.parameter("protocol", protocol_, "name of the data in the report, such as 'inshop/img256'")
+      .protocol();
   d.parameter("expected_queries", expected_.queries,
               "number of queries of published results; with a different count, the report marks "
               "the results as not comparable")
@@ -67,10 +77,10 @@ void Recall::declare(Declaration& d) {
 void Recall::declare_headlines(Declaration& d) const {
   if (ks_.empty()) return;
   const auto [smallest, largest] = std::ranges::minmax(ks_);
-  std::vector<std::string> metrics{"r@" + std::to_string(smallest)};
+  std::vector<std::string> metrics{recall_at(smallest)};
   for (const std::int64_t k : {10, 20}) {
     if (k == smallest || std::ranges::find(ks_, k) == ks_.end()) continue;
-    metrics.push_back("r@" + std::to_string(k));
+    metrics.push_back(recall_at(k));
     break;
   }
   metrics.push_back("mrr@" + std::to_string(largest));
@@ -296,7 +306,7 @@ void Recall::leave_outcomes(const std::vector<MaskResult>& results, const Contex
   for (const MaskResult& result : results) {
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
-    for (const std::int64_t k : recall.ks) add(mask + "r@" + std::to_string(k), true);
+    for (const std::int64_t k : recall.ks) add(mask + recall_at(k), true);
     add(mask + "mrr@" + std::to_string(recall.ks.back()), true);
     add(mask + "r_precision", recall.r_precision.has_value());
     add(mask + "map@r", recall.map_at_r.has_value());
@@ -326,7 +336,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
   };
   const RecallResult& first = results.front().recall;
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
-    const std::string metric = "r@" + std::to_string(first.ks[i]);
+    const std::string metric = recall_at(first.ks[i]);
     context.metric(metric, first.recall[i]);
     context.metric(metric + ".standard_error", first.standard_error[i]);
     if (!first.chance.empty()) context.metric(metric + ".chance", first.chance[i]);
@@ -335,7 +345,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      const std::string metric = mask + "r@" + std::to_string(recall.ks[i]);
+      const std::string metric = mask + recall_at(recall.ks[i]);
       report(metric, {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
       report_uncertainty(metric, recall.uncertainty(i));
       if (!recall.chance.empty()) context.metric(metric + ".chance", recall.chance[i]);

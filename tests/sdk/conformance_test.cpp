@@ -130,6 +130,7 @@ class Unfounded final : public Double {
     d.preset("preset", options_, "which", {{"small", Options{1}}, {"large", Options{2}}});
     d.parameter("size", options_.size, "of it").only_with("preset", "huge");
     d.parameter("form", form_, "of it").only_with("shape", "round");
+    d.parameter("part", part_, "of it").replicate("parts", Value{1});
   }
 
  private:
@@ -138,6 +139,7 @@ class Unfounded final : public Double {
   };
   Options options_;
   int form_ = 0;
+  int part_ = 0;
 };
 
 TEST(Conformance, PresetsAndConditionsAreSound) {
@@ -145,6 +147,7 @@ TEST(Conformance, PresetsAndConditionsAreSound) {
   EXPECT_THAT(found, Contains(HasSubstr("does not begin with the value of preset 'small'")));
   EXPECT_THAT(found, Contains(HasSubstr("depends on a value that 'preset' rejects: \"huge\"")));
   EXPECT_THAT(found, Contains("parameter 'form' depends on 'shape', which is not a parameter"));
+  EXPECT_THAT(found, Contains("parameter 'part' depends on 'parts', which is not a parameter"));
 }
 
 class Trusting final : public Double {

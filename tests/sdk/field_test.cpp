@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 std::map<std::string, std::string> keys_of_header(const std::filesystem::path& header) {
   std::ifstream file(header);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::regex key("\\ninline constexpr Field<(.+)>\\s+(\\w+)\\{\\s*\"(\\w+)\"");
+  const std::regex key("\\ninline constexpr Field<(.+)>\\s+(\\w+)\\{\\s*(?:\"|field_name::)(\\w+)");
   std::map<std::string, std::string> keys;
   for (std::sregex_iterator match(text.begin(), text.end(), key), end; match != end; ++match) {
     EXPECT_EQ((*match)[2], (*match)[3]) << "a key has the name of its field";

@@ -20,6 +20,16 @@
 
 namespace seam {
 
+/// Metrics that the host shows in a special way, whichever stage records them.
+namespace metric_name {
+
+/// The number in progress lines.
+inline constexpr std::string_view loss = "loss";
+/// "r@5", "none.r@5": recall@K, which reports draw over K.
+inline constexpr std::string_view recall_at = "r@";
+
+}  // namespace metric_name
+
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// The host's services for stages. Implementations must allow calls from many threads.

@@ -68,6 +68,19 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
+/// Meaning of a parameter when runs are compared.
+enum class ParameterRole : std::uint8_t {
+  setting,    ///< it may change results
+  replicate,  ///< it selects the repetition of an experiment, such as the fold that is held out
+  /// It names the data and the rules of a measurement: results of different protocols are not
+  /// compared.
+  protocol,
+  same_results,  ///< results do not depend on it, as on a number of threads
+};
+
+/// "setting", "replicate", "protocol", "same_results"
+SEAM_EXPORT std::string_view to_string(ParameterRole role);
+
 struct ParameterInfo {
   std::string name;
   std::string doc;
@@ -88,6 +101,10 @@ struct ParameterInfo {
   std::optional<std::string> exists_in;
   /// Defines how a network starts; it has no effect if its state is restored.
   bool initial = false;
+  ParameterRole role = ParameterRole::setting;
+  /// For replicates: with these values of another parameter, this one selects nothing. None: it
+  /// always does.
+  std::optional<Condition> unused_with;
   /// Only then has the parameter an effect; otherwise it must not be set. None: always.
   std::optional<Condition> only_with;
   /// Chooses the defaults of others: see Declaration::preset.
@@ -174,6 +191,7 @@ struct Configured {
   bool state_made_by_flow = false;  ///< see Kept
   bool replaces_packets = false;    ///< a collector: see Declaration::replaces_packets
   bool trains = false;              ///< a flow that reaches this stage is a training flow
+  bool only_writes = false;         ///< see Declaration::only_writes
 };
 
 /// Parameters as written in a file, by name.
@@ -231,6 +249,17 @@ class SEAM_EXPORT ParameterBuilder {
   /// Used only when a run starts, such as initial weights: in a run that resumes from a checkpoint,
   /// the member keeps its default.
   ParameterBuilder& initial();
+  /// Runs that differ only in this parameter and in their seeds repeat one experiment:
+  /// `seam compare` averages them. With the `value` of the parameter `unless`, it selects nothing,
+  /// such as the held-out fold of 1 fold.
+  ParameterBuilder& replicate();
+  ParameterBuilder& replicate(std::string unless, Value value);
+  /// Names the data and the rules of the stage's measurement: `seam compare` does not rank results
+  /// of different protocols together, and scores show it.
+  ParameterBuilder& protocol();
+  /// Results do not depend on the parameter, as on a number of threads: runs that differ in it are
+  /// equal.
+  ParameterBuilder& same_results();
   /// An older name that files may still use.
   ParameterBuilder& renamed_from(std::string old_name);
   /// The parameter has no effect unless another parameter has this value, or one of these values. A
@@ -404,6 +433,9 @@ class SEAM_EXPORT Declaration {
   void replaces_packets() { description_.replaces_packets = true; }
   /// A flow with this stage trains: gradients are recorded, context.training() is true.
   void trains() { description_.trains = true; }
+  /// The stage only writes files, images or reports: a run measures the same without it. Its
+  /// settings are ignored when runs are compared, and its state when they are evaluated again.
+  void only_writes() { description_.only_writes = true; }
   /// Declares a headline metric, such as recall@1; `*` in its name matches any characters. The
   /// epoch lines and the score of a run show these metrics.
   void headline(std::string metric, Better better) {

@@ -399,6 +399,16 @@ struct Field {
 /// Role of an image in its group; a triplet has one of each of the last three roles.
 enum class Role : std::uint8_t { single, anchor, positive, negative };
 
+/// Names of tensor fields that stages of different plugins share, for code without LibTorch.
+namespace field_name {
+
+inline constexpr std::string_view class_lengths = "class_lengths";
+inline constexpr std::string_view logits = "logits";
+inline constexpr std::string_view predicted_category = "predicted_category";
+inline constexpr std::string_view loss = "loss";
+
+}  // namespace field_name
+
 /// The keys that stages of different plugins share. Tensor fields are in <seam/tensor.hpp>. A stage
 /// that declares one of these names with a different type is rejected (shared_field_type).
 namespace field {

@@ -58,7 +58,7 @@ class Loss : public Compute<Transform>, public Trainable {
     const Tensor part = checked(compute(packet, context));
     Tensor total = weight_ == 1 ? part : part * weight_;
     if (packet.has(field::loss)) total = packet.get(field::loss) + total;
-    processed_.emplace_back("loss", part.detach());
+    processed_.emplace_back(metric_name::loss, part.detach());
     processed_.emplace_back("total", total.detach());
     std::move(measured_.begin(), measured_.end(), std::back_inserter(processed_));
     packet.set(field::loss, std::move(total));

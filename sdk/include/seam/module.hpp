@@ -170,7 +170,7 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     d.parameter("rename", settings_.rename,
                 "maps differing names: \"prefix in the file=prefix in the network\"")
         .initial();
-    d.parameter("skip", settings_.skip,
+    d.parameter(std::string(skip_parameter), settings_.skip,
                 "weights that are not imported and keep their initial values; * matches anything")
         .initial();
     d.parameter(

@@ -14,11 +14,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "seam/export.hpp"
 
 namespace seam {
+
+/// The parameter of a network's stage that lists the weights that are not imported.
+inline constexpr std::string_view skip_parameter = "skip";
 
 /// The role of a network's tensor in training.
 enum class TensorUse : std::uint8_t {

@@ -126,15 +126,15 @@ inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
 /// length, unmasked.
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};
 /// The lengths of the class capsules before normalisation.
-inline constexpr Field<Tensor> class_lengths{"class_lengths", "f32[N,K]"};
+inline constexpr Field<Tensor> class_lengths{field_name::class_lengths, "f32[N,K]"};
 /// Scores of each image for K classes, before the softmax.
-inline constexpr Field<Tensor> logits{"logits", "f32[N,K]"};
+inline constexpr Field<Tensor> logits{field_name::logits, "f32[N,K]"};
 /// The category with the largest class length.
-inline constexpr Field<Tensor> predicted_category{"predicted_category", "i64[N]"};
+inline constexpr Field<Tensor> predicted_category{field_name::predicted_category, "i64[N]"};
 /// The vectors that retrieval compares.
 inline constexpr Field<Tensor> embedding{"embedding", "f32[N,E]"};
 /// What training minimises, for the whole batch.
-inline constexpr Field<Tensor> loss{"loss", "f32[]"};
+inline constexpr Field<Tensor> loss{field_name::loss, "f32[]"};
 
 }  // namespace field
 

@@ -87,14 +87,5 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"stage.a.b=1", "stage.a.b=2"}), HasSubstr("'stage.a.b' is given twice"));
 }
 
-TEST(Axis, SeedsAndFoldsRepeatAnExperiment) {
-  EXPECT_TRUE(is_replicate_key("pipeline.seed"));
-  EXPECT_TRUE(is_replicate_key("stage.items.fold"));
-  EXPECT_TRUE(is_replicate_key("stage.items.leave_out_fold"));
-  EXPECT_FALSE(is_replicate_key("pipeline.fold"));
-  EXPECT_FALSE(is_replicate_key("stage.items.seed"));
-  EXPECT_FALSE(is_replicate_key("stage.items.folds"));
-}
-
 }  // namespace axis_test
 }  // namespace seam::host

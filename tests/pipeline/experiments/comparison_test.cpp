@@ -294,6 +294,28 @@ TEST_F(Ranks, DataThatIsNotCutHasNoFold) {
   EXPECT_EQ(rank()[0].groups[1].difference->pairs, 1U);
 }
 
+TEST_F(Ranks, WhatAStageDeclaresAsReplicateIsAveraged) {
+  for (const int part : {0, 1, 2}) {
+    ScoredRun run = scored("0.2", 1, 0.5 + 0.1 * part);
+    run.name = std::to_string(part);
+    run.parameters["stage.items.part"] = std::to_string(part);
+    run.parameters["stage.items.lanes"] = std::to_string(part);
+    run.roles = Roles(Roles::Texts{{"pipeline.seed", "replicate"},
+                                   {"stage.items.part", "replicate"},
+                                   {"stage.items.lanes", "same_results"}});
+    runs_.push_back(run);
+  }
+  const std::vector<Group> groups = rank()[0].groups;
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].observations, 3U);
+  EXPECT_NEAR(groups[0].mean, 0.6, 1e-12);
+  EXPECT_THAT(groups[0].parameters, IsEmpty());
+  for (ScoredRun& run : runs_) {
+    run.parameters["stage.items.fold"] = run.parameters["stage.items.part"];
+  }
+  EXPECT_EQ(rank()[0].groups.size(), 3U) << "its stage declares no role for 'fold'";
+}
+
 TEST_F(Ranks, AParameterThatOnlySomeRunsHaveMakesAnotherGroup) {
   runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.6)};
   runs_[1].parameters["stage.loss.form"] = "\"soft_plus\"";
@@ -393,6 +415,26 @@ TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {
                                        Pair("stage.search.use", "\"retrieval.search\"")));
   EXPECT_THAT(scored.counts, ElementsAre(Pair("lost packets of evaluate, fold 1", "2"),
                                          Pair("packets of evaluate, fold 1", "10")));
+}
+
+TEST(NoteData, SettingsCountByTheRolesOfTheirStages) {
+  RunFolder run;
+  run.parameters = {{"flow.train", "\"train_items -> model\""},
+                    {"flow.evaluate", "\"query_items -> model -> {recall, album, atlas}\""},
+                    {"stage.query_items.part", "1"},
+                    {"stage.query_items.lanes", "2"},
+                    {"stage.recall.part", "1"},
+                    {"stage.album.use", "\"acme.album\""},
+                    {"stage.album.k", "5"},
+                    {"stage.atlas.use", "\"report.atlas\""}};
+  run.roles = Roles(Roles::Texts{{"stage.query_items.part", "replicate"},
+                                 {"stage.query_items.lanes", "same_results"},
+                                 {"stage.recall.part", "replicate"},
+                                 {"stage.album", "only_writes"}});
+  ScoredRun scored;
+  note_data(run, "evaluate", scored);
+  EXPECT_THAT(scored.data, ElementsAre(Pair("stage.atlas.use", "\"report.atlas\""),
+                                       Pair("stage.recall.part", "one of the folds")));
 }
 
 }  // namespace comparison_test

@@ -83,6 +83,15 @@ TEST_F(RunFolderTest, WithoutASummaryItWasInterrupted) {
   EXPECT_EQ(run.pipeline, "/a/demo.toml");
 }
 
+TEST_F(RunFolderTest, RolesAreThoseThatItRecorded) {
+  folder_.write("run/resolved.toml", resolved);
+  EXPECT_TRUE(read().roles.is_replicate("stage.items.fold")) << "by name: none are recorded";
+  const std::string recorded = "#: [roles]\n#: \"stage.items.part\" = \"replicate\"\n";
+  folder_.write("run/resolved.toml", recorded + resolved);
+  EXPECT_TRUE(read().roles.is_replicate("stage.items.part"));
+  EXPECT_FALSE(read().roles.is_replicate("stage.items.fold"));
+}
+
 TEST_F(RunFolderTest, ALockedFolderIsInUse) {
   folder_.write("run/resolved.toml", resolved);
   EXPECT_FALSE(FolderLock::holder(folder_.path() / "run"));

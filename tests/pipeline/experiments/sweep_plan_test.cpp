@@ -23,8 +23,8 @@ std::vector<std::string> names(const std::vector<PlannedRun>& runs) {
 }
 
 std::vector<PlannedRun> plan(const std::vector<std::string>& over,
-                             std::optional<RandomSearch> random = {}) {
-  return plan_runs(parse_axes(over), random);
+                             std::optional<RandomSearch> random = {}, const Roles& roles = {}) {
+  return plan_runs(parse_axes(over), random, roles);
 }
 
 TEST(SweepPlan, HasARunForEachCombination) {
@@ -62,6 +62,14 @@ TEST(SweepPlan, DrawsDifferentCombinationsAndGoesThroughSeeds) {
   EXPECT_EQ(drawn.size(), 5U);
   EXPECT_EQ(plan(over, five), runs) << "the same seed draws the same";
   EXPECT_NE(plan(over, RandomSearch{5, 2}), runs);
+}
+
+TEST(SweepPlan, GoesThroughWhatStagesDeclareAsReplicates) {
+  const Roles roles(Roles::Texts{{"stage.items.part", "replicate"}});
+  const std::vector<std::string> over{"stage.loss.margin=1,2", "stage.items.part=0..2"};
+  EXPECT_EQ(plan(over, RandomSearch{1, 0}, roles).size(), 3U);
+  EXPECT_EQ(plan({over[0], "stage.items.fold=0..2"}, RandomSearch{1, 0}, roles).size(), 1U)
+      << "the stage declares no role for it";
 }
 
 TEST(SweepPlan, RangesReachBothEnds) {
@@ -104,7 +112,7 @@ TEST(SweepPlan, SurvivesItsFile) {
   plan.threads = 8;
   plan.plugin_paths = {"/b"};
   plan.plugin_search_path = "/c:/d";
-  plan.runs = plan_runs(parse_axes(plan.over), std::nullopt);
+  plan.runs = plan_runs(parse_axes(plan.over), std::nullopt, Roles());
   write_plan(folder.path(), plan);
   EXPECT_TRUE(is_sweep_folder(folder.path()));
   EXPECT_EQ(read_plan(folder.path()), plan);

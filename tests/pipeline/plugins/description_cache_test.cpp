@@ -108,6 +108,8 @@ class Talkative final : public Stage {
       p.folder_with = {"img", "a|b"};
       p.exists_in = "root";
       p.initial = true;
+      p.role = ParameterRole::replicate;
+      p.unused_with = Condition{"parts", {value}};
       p.only_with = Condition{"mode", {value, Value{std::string("a")}}};
       p.is_preset = std::holds_alternative<std::string>(value);
       p.preset_defaults = {{"published", value}, {"released", std::nullopt}};
@@ -124,6 +126,7 @@ class Talkative final : public Stage {
     d.state_made_by_flow = true;
     d.replaces_packets = true;
     d.trains = true;
+    d.only_writes = true;
     d.offers = {{"Lookup", nullptr}};
     d.upstream = {{"Link", "all of them", nullptr, nullptr}};
   }
@@ -133,14 +136,14 @@ class Talkative final : public Stage {
 // The bindings name every member, so that a new one cannot be forgotten here.
 void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
   const auto& [name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults,
-               assign, bind] = a;
-  EXPECT_EQ(
-      std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, only_with, is_preset, preset_defaults),
-      std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
-               b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial,
-               b.only_with, b.is_preset, b.preset_defaults))
+               interface, folder_with, exists_in, initial, role, unused_with, only_with, is_preset,
+               preset_defaults, assign, bind] = a;
+  EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
+                     interface, folder_with, exists_in, initial, role, unused_with, only_with,
+                     is_preset, preset_defaults),
+            std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
+                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial,
+                     b.role, b.unused_with, b.only_with, b.is_preset, b.preset_defaults))
       << name;
 }
 
@@ -166,15 +169,15 @@ void expect_same(const std::vector<GatheredField>& a, const std::vector<Gathered
 
 void expect_same(const Configured& a, const Configured& b) {
   const auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state,
-               state_made_by_flow, replaces_packets, trains] = a;
+               state_made_by_flow, replaces_packets, trains, only_writes] = a;
   expect_same(needs, b.needs);
   expect_same(accepts, b.accepts);
   expect_same(provides, b.provides);
   expect_same(gathers, b.gathers);
-  EXPECT_EQ(
-      std::tie(labels_read, headlines, keeps_state, state_made_by_flow, replaces_packets, trains),
-      std::tie(b.labels_read, b.headlines, b.keeps_state, b.state_made_by_flow, b.replaces_packets,
-               b.trains));
+  EXPECT_EQ(std::tie(labels_read, headlines, keeps_state, state_made_by_flow, replaces_packets,
+                     trains, only_writes),
+            std::tie(b.labels_read, b.headlines, b.keeps_state, b.state_made_by_flow,
+                     b.replaces_packets, b.trains, b.only_writes));
 }
 
 TEST(DescriptionCache, CarriesEveryMember) {

@@ -21,7 +21,7 @@ class Items final : public Source {
  public:
   void declare(Declaration& d) override {
     d.parameter("root", root_, "");
-    d.parameter("list", list_, "");
+    d.parameter("list", list_, "").must_exist("root");
     d.parameter("weights", weights_, "").initial();
   }
   More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }

@@ -12,6 +12,7 @@ namespace from_run_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string complaint(const std::function<void()>& action) {
   try {
@@ -39,7 +40,8 @@ TEST(DifferencesBetween, AreKeysWhoseValuesDiffer) {
 
 TEST(DifferencesBetween, OnlySomeCanChangeResults) {
   const std::vector<Difference> all{{"limits.bytes", "1", "2"}, {"stage.adam.rate", "1", "2"}};
-  EXPECT_THAT(in_results(all), ElementsAre(Difference{"stage.adam.rate", "1", "2"}));
+  EXPECT_THAT(in_results(all, Roles()), ElementsAre(Difference{"stage.adam.rate", "1", "2"}));
+  EXPECT_THAT(in_results(all, Roles(Roles::Texts{{"stage.adam.rate", "same_results"}})), IsEmpty());
   EXPECT_EQ(to_text({{"a.b", "1", {}}, {"a.c", {}, "2"}}),
             "a.b = not set (was 1), a.c = 2 (was not set)");
 }

@@ -25,6 +25,8 @@ Launch example() {
   launch.working_directory = "/home/someone";
   launch.plugins = {{"/lib/a.so", "11", "2.1.0", "none"}, {"/lib/b.so", "22", "none", "4.6.0"}};
   launch.data = {{"stage.items.list", "33"}};
+  launch.roles =
+      Roles(Roles::Texts{{"stage.items.part", "replicate unless stage.items.parts = 1"}});
   return launch;
 }
 

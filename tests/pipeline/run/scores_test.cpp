@@ -32,6 +32,7 @@ class Judge final : public Sink {
   Judge(std::vector<Headline> headlines, bool trains)
       : headlines_(std::move(headlines)), trains_(trains) {}
   void declare(Declaration& d) override {
+    d.parameter("protocol", protocol_, "which results it may be compared with").protocol();
     for (const Headline& headline : headlines_) d.headline(headline.metric, headline.better);
     if (trains_) d.trains();
     d.reads_label(field::categories.name);  // which counts in scheduled flows that do not train
@@ -39,6 +40,7 @@ class Judge final : public Sink {
   void process(const Packet& /*packet*/, Context& /*context*/) override {}
 
  private:
+  std::string protocol_;
   std::vector<Headline> headlines_;
   bool trains_;
 };

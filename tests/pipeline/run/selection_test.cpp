@@ -34,9 +34,9 @@ class Pictures final : public Source {
  public:
   void declare(Declaration& d) override {
     d.parameter("root", root_, "the folder");
-    d.parameter("list", list_, "the list");
+    d.parameter("list", list_, "the list").must_exist("root");
     d.parameter("split", split_, "the split");
-    d.parameter("threads", threads_, "changes nothing");
+    d.parameter("lanes", lanes_, "changes nothing").same_results();
   }
   More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
 
@@ -44,7 +44,7 @@ class Pictures final : public Source {
   fs::path root_;
   fs::path list_;
   std::string split_ = "query";
-  std::int64_t threads_ = 1;
+  std::int64_t lanes_ = 1;
 };
 
 class Network final : public Sink {
@@ -52,6 +52,7 @@ class Network final : public Sink {
   explicit Network(bool trains) : trains_(trains) {}
   void declare(Declaration& d) override {
     d.parameter("weights", weights_, "where from").initial();
+    d.parameter("rules", rules_, "which results it may be compared with").protocol();
     d.headline("r@1", Better::higher);
     if (trains_) d.trains();
   }
@@ -59,6 +60,7 @@ class Network final : public Sink {
 
  private:
   fs::path weights_;
+  std::string rules_;
   bool trains_;
 };
 
@@ -145,7 +147,7 @@ TEST_F(SelectionTest, WhatChoosesARunsBestEpoch) {
   EXPECT_EQ(rule_of(pipeline.checked)->flow, "train");
   EXPECT_EQ(rule_of(pipeline.checked)->purpose, Purpose::trains);
   pipeline.checked.spec.schedule.keep.best = "recall.r@1";
-  pipeline.stage("recall").values["protocol"] = std::string("shop/img64");
+  pipeline.stage("recall").values["rules"] = std::string("shop/img64");
   const auto rule = rule_of(pipeline.checked);
   EXPECT_EQ(*rule,
             (Choice{"recall.r@1", "evaluate", Purpose::measures, "shop/img64", pipeline.data()}));
@@ -157,7 +159,7 @@ TEST_F(SelectionTest, AListIsKnownByItsContent) {
   EXPECT_EQ(one.data(), other.data());
   one.stage("queries").values["list"] = folder_.write("a.txt", "1 2 3").string();
   other.stage("queries").values["list"] = folder_.write("b.txt", "1 2 3").string();
-  other.stage("queries").values["threads"] = std::int64_t{8};
+  other.stage("queries").values["lanes"] = std::int64_t{8};
   other.stage("queries").values["split"] = std::string("query");  // as by default
   EXPECT_EQ(one.data(), other.data());
   one.stage("queries").values["root"] =

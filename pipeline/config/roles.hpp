@@ -1,0 +1,57 @@
+/// How stages declare that their keys and they themselves count when runs are compared:
+/// ParameterRole and Declaration::only_writes. A run's folder keeps this, so that comparing runs
+/// loads no plugin.
+///
+///     declare(d) ──► roles_of ──► #: [roles]               in the head of resolved.toml
+///                                 #: "stage.items.fold" = "replicate unless stage.items.folds = 1"
+///                                 #: "stage.neighbours" = "only_writes"
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/config/parameters.hpp"
+
+namespace seam::host {
+
+struct StageDraft;
+
+class Roles {
+ public:
+  /// By key or "stage.NAME", as in resolved.toml.
+  using Texts = std::map<std::string, std::string>;
+
+  /// Those of a run that recorded none, because its version of Seam did not: they follow from the
+  /// names that the parameters and stages of that version had.
+  Roles() = default;
+  explicit Roles(Texts texts) : texts_(std::move(texts)) {}
+  [[nodiscard]] const Texts& texts() const { return texts_; }
+
+  /// Whether runs that differ only in this key repeat the same experiment: the run's seed, and the
+  /// fold that a stage uses, leaves out or measures.
+  [[nodiscard]] bool is_replicate(const std::string& key) const;
+  /// Whether the run's value of a replicate selects something; a data set without folds has none.
+  [[nodiscard]] bool is_used(const std::string& replicate, const Parameters& parameters) const;
+  /// Whether a key can change what a run computes; its name or its threads cannot.
+  [[nodiscard]] bool changes_results(const std::string& key) const;
+  /// Whether the stage changes nothing that a run measures.
+  [[nodiscard]] bool only_writes(const std::string& stage, const Parameters& parameters) const;
+  /// The key of the stage's protocol; empty if it has none.
+  [[nodiscard]] std::string protocol_of(const std::string& stage,
+                                        const Parameters& parameters) const;
+
+  friend bool operator==(const Roles&, const Roles&) = default;
+
+ private:
+  /// "replicate", "replicate unless KEY = VALUE", "protocol", ...; empty for settings.
+  [[nodiscard]] std::string text_of(const std::string& key) const;
+
+  Texts texts_;
+};
+
+/// As the stages declare them.
+[[nodiscard]] Roles roles_of(const std::vector<StageDraft>& stages);
+
+}  // namespace seam::host

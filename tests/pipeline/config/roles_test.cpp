@@ -1,0 +1,95 @@
+#include "pipeline/config/roles.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/pipeline/config/load_fixture.hpp"
+
+namespace seam::host {
+namespace roles_test {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+constexpr const char* shares = R"([stage.numbers]
+use = "fixture.shares"
+part = 1
+
+[stage.total]
+use = "fixture.total"
+
+[stage.album]
+use = "fixture.album"
+
+[flow]
+main = "numbers -> {total, album}"
+)";
+
+class RolesTest : public Load {
+ protected:
+  static Parameters parameters(const CheckedPipeline& pipeline) {
+    return parameters_of(pipeline.spec.resolved, "resolved.toml");
+  }
+};
+
+TEST_F(RolesTest, AreWhatStagesDeclare) {
+  const CheckedPipeline pipeline = loaded(shares);
+  EXPECT_THAT(pipeline.spec.roles.texts(),
+              ElementsAre(Pair("pipeline.seed", "replicate"), Pair("stage.album", "only_writes"),
+                          Pair("stage.numbers.draw", "replicate"),
+                          Pair("stage.numbers.lanes", "same_results"),
+                          Pair("stage.numbers.part", "replicate unless stage.numbers.parts = 1"),
+                          Pair("stage.numbers.rules", "protocol")));
+}
+
+TEST_F(RolesTest, DecideRegardlessOfNames) {
+  const CheckedPipeline pipeline = loaded(shares);
+  const Roles& roles = pipeline.spec.roles;
+  EXPECT_TRUE(roles.is_replicate("pipeline.seed"));
+  EXPECT_TRUE(roles.is_replicate("stage.numbers.part"));
+  EXPECT_FALSE(roles.is_replicate("stage.numbers.fold"));
+  EXPECT_FALSE(roles.changes_results("stage.numbers.lanes"));
+  EXPECT_TRUE(roles.changes_results("stage.numbers.threads"));
+  EXPECT_FALSE(roles.changes_results("stage.numbers.concurrency"));
+  EXPECT_FALSE(roles.changes_results("schedule.keep.best"));
+  EXPECT_TRUE(roles.changes_results("schedule.keeper"));
+  EXPECT_EQ(roles.protocol_of("numbers", parameters(pipeline)), "stage.numbers.rules");
+  EXPECT_EQ(roles.protocol_of("total", parameters(pipeline)), "");
+  EXPECT_TRUE(roles.only_writes("album", parameters(pipeline)));
+  EXPECT_FALSE(roles.only_writes("total", parameters(pipeline)));
+}
+
+TEST_F(RolesTest, AReplicateMaySelectNothing) {
+  const CheckedPipeline pipeline = loaded(shares);
+  EXPECT_TRUE(pipeline.spec.roles.is_used("stage.numbers.part", parameters(pipeline)));
+  EXPECT_TRUE(pipeline.spec.roles.is_used("stage.numbers.draw", parameters(pipeline)));
+  const CheckedPipeline whole = loaded(shares, {"stage.numbers.parts=1"});
+  EXPECT_FALSE(whole.spec.roles.is_used("stage.numbers.part", parameters(whole)));
+  EXPECT_TRUE(whole.spec.roles.is_used("stage.numbers.draw", parameters(whole)));
+  EXPECT_FALSE(whole.spec.roles.is_used("stage.other.part", parameters(whole)));
+}
+
+TEST(Roles, OfEarlierVersionsFollowFromNames) {
+  const Roles roles;
+  EXPECT_TRUE(roles.is_replicate("pipeline.seed"));
+  EXPECT_TRUE(roles.is_replicate("stage.items.fold"));
+  EXPECT_TRUE(roles.is_replicate("stage.items.leave_out_fold"));
+  EXPECT_FALSE(roles.is_replicate("pipeline.fold"));
+  EXPECT_FALSE(roles.is_replicate("stage.items.seed"));
+  EXPECT_FALSE(roles.is_replicate("stage.items.folds"));
+  const Parameters parameters{{"stage.album.use", "\"report.pictures\""},
+                              {"stage.items.fold", "0"},
+                              {"stage.items.folds", "1"},
+                              {"stage.items.use", "\"dataset.table\""},
+                              {"stage.recall.protocol", "\"shop\""}};
+  EXPECT_FALSE(roles.is_used("stage.items.fold", parameters));
+  EXPECT_FALSE(roles.changes_results("stage.items.threads"));
+  EXPECT_TRUE(roles.only_writes("album", parameters));
+  EXPECT_FALSE(roles.only_writes("items", parameters));
+  EXPECT_EQ(roles.protocol_of("recall", parameters), "stage.recall.protocol");
+}
+
+}  // namespace roles_test
+}  // namespace seam::host
