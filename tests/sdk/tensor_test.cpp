@@ -13,6 +13,7 @@
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -79,8 +80,10 @@ TEST(SavedTensors, AreNotCopiedIntoAnUndefinedTensor) {
 // Devices, precision, determinism
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::Harness;
+using ::testing::IsEmpty;
 
 constexpr Field<Tensor> doubled{"doubled", "f32[N,E]"};
 
@@ -360,6 +363,52 @@ TEST(LeftBehind, ThreadsAndGradientModeDoNotReachTheNextCall) {
   ASSERT_EQ(seen.size(), 2U);
   EXPECT_EQ(seen[1].threads, 2);
   EXPECT_TRUE(seen[1].gradients);
+}
+
+/// Changes its thread in one of its calls.
+class Careless final : public Compute<Transform> {
+ public:
+  Careless(std::string call, std::function<void()> deed)
+      : call_(std::move(call)), deed_(std::move(deed)) {}
+  void declare(Declaration& d) override { d.doc("Changes its thread."); }
+  void open(Context& /*context*/) override { in("open()"); }
+  void begin(Context& /*context*/) override { in("begin()"); }
+  void process(Packet& /*packet*/, Context& /*context*/) override { in("process()"); }
+  void end(Context& /*context*/) override { in("end()"); }
+
+ private:
+  void in(const std::string& call) {
+    if (call == call_) deed_();
+  }
+  std::string call_;
+  std::function<void()> deed_;
+};
+
+/// Findings for such a stage; like all checks, on a new thread.
+testing::Findings findings_of(const std::string& call, const std::function<void()>& deed) {
+  testing::Candidate candidate{
+      "test.careless", [&] { return std::make_unique<Careless>(call, deed); }, {}};
+  candidate.example.packets = [](Harness&) { return std::vector{two_tensors(), two_tensors()}; };
+  candidate.thread_settings = &testing::thread_settings;
+  testing::Findings findings;
+  for (const testing::Check& check : testing::conformance_checks()) {
+    if (check.name != "LeavesItsThreadAsItWas") continue;
+    std::thread([&] { findings = check.run(candidate); }).join();
+  }
+  return findings;
+}
+
+TEST(LeftBehind, TheConformanceSuiteNamesTheCallThatLeavesItsThreadChanged) {
+  for (const std::string call : {"open()", "begin()", "process()", "end()"}) {
+    EXPECT_THAT(findings_of(call, [] { at::GradMode::set_enabled(!at::GradMode::is_enabled()); }),
+                Contains(AllOf(HasSubstr(call + " changes LibTorch's gradient mode from off to on"),
+                               HasSubstr("at::AutoGradMode"))));
+    EXPECT_THAT(findings_of(call, [] { at::set_num_threads(3); }),
+                Contains(AllOf(HasSubstr(call + " changes the number of threads of LibTorch and "
+                                                "OpenMP from 1 to 3"),
+                               HasSubstr("context.compute_threads()"))));
+    EXPECT_THAT(findings_of(call, [] { const at::AutoGradMode restored(true); }), IsEmpty());
+  }
 }
 
 }  // namespace tensor_test
