@@ -54,6 +54,9 @@ TEST(TensorFields, AContractsViolationIsAClause) {
   EXPECT_THAT(violation(torch::zeros({3, 8}), "f64[N,E]"),
               HasSubstr("its elements are f32, not f64"));
   EXPECT_THAT(violation(torch::zeros({3}), "f32[N,E]"), HasSubstr("it has 1 dimension, not 2"));
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,E]@cpu"), "");
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,E]@cuda:0"), "it is on the device 'cpu'");
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,9]@cpu"), "dimension 1 is 8, not 9");
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -84,6 +87,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::Harness;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr Field<Tensor> doubled{"doubled", "f32[N,E]"};
 
@@ -345,6 +349,42 @@ TEST(Provided, ATensorThatIsNotAsDeclaredIsTheFaultOfWhoProvidesIt) {
             declared + "its elements are f64, not f32");
   EXPECT_EQ(hands_on(torch::ones({2, 8}, torch::kMeta)),
             declared + "it is on the device 'meta', where tensors have no values");
+}
+
+/// Provides embeddings.
+class Embedder final : public Compute<Transform> {
+ public:
+  void declare(Declaration& d) override { d.provides(field::embedding); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+};
+
+/// The error of a stage that adds weights on the CPU to an embedding from elsewhere.
+std::string refusal_of_sum(const Tensor& embedding, bool says_provider) {
+  StageRunner embedder("mine", "acme.mine", std::make_unique<Embedder>());
+  Harness harness(
+      "doing", std::make_unique<Doing>([](Packet& packet) {
+        packet.set(field::embedding, packet.get(field::embedding) + torch::ones({2, 8}));
+      }));
+  if (says_provider) harness.upstream({&embedder});
+  Packet packet = two_tensors();
+  packet.set(field::embedding, embedding);
+  harness.push(std::move(packet));
+  return harness.errors().empty() ? std::string() : harness.errors().front().what();
+}
+
+TEST(Provided, ATensorOnAnotherDeviceIsTheFaultOfWhoProvidesIt) {
+  const Tensor elsewhere = torch::ones({2, 8}, torch::kMeta);
+  const std::string said = refusal_of_sum(elsewhere, true);
+  EXPECT_THAT(said, HasSubstr("field 'embedding' cannot be used: it is on the device 'meta'"));
+  EXPECT_THAT(said, HasSubstr("comes from stage 'mine' (acme.mine); that stage must create its "
+                              "tensors on the run's device, 'cpu'"));
+  EXPECT_THAT(said, HasSubstr("LibTorch reports: "));
+  EXPECT_THAT(said, Not(HasSubstr("frame #"))) << "a stack trace";
+  EXPECT_THAT(said, Not(HasSubstr("'images'"))) << "that tensor is on the run's device";
+  EXPECT_THAT(refusal_of_sum(elsewhere, false), HasSubstr("comes from an unknown stage"));
+  EXPECT_EQ(refusal_of_sum(torch::ones({2, 8}), true), "");
+  EXPECT_THAT(refusal_of_sum(torch::ones({2, 7}), true), Not(HasSubstr("acme.mine")))
+      << "that error is not about devices";
 }
 
 TEST(LeftBehind, ThreadsAndGradientModeDoNotReachTheNextCall) {
