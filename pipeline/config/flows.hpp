@@ -1,10 +1,10 @@
-/// [flow]: reads each flow's text and checks its shape and its fields, path by path.
+/// [flow]: reads each flow's text and checks its shape, path by path.
 ///
-///     items ──► decode ──► batch ──► model          a stage's fields: what it needs must have been
-///     +path     path       image     images         provided before it, with the same type and a
-///     +item     +image     +images   +embedding     contract that fits
+///     "items -> decode -> {show, batch -> model}" ──► FlowSpec      source first, sinks last
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +24,8 @@ std::vector<FlowSpec> read_flows(const Table& tree, const std::string& file,
                                  const Sources& sources, std::vector<std::string>& names,
                                  Findings& findings);
 
-/// Checks that every field that a stage of the flow needs is provided and fits. A stage whose
-/// fields are unknown may provide anything.
-void check_fields(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings);
+/// For each node of the flow itself and all nodes before it.
+std::vector<std::set<std::size_t>> ancestors_of(const FlowSpec& flow);
 
 /// Warns of stages that no flow uses and no stage refers to or is like, if `file` or --set sets
 /// something in them: those of extended files may be unused. Call it only if all flows are valid: a

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/config/fields.hpp"
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
 #include "pipeline/config/folders.hpp"
@@ -127,6 +128,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
     check_use(*tree, own_stages, stages, spec.flows, findings);
     check_path_use(*tree, own_stages, spec.flows, findings);
   }
+  const auto set_values = [&](StageDraft& stage, const Values& values) {
+    configure_again(stage, values, registry, options.descriptions, findings);
+  };
+  set_sizes(spec.flows, stages, set_values, findings);
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   spec.schedule = read_schedule(*tree, own, known, findings);
   check_tensorboard(*tree, known, findings);

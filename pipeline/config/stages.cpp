@@ -36,6 +36,42 @@ std::vector<std::string> parameter_names(const Description& description) {
   return names;
 }
 
+/// A note for messages on keys that `like` took from another stage.
+std::string like_note(const StageDraft& draft) {
+  if (draft.spec.like.empty()) return {};
+  return fmt::format("stage '{}' is like '{}', which is {}", draft.spec.name, draft.spec.like,
+                     draft.spec.use);
+}
+
+/// If the cached description does not cover the stage's values, creates the real stage. Throws
+/// seam::Error if its plugin cannot be loaded.
+void make_real(StageDraft& draft, Registry& registry, DescriptionCache* descriptions) {
+  if (descriptions == nullptr) return;
+  const std::filesystem::path& plugin = registry.find(draft.spec.use)->path;
+  if (descriptions->knows(plugin, draft.spec.use, draft.spec.values)) return;
+  draft.runner = registry.make(draft.spec.use, draft.spec.name);
+}
+
+void apply_values(StageDraft& draft, const Registry& registry, DescriptionCache* descriptions,
+                  Findings& findings) {
+  draft.sound = false;
+  try {
+    draft.runner->configure(draft.spec.values);
+    if (descriptions != nullptr) {
+      descriptions->record_configured(registry.find(draft.spec.use)->path, *draft.runner,
+                                      draft.spec.values);
+    }
+    draft.sound = true;
+  } catch (const Error& error) {
+    const bool defect = error.fault() == Fault::internal;
+    findings.error(
+        defect ? "plugin-defect" : "configure", draft.spec.place,
+        defect ? fmt::format("{}: {}", described(draft), error.what())
+               : fmt::format("{} rejects its parameters: {}", described(draft), error.what()),
+        {like_note(draft)});
+  }
+}
+
 class StageReader {
  public:
   StageReader(Registry& registry, DescriptionCache* descriptions, Findings& findings)
@@ -73,13 +109,6 @@ class StageReader {
   static void read_like(const Table& table, StageDraft& draft) {
     const Entry* like = table.find("like");
     if (like != nullptr) draft.spec.like = *like->node.text();  // valid: it has been resolved
-  }
-
-  /// A note for messages on keys that `like` took from another stage.
-  static std::string like_note(const StageDraft& draft) {
-    if (draft.spec.like.empty()) return {};
-    return fmt::format("stage '{}' is like '{}', which is {}", draft.spec.name, draft.spec.like,
-                       draft.spec.use);
   }
 
   /// Errors in keys that `like` took from another stage are reported only for that stage.
@@ -293,35 +322,12 @@ class StageReader {
   }
 
   void configure(StageDraft& draft, const Entry& use) {
-    if (descriptions_ != nullptr && !make_real(draft, use)) return;
     try {
-      draft.runner->configure(draft.spec.values);
-      if (descriptions_ != nullptr) {
-        descriptions_->record_configured(registry_.find(draft.spec.use)->path, *draft.runner,
-                                         draft.spec.values);
-      }
-      draft.sound = true;
+      make_real(draft, registry_, descriptions_);
     } catch (const Error& error) {
-      const bool defect = error.fault() == Fault::internal;
-      findings_.error(
-          defect ? "plugin-defect" : "configure", draft.spec.place,
-          defect ? fmt::format("{}: {}", described(draft), error.what())
-                 : fmt::format("{} rejects its parameters: {}", described(draft), error.what()),
-          {like_note(draft)});
+      return refuse_type(use, draft.spec.use, error);
     }
-  }
-
-  /// If the cached description does not cover these values, creates the real stage.
-  bool make_real(StageDraft& draft, const Entry& use) {
-    const std::filesystem::path& plugin = registry_.find(draft.spec.use)->path;
-    if (descriptions_->knows(plugin, draft.spec.use, draft.spec.values)) return true;
-    try {
-      draft.runner = registry_.make(draft.spec.use, draft.spec.name);
-      return true;
-    } catch (const Error& error) {
-      refuse_type(use, draft.spec.use, error);
-      return false;
-    }
+    apply_values(draft, registry_, descriptions_, findings_);
   }
 
   Registry& registry_;
@@ -358,6 +364,18 @@ std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
     stages.push_back(reader.read(stage));
   }
   return stages;
+}
+
+void configure_again(StageDraft& stage, const Values& values, Registry& registry,
+                     DescriptionCache* descriptions, Findings& findings) {
+  stage.spec.values.insert(values.begin(), values.end());
+  try {
+    make_real(stage, registry, descriptions);
+  } catch (const Error& error) {
+    findings.error("plugin-load", stage.spec.place, error.what());
+    return;
+  }
+  apply_values(stage, registry, descriptions, findings);
 }
 
 const StageDraft* find_stage(const std::vector<StageDraft>& stages, std::string_view name) {

@@ -32,6 +32,10 @@ struct StageDraft {
 std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
                                     DescriptionCache* descriptions, Findings& findings);
 
+/// Sets parameters of a configured stage in addition to those that the file sets.
+void configure_again(StageDraft& stage, const Values& values, Registry& registry,
+                     DescriptionCache* descriptions, Findings& findings);
+
 /// Checks that references name stages with the required interface, and that there are no cycles.
 void check_references(const std::vector<StageDraft>& stages, Findings& findings);
 

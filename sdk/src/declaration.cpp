@@ -329,6 +329,12 @@ ParameterBuilder& ParameterBuilder::required() {
   return *this;
 }
 
+ParameterBuilder& ParameterBuilder::from_field() {
+  parameter_->default_value.reset();
+  parameter_->doc += "; default: that of the field that arrives";
+  return *this;
+}
+
 ParameterBuilder& ParameterBuilder::optional() {
   parameter_->required = false;
   return *this;

@@ -11,6 +11,7 @@
 #include "out_of_memory.hpp"
 #include "running_call.hpp"
 #include "undeclared_writes.hpp"
+#include "wrong_device.hpp"
 
 namespace seam {
 namespace {
@@ -229,6 +230,12 @@ void StageRunner::bind(std::string_view parameter, void* target) {
 }
 
 void StageRunner::bind_upstream(const std::vector<StageRunner*>& before) {
+  providers_.clear();
+  for (const StageRunner* runner : before) {
+    for (const FieldInfo& field : runner->description().provides) {
+      providers_[field.name] = "stage '" + runner->name_ + "' (" + runner->type_ + ")";
+    }
+  }
   for (const UpstreamReference& reference : description().upstream) {
     reference.clear();
     for (const StageRunner* runner : before) {
@@ -313,8 +320,8 @@ void StageRunner::interrupt() const {
 /// the stage has taken it. Checks the first packets of a flow for undeclared writes. `named`: has
 /// the origin for errors.
 template <class Body>
-Outcome StageRunner::watched(std::string_view doing, const Packet& packet, const Packet& named,
-                             Body&& body) const {
+Outcome StageRunner::watched(std::string_view doing, const RunState& run, const Packet& packet,
+                             const Packet& named, Body&& body) const {
   std::optional<host::WriteWatch> watch;
   if (packet.sequence() < watched_packets && !description().trains) {
     Outcome prepared = guarded(doing, &named, [&] {
@@ -324,7 +331,18 @@ Outcome StageRunner::watched(std::string_view doing, const Packet& packet, const
     if (!prepared) return prepared;
   }
   const Packet* after = nullptr;
-  Outcome outcome = guarded(doing, &named, [&] { return body(after); });
+  Outcome outcome = guarded(doing, &named, [&] {
+    try {
+      return body(after);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string problem = host::wrong_device(named, description(), providers_, run.device,
+                                                     without_frames(error.what()));
+      if (problem.empty()) throw;
+      throw Error(problem, Fault::internal);
+    }
+  });
   if (!outcome || !watch) return outcome;
   return guarded("checking the fields it wrote", &named, [&] {
     const std::string problem = watch->problem(after);
@@ -340,7 +358,7 @@ Outcome StageRunner::broken(const std::string& problem) const {
 
 Outcome StageRunner::transform(const RunState& run, Packet& packet) {
   const std::uint64_t sequence = packet.sequence();
-  return watched("processing a packet", packet, packet, [&](const Packet*& after) {
+  return watched("processing a packet", run, packet, packet, [&](const Packet*& after) {
     after = &packet;
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
@@ -357,7 +375,7 @@ Outcome StageRunner::transform(const RunState& run, Packet& packet) {
 
 Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitter) {
   const Packet origin_only(packet.origin());
-  return watched("collecting a packet", packet, origin_only, [&](const Packet*&) {
+  return watched("collecting a packet", run, packet, origin_only, [&](const Packet*&) {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);
@@ -367,7 +385,7 @@ Outcome StageRunner::collect(const RunState& run, Packet packet, Emitter& emitte
 }
 
 Outcome StageRunner::consume(const RunState& run, const Packet& packet) {
-  return watched("consuming a packet", packet, packet, [&](const Packet*&) {
+  return watched("consuming a packet", run, packet, packet, [&](const Packet*&) {
     if (has_rows(packet)) count_rows_before(name_, packet);
     Context context = this->context(run);
     const auto around = stage_->around_call(context);

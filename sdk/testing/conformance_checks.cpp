@@ -12,6 +12,7 @@ std::span<const Check> conformance_checks() {
       Check{"RefusesBadParameters", &checks::refuses_bad_parameters},
       Check{"WorksOnItsExample", &checks::works_on_its_example},
       Check{"AccountsForEveryPacket", &checks::accounts_for_every_packet},
+      Check{"LeavesItsThreadAsItWas", &checks::leaves_its_thread_as_it_was},
       Check{"EndsAnEmptyFlow", &checks::ends_an_empty_flow},
       Check{"EndsOnce", &checks::ends_once},
       Check{"GivesTheSameBytes", &checks::gives_the_same_bytes},

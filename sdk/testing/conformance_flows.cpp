@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "conformance_trial.hpp"
 
@@ -84,6 +85,34 @@ Result labelled(const Candidate& candidate, const std::vector<std::string_view>&
 }
 
 }  // namespace
+
+Findings leaves_its_thread_as_it_was(const Candidate& candidate) {
+  if (!candidate.thread_settings) return {};
+  return with_trial(candidate, [&](Trial& trial, Findings& findings) {
+    const auto watched = [&](const std::string& call, auto&& body) {
+      trial->enter_thread();
+      const std::vector<ThreadSetting> before = candidate.thread_settings();
+      body();
+      const std::vector<ThreadSetting> after = candidate.thread_settings();
+      for (std::size_t at = 0; at < before.size(); ++at) {
+        if (after.at(at).value == before[at].value) continue;
+        findings.push_back(call + " changes " + before[at].name + " from " + before[at].value +
+                           " to " + after[at].value +
+                           " and leaves it changed for the stages after it; " + before[at].advice);
+      }
+    };
+    watched("open()", [&] { trial->open(); });
+    watched("begin()", [&] { trial->push_all({}); });
+    if (trial.kind() == StageKind::source) {
+      watched("produce()", [&] { trial->produce(most_from_a_source); });
+    } else {
+      for (Packet& packet : trial.packets()) {
+        watched("process()", [&] { trial->push(std::move(packet)); });
+      }
+    }
+    watched("end()", [&] { trial->finish(); });
+  });
+}
 
 Findings ends_an_empty_flow(const Candidate& candidate) {
   return with_trial(candidate, [](Trial& trial, Findings& findings) {

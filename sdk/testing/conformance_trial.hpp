@@ -25,6 +25,7 @@ Findings describes_itself(const Candidate& candidate);
 Findings refuses_bad_parameters(const Candidate& candidate);
 Findings works_on_its_example(const Candidate& candidate);
 Findings accounts_for_every_packet(const Candidate& candidate);
+Findings leaves_its_thread_as_it_was(const Candidate& candidate);
 Findings ends_an_empty_flow(const Candidate& candidate);
 Findings ends_once(const Candidate& candidate);
 Findings gives_the_same_bytes(const Candidate& candidate);

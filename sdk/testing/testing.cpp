@@ -128,6 +128,11 @@ Harness& Harness::open() {
   return *this;
 }
 
+Harness& Harness::enter_thread() {
+  runner_.enter_thread(run_);
+  return *this;
+}
+
 void Harness::begin_flow() {
   open();
   if (in_flow_) return;

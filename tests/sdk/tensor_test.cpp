@@ -13,6 +13,7 @@
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,9 @@ TEST(TensorFields, AContractsViolationIsAClause) {
   EXPECT_THAT(violation(torch::zeros({3, 8}), "f64[N,E]"),
               HasSubstr("its elements are f32, not f64"));
   EXPECT_THAT(violation(torch::zeros({3}), "f32[N,E]"), HasSubstr("it has 1 dimension, not 2"));
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,E]@cpu"), "");
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,E]@cuda:0"), "it is on the device 'cpu'");
+  EXPECT_EQ(violation(torch::zeros({3, 8}), "f32[N,9]@cpu"), "dimension 1 is 8, not 9");
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -79,8 +83,11 @@ TEST(SavedTensors, AreNotCopiedIntoAnUndefinedTensor) {
 // Devices, precision, determinism
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::Harness;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr Field<Tensor> doubled{"doubled", "f32[N,E]"};
 
@@ -344,6 +351,42 @@ TEST(Provided, ATensorThatIsNotAsDeclaredIsTheFaultOfWhoProvidesIt) {
             declared + "it is on the device 'meta', where tensors have no values");
 }
 
+/// Provides embeddings.
+class Embedder final : public Compute<Transform> {
+ public:
+  void declare(Declaration& d) override { d.provides(field::embedding); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+};
+
+/// The error of a stage that adds weights on the CPU to an embedding from elsewhere.
+std::string refusal_of_sum(const Tensor& embedding, bool says_provider) {
+  StageRunner embedder("mine", "acme.mine", std::make_unique<Embedder>());
+  Harness harness(
+      "doing", std::make_unique<Doing>([](Packet& packet) {
+        packet.set(field::embedding, packet.get(field::embedding) + torch::ones({2, 8}));
+      }));
+  if (says_provider) harness.upstream({&embedder});
+  Packet packet = two_tensors();
+  packet.set(field::embedding, embedding);
+  harness.push(std::move(packet));
+  return harness.errors().empty() ? std::string() : harness.errors().front().what();
+}
+
+TEST(Provided, ATensorOnAnotherDeviceIsTheFaultOfWhoProvidesIt) {
+  const Tensor elsewhere = torch::ones({2, 8}, torch::kMeta);
+  const std::string said = refusal_of_sum(elsewhere, true);
+  EXPECT_THAT(said, HasSubstr("field 'embedding' cannot be used: it is on the device 'meta'"));
+  EXPECT_THAT(said, HasSubstr("comes from stage 'mine' (acme.mine); that stage must create its "
+                              "tensors on the run's device, 'cpu'"));
+  EXPECT_THAT(said, HasSubstr("LibTorch reports: "));
+  EXPECT_THAT(said, Not(HasSubstr("frame #"))) << "a stack trace";
+  EXPECT_THAT(said, Not(HasSubstr("'images'"))) << "that tensor is on the run's device";
+  EXPECT_THAT(refusal_of_sum(elsewhere, false), HasSubstr("comes from an unknown stage"));
+  EXPECT_EQ(refusal_of_sum(torch::ones({2, 8}), true), "");
+  EXPECT_THAT(refusal_of_sum(torch::ones({2, 7}), true), Not(HasSubstr("acme.mine")))
+      << "that error is not about devices";
+}
+
 TEST(LeftBehind, ThreadsAndGradientModeDoNotReachTheNextCall) {
   struct Seen {
     int threads;
@@ -360,6 +403,52 @@ TEST(LeftBehind, ThreadsAndGradientModeDoNotReachTheNextCall) {
   ASSERT_EQ(seen.size(), 2U);
   EXPECT_EQ(seen[1].threads, 2);
   EXPECT_TRUE(seen[1].gradients);
+}
+
+/// Changes its thread in one of its calls.
+class Careless final : public Compute<Transform> {
+ public:
+  Careless(std::string call, std::function<void()> deed)
+      : call_(std::move(call)), deed_(std::move(deed)) {}
+  void declare(Declaration& d) override { d.doc("Changes its thread."); }
+  void open(Context& /*context*/) override { in("open()"); }
+  void begin(Context& /*context*/) override { in("begin()"); }
+  void process(Packet& /*packet*/, Context& /*context*/) override { in("process()"); }
+  void end(Context& /*context*/) override { in("end()"); }
+
+ private:
+  void in(const std::string& call) {
+    if (call == call_) deed_();
+  }
+  std::string call_;
+  std::function<void()> deed_;
+};
+
+/// Findings for such a stage; like all checks, on a new thread.
+testing::Findings findings_of(const std::string& call, const std::function<void()>& deed) {
+  testing::Candidate candidate{
+      "test.careless", [&] { return std::make_unique<Careless>(call, deed); }, {}};
+  candidate.example.packets = [](Harness&) { return std::vector{two_tensors(), two_tensors()}; };
+  candidate.thread_settings = &testing::thread_settings;
+  testing::Findings findings;
+  for (const testing::Check& check : testing::conformance_checks()) {
+    if (check.name != "LeavesItsThreadAsItWas") continue;
+    std::thread([&] { findings = check.run(candidate); }).join();
+  }
+  return findings;
+}
+
+TEST(LeftBehind, TheConformanceSuiteNamesTheCallThatLeavesItsThreadChanged) {
+  for (const std::string call : {"open()", "begin()", "process()", "end()"}) {
+    EXPECT_THAT(findings_of(call, [] { at::GradMode::set_enabled(!at::GradMode::is_enabled()); }),
+                Contains(AllOf(HasSubstr(call + " changes LibTorch's gradient mode from off to on"),
+                               HasSubstr("at::AutoGradMode"))));
+    EXPECT_THAT(findings_of(call, [] { at::set_num_threads(3); }),
+                Contains(AllOf(HasSubstr(call + " changes the number of threads of LibTorch and "
+                                                "OpenMP from 1 to 3"),
+                               HasSubstr("context.compute_threads()"))));
+    EXPECT_THAT(findings_of(call, [] { const at::AutoGradMode restored(true); }), IsEmpty());
+  }
 }
 
 }  // namespace tensor_test

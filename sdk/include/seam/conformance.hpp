@@ -116,6 +116,7 @@ std::size_t conformance(Example example = {}) {
       std::string(Stage::name), [] { return std::make_unique<Stage>(); }, std::move(example)});
 #ifdef SEAM_WITH_TENSOR
   candidate->weights = &weights_and_gradients;
+  candidate->thread_settings = &thread_settings;
 #endif
   // --gtest_filter treats a full stop as the end of the suite's name.
   std::string suite = "Conformance/" + candidate->name;

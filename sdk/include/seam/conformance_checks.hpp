@@ -49,6 +49,13 @@ struct Example {
   std::map<std::string, std::string> without_effect = {};
 };
 
+/// A setting of a thread on which the stages after this one rely.
+struct ThreadSetting {
+  std::string name;
+  std::string value;
+  std::string advice;  ///< what a stage should do instead of changing it
+};
+
 /// A stage type under test.
 struct Candidate {
   std::string name;
@@ -61,6 +68,8 @@ struct Candidate {
   /// The stage's weights and gradients as an optimizer sees them after a flow with these outputs;
   /// empty without LibTorch.
   std::function<Archive(Stage& stage, const std::vector<Packet>& outputs)> weights = {};
+  /// LibTorch's settings of the calling thread; empty without LibTorch.
+  std::function<std::vector<ThreadSetting>()> thread_settings = {};
 };
 
 /// Six packets for a stage that needs fields of the SDK's own types: images of 16 x 12 pixels,
@@ -85,6 +94,7 @@ struct Check {
 ///                             number of rows
 ///     AccountsForEveryPacket  each is emitted once or dropped with a reason; for a collector
 ///                             that replaces packets, only if it provides `origins`
+///     LeavesItsThreadAsItWas  no call leaves LibTorch's gradient mode or number of threads changed
 ///     EndsAnEmptyFlow         begins and ends without a packet
 ///     EndsOnce                nothing of a flow is left over for the next one, except the state
 ///                             that save() writes

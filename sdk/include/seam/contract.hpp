@@ -19,6 +19,12 @@
 
 namespace seam {
 
+/// The dimension for a parameter that may be omitted: its number, or its name as long as it is 0.
+/// See ParameterBuilder::from_field.
+inline std::string dimension_of(std::int64_t size, std::string_view parameter) {
+  return size > 0 ? std::to_string(size) : std::string(parameter);
+}
+
 class SEAM_EXPORT TensorContract {
  public:
   /// Parses the text form. Throws seam::Error (Fault::internal) with the text and the position.

@@ -236,6 +236,12 @@ class SEAM_EXPORT ParameterBuilder {
   ParameterBuilder& unit(std::string unit);
   /// Makes the parameter required: the file must set it.
   ParameterBuilder& required();
+  /// Integers: the size of a field that arrives, unless the file sets it. The member must be 0
+  /// without a value, and a needed field's contract must then name the parameter as a dimension:
+  ///
+  ///     d.parameter("width", width_, "length of the embedding").at_least(1).from_field();
+  ///     d.needs(field::embedding).contract("f32[N," + dimension_of(width_, "width") + "]");
+  ParameterBuilder& from_field();
   /// For references: the parameter may be omitted.
   ParameterBuilder& optional();
   /// Strings: only these are accepted.

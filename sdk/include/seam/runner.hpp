@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,7 +69,7 @@ class SEAM_EXPORT StageRunner {
   /// Points a reference parameter at another stage's interface.
   void bind(std::string_view parameter, void* target);
   /// Binds all upstream references, in flow order; called before each flow with the stages of the
-  /// flow, and before open() with those of all flows.
+  /// flow, and before open() with those of all flows. Errors name those that provide a field.
   void bind_upstream(const std::vector<StageRunner*>& before);
 
   /// Resets the `initial` parameters to their defaults, because the stage's state is restored.
@@ -112,8 +113,8 @@ class SEAM_EXPORT StageRunner {
  private:
   [[nodiscard]] Outcome check_rows(const Packet& packet) const;
   template <class Body>
-  Outcome watched(std::string_view doing, const Packet& packet, const Packet& named,
-                  Body&& body) const;
+  Outcome watched(std::string_view doing, const RunState& run, const Packet& packet,
+                  const Packet& named, Body&& body) const;
   [[noreturn]] Outcome broken(const std::string& problem) const;
   [[nodiscard]] Context context(const RunState& run) const { return {run, name_, stream_}; }
   template <class Body>
@@ -127,6 +128,7 @@ class SEAM_EXPORT StageRunner {
   std::unique_ptr<Stage> stage_;
   Declaration declaration_;
   Values set_;
+  std::map<std::string, std::string, std::less<>> providers_;  // by field, of the flow's stages
   mutable std::atomic<bool> broke_declaration_ = false;
 };
 

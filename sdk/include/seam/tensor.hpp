@@ -81,7 +81,13 @@ struct FieldTraits<Tensor> {
   static std::string violation(const Tensor& value, std::string_view contract) {
     if (!value.defined()) return "it is an undefined tensor";
     if (value.is_meta()) return "it is on the device 'meta', where tensors have no values";
-    return TensorContract::parse(contract)
+    // "f32[N,E]@cuda:0": the host asks for the device as well, after LibTorch has rejected one.
+    const std::size_t at = contract.find('@');
+    if (at != std::string_view::npos) {
+      const std::string place = value.device().str();
+      if (place != contract.substr(at + 1)) return "it is on the device '" + place + "'";
+    }
+    return TensorContract::parse(contract.substr(0, at))
         .first_violation(element_name(value.scalar_type()), value.sizes().vec())
         .value_or(std::string());
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "seam/archive.hpp"
+#include "seam/conformance_checks.hpp"
 #include "seam/packet.hpp"
 #include "seam/stage.hpp"
 #include "seam/tensor.hpp"
@@ -67,6 +68,15 @@ inline Archive weights_and_gradients(Stage& stage, const std::vector<Packet>& ou
     if (weight.tensor.grad().defined()) put_tensor(archive, weight.name, weight.tensor.grad());
   }
   return archive;
+}
+
+/// LibTorch's settings of the calling thread. LibTorch and OpenMP have one number of threads.
+inline std::vector<ThreadSetting> thread_settings() {
+  return {{"LibTorch's gradient mode", at::GradMode::is_enabled() ? "on" : "off",
+           "change it with at::AutoGradMode or torch::NoGradGuard, which restore it"},
+          {"the number of threads of LibTorch and OpenMP", std::to_string(at::get_num_threads()),
+           "remove at::set_num_threads() or omp_set_num_threads(); the run decides the number, "
+           "context.compute_threads()"}};
 }
 
 /// A test that runs on the CPU, and once more on a GPU if there is one.

@@ -107,6 +107,9 @@ class SEAM_EXPORT Harness {
 
   /// Opens the stage; push, produce and finish do so if necessary. Throws the exceptions of open().
   Harness& open();
+  /// Sets up the calling thread for the stage, as the host does before a flow; push, produce and
+  /// finish do so for the first call of a flow.
+  Harness& enter_thread();
 
   /// Pushes one packet into a transform, collector or sink; sequence numbers count from 0 in a
   /// flow.

@@ -1,6 +1,7 @@
 #include "stages/loss/base/proxy_loss.hpp"
 
 #include <torch/types.h>
+#include <seam/contract.hpp>
 
 #include <cmath>
 #include <string>
@@ -32,15 +33,14 @@ void ProxyLoss::declare_proxies(Declaration& d) {
               "number of proxies, one per item of the training list; default: the number of items "
               "in the data sets before the loss")
       .range(2, 1e8);
-  d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 1e6).required();
+  d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 1e6).from_field();
 }
 
 void ProxyLoss::declare_proxy_loss(Declaration& d) {
   d.parameter("rate_scale", rate_scale_, "factor on the optimizer's learning rate for the proxies")
       .range(0, 1e6);
   // From the parameter, so that a model with a different width is rejected before the run.
-  d.needs(field::embedding)
-      .contract("f32[N," + (dimensions_ > 0 ? std::to_string(dimensions_) : "E") + "]");
+  d.needs(field::embedding).contract("f32[N," + dimension_of(dimensions_, "dimensions") + "]");
   d.needs(field::items).doc("the items whose proxies are the positives of the rows");
   d.accepts(field::origins).doc("to name an image without an item");
   d.upstream(served_, "number of items");
@@ -75,6 +75,10 @@ std::int64_t ProxyLoss::count_items(const Context& context) const {
 }
 
 void ProxyLoss::open(Context& context) {
+  if (dimensions_ == 0) {
+    throw Error("the length of the embedding is unknown before the run; set `dimensions`",
+                Fault::configuration);
+  }
   items_ = count_items(context);
   of_items_ = ItemProxies(items_);
   proxies_ = initial_proxies(items_, dimensions_, context.random_of_run())
@@ -124,6 +128,12 @@ void ProxyLoss::save(Archive& archive) const {
 
 void ProxyLoss::load(const Archive& archive) {
   const std::vector<std::int64_t>& saved = archive.get("proxies", "f32").shape;
+  const bool fits = saved.size() == 2 && saved[0] > items_ && saved[1] == dimensions_;
+  if (!given_items_ && fits) {  // trained on a list with more items than the data sets serve now
+    items_ = saved[0];
+    of_items_ = ItemProxies(items_);
+    proxies_.set_data(torch::empty(saved, proxies_.options().requires_grad(false)));
+  }
   if (saved.size() == 2 && saved != proxies_.sizes().vec()) {
     throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) +
                     ", but this pipeline has " + proxies_text(items_, dimensions_) +

@@ -183,6 +183,50 @@ main = "numbers -> images -> convolve"
   EXPECT_THAT(codes(load(with("1"))), ElementsAre("field-contract"));
 }
 
+/// Two stages, each of which doubles the length of feature vectors, after one that makes 64 values.
+const std::string projected = R"([stage.numbers]
+use = "fixture.numbers"
+[stage.images]
+use = "fixture.images"
+[stage.convolve]
+use = "fixture.convolve"
+[stage.wide]
+use = "fixture.project"
+[stage.wider]
+use = "fixture.project"
+[flow]
+main = "numbers -> images -> convolve -> wide -> wider"
+)";
+
+TEST_F(Load, ASizeThatTheFileOmitsIsThatOfTheFieldThatArrives) {
+  const CheckedPipeline pipeline = loaded(projected);
+  EXPECT_EQ(stage(pipeline, "wide").values.at("width"), Value{std::int64_t{64}});
+  EXPECT_EQ(stage(pipeline, "wider").values.at("width"), Value{std::int64_t{128}});
+  EXPECT_EQ(pipeline.stages.at("wider")->description().provides.at(0).contract, "f32[N,256]");
+  EXPECT_THAT(pipeline.spec.resolved, HasSubstr("width = 128\n")) << "a resumed run keeps it";
+  loaded(pipeline.spec.resolved);
+}
+
+TEST_F(Load, ASizeIsKnownWhateverTheOrderOfStagesAndFlows) {
+  // In the first flow the size is unknown, and in the second one the stages do not begin the file.
+  const CheckedPipeline pipeline = loaded(R"([stage.last]
+use = "fixture.project"
+[stage.silent]
+use = "fixture.project"
+tells = false
+)" + projected + R"(other = "numbers -> images -> convolve -> silent -> last"
+again = "numbers -> images -> convolve -> wide -> last"
+)");
+  EXPECT_EQ(stage(pipeline, "last").values.at("width"), Value{std::int64_t{128}});
+}
+
+TEST_F(Load, ASizeThatDiffersFromTheFieldIsRejected) {
+  EXPECT_THAT(codes(load(projected, {"stage.wider.width=64"})), ElementsAre("field-contract"));
+  // One stage cannot have two sizes.
+  EXPECT_THAT(codes(load(projected + "again = \"numbers -> images -> convolve -> wider\"\n")),
+              ElementsAre("field-contract"));
+}
+
 TEST_F(Load, ReferencesAreBound) {
   const CheckedPipeline pipeline = loaded(R"([stage.numbers]
 use = "fixture.numbers"

@@ -127,6 +127,27 @@ TEST(Torchscript, AFrozenNetworkIsInEvaluationMode) {
                                expected(test::images_of(4, 8, 8))));
 }
 
+TEST(Torchscript, ComputesInThePrecisionOfTheRun) {
+  const test::TemporaryFolder folder;
+  const std::string file = exported(folder, "y").string();
+  const auto reference = [](Precision precision) {
+    const Autocast autocast(torch::kCPU, precision);
+    return expected(test::images_of(4, 8, 8)).to(torch::kFloat32);
+  };
+  ASSERT_FALSE(torch::equal(reference(Precision::bfloat16), reference(Precision::float32)))
+      << "the example shows nothing";
+  for (const Precision precision : {Precision::bfloat16, Precision::float32}) {
+    Trial trial;
+    trial.precision(precision).set("file", file);
+    // The interpreter of scripts may treat the first calls differently.
+    for (int call = 0; call < 3; ++call) trial.push(test::images_of(4, 8, 8));
+    ASSERT_THAT(trial.outputs(), SizeIs(3));
+    for (const Packet& packet : trial.outputs()) {
+      EXPECT_TRUE(torch::equal(packet[field::embedding], reference(precision)));
+    }
+  }
+}
+
 TEST(Torchscript, OtherFilesAreRefused) {
   const test::TemporaryFolder folder;
   Trial text;
