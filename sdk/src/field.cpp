@@ -10,6 +10,7 @@
 
 #include "seam/box.hpp"
 #include "seam/retrieval.hpp"
+#include "seam/shard.hpp"
 
 namespace seam {
 
@@ -50,15 +51,18 @@ std::string_view shared_field_type(std::string_view name) {
   const auto of = []<class T>(const Field<T>& key) { return Entry(key.name, type_name<T>()); };
   // Tensor fields by name, because this library does not depend on LibTorch.
   const auto tensor = [](std::string_view key) { return Entry(key, "at::Tensor"); };
-  static const std::array shared{
-      of(field::path),         of(field::image),      of(field::item),
-      of(field::category),     of(field::index),      of(field::group),
-      of(field::role),         of(field::items),      of(field::categories),
-      of(field::indices),      of(field::groups),     of(field::roles),
-      of(field::origins),      of(field::box),        of(field::rankings),
-      tensor("images"),        tensor("feature_map"), tensor("capsules"),
-      tensor("class_lengths"), tensor("logits"),      tensor("predicted_category"),
-      tensor("embedding"),     tensor("loss")};
+  static const std::array shared{of(field::path),       of(field::image),
+                                 of(field::item),       of(field::category),
+                                 of(field::index),      of(field::group),
+                                 of(field::role),       of(field::items),
+                                 of(field::categories), of(field::indices),
+                                 of(field::groups),     of(field::roles),
+                                 of(field::origins),    of(field::box),
+                                 of(field::rankings),   of(field::packet_numbers),
+                                 tensor("images"),      tensor("feature_map"),
+                                 tensor("capsules"),    tensor("class_lengths"),
+                                 tensor("logits"),      tensor("predicted_category"),
+                                 tensor("embedding"),   tensor("loss")};
   const auto* const found = std::ranges::find(shared, name, &Entry::first);
   return found == shared.end() ? std::string_view() : found->second;
 }
