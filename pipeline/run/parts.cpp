@@ -117,7 +117,7 @@ Shard shard_from(std::string_view text, const Environment& environment) {
   if (text == "auto") return shard_of(environment);
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view after = text.substr(std::min(slash + 1, text.size()));
-  // Without a number, these are no shard either.
+  // A text without one of the numbers is rejected like 3/3.
   const auto number = number_in<std::uint64_t>(text.substr(0, slash)).value_or(~std::uint64_t{0});
   const auto of = number_in<std::uint64_t>(after).value_or(0);
   if (number >= of) {

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -221,7 +222,7 @@ ran = judge.succeed("run", "job.toml", "--run-dir", "two", "--shard", "2/3")
 judge.holds("shard 2/3 is complete" in ran.stderr, ran.stderr)
 judge.check("a complete shard is not run again", (part("two", 2, 3) / "summary.json").read_bytes(), before)
 
-# Missing, doubled and damaged parts, and those of another pipeline.
+# Missing, doubled and damaged parts, and parts with a different pipeline.
 shutil.copytree(folder / "of3", folder / "broken")
 shutil.rmtree(part("broken", 0, 3))
 shutil.copytree(part("broken", 1, 3), folder / "broken/part-00001-of-00003-copy")
@@ -241,7 +242,7 @@ judge.refused("another number of shards", "4 shards (were 3)", "run", "job.toml"
 judge.refused("a run", "contains a run", "run", "job.toml", "--run-dir", "whole", "--shard", "0/4")
 judge.run("job.toml", "other", "--shard", "0/3", "--set", "pipeline.seed=9")
 shutil.copytree(part("other", 0, 3), part("broken", 0, 3))
-judge.check("a part of another pipeline", listed("broken", 3),
+judge.check("a part with a different pipeline", listed("broken", 3),
             {("0/3", "different"), ("0/3", "missing"), ("1/3", "doubled"), ("2/3", "damaged")})
 shutil.copytree(folder / "of3", folder / "longer")
 shutil.rmtree(part("longer", 0, 3))
@@ -251,7 +252,7 @@ judge.run("job.toml", "longer", "--shard", "0/3")
 judge.check("a picture was added", listed("longer", 3), {("0/3", "different"), ("0/3", "missing")})
 judge.refused("no shards", "contains no shards", "shards", "pictures")
 
-# Weights of another content under the same name.
+# Weights with different content under the same name.
 def copy_weights(run):
     shutil.copy(next((folder / run / "checkpoints").glob("*.safetensors")), folder / "weights.safetensors")
 
@@ -275,7 +276,7 @@ judge.holds(not (folder / "gallery").exists() and not (folder / "absolute").exis
 for wrong in ("3/3", "1", "a/b", "-1/2", "1/"):
     judge.refused("a shard", "NUMBER/COUNT", "run", "job.toml", "--run-dir", "wrong", "--shard", wrong)
 
-# The shard of the environment, only if it is asked for.
+# The shard in the environment counts only with --shard auto.
 slurm = {"SLURM_ARRAY_TASK_ID": "12", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_MAX": "12", "SLURM_ARRAY_TASK_COUNT": "3"}
 judge.run("job.toml", "slurm", "--shard", "auto", **slurm)
 judge.check("a Slurm array", bytes_of(part("slurm", 2, 3)), bytes_of(part("of3", 2, 3)))
@@ -287,6 +288,15 @@ for variables in ({}, slurm | {"SLURM_ARRAY_TASK_COUNT": "2"}, slurm | {"JOB_COM
                   {"JOB_COMPLETION_INDEX": "0"}):
     ran = judge.call("run", "job.toml", "--run-dir", "wrong", "--shard", "auto", **variables)
     judge.holds(ran.returncode == 2 and "--shard NUMBER/COUNT" in ran.stderr, f"{variables}: {ran.stderr}")
+
+# Several shards at a time, by the command in docs/scale.md.
+text = (pathlib.Path(__file__).parents[2] / "docs/scale.md").read_text()
+command = re.search(r"`(seq 0 99 [^`]*)`", text)[1].replace("\\|", "|").replace("99", "2").replace("100", "3")
+command = command.replace("OUT", "xargs").replace("FILE", "job.toml").replace("--threads 8", "--threads 1")
+ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False,
+                     env=os.environ | {"PATH": f"{judge.seam.parent}:{os.environ['PATH']}"})
+judge.check(f"{command}: exit code", ran.returncode, 0)
+judge.check("shards of xargs", together("xargs"), together("of3"))
 
 # The combinations of a sweep.
 sweep = ("sweep", "job.toml", "--over", "stage.batch.size=3,4,5", "--sweep-dir", "swept")
