@@ -141,6 +141,11 @@ void add_run(CommandParser& parser, RunArguments& run) {
                 "job and continues it")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
+  value(verb, "--shard", run.shard, "I/N",
+        "process only the I-th of N parts of the images, from 0/N to N-1/N, in the folder "
+        "part-I-of-N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
+      ->needs(verb.get_option("--run-dir"))
+      ->needs(file);
   value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev");
   verb.add_flag("--tensorboard", run.tensorboard,
                 "also write metrics and images for TensorBoard to the run folder");
@@ -216,9 +221,14 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
   add_plugin_path(verb, sweep.plugin_paths);
   value(verb, "--sweep-dir,--run-dir", sweep.sweep_directory, "DIR",
         "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");
+  value(verb, "--shard", sweep.shard, "I/N",
+        "run only the combinations whose position, counted from 0, modulo N is I, in the folder "
+        "part-I-of-N of --sweep-dir, or continue them; auto: as a Slurm array or a Kubernetes Job "
+        "specifies")
+      ->needs(verb.get_option("--sweep-dir"));
   verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
   for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
-                            "--plugin-path", "--sweep-dir", "--dry-run"}) {
+                            "--plugin-path", "--sweep-dir", "--shard", "--dry-run"}) {
     verb.get_option(fixed)->excludes(resume);
   }
   verb.parse_complete_callback([file, resume] {
@@ -237,6 +247,14 @@ void add_runs(CommandParser& parser, RunsArguments& runs) {
         "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
         "score.json");
   verb.add_flag("--json", runs.json, "print JSON");
+}
+
+void add_shards(CommandParser& parser, ShardsArguments& shards) {
+  CLI::App& verb =
+      parser.add("shards", "List the shards in a folder that are not complete or do not fit",
+                 "embedded", [&shards] { return shards_verb(shards); });
+  value(verb, "folder", shards.folder, "DIR", "the --run-dir of `seam run --shard`")->required();
+  verb.add_flag("--json", shards.json, "print JSON");
 }
 
 void add_compare(CommandParser& parser, CompareArguments& compare) {
@@ -399,6 +417,7 @@ struct CommandLine {
     add_eval(parser, eval);
     add_sweep(parser, sweep);
     add_runs(parser, runs);
+    add_shards(parser, shards);
     add_compare(parser, compare);
     add_check(parser, check);
     add_plugins(parser, plugins);
@@ -415,6 +434,7 @@ struct CommandLine {
   RunArguments eval;
   SweepArguments sweep;
   RunsArguments runs;
+  ShardsArguments shards;
   CompareArguments compare;
   CheckArguments check;
   PluginsArguments plugins;

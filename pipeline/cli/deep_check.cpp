@@ -12,11 +12,11 @@
 #include <set>
 #include <sstream>
 #include <utility>
-#include <variant>
 
 #include "pipeline/cli/data_flows.hpp"
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/run/clock.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
@@ -50,29 +50,6 @@ class ScratchFolder final {
  private:
   std::filesystem::path path_;
 };
-
-/// Returns an error if a stage may write to a path outside the run folder: an absolute path that
-/// is not declared as an input.
-std::optional<Error> written_elsewhere(const CheckedPipeline& pipeline) {
-  for (const StageSpec& stage : pipeline.spec.stages) {
-    for (const ParameterInfo& parameter :
-         pipeline.stages.at(stage.name)->description().parameters) {
-      const auto value = stage.values.find(parameter.name);
-      if (parameter.kind != ValueKind::path || parameter.folder_with || parameter.exists_in ||
-          parameter.initial || value == stage.values.end()) {
-        continue;
-      }
-      const auto* path = std::get_if<std::string>(&value->second);
-      if (path == nullptr || !std::filesystem::path(*path).is_absolute()) continue;
-      return Error(fmt::format("--deep does not run stage '{}' ({}), which may write to '{}'; for "
-                               "the check, use a path relative to the run folder: "
-                               "--set stage.{}.{}=check",
-                               stage.name, stage.use, *path, stage.name, parameter.name),
-                   Fault::configuration);
-    }
-  }
-  return std::nullopt;
-}
 
 /// Packets that were prepared for the batches, such as decoded images.
 std::uint64_t prepared_packets(const RunSummary& summary) {
@@ -140,7 +117,15 @@ ExitCode DeepCheck::check(const std::string& file, CheckedPipeline& pipeline, in
   if (!pipeline.missing_data.empty()) {
     return report_error(missing_data_error("--deep cannot open the stages", pipeline.missing_data));
   }
-  if (const auto error = written_elsewhere(pipeline)) return report_error(*error);
+  if (const auto outside = written_elsewhere(pipeline)) {
+    return report_error(
+        Error(fmt::format("--deep does not run stage '{}' ({}), which may write to '{}'; for "
+                          "the check, use a path relative to the run folder: "
+                          "--set {}=check",
+                          outside->stage, pipeline.stages.at(outside->stage)->type(), outside->path,
+                          outside->key),
+              Fault::configuration));
+  }
   const ScratchFolder folder;
   pipeline.spec.schedule.epochs = 1;
   RunOptions options = trial_options(pipeline, folder, threads, stop_);

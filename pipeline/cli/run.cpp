@@ -18,6 +18,7 @@
 #include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/from_run.hpp"
+#include "pipeline/run/parts.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
@@ -163,6 +164,33 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
   if (arguments.tensorboard && !spec.tensorboard) spec.tensorboard.emplace();
 }
 
+/// With --shard, makes --run-dir the folder of the part, and resumes the run in it.
+std::optional<Shard> take_shard(RunArguments& arguments) {
+  if (arguments.shard.empty()) return std::nullopt;
+  const Shard shard = shard_from(arguments.shard, process_environment());
+  arguments.run_directory = part_folder(arguments.run_directory, shard).string();
+  arguments.resume_if_present = true;
+  return shard;
+}
+
+/// The shard of an earlier run; none: it is a whole run.
+std::optional<Shard> recorded_shard(const std::string& run) {
+  const std::string shard = read_launch(run).shard;
+  return shard.empty() ? std::nullopt : std::optional(shard_from(shard, {}));
+}
+
+/// Returns whether the part is complete. Throws seam::Error if it does not fit the parts beside it,
+/// or if its files have changed.
+bool is_part_done(const std::string& part, const Shard& shard, const CheckedPipeline& pipeline) {
+  refuse_other_parts(std::filesystem::path(part).parent_path(), shard, inputs_of(pipeline));
+  if (!is_run_folder(part) || read_run(part, part).state != RunState::complete) return false;
+  const std::string damage = damage_of(part);
+  if (damage.empty()) return true;
+  throw Error(
+      "'" + part + "' is damaged: " + damage + "; remove this folder and run the shard again",
+      Fault::data);
+}
+
 const char* text_of(StopNotice notice) {
   switch (notice) {
     case StopNotice::asked:
@@ -178,6 +206,15 @@ const char* text_of(StopNotice notice) {
   return "";
 }
 
+/// The last line of --json, and the exit code.
+ExitCode end_of(const RunArguments& arguments, const std::string& run, bool complete, int code) {
+  if (arguments.json) {
+    std::cout << json_line({{"run", run}, {"complete", complete}, {"exit_code", code}})
+              << std::endl;
+  }
+  return static_cast<ExitCode>(code);
+}
+
 /// Returns how the run starts. With --resume-if-present, a run in the folder is resumed.
 Start start_of(RunArguments& arguments) {
   if (arguments.resume_if_present && is_run_folder(arguments.run_directory)) {
@@ -191,6 +228,7 @@ Start start_of(RunArguments& arguments) {
 
 ExitCode run_verb(RunArguments arguments) {
   keep_freed_memory();  // before there are other threads
+  std::optional<Shard> shard = take_shard(arguments);
   const Start start = start_of(arguments);
   LoadOptions to_load = options_for(arguments, start);
   StopSignals::block();  // the display has a thread
@@ -234,6 +272,13 @@ ExitCode run_verb(RunArguments arguments) {
     if (!asked) return ExitCode::configuration;
     refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
   }
+  if (shard && is_part_done(arguments.run_directory, *shard, *prepared.loaded.pipeline)) {
+    display.message(fmt::format("shard {} is complete in '{}'; there is nothing left to do",
+                                to_text(*shard), arguments.run_directory));
+    return end_of(arguments, arguments.run_directory, true, 0);
+  }
+  if (start == Start::resume && !shard) shard = recorded_shard(arguments.resume);
+  options.shard = shard;
   options.start = start;
   options.run_directory = start == Start::resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
@@ -247,13 +292,7 @@ ExitCode run_verb(RunArguments arguments) {
   if (summary.error) report_error(*summary.error);
   const bool cancelled = summary.code == ExitCode::cancelled;
   const int code = cancelled ? arguments.stopped_code : static_cast<int>(summary.code);
-  if (arguments.json) {
-    std::cout << json_line({{"run", summary.run_directory.string()},
-                            {"complete", summary.complete},
-                            {"exit_code", code}})
-              << std::endl;
-  }
-  return static_cast<ExitCode>(code);
+  return end_of(arguments, summary.run_directory.string(), summary.complete, code);
 }
 
 }  // namespace seam::host

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/run/parts.hpp"
 #include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
@@ -56,9 +58,20 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
   if (arguments.resume.empty()) {
     SweepRequest request = request_of(arguments);
     request.environment = options.environment;
+    std::filesystem::path directory = arguments.sweep_directory;
+    if (!arguments.shard.empty()) {
+      request.shard = shard_from(arguments.shard, options.environment);
+      directory = part_folder(directory, request.shard);
+    }
     const CheckedSweep sweep = check_sweep(request);
     report_problems(sweep.problems);
-    if (sweep.pipelines.empty()) return ExitCode::configuration;
+    const bool broken = std::ranges::any_of(
+        sweep.problems, [](const Problem& problem) { return problem.severity == Severity::error; });
+    if (broken) return ExitCode::configuration;
+    if (sweep.plan.runs.empty()) {
+      say("the sweep has fewer combinations than shards; shard " + arguments.shard + " has none");
+      return ExitCode::success;
+    }
     if (arguments.dry_run) {
       for (const PlannedRun& run : sweep.plan.runs) std::cout << run.name << "\n";
       return ExitCode::success;
@@ -68,7 +81,9 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
       for (const std::string& sentence : sweep.missing_data) text += "\n  " + sentence;
       return report_error(Error(text, Fault::data));
     }
-    folder = create_sweep(sweep, arguments.sweep_directory);
+    folder = !arguments.shard.empty() && is_sweep_folder(directory)
+                 ? reopen_sweep(sweep, directory)
+                 : create_sweep(sweep, directory);
   }
   const ExitCode code = execute_sweep(folder, options, children);
   compare(folder);

@@ -28,10 +28,11 @@ struct RunArguments {
   std::vector<std::string> plugin_paths;
   std::string run_directory;       ///< empty: runs/NAME-DATE-TIME-N
   bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
-  std::string trace;               ///< empty: none
-  std::string colour = "auto";     ///< or "always", "never"
-  bool timing = false;             ///< times of all stages at the end
-  std::string time_limit;          ///< in the format of duration_of(); empty: none
+  std::string shard;            ///< "1/3" or "auto", in a folder in `run_directory`; may be empty
+  std::string trace;            ///< empty: none
+  std::string colour = "auto";  ///< or "always", "never"
+  bool timing = false;          ///< times of all stages at the end
+  std::string time_limit;       ///< in the format of duration_of(); empty: none
   int stopped_code = static_cast<int>(ExitCode::cancelled);  ///< of a run that was asked to stop
   bool quiet = false;
   bool json = false;  ///< print progress as JSON
@@ -51,6 +52,7 @@ struct SweepArguments {
   std::optional<int> threads;
   std::optional<int> jobs;
   std::string sweep_directory;  ///< empty: runs/NAME-sweep-DATE-TIME-N
+  std::string shard;            ///< "1/3" or "auto": of the combinations; empty: all
   bool dry_run = false;         ///< checks, and lists the runs
 };
 ExitCode sweep_verb(const SweepArguments& arguments);
@@ -62,6 +64,13 @@ struct RunsArguments {
   bool json = false;
 };
 ExitCode runs_verb(const RunsArguments& arguments);
+
+/// Checks that the shards in a folder are complete and belong together.
+struct ShardsArguments {
+  std::string folder;
+  bool json = false;
+};
+ExitCode shards_verb(const ShardsArguments& arguments);
 
 /// Ranks runs by a metric.
 struct CompareArguments {

@@ -93,7 +93,10 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
   const std::vector<Axis> axes = parse_axes(plan.over, variants);
   Roles roles = roles_of({});
   if (random) roles = roles_with(plan_runs(axes, RandomSearch{1, plan.random_seed}, roles).front());
-  plan.runs = plan_runs(axes, random, roles);
+  const std::vector<PlannedRun> all = plan_runs(axes, random, roles);
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (request.shard.has(at, 1)) plan.runs.push_back(all[at]);
+  }
   plan.file = fs::absolute(request.file).lexically_normal().string();
   plan.started = time_text(std::chrono::system_clock::now());
   plan.working_directory = fs::current_path().string();
@@ -210,8 +213,6 @@ class Execution {
     if (is_run_folder(folder)) {
       command.arguments.insert(command.arguments.end(), {"--resume", folder.string()});
     } else {
-      // Left behind by a process that was killed while writing it.
-      fs::remove(folder / "resolved.toml.part");
       command.arguments.push_back((folder_ / "pipelines" / (name + ".toml")).string());
       command.arguments.insert(command.arguments.end(), {"--run-dir", folder.string()});
       for (const std::string& path : plan_.plugin_paths) {
@@ -386,7 +387,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   sweep.problems = problems.take();
   if (!sound) sweep.pipelines.clear();
   refuse_twins(sweep.plan.runs, sweep.pipelines);
-  if (sound) {  // reports it if it cannot be
+  if (sound && !sweep.plan.runs.empty()) {  // reports it if it cannot be
     shared_out(sweep.plan.threads,
                std::min(request.jobs, static_cast<int>(sweep.plan.runs.size())));
   }
@@ -406,7 +407,12 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
                       "folder",
                       folder.string()));
     }
-    if (!fs::is_empty(folder)) {
+    // Without sweep.json, `pipelines` was left behind by a process that was killed.
+    const auto is_left_behind = [](const fs::directory_entry& entry) {
+      const fs::path name = entry.path().filename();
+      return name == "pipelines" || name == "sweep.json.part";
+    };
+    if (!std::ranges::all_of(fs::directory_iterator(folder), is_left_behind)) {
       refuse_sweep(fmt::format("'{}' is not empty; name a new or empty folder with --sweep-dir",
                                folder.string()));
     }
@@ -418,6 +424,19 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
   }
   write_plan(folder, sweep.plan);  // last: without it the folder is not a sweep
   return folder;
+}
+
+fs::path reopen_sweep(const CheckedSweep& sweep, const fs::path& folder) {
+  bool same = read_plan(folder).runs == sweep.plan.runs;
+  for (std::size_t at = 0; same && at < sweep.plan.runs.size(); ++at) {
+    const fs::path file = folder / "pipelines" / (sweep.plan.runs[at].name + ".toml");
+    same = read_text_file(file) == sweep.pipelines[at];
+  }
+  if (same) return folder;
+  refuse_sweep(
+      fmt::format("the sweep in '{}' has other runs or pipelines; choose another folder, "
+                  "or continue that sweep with seam sweep --resume {}",
+                  folder.string(), folder.string()));
 }
 
 ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,

@@ -17,6 +17,7 @@
 #include "pipeline/config/problem.hpp"
 #include "pipeline/experiments/child_processes.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
+#include "pipeline/graph/shard.hpp"
 #include "pipeline/run/exit_code.hpp"
 
 namespace seam::host {
@@ -28,6 +29,7 @@ struct SweepRequest {
   std::vector<std::string> over;       ///< axes; empty: those of the file's [sweep]
   std::optional<std::int64_t> random;  ///< this and the next: none: as in [sweep]
   std::optional<std::uint64_t> random_seed;
+  Shard shard;  ///< of the combinations
   std::vector<std::string> plugin_paths;
   std::optional<int> threads;  ///< of all runs together
   int jobs = 1;
@@ -41,13 +43,18 @@ struct CheckedSweep {
   std::vector<std::string> missing_data;
 };
 
-/// Checks every combination. Throws seam::Error (configuration) if the axes do not form a sweep.
+/// Checks every combination of the shard, which may be none. Throws seam::Error (configuration) if
+/// the axes do not form a sweep.
 CheckedSweep check_sweep(const SweepRequest& request);
 
 /// Creates the folder and writes the plan and the pipelines; if `requested` is empty, it is
 /// runs/NAME-sweep-DATE-TIME-N. Returns its absolute path.
 std::filesystem::path create_sweep(const CheckedSweep& sweep,
                                    const std::filesystem::path& requested);
+
+/// Returns the folder of an earlier process of the same sweep. Throws seam::Error (configuration)
+/// if the sweep in it has other runs or pipelines.
+std::filesystem::path reopen_sweep(const CheckedSweep& sweep, const std::filesystem::path& folder);
 
 struct SweepOptions {
   std::optional<int> jobs;  ///< this and the next: none: as in the plan

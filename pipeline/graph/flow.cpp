@@ -21,6 +21,7 @@
 #include "pipeline/graph/ledger.hpp"
 #include "pipeline/graph/plan.hpp"
 #include "pipeline/graph/resumable.hpp"
+#include "pipeline/graph/sharding.hpp"
 #include "pipeline/graph/wiring.hpp"
 #include "pipeline/graph/work_thread.hpp"
 
@@ -89,6 +90,7 @@ class RunningFlow {
         resumable_(resumable_of(flow, plan_, runners_, options.stage_specs)) {
     if (options.keeper != nullptr && resumable_.obstacle.empty()) find_points();
     if (options.extent == Extent::first_batch) limit_to_first_batch();
+    if (options.shard) split();
     wiring_.emplace(flow, plan_, segments_, state_, activity_, compute,
                     points_ ? &*points_ : nullptr);
   }
@@ -98,6 +100,7 @@ class RunningFlow {
  private:
   void find_points();
   void limit_to_first_batch();
+  void split();
   /// Throws seam::Error if the flow should resume from a point but has no points.
   void refuse_point_without_points() const;
   void begin_all();
@@ -147,6 +150,15 @@ void RunningFlow::limit_to_first_batch() {
     for (const std::size_t node : upstream_of(spec_, maker)) {
       segments_[plan_.segment_of[node]]->set_for_batch(Segment::ForBatch::leads_to_it);
     }
+  }
+}
+
+void RunningFlow::split() {
+  const Sharding sharding = sharding_of(spec_, plan_, runners_);
+  if (!sharding.obstacle.empty()) state_.fail(cannot_split(spec_, sharding));
+  for (std::size_t node = 0; node < runners_.size(); ++node) {
+    if (runners_[node]->kind() != StageKind::source) continue;
+    segments_[plan_.segment_of[node]]->set_block(sharding.blocks[node]);
   }
 }
 

@@ -26,6 +26,7 @@
 
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/graph/durations.hpp"
+#include "pipeline/graph/shard.hpp"
 #include "seam/runner.hpp"
 
 namespace seam::host {
@@ -44,6 +45,9 @@ struct StageCount {
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
   Durations packet_times;                        ///< time inside the stage per packet
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
+  /// Of a source that is split into shards: a hash of the origins of all packets, also of other
+  /// shards, in order; otherwise 0.
+  std::uint64_t listing = 0;
 
   [[nodiscard]] std::uint64_t dropped_total() const;
 };
@@ -205,6 +209,7 @@ struct FlowOptions {
   FlowKeeper* keeper = nullptr;                  ///< optional
   FlowPoint from;                                ///< where a resumed flow continues
   Extent extent = Extent::whole;
+  std::optional<Shard> shard;  ///< none: the flow is not split, and may be one that cannot be
 };
 
 /// The thread for all tensor work of a run, started once per run before the first stage is opened.

@@ -90,6 +90,7 @@ std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_
       count.backward_seconds = backward.seconds_of(stage.name());
       count.packet_times = counter.packet_times(seconds_a_tick);
       count.waiting_most = at == 0 ? segment->queue().most() : 0;
+      count.listing = segment->listing();
       counts.push_back(std::move(count));
     }
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pipeline/text/count.hpp"
+#include "seam/random.hpp"
 
 namespace seam::host {
 namespace {
@@ -49,6 +50,10 @@ class Segment::Output final : public Emitter {
     if (segment_.chooses_) segment_.fates_.sent(packet);
     if (segment_.holdings_) segment_.holdings_->give(packet);
     Message message{segment_.next_out_++, Message::Kind::gap, 0, nullptr};
+    if (segment_.block_ > 0) {
+      segment_.listing_ = stream_of(std::to_string(segment_.listing_) + packet.origin().text());
+      if (segment_.is_of_other_shard(message.sequence)) return segment_.forward(std::move(message));
+    }
     packet.set_sequence(message.sequence);
     const Outcome outcome = segment_.last().check_provided(packet);
     add_alone<std::uint64_t>(segment_.counters_.back()->emitted, 1);

@@ -97,6 +97,8 @@ class Segment {
   /// Before the flow runs: for a source or collector whose first packets were processed in an
   /// earlier process; gaps replace them.
   void pass_over(std::uint64_t count) { passed_over_ = count; }
+  /// Before the flow runs: for a source; the packets that stay together in one shard.
+  void set_block(std::uint64_t block) { block_ = block; }
   /// The segment's role in a flow that ends with its first batch.
   enum class ForBatch : std::uint8_t { none, leads_to_it, makes_it };
   /// Before the flow runs.
@@ -133,6 +135,8 @@ class Segment {
   [[nodiscard]] const QueueCount& queue() const { return queue_; }
   /// The stage that is in its produce() or end(), or null.
   [[nodiscard]] const StageRunner* calling() const { return calling_.load(); }
+  /// StageCount::listing.
+  [[nodiscard]] std::uint64_t listing() const { return listing_; }
 
  private:
   class Output;
@@ -140,6 +144,9 @@ class Segment {
   [[nodiscard]] bool has_done_its_part() const {
     return (for_batch_ != ForBatch::none && flow_.has_batches()) ||
            (for_batch_ == ForBatch::makes_it && next_out_ > 0);
+  }
+  [[nodiscard]] bool is_of_other_shard(std::uint64_t packet) const {
+    return !flow_.options.shard->has(packet, block_);
   }
   void handle(Message&& message);
   void handle_packet(Message&& message);
@@ -175,9 +182,11 @@ class Segment {
   std::uint64_t weight_taken_ = 0;    // of packets received by a collector since it last emitted
   std::uint64_t unsent_ = 0;          // packets received since then, without those it dropped
   std::uint64_t passed_over_ = 0;     // number of first packets that are replaced with gaps
-  bool chooses_ = false;              // a collector that emits packets that it received
-  PacketFates fates_;                 // only if chooses_
-  FlowPoints* points_ = nullptr;      // only for the collector that makes a step's batches
+  std::uint64_t block_ = 0;           // 0: not a source that is split into shards
+  std::uint64_t listing_ = 0;
+  bool chooses_ = false;          // a collector that emits packets that it received
+  PacketFates fates_;             // only if chooses_
+  FlowPoints* points_ = nullptr;  // only for the collector that makes a step's batches
   Replay replay_ = Replay::whole;
   ForBatch for_batch_ = ForBatch::none;
   std::optional<Message> held_;  // made in the current call

@@ -70,7 +70,7 @@ void CheckpointKeeper::flow_ended(std::int64_t steps) {
 }
 
 void CheckpointKeeper::flow_stopped() {
-  if (parts_.options.extent != Extent::whole) return;
+  if (!parts_.options.writes_checkpoints()) return;
   if (!trains_) {
     keep_start();
   } else if (!kept_) {

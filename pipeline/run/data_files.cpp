@@ -2,9 +2,11 @@
 
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "sdk/src/weights_metadata.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -30,11 +32,20 @@ std::optional<fs::path> file_of(const StageSpec& stage, const ParameterInfo& par
   return fs::is_regular_file(path, error) ? std::optional(std::move(path)) : std::nullopt;
 }
 
-std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
+namespace {
+
+std::set<std::string> scheduled_stages(const PipelineSpec& spec) {
   std::set<std::string> scheduled;
-  for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
-    for (const FlowNode& node : flow_named(pipeline.spec, flow).nodes) scheduled.insert(node.stage);
+  for (const std::string& flow : scheduled_flows(spec.schedule)) {
+    for (const FlowNode& node : flow_named(spec, flow).nodes) scheduled.insert(node.stage);
   }
+  return scheduled;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
+  const std::set<std::string> scheduled = scheduled_stages(pipeline.spec);
   std::map<std::string, std::string> files;
   for (const StageSpec& stage : pipeline.spec.stages) {
     if (!scheduled.contains(stage.name)) continue;
@@ -48,6 +59,40 @@ std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
     }
   }
   return files;
+}
+
+std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline) {
+  const std::set<std::string> scheduled = scheduled_stages(pipeline.spec);
+  std::map<std::string, std::string> files;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    if (!scheduled.contains(stage.name)) continue;
+    for (const ParameterInfo& parameter :
+         pipeline.stages.at(stage.name)->description().parameters) {
+      if (!parameter.initial || parameter.kind != ValueKind::path) continue;
+      const fs::path given = text_value(stage, parameter.name);
+      std::optional<fs::path> file = file_of(stage, parameter);
+      if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
+      if (file) files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);
+    }
+  }
+  return files;
+}
+
+std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline) {
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    for (const ParameterInfo& parameter :
+         pipeline.stages.at(stage.name)->description().parameters) {
+      if (parameter.kind != ValueKind::path || parameter.folder_with || parameter.exists_in ||
+          parameter.initial) {
+        continue;
+      }
+      std::string path = text_value(stage, parameter.name);
+      if (!fs::path(path).is_absolute()) continue;
+      return WrittenElsewhere{stage.name, "stage." + stage.name + "." + parameter.name,
+                              std::move(path)};
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> changed_data(const std::map<std::string, std::string>& before,

@@ -27,6 +27,19 @@ namespace seam::host {
 /// start of a run, such as initial weights. Other files may be outputs of a stage.
 [[nodiscard]] std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline);
 
+/// The same for the files that matter only at the start of a run, such as initial weights; for a
+/// run, those of its folder that weights are loaded from.
+[[nodiscard]] std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline);
+
+/// A parameter by which a stage may write to a path outside the run folder: an absolute path that
+/// is not declared as an input.
+struct WrittenElsewhere {
+  std::string stage;
+  std::string key;  ///< "stage.embeddings.folder"
+  std::string path;
+};
+[[nodiscard]] std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline);
+
 /// The keys of both whose files have a different content now.
 [[nodiscard]] std::vector<std::string> changed_data(
     const std::map<std::string, std::string>& before,

@@ -200,7 +200,8 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   options.stop = parts_.options.stop;
   options.calls = parts_.trace;
   options.extent = parts_.options.extent;
-  if (options.extent == Extent::whole) options.keeper = &checkpoints_;
+  options.shard = parts_.options.shard;
+  if (parts_.options.writes_checkpoints()) options.keeper = &checkpoints_;
   if (checkpoints_.under_way()) options.from = checkpoints_.under_way()->point;
 
   FlowView view;

@@ -38,7 +38,7 @@ class FlowSteps final : public ScheduleSteps {
   void epoch_begins(std::int64_t epoch) override;
   void epoch_ended(const SchedulePosition& position) override;
   void checkpoint(const SchedulePosition& position) override {
-    if (parts_.options.extent == Extent::whole) checkpoints_.write_at(position);
+    if (parts_.options.writes_checkpoints()) checkpoints_.write_at(position);
   }
 
  private:

@@ -21,6 +21,7 @@
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/from_run.hpp"
+#include "pipeline/run/parts.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
@@ -166,6 +167,7 @@ void Run::start() {
   if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(options_.trace);
   std::optional<Beginning> begins_with;
   if (options_.start == Start::from) begins_with = beginning();
+  if (options_.shard) refuse_unless_splittable(pipeline_);
   const bool resume = options_.start == Start::resume;
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
@@ -176,6 +178,7 @@ void Run::start() {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
   summary_.numerics = options_.numerics;
+  summary_.shard = launch_.shard;
   if (begins_with) {
     for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
     lay_out(*begins_with, *directory_);
@@ -193,6 +196,10 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   Launch launch = make_launch(spec_, pipeline_.plugins);
   launch.data = data_files(pipeline_);
   launch.roles = spec_.roles;
+  if (options_.shard) {
+    launch.shard = to_text(*options_.shard);
+    launch.data.merge(initial_files(pipeline_));
+  }
   launch.evaluates = options_.evaluates;
   launch.trained_with = options_.trained_with;
   launch.evaluated_with = options_.evaluated_with;
@@ -378,6 +385,7 @@ void Run::open_stages() {
     for (const auto& [name, runner] : pipeline_.stages) runner->forget_initial();
   }
   stages_.open(run, [this] { return services_->stop_requested(); });
+  if (options_.shard) begin_parts(pipeline_);
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) {
       services_->message(LogLevel::warning, warning);
@@ -432,6 +440,9 @@ void Run::go_through_schedule() {
                   identity_,
                   {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
+  if (end == ScheduleEnd::complete && options_.shard) {
+    summary_.files = written_files(pipeline_, directory_->path());
+  }
   summary_.complete = end == ScheduleEnd::complete;
   if (summary_.complete) return;
   summary_.code = ExitCode::cancelled;

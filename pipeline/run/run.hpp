@@ -37,6 +37,7 @@ struct RunOptions {
   Timing timing = Timing::brief;
   /// Extent of each flow; a run of first batches writes no checkpoints.
   Extent extent = Extent::whole;
+  std::optional<Shard> shard;   ///< none: the whole run; a shard writes no checkpoints
   std::filesystem::path trace;  ///< file for a timeline of all stages; empty: none
   /// With Start::from: the other run's folder and its pipeline, which outlives the run.
   std::filesystem::path from;
@@ -48,6 +49,8 @@ struct RunOptions {
   /// The clock for `checkpoint_every` in minutes and for the remaining time in the progress line;
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+
+  [[nodiscard]] bool writes_checkpoints() const { return extent == Extent::whole && !shard; }
 };
 
 /// Never throws because of a user, a stage or a disk: these errors are in the summary. Stages are

@@ -44,10 +44,11 @@ Error folder_fault(const std::string& what, const fs::path& path, const std::err
 }
 
 void refuse_unless_empty(const fs::path& folder) {
-  const auto is_lock = [](const fs::directory_entry& entry) {
-    return entry.path().filename() == "lock";
+  // A process that was killed leaves its lock, and perhaps half of its first file.
+  const auto is_left_behind = [](const fs::directory_entry& entry) {
+    return entry.path().filename() == "lock" || entry.path().filename() == "resolved.toml.part";
   };
-  if (std::ranges::all_of(fs::directory_iterator(folder), is_lock)) return;
+  if (std::ranges::all_of(fs::directory_iterator(folder), is_left_behind)) return;
   const bool run = fs::exists(folder / "resolved.toml");
   throw Error("'" + folder.string() + "' " +
                   (run ? "already contains a run; resume it with --resume, or choose another folder"
@@ -121,6 +122,7 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
   line("started = " + quoted(launch.started));
   line("file = " + quoted(launch.file));
   line("working_directory = " + quoted(launch.working_directory));
+  if (!launch.shard.empty()) line("shard = " + quoted(launch.shard));
   for (const PluginUsed& plugin : launch.plugins) {
     line("[[plugin]]");
     line("path = " + quoted(plugin.path));
@@ -169,6 +171,7 @@ Launch parse_launch(const std::string& text, const std::string& file) {
     launch.started = text_of(table, "started");
     launch.file = text_of(table, "file");
     launch.working_directory = text_of(table, "working_directory");
+    launch.shard = text_of(table, "shard");
     for_each_table(table, "plugin", [&](const toml::table& plugin) {
       launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});

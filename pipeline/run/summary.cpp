@@ -10,6 +10,7 @@
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
 
@@ -27,6 +28,7 @@ void add_count(StageCount& total, const StageCount& count) {
   total.backward_seconds += count.backward_seconds;
   total.packet_times.add(count.packet_times);
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
+  total.listing = count.listing;
 }
 
 std::string drops_text(const RunSummary& summary) {
@@ -109,6 +111,7 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
             {"backward_seconds", count.backward_seconds},
             {"share_of_wall_time", share_of_wall(count, flow)},
             {"queue_peak", count.waiting_most}};
+  if (count.listing != 0) json["listing"] = fmt::format("{:016x}", count.listing);
   if (!count.packet_times.empty()) {
     json["packet_p50_seconds"] = count.packet_times.percentile(0.5);
     json["packet_p99_seconds"] = count.packet_times.percentile(0.99);
@@ -139,6 +142,8 @@ StageCount read_stage(const Json& stage) {
   count.busy_seconds = stage.at("busy_seconds").get<double>();
   count.backward_seconds = stage.value("backward_seconds", 0.0);  // unknown in earlier versions
   count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
+  const std::string listing = stage.value("listing", std::string());
+  count.listing = number_in<std::uint64_t>(listing, 16).value_or(0);
   for (const auto& [reason, number] : stage.at("dropped").items()) {
     count.dropped[reason] = number.get<std::uint64_t>();
   }
@@ -318,6 +323,8 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
             {"outcome", outcome_text(summary.code)},
             {"exit_code", static_cast<int>(summary.code)},
             {"complete", summary.complete},
+            {"shard", summary.shard},
+            {"files", summary.files},
             {"error", summary.error ? summary.error->full_message() : std::string()},
             {"device", summary.numerics.device},
             {"precision", precision_name(summary.numerics.precision)},

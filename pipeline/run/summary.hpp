@@ -41,11 +41,13 @@ struct RunSummary {
   std::uint64_t steps_done = 0;  ///< of the flow within which the run was stopped
   bool complete = false;         ///< the schedule is complete
   std::uint64_t skipped_packets = 0;
-  double seconds = 0;                     ///< of this process
-  std::vector<FlowTotal> flows;           ///< of this process, in the order of their first run
-  std::map<std::string, double> metrics;  ///< means over a flow's last run, by "stage.metric"
-  std::vector<Score> scores;              ///< of the run so far, the most important first
-  bool trains = false;                    ///< a flow of the schedule trains
+  double seconds = 0;                        ///< of this process
+  std::vector<FlowTotal> flows;              ///< of this process, in the order of their first run
+  std::map<std::string, double> metrics;     ///< means over a flow's last run, by "stage.metric"
+  std::vector<Score> scores;                 ///< of the run so far, the most important first
+  bool trains = false;                       ///< a flow of the schedule trains
+  std::string shard;                         ///< "1/3"; empty: the whole run
+  std::map<std::string, std::string> files;  ///< of a complete shard: SHA-256 by name
 };
 
 /// "success", "cancelled", ...: the exit code in a word.

@@ -10,6 +10,7 @@
 
 #include "seam/box.hpp"
 #include "seam/retrieval.hpp"
+#include "seam/shard.hpp"
 
 namespace seam {
 
@@ -65,6 +66,7 @@ std::string_view shared_field_type(std::string_view name) {
                                  of(field::origins),
                                  of(field::box),
                                  of(field::rankings),
+                                 of(field::packet_numbers),
                                  tensor("images"),
                                  tensor("feature_map"),
                                  tensor("capsules"),

@@ -147,7 +147,9 @@ void Batch::declare(Declaration& d) {
   d.provides(field::groups);
   d.provides(field::roles).values({"single"}, "role");
   d.provides(field::origins);
+  d.provides(field::packet_numbers);
   d.provides(field::paths).doc("the `path` of each row");
+  d.offers<ConsecutiveBatches>(*this);
   d.replaces_packets();
 }
 
@@ -220,10 +222,16 @@ void Batch::close_group(Emitter& emitter) {
     group_.clear();
     return;
   }
-  if (ready_.size() + group_.size() > size) emit(emitter);
+  if (ready_.size() + group_.size() > size || is_of_next_batch()) emit(emitter);
   std::ranges::move(group_, std::back_inserter(ready_));
   group_.clear();
   if (ready_.size() == size) emit(emitter);
+}
+
+bool Batch::is_of_next_batch() const {
+  const auto size = static_cast<std::uint64_t>(size_);
+  return is_part_ && !ready_.empty() &&
+         ready_.front().sequence() / size != group_.front().sequence() / size;
 }
 
 void Batch::emit(Emitter& emitter) {
@@ -266,6 +274,7 @@ Packet Batch::gather() {
   auto& roles = batch[field::roles];
   auto& origins = batch[field::origins];
   auto& paths = batch[field::paths];
+  auto& numbers = batch[field::packet_numbers];
   for (const Packet& packet : ready_) {
     images.push_back(packet.get(field::image));
     items.push_back(value_or(packet, field::item, {}));
@@ -274,6 +283,7 @@ Packet Batch::gather() {
     groups.push_back(value_or(packet, field::group, std::int64_t{-1}));
     roles.push_back(value_or(packet, field::role, Role::single));
     origins.push_back(packet.origin());
+    numbers.push_back(static_cast<std::int64_t>(packet.sequence()));
     // The path does not identify an image if its file has several boxes.
     paths.push_back(packet.has(field::box) ? std::filesystem::path()
                                            : value_or(packet, field::path, {}));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <seam/shard.hpp>
 #include <seam/tensor.hpp>
 
 #include "stages/batch/carried_fields.hpp"
@@ -57,7 +58,7 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
                         MemoryLayout layout = MemoryLayout::channels_last);
 
 /// Collects images until there are `size` of them or the next group does not fit.
-class Batch final : public Collector {
+class Batch final : public Collector, public ConsecutiveBatches {
  public:
   static constexpr std::string_view name = "batch";
 
@@ -67,6 +68,10 @@ class Batch final : public Collector {
   void process(Packet packet, Emitter& emitter, Context& context) override;
   More end(Emitter& emitter, Context& context) override;
   Pause pause(Context& context) override;
+  [[nodiscard]] std::uint64_t batch_size() const override {
+    return last_ == Last::drop ? 0 : static_cast<std::uint64_t>(size_);
+  }
+  void begin_part() override { is_part_ = true; }
 
  private:
   enum class Last : std::uint8_t { keep, drop };
@@ -79,6 +84,8 @@ class Batch final : public Collector {
 
   void check(const Packet& packet) const;
   void close_group(Emitter& emitter);
+  /// Whether the group belongs to another batch than the complete ones.
+  [[nodiscard]] bool is_of_next_batch() const;
   void emit(Emitter& emitter);
   [[nodiscard]] Packet gather();
 
@@ -96,6 +103,7 @@ class Batch final : public Collector {
   CarriedFields carried_;
   std::vector<Packet> ready_;  // complete groups
   std::vector<Packet> group_;  // the group that is arriving
+  bool is_part_ = false;
 };
 
 }  // namespace seam::stages

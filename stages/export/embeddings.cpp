@@ -50,8 +50,9 @@ void Embeddings::declare(Declaration& d) {
       "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as float32 of "
       "[rows, dimensions], and as `NAME.csv` with one line per row: `row`, `path` (the image's "
       "name in the data set), `index`, `item`, `category` and `list` (the list or folder that "
-      "named it). The files are written when the flow has ended and are replaced if it runs again. "
-      "Embeddings with NaN or infinite elements are rejected.");
+      "named it) and `number` (the image's number in the flow, counting those that were dropped). "
+      "The files are written when the flow has ended and are replaced if it runs again. Embeddings "
+      "with NaN or infinite elements are rejected.");
   d.only_writes();
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
   d.parameter("name", file_name_,
@@ -61,6 +62,8 @@ void Embeddings::declare(Declaration& d) {
   d.accepts(field::indices).doc("empty if absent or -1");
   d.accepts(field::items).doc("empty if absent");
   d.accepts(field::categories).doc("empty if absent or -1");
+  d.accepts(field::packet_numbers).doc("empty if absent");
+  d.offers<WritesParts>(*this);
 }
 
 void Embeddings::begin(Context& context) {
@@ -69,7 +72,7 @@ void Embeddings::begin(Context& context) {
   const std::string path = export_path(folder_, file_name_, context).string();
   Files files{ExportedFile(path + ".npy"), ExportedFile(path + ".csv")};
   files.vectors.write(npy_header(0, 0));
-  files.table.write("row,path,index,item,category,list\n");
+  files.table.write("row,path,index,item,category,list,number\n");
   files_ = std::move(files);
 }
 
@@ -98,13 +101,14 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
     files_->table.write(
         csv_line({std::to_string(files_->rows), origins[i].item, text_at(packet, field::indices, i),
                   text_at(packet, field::items, i), text_at(packet, field::categories, i),
-                  origins[i].file == nullptr ? std::string() : *origins[i].file}));
+                  origins[i].file == nullptr ? std::string() : *origins[i].file,
+                  text_at(packet, field::packet_numbers, i)}));
     ++files_->rows;
   }
 }
 
 void Embeddings::end(Context& context) {
-  if (files_->rows == 0) {
+  if (files_->rows == 0 && !is_part_) {
     throw Error("no embedding was received, so there is nothing to export");
   }
   Files files = std::move(*files_);
@@ -115,6 +119,7 @@ void Embeddings::end(Context& context) {
   // The old table is removed first, so that vectors never appear next to a table of other vectors.
   std::error_code ignored;
   std::filesystem::remove(files.vectors.path(), ignored);
+  written_ = {files.vectors.path(), files.table.path()};
   const std::string shown = files.vectors.path().string();
   files.table.commit();
   files.vectors.commit();

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <seam/shard.hpp>
 #include <seam/tensor.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stages/export/exported_file.hpp"
 
@@ -21,7 +23,7 @@ namespace seam::stages {
 ///     \x93NUMPY 1 0  u16 length  {'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), }
 std::string npy_header(std::int64_t rows, std::int64_t columns);
 
-class Embeddings final : public Compute<Sink> {
+class Embeddings final : public Compute<Sink>, public WritesParts {
  public:
   static constexpr std::string_view name = "export.embeddings";
 
@@ -30,6 +32,8 @@ class Embeddings final : public Compute<Sink> {
   void process(const Packet& packet, Context& context) override;
   void end(Context& context) override;
   void close() override;
+  void begin_part() override { is_part_ = true; }
+  [[nodiscard]] std::vector<std::filesystem::path> part_files() const override { return written_; }
 
  private:
   /// The pair of files of the running flow.
@@ -44,6 +48,8 @@ class Embeddings final : public Compute<Sink> {
   std::string file_name_;
   OneFlow flow_;
   std::optional<Files> files_;
+  bool is_part_ = false;
+  std::vector<std::filesystem::path> written_;
 };
 
 }  // namespace seam::stages

@@ -30,6 +30,18 @@ evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 epochs = 1
 keep = { best = "recall.none.r@1", last = 1 }
 """
+SHARDED = WARDROBE + NETWORK + """
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+[stage.embeddings]
+use = "export.embeddings"
+[flow]
+embed = "items -> decode -> batch -> model -> embeddings"
+[schedule]
+epochs = 1
+"""
 FAULTY = '[stage.items]\nuse = "dataset.wardrob"\nroot = "w"\n[flow]\nmain = "items -> nothing"\n'
 
 # Objects whose keys are names of stages, parameters, metrics or reasons, by the path of their keys.
@@ -37,7 +49,7 @@ NAMES = {
     "compare": ["rankings[].groups[].parameters.*", "rankings[].groups[].runs[].replicate.*"],
     "compare-paired": ["rankings[].groups[].parameters.*", "rankings[].groups[].runs[].replicate.*"],
     "runs": ["[].changed.*"],
-    "summary": ["metrics.*", "flows[].stages[].dropped.*"],
+    "summary": ["metrics.*", "flows[].stages[].dropped.*", "files.*"],
 }
 
 GOLDEN = pathlib.Path(__file__).parent / "golden_json"
@@ -91,6 +103,10 @@ def main():
     run("runs/chosen", "--set", "stage.model.weights=runs/slow-1")
     sorted((folder / "wardrobe").rglob("*.jpg"))[0].write_bytes(b"no picture")
     run("runs/skips")
+    (folder / "sharded.toml").write_text(SHARDED)
+    print_json("-", "run", "sharded.toml", "--run-dir", "shards", "--shard", "0/2", "--set", "stage.items.root=sharded")
+    texts["summary"] = [(folder / "shards/part-00000-of-00002/summary.json").read_text()]
+    print_json("shards", "shards", "shards", "--json", codes=(3,))
     for golden, file in (("score", "score.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl"),
                          ("timing", "timing.jsonl"), ("skipped", "skipped.jsonl")):
         for path in sorted((folder / "runs").glob(f"*/{file}")):

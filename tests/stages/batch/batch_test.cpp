@@ -164,6 +164,49 @@ TEST_F(BatchTest, DropsALastBatchWhereAskedAndSaysSo) {
   EXPECT_THAT(harness_.drops()[0].reason, HasSubstr("1 of 3"));
 }
 
+/// The numbers in each batch of a shard in which the pictures with these numbers arrive.
+std::vector<std::vector<std::int64_t>> batches_of_part(const std::vector<int>& numbers) {
+  class Keeping final : public Emitter {
+   public:
+    void emit(Packet packet) override { batches.push_back(packet.get(field::packet_numbers)); }
+    void drop(const Packet& /*packet*/, std::string /*reason*/) override {}
+    std::vector<std::vector<std::int64_t>> batches;
+  } kept;
+  seam::testing::RecordingServices services;
+  RunState run;
+  run.services = &services;
+  StageRunner runner("batch", "batch", std::make_unique<Batch>());
+  runner.configure({{"size", Value{std::int64_t{3}}}});
+  auto& batch = dynamic_cast<Batch&>(runner.stage());
+  EXPECT_EQ(batch.batch_size(), 3U);
+  batch.begin_part();
+  runner.open(run);
+  runner.begin(run);
+  for (const int number : numbers) {
+    Packet packet = picture(number + 1);
+    packet.set_sequence(static_cast<std::uint64_t>(number));
+    EXPECT_TRUE(runner.collect(run, std::move(packet), kept));
+  }
+  More more = More::no;
+  EXPECT_TRUE(runner.finish(run, &kept, more));
+  return kept.batches;
+}
+
+TEST_F(BatchTest, InAShardADroppedPictureChangesNoOtherBatch) {
+  using Batches = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(batches_of_part({0, 1, 2, 3, 4, 5, 6}), (Batches{{0, 1, 2}, {3, 4, 5}, {6}}));
+  EXPECT_EQ(batches_of_part({0, 2, 3, 4, 5, 7, 8}), (Batches{{0, 2}, {3, 4, 5}, {7, 8}}));
+  EXPECT_EQ(batches_of_part({2, 9, 11}), (Batches{{2}, {9, 11}}));
+}
+
+TEST_F(BatchTest, BatchesThatMayBeDroppedAreNotConsecutive) {
+  auto stage = std::make_unique<Batch>();
+  const Batch& batch = *stage;
+  Harness harness("batch", std::move(stage));
+  harness.set("last", "drop").open();
+  EXPECT_EQ(batch.batch_size(), 0U);
+}
+
 TEST_F(BatchTest, EmitsNothingForNothing) {
   harness_.finish();
   EXPECT_THAT(harness_.outputs(), IsEmpty());

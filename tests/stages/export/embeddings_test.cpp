@@ -67,16 +67,17 @@ TEST_F(EmbeddingsTest, WritesVectorsAndALineForEach) {
   first.set(seam::field::indices, {7, -1});
   first.set(seam::field::items, {"shirt", ""});
   first.set(seam::field::categories, {3, -1});
+  first.set(seam::field::packet_numbers, {0, 2});
   harness_.push(first).push(batch(torch::tensor({{5.F, 6.F}}), {"d.jpg"}));
   EXPECT_EQ(content("vectors.npy"), "") << "before the flow has ended";
   harness_.finish();
   EXPECT_THAT(content("vectors.npy"), HasSubstr("'shape': (3, 2), }"));
   EXPECT_EQ(numbers("vectors.npy"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(content("vectors.csv"),
-            "row,path,index,item,category,list\n"
-            "0,a.jpg,7,shirt,3,list.txt\n"
-            "1,\"b,c.jpg\",,,,list.txt\n"
-            "2,d.jpg,,,,list.txt\n");
+            "row,path,index,item,category,list,number\n"
+            "0,a.jpg,7,shirt,3,list.txt,0\n"
+            "1,\"b,c.jpg\",,,,list.txt,2\n"
+            "2,d.jpg,,,,list.txt,\n");
 }
 
 TEST_F(EmbeddingsTest, AnyLayoutIsWrittenRowByRow) {
@@ -88,7 +89,7 @@ TEST_F(EmbeddingsTest, AFlowThatRunsAgainReplacesTheFiles) {
   harness_.push(batch(torch::ones({2, 2}), {"a", "b"})).finish();
   harness_.epoch(1).push(batch(torch::zeros({1, 4}), {"c"})).finish();
   EXPECT_EQ(numbers("vectors.npy"), std::vector<float>(4, 0));
-  EXPECT_EQ(content("vectors.csv"), "row,path,index,item,category,list\n0,c,,,,list.txt\n");
+  EXPECT_EQ(content("vectors.csv"), "row,path,index,item,category,list,number\n0,c,,,,list.txt,\n");
 }
 
 TEST_F(EmbeddingsTest, AFailedFlowLeavesTheFilesOfTheOneBefore) {
@@ -134,6 +135,20 @@ TEST_F(EmbeddingsTest, AFlowWithoutPicturesIsAnError) {
   harness_.finish();
   ASSERT_EQ(harness_.errors().size(), 1U);
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no embedding was received"));
+}
+
+TEST_F(EmbeddingsTest, AShardWithoutPicturesWritesFilesWithoutRows) {
+  auto stage = std::make_unique<Embeddings>();
+  Embeddings& embeddings = *stage;
+  Harness harness("vectors", std::move(stage));
+  harness.run_directory(folder_.path()).open();
+  embeddings.begin_part();
+  harness.finish();
+  EXPECT_TRUE(harness.errors().empty());
+  EXPECT_THAT(content("vectors.npy"), HasSubstr("'shape': (0, 0), }"));
+  EXPECT_EQ(content("vectors.csv"), "row,path,index,item,category,list,number\n");
+  EXPECT_EQ(embeddings.part_files(), (std::vector<fs::path>{folder_.path() / "vectors.npy",
+                                                            folder_.path() / "vectors.csv"}));
 }
 
 TEST_F(EmbeddingsTest, ANameIsNoPath) {

@@ -1,0 +1,215 @@
+#include "stages/retrieval/embedded.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <seam/shard.hpp>
+#include <span>
+#include <utility>
+
+#include "stages/counted.hpp"
+#include "stages/dataset/csv.hpp"
+
+namespace seam::stages {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t header_size = 128;  // of the .npy files of export.embeddings
+
+std::string content_of(const fs::path& file, std::size_t most = std::string::npos) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error("'" + file.string() + "' cannot be read");
+  if (most == std::string::npos) return {std::istreambuf_iterator<char>(stream), {}};
+  std::string text(most, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+/// -1 if the text is empty.
+std::int64_t number_of(const std::string& text, const std::string& where) {
+  std::int64_t number = -1;
+  if (text.empty()) return number;
+  const char* const end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, number).ptr != end || number < 0) {
+    throw Error(where + ": '" + text + "' is not a number from 0");
+  }
+  return number;
+}
+
+/// Rows and columns of such a file, "'shape': (3, 128), }".
+std::pair<std::int64_t, std::int64_t> shape_of(const fs::path& file) {
+  const std::string header = content_of(file, header_size);
+  constexpr std::string_view before = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+  std::int64_t rows = -1;
+  std::int64_t columns = -1;
+  const std::size_t found = header.find(before);
+  if (header.size() == header_size && found != std::string::npos) {
+    const char* const end = header.data() + header.size();
+    const auto first = std::from_chars(header.data() + found + before.size(), end, rows);
+    if (end - first.ptr > 2) std::from_chars(first.ptr + 2, end, columns);
+  }
+  std::error_code unknown;
+  const auto floats = static_cast<std::uintmax_t>(rows) * static_cast<std::uintmax_t>(columns);
+  if (rows < 0 || columns < 0 ||
+      fs::file_size(file, unknown) != header_size + floats * sizeof(float)) {
+    throw Error("'" + file.string() + "' is not a complete file of export.embeddings");
+  }
+  return {rows, columns};
+}
+
+/// The folders of the shards in `out`. Throws seam::Error if some are missing.
+std::vector<fs::path> parts_in(const fs::path& out) {
+  std::vector<fs::path> parts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
+    if (entry.path().filename().string().starts_with("part-")) parts.push_back(entry.path());
+  }
+  std::sort(parts.begin(), parts.end());
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    const auto padded = [](std::size_t number) {
+      const std::string digits = std::to_string(number);
+      return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+    };
+    const std::string expected = "part-" + padded(at) + "-of-" + padded(parts.size());
+    if (parts[at].filename() != expected) {
+      throw Error("'" + out.string() + "' has " + std::to_string(parts.size()) +
+                  " folders of shards, but no '" + expected + "'; see seam shards " + out.string());
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+void Embedded::declare(Declaration& d) {
+  d.doc(
+      "Serves the embeddings that `export.embeddings` wrote in another run, in batches. The shards "
+      "of a run are served as one set, in the order of a single process. `seam shards` checks that "
+      "they belong together.");
+  d.parameter("folder", folder_,
+              "the folder with the files, such as a run folder, or the folder of all shards")
+      .required()
+      .folder_with({});
+  d.parameter("name", file_name_, "name of the files, without an extension");
+  d.parameter("size", size_, "maximum number of rows per batch").range(1, 1 << 20);
+  d.provides(field::embedding);
+  d.provides(field::items).doc("empty if unknown");
+  d.provides(field::categories).doc("-1 if unknown");
+  d.provides(field::indices).doc("-1 if unknown");
+  d.provides(field::origins).doc("the image, as its data set named it");
+  d.provides(field::packet_numbers).doc("the column `number`");
+}
+
+void Embedded::open(Context& context) {
+  files_.clear();
+  rows_.clear();
+  dimensions_ = 0;
+  const std::string table = file_name_ + ".csv";
+  if (fs::exists(folder_ / table)) {
+    read_table(folder_ / file_name_);
+  } else {
+    for (const fs::path& part : parts_in(folder_)) read_table(part / file_name_);
+    std::sort(rows_.begin(), rows_.end(),
+              [](const Row& a, const Row& b) { return a.number < b.number; });
+    const auto same =
+        std::adjacent_find(rows_.begin(), rows_.end(),
+                           [](const Row& a, const Row& b) { return a.number == b.number; });
+    if (same != rows_.end()) {
+      throw Error("number " + std::to_string(same->number) + " is in '" +
+                  files_[same->file].string() + ".csv' and in '" +
+                  files_[std::next(same)->file].string() + ".csv'; see seam shards " +
+                  folder_.string());
+    }
+  }
+  if (rows_.empty()) {
+    throw Error("there are no embeddings in '" + folder_.string() + "': neither a file '" + table +
+                "' nor shards with rows");
+  }
+  context.info(counted(rows_.size(), "embedding") + " in " + counted(files_.size(), "file"));
+}
+
+void Embedded::read_table(const fs::path& stem) {
+  const std::string file = stem.string() + ".csv";
+  const auto [count, columns] = shape_of(stem.string() + ".npy");
+  const std::string text = content_of(file);
+  CsvReader reader(text, file, ',');
+  CsvRow row;
+  const std::vector<std::string> head{"row", "path", "index", "item", "category", "list", "number"};
+  if (!reader.next(row) || row.cells != head) {
+    throw Error("'" + file + "' was not written by this version of export.embeddings");
+  }
+  if (count > 0 && dimensions_ > 0 && columns != dimensions_) {
+    throw Error("'" + file + "' has embeddings of " + std::to_string(columns) +
+                " elements, the files before it of " + std::to_string(dimensions_));
+  }
+  if (count > 0) dimensions_ = columns;
+  std::int64_t position = 0;
+  std::shared_ptr<const std::string> list;
+  for (; reader.next(row); ++position) {
+    const std::string where = file + ":" + std::to_string(row.line);
+    if (row.cells.size() != head.size()) {
+      throw Error(where + ": " + std::to_string(row.cells.size()) + " cells instead of " +
+                  std::to_string(head.size()));
+    }
+    if (!list || *list != row.cells[5]) list = std::make_shared<const std::string>(row.cells[5]);
+    rows_.push_back({number_of(row.cells[6], where), files_.size(), position,
+                     number_of(row.cells[2], where), number_of(row.cells[4], where), row.cells[1],
+                     row.cells[3], list});
+  }
+  if (position != count) {
+    throw Error("'" + file + "' has " + std::to_string(position) + " rows, but the .npy file has " +
+                std::to_string(count));
+  }
+  files_.push_back(stem);
+}
+
+void Embedded::begin(Context& /*context*/) {
+  next_ = 0;
+}
+
+More Embedded::produce(Emitter& emitter, Context& context) {
+  const auto size = static_cast<std::size_t>(size_);
+  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
+  const std::size_t first = (next_ * world + static_cast<std::size_t>(context.rank())) * size;
+  if (first >= rows_.size()) return More::no;
+  ++next_;
+  const std::size_t count = std::min(size, rows_.size() - first);
+  const std::span rows = std::span(rows_).subspan(first, count);
+  Tensor vectors = torch::empty({static_cast<std::int64_t>(count), dimensions_});
+  read_vectors(rows, vectors.data_ptr<float>());
+  Packet batch(Origin{rows.front().list, 0, rows.front().path});
+  auto& items = batch[field::items];
+  auto& categories = batch[field::categories];
+  auto& indices = batch[field::indices];
+  auto& origins = batch[field::origins];
+  auto& numbers = batch[field::packet_numbers];
+  for (const Row& row : rows) {
+    items.push_back(row.item);
+    categories.push_back(row.category);
+    indices.push_back(row.index);
+    origins.push_back(Origin{row.list, 0, row.path});
+    numbers.push_back(row.number);
+  }
+  batch.set(field::embedding, std::move(vectors));
+  emitter.emit(std::move(batch));
+  return first + size * world < rows_.size() ? More::yes : More::no;
+}
+
+void Embedded::read_vectors(std::span<const Row> rows, float* out) const {
+  std::ifstream stream;
+  std::optional<std::size_t> opened;
+  const std::int64_t bytes = dimensions_ * static_cast<std::int64_t>(sizeof(float));
+  for (const Row& row : rows) {
+    const std::string file = files_[row.file].string() + ".npy";
+    if (opened != row.file) stream = std::ifstream(file, std::ios::binary);
+    opened = row.file;
+    stream.seekg(static_cast<std::streamoff>(header_size) + row.position * bytes);
+    stream.read(reinterpret_cast<char*>(out), bytes);
+    if (!stream) throw Error("'" + file + "' cannot be read, or has changed");
+    out += dimensions_;
+  }
+}
+
+}  // namespace seam::stages

@@ -1,0 +1,54 @@
+/// The source of embeddings that another run has written, whole or in shards.
+///
+///     runs/embed-1/embeddings.npy, .csv ─────────────┐
+///     OUT/part-00000-of-00003/embeddings.npy, .csv ──┴─► [ retrieval.embedded ] ──► embedding, ...
+///
+/// Rows of parts are served by their `number`, so in the order of a single process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <seam/tensor.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seam::stages {
+
+class Embedded final : public Source {
+ public:
+  static constexpr std::string_view name = "retrieval.embedded";
+
+  void declare(Declaration& d) override;
+  void open(Context& context) override;
+  void begin(Context& context) override;
+  More produce(Emitter& emitter, Context& context) override;
+
+ private:
+  struct Row {
+    std::int64_t number = -1;
+    std::size_t file = 0;       // in files_
+    std::int64_t position = 0;  // in that file
+    std::int64_t index = -1;
+    std::int64_t category = -1;
+    std::string path;
+    std::string item;
+    std::shared_ptr<const std::string> list;
+  };
+
+  void read_table(const std::filesystem::path& stem);
+  void read_vectors(std::span<const Row> rows, float* out) const;
+
+  std::filesystem::path folder_;
+  std::string file_name_ = "embeddings";
+  std::int64_t size_ = 1024;
+  std::vector<std::filesystem::path> files_;  // without extension
+  std::vector<Row> rows_;
+  std::int64_t dimensions_ = 0;
+  std::size_t next_ = 0;  // batch of this rank
+};
+
+}  // namespace seam::stages

@@ -1,0 +1,141 @@
+#include "stages/retrieval/embedded.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
+#include <seam/shard.hpp>
+#include <seam/testing.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/temporary_folder.hpp"
+
+namespace seam::stages {
+namespace embedded_test {
+
+namespace fs = std::filesystem;
+using seam::testing::Harness;
+using ::testing::ElementsAre;
+
+/// A file of export.embeddings with two columns.
+std::string npy(const std::vector<float>& numbers) {
+  std::string bytes("\x93NUMPY\x01\x00v\x00", 10);
+  bytes += "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+           std::to_string(numbers.size() / 2) + ", " + std::to_string(numbers.empty() ? 0 : 2) +
+           "), }";
+  bytes.resize(127, ' ');
+  bytes += '\n';
+  const std::size_t header = bytes.size();
+  bytes.resize(header + numbers.size() * sizeof(float));
+  std::memcpy(bytes.data() + header, numbers.data(), numbers.size() * sizeof(float));
+  return bytes;
+}
+
+void write(const test::TemporaryFolder& folder, const std::string& stem,
+           const std::vector<float>& numbers, const std::string& rows) {
+  (void)folder.write(stem + ".npy", npy(numbers));
+  (void)folder.write(stem + ".csv", "row,path,index,item,category,list,number\n" + rows);
+}
+
+/// Two shards of three, and an empty one.
+void write_parts(const test::TemporaryFolder& folder) {
+  write(folder, "part-00000-of-00003/embeddings", {1, 2, 7, 8},
+        "0,a.jpg,5,shirt,3,list.txt,0\n1,\"d,e.jpg\",8,,,list.txt,4\n");
+  write(folder, "part-00001-of-00003/embeddings", {3, 4, 5, 6},
+        "0,b.jpg,6,shirt,3,list.txt,1\n1,c.jpg,7,coat,4,list.txt,2\n");
+  write(folder, "part-00002-of-00003/embeddings", {}, "");
+}
+
+struct Parts {
+  test::TemporaryFolder folder;
+};
+
+const auto conformance = seam::testing::conformance<Embedded>({
+    .parameters = {{"folder", std::string("nowhere")}, {"size", std::int64_t{2}}},
+    .connect =
+        [](Harness& harness) {
+          auto parts = std::make_shared<Parts>();
+          write_parts(parts->folder);
+          write(parts->folder, "part-00000-of-00003/other", {1, 2}, "0,z.jpg,5,,,list.txt,0\n");
+          write(parts->folder, "part-00001-of-00003/other", {}, "");
+          write(parts->folder, "part-00002-of-00003/other", {}, "");
+          harness.set("folder", parts->folder.path().string());
+          return parts;
+        },
+    .second = {{"name", std::string("other")}},
+});
+
+class EmbeddedTest : public ::testing::Test {
+ protected:
+  /// All rows, in batches of `size`.
+  std::vector<Packet> serve(int size = 1024) {
+    Harness harness("embedded", std::make_unique<Embedded>());
+    harness.set("folder", folder_.path().string()).set("size", size).produce();
+    return harness.outputs();
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(EmbeddedTest, ServesTheRowsOfPartsByNumber) {
+  write_parts(folder_);
+  for (const int size : {1, 3, 4, 100}) {
+    std::vector<std::string> paths;
+    std::vector<std::string> items;
+    std::vector<std::int64_t> indices;
+    std::vector<std::int64_t> categories;
+    std::vector<std::int64_t> numbers;
+    std::vector<float> vectors;
+    for (const Packet& batch : serve(size)) {
+      EXPECT_LE(batch.get(field::items).size(), static_cast<std::size_t>(size));
+      for (std::size_t row = 0; row < batch.get(field::items).size(); ++row) {
+        paths.push_back(batch.get(field::origins)[row].item);
+        EXPECT_EQ(*batch.get(field::origins)[row].file, "list.txt");
+        items.push_back(batch.get(field::items)[row]);
+        indices.push_back(batch.get(field::indices)[row]);
+        categories.push_back(batch.get(field::categories)[row]);
+        numbers.push_back(batch.get(field::packet_numbers)[row]);
+      }
+      const Tensor embedding = batch.get(field::embedding);
+      const float* const data = embedding.data_ptr<float>();
+      vectors.insert(vectors.end(), data, data + embedding.numel());
+    }
+    EXPECT_THAT(paths, ElementsAre("a.jpg", "b.jpg", "c.jpg", "d,e.jpg")) << size;
+    EXPECT_THAT(items, ElementsAre("shirt", "shirt", "coat", ""));
+    EXPECT_THAT(indices, ElementsAre(5, 6, 7, 8));
+    EXPECT_THAT(categories, ElementsAre(3, 3, 4, -1));
+    EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 4));
+    EXPECT_THAT(vectors, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  }
+}
+
+TEST_F(EmbeddedTest, ServesTheFilesOfOneRunInTheirOrder) {
+  write(folder_, "embeddings", {9, 9, 1, 1}, "0,b.jpg,,,,list.txt,\n1,a.jpg,,,,list.txt,\n");
+  const std::vector<Packet> batches = serve();
+  ASSERT_EQ(batches.size(), 1U);
+  EXPECT_EQ(batches[0].get(field::origins)[0].item, "b.jpg");
+  EXPECT_EQ(batches[0].get(field::embedding)[1][0].item<float>(), 1);
+}
+
+TEST_F(EmbeddedTest, RefusesPartsThatAreNotWhole) {
+  EXPECT_REFUSED(serve(), Fault::data, "there are no embeddings");
+  write_parts(folder_);
+  fs::remove_all(folder_.path() / "part-00001-of-00003");
+  EXPECT_REFUSED(serve(), Fault::data, "no 'part-00000-of-00002'");
+  write_parts(folder_);
+  write(folder_, "part-00002-of-00003/embeddings", {1, 1}, "0,a.jpg,,,,list.txt,4\n");
+  EXPECT_REFUSED(serve(), Fault::data, "number 4 is in ");
+  write(folder_, "part-00002-of-00003/embeddings", {1, 1, 2, 2}, "0,a.jpg,,,,list.txt,9\n");
+  EXPECT_REFUSED(serve(), Fault::data, "has 1 rows, but the .npy file has 2");
+  (void)folder_.write("part-00002-of-00003/embeddings.npy", npy({1, 1}).substr(0, 130));
+  EXPECT_REFUSED(serve(), Fault::data, "is not a complete file of export.embeddings");
+  fs::remove(folder_.path() / "part-00002-of-00003/embeddings.npy");
+  EXPECT_REFUSED(serve(), Fault::data, "cannot be read");
+}
+
+}  // namespace embedded_test
+}  // namespace seam::stages
